@@ -1,0 +1,22 @@
+"""Every compiled function of the package, and nothing else.
+
+=====================  ==================================================================================
+``_projection``        rows of X to coordinates in the span of the sites, one row at a time
+``_owner_counts``      how many shared samples each query steals from each site
+``_simplex_fraction``  exact volume that each query steals from each triangulated cell
+``_owner_chain``       hit-and-run inside the cell of each query, counting the owners it passes
+``_polytope_chain``    hit-and-run inside one polytope, keeping the positions
+=====================  ==================================================================================
+
+Rules
+-----
+- A kernel holds no policy: arrays in, arrays out. What to compute, when to stop and what it means is decided by the
+  engine that calls it.
+- One dtype and one memory layout per kernel (float64 and C order unless its docstring says otherwise); the caller
+  casts. Two dtypes would double the time of the first call.
+- A kernel draws no random numbers. Chains get directions and jumps as arrays drawn by a ``numpy.random.Generator``, so
+  that a plain NumPy twin can follow them bit for bit.
+- What a kernel computes for one row does not depend on the other rows of the call. Callers may therefore split rows
+  over threads and chunks in any way without changing one bit of the result.
+- Kernels are compiled on first use and cached on disk; importing :mod:`allegiance` does not import numba.
+"""

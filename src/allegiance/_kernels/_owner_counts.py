@@ -1,0 +1,80 @@
+"""How many shared samples each query steals from each site."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from allegiance._typing import AnyArray, FloatArray
+
+from ._jit import jit
+
+#: Samples in one block. A block of coordinates and four rows of partial sums stay in the innermost cache.
+BLOCK = 256
+#: Queries that share each load of a block. Callers pad the queries to a multiple of it.
+TOGETHER = 4
+
+
+@jit(contract=True)
+def count_owners(
+    query_a: FloatArray,
+    query_b: FloatArray,
+    site_a: FloatArray,
+    site_b: FloatArray,
+    blocks: AnyArray,
+    widths: AnyArray,
+    owners: AnyArray,
+    counts: AnyArray,
+) -> None:
+    """Add to ``counts[q, i]`` the samples y owned by site i with f_q(y) <= f_i(y).
+
+    Samples come grouped by owner, so inside a block one site stands for all: the test is the sign of one affine
+    function, f_q - f_i, whose coefficients are differenced in float64 and only then rounded to float32. Sites that
+    nearly coincide therefore lose no accuracy.
+
+    ``blocks`` is float32 (number of blocks, r, BLOCK), coordinate-major so that the inner loops run over samples;
+    ``widths`` gives the used samples of each block, a multiple of 16, with NaN in unused places, which never count;
+    ``owners`` is ascending. ``query_a`` is (n, r) with n a multiple of TOGETHER; ``counts`` int32 (n, k).
+    """
+    n, r = query_a.shape
+    delta = np.empty((4, r), np.float32)
+    gap = np.empty((4, BLOCK), np.float32)
+    zero = np.float32(0.0)
+    for q in range(0, n, 4):
+        for t in range(blocks.shape[0]):
+            site = owners[t]
+            width = widths[t]
+            block = blocks[t]
+            if t == 0 or owners[t - 1] != site:
+                for j in range(4):
+                    for c in range(r):
+                        delta[j, c] = query_a[q + j, c] - site_a[site, c]
+            for j in range(4):
+                start = np.float32(query_b[q + j] - site_b[site])
+                for s in range(width):
+                    gap[j, s] = start
+            c = 0
+            while c + 3 <= r:
+                for s in range(width):
+                    y0 = block[c, s]
+                    y1 = block[c + 1, s]
+                    y2 = block[c + 2, s]
+                    gap[0, s] -= delta[0, c] * y0 + delta[0, c + 1] * y1 + delta[0, c + 2] * y2
+                    gap[1, s] -= delta[1, c] * y0 + delta[1, c + 1] * y1 + delta[1, c + 2] * y2
+                    gap[2, s] -= delta[2, c] * y0 + delta[2, c + 1] * y1 + delta[2, c + 2] * y2
+                    gap[3, s] -= delta[3, c] * y0 + delta[3, c + 1] * y1 + delta[3, c + 2] * y2
+                c += 3
+            while c < r:
+                for s in range(width):
+                    y0 = block[c, s]
+                    gap[0, s] -= delta[0, c] * y0
+                    gap[1, s] -= delta[1, c] * y0
+                    gap[2, s] -= delta[2, c] * y0
+                    gap[3, s] -= delta[3, c] * y0
+                c += 1
+            for j in range(4):
+                hits: Any = np.int32(0)
+                for s in range(width):
+                    hits += np.int32(gap[j, s] <= zero)
+                counts[q + j, site] += hits

@@ -1,0 +1,42 @@
+"""Compiled kernels over blocks of rows, on ordinary threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+#: Rows below which another thread costs more than it brings.
+_MIN_ROWS = 64
+#: Blocks per thread, so that a slow block does not keep the others waiting.
+_BLOCKS_PER_THREAD = 4
+
+
+def effective_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for ``n_jobs``: None or -1 are all cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        available = len(os.sched_getaffinity(0))
+    else:
+        available = os.cpu_count() or 1
+    if n_jobs is None:
+        return available
+    if n_jobs < 0:
+        return max(1, available + 1 + n_jobs)
+    return n_jobs
+
+
+def for_row_blocks(work: Callable[[slice], None], n_rows: int, threads: int, *, multiple: int = 1) -> None:
+    """Call ``work(rows)`` for slices that cover ``range(n_rows)``, each starting at a multiple of ``multiple``.
+
+    ``work`` must write to its own rows only. Threads pay off because kernels release the GIL; the pool lives for this
+    one call, so nothing of it can be inherited by a forked process.
+    """
+    blocks = min(threads * _BLOCKS_PER_THREAD, n_rows // _MIN_ROWS)
+    if threads == 1 or blocks < 2:
+        work(slice(0, n_rows))
+        return
+    size = -(-n_rows // blocks)
+    size = -(-size // multiple) * multiple
+    slices = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, slices))
