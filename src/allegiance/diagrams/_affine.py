@@ -1,0 +1,57 @@
+"""What every kind of influence becomes: affine functions over the space where volume is measured."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from allegiance._typing import FloatArray, Rows
+
+
+class AffineFunctions(NamedTuple):
+    """Functions f_i(y) = b_i - <a_i, y>, one per row; lower means closer."""
+
+    a: FloatArray
+    """(m, r) slopes."""
+    b: FloatArray
+    """(m,) constants."""
+
+
+class Located(NamedTuple):
+    """Rows of X in the space where volume is measured."""
+
+    position: FloatArray
+    """(n, r) coordinates."""
+    off_span: FloatArray
+    """(n,) distance of each row from the span of the sites, in the user's units."""
+
+
+class Diagram(Protocol):
+    """A kind of influence. Domains, engines and outputs ask for nothing else, so a new kind is one new class."""
+
+    @property
+    def positions(self) -> FloatArray:
+        """(k, r) coordinates of the sites."""
+
+    @property
+    def functions(self) -> AffineFunctions:
+        """The k functions of the sites."""
+
+    def locate(self, X: Rows, threads: int = 1) -> Located:
+        """Map rows of X (n, d), dense or sparse, to the space where volume is measured."""
+
+    def query_functions(self, position: FloatArray) -> AffineFunctions:
+        """Return the function of each query, as if it were a cluster of its own."""
+
+    def clearance(self, slopes: FloatArray, position: FloatArray) -> FloatArray:
+        """Return f_i - f_x (n, k) at ``position`` (n, r) for queries with these ``slopes`` (n, r).
+
+        For distances and divergences that is the divergence of the query from the site, which is computed without the
+        cancellation of subtracting two values of large functions.
+        """
+
+    def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
+        """Return N (k, r) and o (k,) with cell = {y: N y <= o}; the row of the site itself is zero.
+
+        Equal to the differences of ``functions`` in exact arithmetic, but computed so that sites which nearly
+        coincide keep an accurate bisector.
+        """

@@ -1,0 +1,16 @@
+"""How volume is measured: one file per engine, all with the same two questions (can you serve it? then estimate)."""
+
+from ._estimate import ENGINE_NAMES, Estimate, PrecisionWarning, Queries, Settings
+from ._scene import Scene
+from ._select import METHODS, select_engine
+
+__all__ = [
+    "ENGINE_NAMES",
+    "METHODS",
+    "Estimate",
+    "PrecisionWarning",
+    "Queries",
+    "Scene",
+    "Settings",
+    "select_engine",
+]

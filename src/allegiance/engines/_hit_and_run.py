@@ -1,0 +1,205 @@
+"""Hit-and-run: a random walk inside the cell of each query."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from allegiance._progress import progress
+from allegiance._random import stream
+from allegiance._threads import for_row_blocks
+from allegiance._typing import AnyArray, BoolArray, FloatArray
+from allegiance.domains._base import contains
+
+from ._empty_cells import deepest_point, limits_of_empty_cells
+from ._estimate import HIT_AND_RUN, Z95, Estimate, Queries, Settings, binomial_errors
+from ._scene import Scene
+
+#: Batches whose means tell the precision of a walk.
+_BATCHES = 32
+#: Sweeps through all axes before counting starts, and in the first batches.
+_BURN_IN_SWEEPS = 30
+_SWEEPS_PER_BATCH = 8
+#: Counts held at a time (queries x batches x sites).
+_MAX_COUNTS = 2**23
+#: Most steps handed to the kernel in one call.
+_MAX_STEPS = 2**16
+#: A cell less deep than this share of the numbers it is computed from is empty.
+_EMPTY = 1e-13
+
+
+class _Steps(NamedTuple):
+    """Directions and jumps of a stretch of the walk: the same for every query."""
+
+    axes: AnyArray
+    directions: FloatArray
+    site_rates: FloatArray
+    wall_rates: FloatArray
+    jumps: FloatArray
+
+
+class _Walkers(NamedTuple):
+    """Queries on their way: the slack (n, k) at their own position, and how far (n, r) they have gone from it."""
+
+    queries: Queries
+    clearance: FloatArray
+    offset: FloatArray
+
+    def take(self, rows: AnyArray) -> _Walkers:
+        return _Walkers(self.queries.take(rows), self.clearance[rows], self.offset[rows])
+
+
+class HitAndRunEngine:
+    """Estimate shares by a random walk in the cell of each query that counts the owners it visits.
+
+    A sweep is one step along each axis and one in a random direction. All queries follow the same directions and
+    jumps, so that directions are multiplied with the sites once for all, and no answer depends on the order or number
+    of queries. A walk starts at the query itself, which lies in its own cell, or else at the cell's deepest
+    point; if the cell is empty, the limit of a vanishing cell is returned.
+
+    Samples of a walk depend on each other. The precision comes from the means of 32 batches, and the walk is doubled
+    until the 95 % interval of every affinity is within ``eps``.
+    """
+
+    def __init__(self, scene: Scene, settings: Settings) -> None:
+        self._scene = scene
+        self._settings = settings
+        wanted = _SWEEPS_PER_BATCH * (scene.dim + 1)
+        self._batch_steps = max(min(wanted, settings.max_samples // _BATCHES), 1)
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Walk; every query gets an answer."""
+        k = self._scene.n_sites
+        estimate = Estimate.blank(queries.n, k, HIT_AND_RUN)
+        size = max(_MAX_COUNTS // (_BATCHES * k), 64)
+        with progress(queries.n, "hit-and-run", self._settings.verbose) as advance:
+            for first in range(0, queries.n, size):
+                rows = np.arange(first, min(first + size, queries.n))
+                self._estimate_block(queries.take(rows), rows, estimate)
+                advance(rows.size)
+        return estimate
+
+    def _estimate_block(self, queries: Queries, rows: AnyArray, estimate: Estimate) -> None:
+        clearance = self._scene.clearance(queries)
+        offset, hidden, multipliers = self._starts(queries, clearance)
+        estimate.put(rows[hidden], limits_of_empty_cells(multipliers[hidden]))
+        walking = np.flatnonzero(~hidden)
+        walkers = _Walkers(queries.take(walking), clearance[walking], offset[walking])
+        estimate.affinity[rows[walking]], estimate.standard_error[rows[walking]] = self._walk(walkers)
+
+    def _starts(self, queries: Queries, clearance: FloatArray) -> tuple[FloatArray, BoolArray, FloatArray]:
+        """Return a start (n, r) from each query into its cell, which cells are empty, and their multipliers (n, k)."""
+        offset = np.zeros_like(queries.position)
+        multipliers = np.zeros_like(clearance)
+        hidden = np.zeros(queries.n, dtype=bool)
+        at_home = (clearance > 0).all(axis=1) & contains(self._scene.domain, queries.position)
+        for row in np.flatnonzero(~at_home):
+            deepest = deepest_point(self._scene, queries.take(slice(row, row + 1)))
+            offset[row] = deepest.position - queries.position[row]
+            multipliers[row] = deepest.multipliers
+            hidden[row] = deepest.depth <= _EMPTY
+        return offset, hidden, multipliers
+
+    def _walk(self, walkers: _Walkers) -> tuple[FloatArray, FloatArray]:
+        """Return shares (n, k) and their standard errors."""
+        settings = self._settings
+        n, k = walkers.clearance.shape
+        affinity, error = np.zeros((n, k)), np.zeros((n, k))
+        active = np.arange(n)
+        burn_in = self._steps(_BURN_IN_SWEEPS * (self._scene.dim + 1), 0)
+        self._run(walkers, burn_in, np.zeros((n, 0, k), np.int32))
+        counts = np.zeros((n, 0, k), np.int32)
+        length, level = self._batch_steps, 1
+        while active.size:
+            # The first time all batches are new; afterwards pairs of old ones make half of the longer ones.
+            fresh = _BATCHES - counts.shape[1]
+            counts = np.concatenate([counts, self._count(walkers, fresh, length, level)], axis=1)
+            affinity[active], error[active] = _batch_means(counts, length)
+            spent = 2 * _BATCHES * length > settings.max_samples
+            more = (Z95 * error[active].max(axis=1) > settings.eps) & (not spent)
+            active, walkers = active[more], walkers.take(more)
+            counts = counts[more].reshape(active.size, _BATCHES // 2, 2, k).sum(axis=2, dtype=np.int32)
+            length, level = 2 * length, level + 1
+        return affinity, error
+
+    def _count(self, walkers: _Walkers, n_batches: int, length: int, level: int) -> AnyArray:
+        """Walk on for ``n_batches`` batches and return their counts (n, n_batches, k)."""
+        n, k = walkers.clearance.shape
+        parts = []
+        for key, size in enumerate(_stretches(n_batches, length)):
+            counts = np.zeros((n, size, k), np.int32)
+            self._run(walkers, self._steps(size * length, level, key), counts)
+            parts.append(counts)
+        return np.concatenate(parts, axis=1)
+
+    def _steps(self, n: int, level: int, key: int = 0) -> _Steps:
+        """Draw ``n`` steps: through the axes in turn, then one random direction, and so on."""
+        r = self._scene.dim
+        rng = stream(self._settings.seed, HIT_AND_RUN, level, key)
+        axes = np.arange(n) % (r + 1)
+        axes[axes == r] = -1
+        directions = np.zeros((n, r))
+        free = axes < 0
+        directions[free] = rng.standard_normal((int(free.sum()), r))
+        directions[free] /= np.sqrt((directions[free] ** 2).sum(axis=1, keepdims=True))
+        directions[~free, axes[~free]] = 1.0
+        rates = directions @ self._scene.functions.a.T
+        wall_rates = directions @ self._scene.domain.walls.T
+        return _Steps(axes, directions, rates, np.ascontiguousarray(wall_rates), rng.random(n))
+
+    def _run(self, walkers: _Walkers, steps: _Steps, counts: AnyArray) -> None:
+        from allegiance._kernels._owner_chain import walk_cells
+
+        domain = self._scene.domain
+        queries = walkers.queries
+        if queries.moved is None:
+            site, own_a = np.full(queries.n, -1), queries.a
+        else:
+            site, own_a = queries.moved.site, queries.moved.a
+
+        def work(rows: slice) -> None:
+            walk_cells(
+                queries.a[rows],
+                self._scene.functions.a,
+                walkers.clearance[rows],
+                site[rows],
+                own_a[rows],
+                domain.walls,
+                domain.wall_offsets,
+                domain.half_width,
+                domain.radius,
+                *steps,
+                queries.position[rows],
+                walkers.offset[rows],
+                counts[rows],
+            )
+
+        for_row_blocks(work, queries.n, self._settings.threads)
+
+
+def _stretches(n_batches: int, length: int) -> list[int]:
+    """Cut batches into stretches that fit one kernel call: the number of batches of each."""
+    per_call = max(_MAX_STEPS // length, 1)
+    return [min(per_call, n_batches - first) for first in range(0, n_batches, per_call)]
+
+
+def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray]:
+    """Return shares (n, k) and their standard errors from batch counts (n, B, k).
+
+    The error is widened from the t distribution of few batches to the normal quantile that readers will multiply with.
+    It is never below that of as many independent samples as the walk is worth by its worst share, so that a site
+    never visited does not look certain.
+    """
+    n_batches = counts.shape[1]
+    steps = n_batches * length
+    means = counts / length
+    share = means.mean(axis=1)
+    error = means.std(axis=1, ddof=1) / np.sqrt(n_batches)
+    plain = np.sqrt(share * (1.0 - share) / steps)
+    inflation = np.divide(error, plain, out=np.ones_like(error), where=plain > 0).max(axis=1)
+    worth = steps / np.maximum(inflation, 1.0) ** 2
+    floor = binomial_errors(share * worth[:, None], worth)
+    widened = float(stdtrit(n_batches - 1, 0.975)) / Z95
+    return share, np.maximum(error * widened, floor)

@@ -1,0 +1,149 @@
+"""Shared samples: one uniform sample of the domain serves every query."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from allegiance._random import stream
+from allegiance._threads import for_row_blocks
+from allegiance._typing import AnyArray, BoolArray, FloatArray
+
+from ._estimate import SHARED, Z95, Estimate, Queries, Settings, binomial_errors
+from ._scene import Scene
+
+#: Queries scored together; bounds the memory of a call.
+_CHUNK = 65_536
+#: Samples in one bank: enough that an average cell, one of k + 1 that tile the domain, gets this many.
+_HITS_PER_BANK = 256
+_MAX_BANK = 65_536
+#: Banks are kept for the next call as long as they take less than this many bytes together.
+_KEEP_BYTES = 128 * 2**20
+#: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
+_FIRST_LOOK = 2
+_MAX_GROWTH = 3.0
+#: Below this share of the domain a walk inside the cell is cheaper than waiting for samples to fall into it.
+_RARE = 0.02
+#: The kernel's inner loops run over multiples of this many samples.
+_LANES = 16
+
+
+class _Bank(NamedTuple):
+    """Samples grouped by owner and cut into blocks, as the counting kernel wants them."""
+
+    blocks: AnyArray
+    widths: AnyArray
+    owners: AnyArray
+
+
+class SharedSamplesEngine:
+    """Estimate shares by counting which of a fixed set of uniform samples each query steals, and from whom.
+
+    The owner of every sample is known in advance; a query then steals y if f_x(y) <= f_owner(y). Samples inside
+    its cell are independent, so the intervals are those of plain counting. The same draws serve every query: scores
+    are comparable, and no answer depends on the order or number of queries.
+
+    Samples come in banks. At each look a query that reached ``eps`` leaves, and another one is told how many banks it
+    will need. Queries with a small cell, for which ``max_samples`` will not suffice, are returned as not found.
+    """
+
+    def __init__(self, scene: Scene, settings: Settings) -> None:
+        self._scene = scene
+        self._settings = settings
+        wanted = min(_HITS_PER_BANK * (scene.n_sites + 1), _MAX_BANK, settings.max_samples)
+        self._bank_size = max(wanted, 1)
+        self._kept: dict[int, _Bank] = {}
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        estimate = Estimate.blank(queries.n, self._scene.n_sites, SHARED)
+        for start in range(0, queries.n, _CHUNK):
+            rows = slice(start, start + _CHUNK)
+            counts = self._count_adaptively(queries.take(rows))
+            total = counts.sum(axis=1)
+            affinity = counts / np.maximum(total, 1)[:, None]
+            estimate.affinity[rows] = affinity
+            estimate.standard_error[rows] = binomial_errors(counts, total)
+        return estimate
+
+    def _count_adaptively(self, queries: Queries) -> AnyArray:
+        """Return counts (n, k); zero for queries given up."""
+        limit = max(self._settings.max_samples // self._bank_size, 1)
+        counts = np.zeros((queries.n, self._scene.n_sites), np.int32)
+        next_look = np.full(queries.n, min(_FIRST_LOOK, limit))
+        active = np.arange(queries.n)
+        part, found, n_banks = queries, counts, 0
+        while active.size:
+            self._count(part, self._bank(n_banks), found)
+            n_banks += 1
+            looked = next_look <= n_banks
+            if not looked.any():
+                continue
+            precise, needed = self._judge(found[looked], n_banks)
+            rare = found[looked].sum(axis=1) < _RARE * n_banks * self._bank_size
+            hopeless = ~precise & rare & (needed > limit)
+            found[np.flatnonzero(looked)[hopeless]] = 0
+            next_look[looked] = np.minimum(needed, limit)
+            stay = np.ones(active.size, dtype=bool)
+            stay[looked] = ~(precise | hopeless | (n_banks >= limit))
+            counts[active] = found
+            active, next_look, found = active[stay], next_look[stay], found[stay]
+            part = queries.take(active)
+        return counts
+
+    def _judge(self, counts: AnyArray, n_banks: int) -> tuple[BoolArray, AnyArray]:
+        """Tell which queries are precise enough, and how many banks the others should see before the next look."""
+        half_width = Z95 * binomial_errors(counts, counts.sum(axis=1)).max(axis=1)
+        growth = (half_width / self._settings.eps) ** 2
+        hits = counts.any(axis=1)
+        needed = np.ceil(n_banks * np.minimum(growth, np.where(hits, np.inf, _MAX_GROWTH)))
+        return growth <= 1.0, np.maximum(needed, n_banks + 1).astype(np.int64)
+
+    def _count(self, queries: Queries, bank: _Bank, counts: AnyArray) -> None:
+        from allegiance._kernels._owner_counts import TOGETHER, count_owners
+
+        n = queries.n
+        padded = -(-n // TOGETHER) * TOGETHER
+        a, b, hits = (
+            np.zeros((padded, self._scene.dim)),
+            np.zeros(padded),
+            np.zeros((padded, counts.shape[1]), np.int32),
+        )
+        a[:n], b[:n] = queries.a, queries.b
+
+        def work(rows: slice) -> None:
+            count_owners(a[rows], b[rows], *self._scene.functions, *bank, hits[rows])
+
+        for_row_blocks(work, padded, self._settings.threads, multiple=TOGETHER)
+        counts += hits[:n]
+
+    def _bank(self, index: int) -> _Bank:
+        bank = self._kept.get(index)
+        if bank is None:
+            points = self._scene.domain.sample(self._bank_size, stream(self._settings.seed, SHARED, index))
+            bank = _group_by_owner(points, self._scene)
+            if bank.blocks.nbytes * (len(self._kept) + 1) <= _KEEP_BYTES:
+                self._kept[index] = bank
+        return bank
+
+    def __getstate__(self) -> dict[str, object]:
+        # Banks follow from the seed: a pickle need not carry them.
+        return {**self.__dict__, "_kept": {}}
+
+
+def _group_by_owner(points: FloatArray, scene: Scene) -> _Bank:
+    from allegiance._kernels._owner_counts import BLOCK
+
+    a, b = scene.functions
+    owner = (b[:, None] - a @ points.T).argmin(axis=0)
+    order = np.argsort(owner, kind="stable")
+    owner = owner[order]
+    sizes = np.bincount(owner, minlength=scene.n_sites)
+    blocks_of = -(-sizes // BLOCK)
+    rank = np.arange(owner.size) - (np.cumsum(sizes) - sizes)[owner]
+    block = (np.cumsum(blocks_of) - blocks_of)[owner] + rank // BLOCK
+    blocks = np.full((blocks_of.sum(), scene.dim, BLOCK), np.nan, np.float32)
+    blocks[block, :, rank % BLOCK] = points[order]
+    used = np.bincount(block)
+    return _Bank(blocks, -(-used // _LANES) * _LANES, np.repeat(np.arange(scene.n_sites), blocks_of))

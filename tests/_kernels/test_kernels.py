@@ -1,0 +1,162 @@
+"""Each kernel against its plain twin."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from allegiance._kernels._owner_chain import walk_cells
+from allegiance._kernels._owner_counts import BLOCK, count_owners
+from allegiance._kernels._projection import project_rows
+from allegiance._kernels._simplex_fraction import stolen_volumes
+from reference import kernels as twin
+from reference.volumes import polytope_volume
+
+
+def test_project_rows(rng):
+    X, shift, basis = rng.normal(size=(50, 30)), rng.normal(size=30), rng.normal(size=(30, 4))
+    out, norms = np.empty((50, 4)), np.empty(50)
+    project_rows(X, 0.5, shift, basis, out, norms)
+    expected, expected_norms = twin.project_rows(X, 0.5, shift, basis)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(norms, expected_norms, rtol=1e-13)
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 7, 9])
+def test_count_owners(rng, r):
+    """Float32 sums may move a sample across a plane only if it lies within 1e-5 of it; such samples are left out."""
+    k, n, m = 5, 12, 3000
+    site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
+    query_a, query_b = rng.normal(size=(n, r)), rng.normal(size=n)
+    points = rng.uniform(-1, 1, (m, r)).astype(np.float32).astype(np.float64)
+    owner = (site_b - points @ site_a.T).argmin(axis=1)
+    gap = (query_b - points @ query_a.T) - (site_b[owner] - (points * site_a[owner]).sum(axis=1))[:, None]
+    clear = (np.abs(gap) > 1e-5).all(axis=1)
+    points, owner = points[clear], owner[clear]
+    blocks, widths, owners = [], [], []
+    for i in range(k):
+        mine = points[owner == i]
+        for start in range(0, len(mine), BLOCK):
+            part = mine[start : start + BLOCK]
+            block = np.full((r, BLOCK), np.nan, np.float32)
+            block[:, : len(part)] = part.T
+            blocks.append(block)
+            widths.append(-(-len(part) // 16) * 16)
+            owners.append(i)
+    counts = np.zeros((n, k), np.int32)
+    count_owners(query_a, query_b, site_a, site_b, np.array(blocks), np.array(widths), np.array(owners), counts)
+    np.testing.assert_array_equal(counts, twin.count_owners(query_a, query_b, site_a, site_b, points, owner))
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
+def test_simplex_share_against_volumes(rng, r):
+    """The recursion against the volume of the unit simplex cut by a half-space, from Qhull."""
+    walls = np.vstack([-np.eye(r), np.ones((1, r)) / np.sqrt(r)])
+    offsets = np.append(np.zeros(r), 1 / np.sqrt(r))
+    whole = polytope_volume(walls, offsets)
+    corners = np.vstack([np.zeros(r), np.eye(r)])
+    for _ in range(20):
+        slope, constant = rng.normal(size=r), rng.normal() / 3
+        values = constant + corners @ slope
+        norm = np.linalg.norm(slope)
+        part = polytope_volume(np.vstack([walls, slope / norm]), np.append(offsets, -constant / norm))
+        assert twin.simplex_share(values) == pytest.approx(part / whole, abs=1e-9)
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 6])
+def test_stolen_volumes(rng, r):
+    n, cells, simplices_each = 20, 3, 4
+    n_vertices = cells * (r + 4)
+    vertices = rng.normal(size=(r, n_vertices))
+    values = rng.normal(size=n_vertices)
+    simplices = np.vstack(
+        [cell * (r + 4) + rng.permutation(r + 4)[: r + 1] for cell in range(cells) for _ in range(simplices_each)]
+    ).astype(np.int32)
+    volumes = rng.uniform(0.1, 1, len(simplices))
+    vertex_start = np.arange(cells + 1) * (r + 4)
+    simplex_start = np.arange(cells + 1) * simplices_each
+    cell_volumes = volumes.reshape(cells, -1).sum(axis=1)
+    query_a, query_b = rng.normal(size=(n, r)), rng.normal(size=n)
+    stolen, depth = np.empty((n, cells)), np.empty(n)
+    stolen_volumes(
+        query_a, query_b, vertices, values, vertex_start, simplices, volumes, simplex_start, cell_volumes, stolen, depth
+    )
+    for q, cell in itertools.product(range(n), range(cells)):
+        gap = query_b[q] - query_a[q] @ vertices - values
+        own = range(cell * simplices_each, (cell + 1) * simplices_each)
+        expected = sum(volumes[s] * twin.simplex_share(gap[simplices[s]]) for s in own)
+        assert stolen[q, cell] == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        assert depth[q] == pytest.approx(max(0.0, -gap.min()), rel=1e-12)
+
+
+def _chain_input(rng, r, k, n_steps):
+    site_a = rng.normal(size=(k, r))
+    query_a = rng.normal(size=(6, r)) * 0.3
+    axes = np.arange(n_steps) % (r + 1)
+    axes[axes == r] = -1
+    directions = rng.normal(size=(n_steps, r))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    directions[axes >= 0] = np.eye(r)[axes[axes >= 0]]
+    return site_a, query_a, axes, directions, rng.random(n_steps)
+
+
+@pytest.mark.parametrize("kind", ["cube", "ball", "walls"])
+@pytest.mark.parametrize("r", [1, 2, 4])
+def test_walk_cells_follows_its_twin(rng, kind, r):
+    """Position and counts of 240 steps. Products with the sites are the same numbers in both, so bits must agree."""
+    k, n_batches = 4, 3
+    site_a, query_a, axes, directions, jumps = _chain_input(rng, r, k, 240)
+    walls, wall_offsets = np.empty((0, r)), np.empty(0)
+    half_width, radius = np.inf, np.inf
+    if kind == "cube":
+        half_width = 1.0
+    elif kind == "ball":
+        radius = 1.0
+    else:
+        walls = np.vstack([np.eye(r), -np.eye(r), np.ones((1, r)) / np.sqrt(r)])
+        wall_offsets = np.append(np.ones(2 * r), 0.9)
+    site_rates = np.array([site_a @ u for u in directions])
+    wall_rates = np.array([walls @ u for u in directions]).reshape(len(axes), len(walls))
+    origin = query_a / 2
+    clearance = ((origin[:, None] - site_a / 2) ** 2).sum(axis=2)
+    counts = np.zeros((len(query_a), n_batches, k), np.int32)
+    end = np.full(origin.shape, 1e-3)
+    walk_cells(
+        query_a, site_a, clearance, np.full(len(query_a), -1), query_a, walls, wall_offsets, half_width, radius,
+        axes, directions, site_rates, wall_rates, jumps, origin, end, counts,
+    )  # fmt: skip
+    for q in range(len(query_a)):
+        z, expected = twin.walk_cell(
+            query_a[q], site_a, clearance[q], (walls, wall_offsets, half_width, radius),
+            (axes, directions, jumps), origin[q], np.full(r, 1e-3), n_batches,
+        )  # fmt: skip
+        np.testing.assert_array_equal(counts[q], expected)
+        np.testing.assert_array_equal(end[q], z)
+    assert (counts.sum(axis=2) == 80).all()
+
+
+def test_walk_cells_with_a_moved_site(rng):
+    """Replacing a site for one query is the same as walking with that site in the list."""
+    r, k = 3, 4
+    site_a, query_a, axes, directions, jumps = _chain_input(rng, r, k, 200)
+    other_a = site_a.copy()
+    other_a[2] += 0.4
+    n = len(query_a)
+    origin = query_a / 2
+    clearance = ((origin[:, None] - other_a / 2) ** 2).sum(axis=2)
+
+    def run(a, clearance, own, own_a):
+        counts, end = np.zeros((n, 1, k), np.int32), np.zeros((n, r))
+        walk_cells(
+            query_a, a, clearance, np.full(n, own), own_a, np.empty((0, r)), np.empty(0), 1.0, np.inf, axes,
+            directions, np.array([a @ u for u in directions]), np.empty((len(axes), 0)), jumps, origin, end, counts,
+        )  # fmt: skip
+        return counts, end
+
+    plain_counts, plain_end = run(other_a, clearance, -1, query_a)
+    moved_counts, moved_end = run(site_a, clearance, 2, np.tile(other_a[2], (n, 1)))
+    np.testing.assert_allclose(moved_end, plain_end, atol=1e-9)
+    assert np.abs(moved_counts - plain_counts).sum() <= 2
+    clearance[:, 2] = np.inf
+    removed_counts, _ = run(site_a, clearance, 2, np.zeros((n, r)))
+    assert (removed_counts[:, :, 2] == 0).all()

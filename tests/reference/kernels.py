@@ -1,0 +1,85 @@
+"""Plain NumPy twins of the compiled kernels. Chains follow the kernels operation by operation, to the last bit."""
+
+import numpy as np
+
+
+def project_rows(X, factor, shift, basis):
+    rows = factor * X - shift
+    return rows @ basis, (rows * rows).sum(axis=1)
+
+
+def count_owners(query_a, query_b, site_a, site_b, points, owner):
+    """Counts from ungrouped float64 samples, one query after another."""
+    counts = np.zeros((len(query_a), len(site_a)), dtype=np.int64)
+    site_value = site_b[owner] - (points * site_a[owner]).sum(axis=1)
+    for q in range(len(query_a)):
+        stolen = query_b[q] - points @ query_a[q] <= site_value
+        counts[q] = np.bincount(owner[stolen], minlength=len(site_a))
+    return counts
+
+
+def simplex_share(values):
+    """Share of a simplex where the affine function with these vertex values is negative, by recursion on corners."""
+    inside = [-value for value in values if value < 0]
+    outside = [value for value in values if value >= 0]
+    share = [0.0] + [1.0] * len(inside)
+    for q in outside:
+        for j, p in enumerate(inside, start=1):
+            share[j] = (p * share[j] + q * share[j - 1]) / (p + q)
+    return share[-1] if inside else 0.0
+
+
+def walk_cell(query_a, site_a, clearance, domain, steps, origin, offset, n_batches):
+    """One chain of the owner walk; ``domain`` is (walls, wall_offsets, half_width, radius)."""
+    walls, wall_offsets, half_width, radius = domain
+    axes, directions, jumps = steps
+    r, k = len(query_a), len(site_a)
+    z = offset.copy()
+    length = len(axes) // n_batches
+    counts = np.zeros((n_batches, k), dtype=np.int64)
+    for t in range(len(axes)):
+        y = origin + z
+        if t % length == 0:
+            slack = clearance.copy()
+            for i in range(k):
+                for c in range(r):
+                    slack[i] -= (site_a[i, c] - query_a[c]) * z[c]
+            wall_slack = wall_offsets.copy()
+            for m in range(len(walls)):
+                for c in range(r):
+                    wall_slack[m] -= walls[m, c] * y[c]
+        u = directions[t]
+        if axes[t] >= 0:
+            along, query_rate = y[axes[t]], query_a[axes[t]]
+            low, high = -half_width - along, half_width - along
+        else:
+            along, query_rate, low, high = 0.0, 0.0, -np.inf, np.inf
+            for c in range(r):
+                query_rate += query_a[c] * u[c]
+                along += y[c] * u[c]
+                ends = sorted([(-half_width - y[c]) / u[c], (half_width - y[c]) / u[c]])
+                low, high = max(low, ends[0]), min(high, ends[1])
+        if radius < np.inf:
+            square = along * along + radius * radius
+            for c in range(r):
+                square -= y[c] * y[c]
+            root = np.sqrt(max(square, 0.0))
+            low, high = max(low, -along - root), min(high, -along + root)
+        rate = query_rate - (site_a @ u)
+        for i in range(k):
+            if rate[i] < 0:
+                high = min(high, -slack[i] / rate[i])
+            elif rate[i] > 0:
+                low = max(low, -slack[i] / rate[i])
+        wall_rate = walls @ u
+        for m in range(len(walls)):
+            if wall_rate[m] > 0:
+                high = min(high, wall_slack[m] / wall_rate[m])
+            elif wall_rate[m] < 0:
+                low = max(low, wall_slack[m] / wall_rate[m])
+        jump = low + jumps[t] * (high - low) if low < high else 0.0
+        z = z + jump * u
+        slack = slack + jump * rate
+        wall_slack = wall_slack - jump * wall_rate
+        counts[t // length, slack.argmin()] += 1
+    return z, counts
