@@ -1,0 +1,85 @@
+"""The function most users need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._result import AffinityResult
+
+
+def affinity(
+    X: Any,
+    labels: Any = None,
+    *,
+    centers: Any = None,
+    divergence: str = "euclidean",
+    weights: Any = None,
+    representative: str = "mean",
+    leave_one_out: bool = False,
+    domain: Any = "box",
+    margin: float = 0.1,
+    method: str = "auto",
+    eps: float = 0.03,
+    max_samples: int = 1_000_000,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: bool = False,
+) -> AffinityResult:
+    """Score every point of a clustering: how much of its territory comes from each cluster.
+
+    Suppose a point were a cluster of its own: it would take some territory from the existing clusters. Its affinity
+    to a cluster is the share of that territory taken from it. A point that takes more than half from one cluster is
+    stable; the others are the ones to review.
+
+    Parameters
+    ----------
+    X
+        (n, d) data: array, sparse matrix, or frame (pandas, polars).
+    labels
+        (n,) labels from any clustering; -1 means noise, which is scored but is no cluster.
+    centers
+        (k, d) representatives, instead of the labels or beside them.
+    divergence, weights, representative, leave_one_out, domain, margin, method, eps, max_samples, n_jobs, \
+random_state, verbose
+        As in :class:`AffinityScorer`.
+
+    Returns
+    -------
+    AffinityResult
+        Affinities and what follows from them, in the order of X.
+
+    See Also
+    --------
+    AffinityScorer : The same as a scikit-learn estimator, which also scores new points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allegiance import affinity
+    >>> X = np.array([[0.0], [1.0], [4.0], [9.0], [10.0]])
+    >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
+    >>> result.affinity.round(2)
+    array([[1. , 0. ],
+           [0.9, 0.1],
+           [0.6, 0.4],
+           [0.1, 0.9],
+           [0. , 1. ]])
+    """
+    from ._estimator import AffinityScorer
+
+    scorer = AffinityScorer(
+        centers=centers,
+        divergence=divergence,
+        weights=weights,
+        representative=representative,
+        leave_one_out=leave_one_out,
+        domain=domain,
+        margin=margin,
+        method=method,
+        eps=eps,
+        max_samples=max_samples,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+    return scorer.fit_affinity(X, labels)

@@ -1,0 +1,398 @@
+"""The scikit-learn estimator around it all."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    MetaEstimatorMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._frames import FrameLike
+from ._random import resolve_seed
+from ._representatives import REPRESENTATIVES, representatives
+from ._result import AffinityResult, HowMeasured
+from ._threads import effective_threads
+from ._typing import AnyArray, FloatArray
+from ._validation import (
+    NOISE,
+    Membership,
+    check_centers,
+    check_choice,
+    check_count,
+    check_jobs,
+    check_labels,
+    check_number,
+)
+from .diagrams import Diagram, Located, VoronoiDiagram
+from .domains import BallDomain, BoxDomain, Domain, Polytope, PolytopeDomain, UnboundedDomain
+from .engines import METHODS, PrecisionWarning, Scene, Settings, select_engine
+from .engines._estimate import Z95
+
+
+class AffinityScorer(
+    MetaEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Score how much of each point's territory comes from each cluster of any clustering.
+
+    Parameters
+    ----------
+    estimator
+        A clusterer, cloned and fitted by :meth:`fit`; a fitted one is kept as it is inside a
+        ``sklearn.frozen.FrozenEstimator``. None if labels are passed to :meth:`fit`, or ``centers`` are given.
+    centers
+        (k, d) representatives of the clusters. By default they are computed from the labels.
+    divergence
+        How influence falls off: "euclidean".
+    weights
+        Importance of the clusters: None, all alike.
+    representative
+        What stands for a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its points).
+    leave_one_out
+        Compute the representative of a point's own cluster without the point. Holds for the points of the fit, so for
+        :func:`affinity` and :meth:`fit_transform`; needs ``representative="mean"``. If the representatives do not span
+        the space, the moved one is projected on the span of all.
+    domain
+        Where volume is measured: "box" around the data, "ball" around the representatives, None for the whole space,
+        or a :class:`Polytope` in the coordinates of X.
+    margin
+        How much wider the box is than the data, on each side, as a share of its extent.
+    method
+        "auto", "exact", "shared", "hit-and-run", "rejection" or "closed-form".
+    eps
+        Half-width of the 95 % interval of every affinity, where it is not exact.
+    max_samples
+        Most samples spent on one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+    n_jobs
+        Number of threads; None and -1 use all cores. Results do not depend on it.
+    random_state
+        Seed, generator, or None for a new seed at each fit.
+    verbose
+        Show progress of long measurements on standard error.
+
+    Attributes
+    ----------
+    labels_
+        (n,) labels of the points of the fit.
+    classes_
+        (k,) label of each cluster, in the order of the columns of :meth:`transform`.
+    cluster_centers_
+        (k, d) representatives of the clusters.
+    estimator_
+        The fitted clusterer, if one was given.
+    n_features_in_
+        The number of columns of X.
+    feature_names_in_
+        Names of the columns of X, if it had any.
+
+    See Also
+    --------
+    affinity : The same in one call.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance import AffinityScorer
+    >>> X = load_iris().data
+    >>> scorer = AffinityScorer(KMeans(3, random_state=0), random_state=0).fit(X)
+    >>> scorer.transform(X[:2]).shape
+    (2, 3)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        centers: Any = None,
+        divergence: str = "euclidean",
+        weights: Any = None,
+        representative: str = "mean",
+        leave_one_out: bool = False,
+        domain: Any = "box",
+        margin: float = 0.1,
+        method: str = "auto",
+        eps: float = 0.03,
+        max_samples: int = 1_000_000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.centers = centers
+        self.divergence = divergence
+        self.weights = weights
+        self.representative = representative
+        self.leave_one_out = leave_one_out
+        self.domain = domain
+        self.margin = margin
+        self.method = method
+        self.eps = eps
+        self.max_samples = max_samples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> AffinityScorer:
+        """Find the representatives of the clusters and the territory they divide.
+
+        Parameters
+        ----------
+        X
+            (n, d) data: array, sparse matrix or frame.
+        y
+            (n,) labels of any clustering, -1 for noise; ignored if an ``estimator`` was given.
+        **fit_params
+            Passed to the estimator by scikit-learn's metadata routing.
+        """
+        self._fit(X, y, fit_params)
+        return self
+
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> tuple[AnyArray, Located]:
+        settings = self._settings()
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        members = self._cluster(X, y, fit_params)
+        sites = self._representatives(X, members)
+        self._check_leave_one_out(members)
+        diagram = VoronoiDiagram.of_sites(sites, keep_axes=isinstance(self.domain, Polytope))
+        located = diagram.locate(X, settings.threads)
+        scene = Scene(diagram, self._make_domain(diagram, located.position))
+        if members is None:
+            self.classes_ = np.arange(sites.shape[0])
+            self.labels_ = _nearest(diagram, located.position)
+        else:
+            self.classes_ = members.classes
+            self.labels_ = _labels_of(members)
+        self.cluster_centers_ = sites
+        self._n_features_out = sites.shape[0]
+        self._scene, self._settings_ = scene, settings
+        self._engine = select_engine(scene, settings, self.method)
+        return X, located
+
+    def affinity(self, X: Any) -> AffinityResult:
+        """Score points, known or new.
+
+        Parameters
+        ----------
+        X
+            (n, d)
+        """
+        check_is_fitted(self)
+        started = time.perf_counter()
+        frame = FrameLike.of(X)
+        X = self._validate_new(X)
+        located = self._scene.diagram.locate(X, self._settings_.threads)
+        return self._score(located, self._labels_of_new(X, located.position), frame, started)
+
+    def fit_affinity(self, X: Any, y: Any = None, **fit_params: Any) -> AffinityResult:
+        """Fit, and score the points of the fit, with their labels and, if asked for, each left out of its cluster."""
+        started = time.perf_counter()
+        X_checked, located = self._fit(X, y, fit_params)
+        moved = None
+        if self.leave_one_out:
+            moved = self._moved_sites(X_checked, located.position)
+        return self._score(located, self.labels_, FrameLike.of(X), started, moved)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return affinities (n, k)."""
+        return self.affinity(X).affinity
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
+        """Fit, and return affinities (n, k) of the points of the fit."""
+        return self.fit_affinity(X, y, **fit_params).affinity
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return the confidence (n,) in each point: its largest affinity."""
+        return self.affinity(X).confidence
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the label (n,) the clustering gives to each point.
+
+        That is what the estimator's own ``predict`` says, if it has one, else the nearest representative. The
+        affinities may favour another cluster: see ``affinity(X).owner``.
+        """
+        check_is_fitted(self)
+        X = self._validate_new(X)
+        position = self._scene.diagram.locate(X, self._settings_.threads).position
+        return self._labels_of_new(X, position)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how ``fit`` passes metadata to the estimator."""
+        router = MetadataRouter(owner=self)
+        if self.estimator is not None:
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            router.add(estimator=self.estimator, method_mapping=mapping)
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+    def _settings(self) -> Settings:
+        """Check the parameters that need no data."""
+        check_choice(self.divergence, "divergence", ("euclidean",))
+        check_choice(self.weights, "weights", (None,))
+        check_choice(self.representative, "representative", REPRESENTATIVES)
+        check_choice(self.method, "method", METHODS)
+        if not isinstance(self.domain, Polytope):
+            check_choice(self.domain, "domain", ("box", "ball", None))
+        check_number(self.margin, "margin", low=0.0, closed=True)
+        return Settings(
+            eps=check_number(self.eps, "eps", low=0.0, high=1.0),
+            max_samples=check_count(self.max_samples, "max_samples"),
+            seed=resolve_seed(self.random_state),
+            threads=effective_threads(check_jobs(self.n_jobs)),
+            verbose=bool(self.verbose),
+        )
+
+    def _cluster(self, X: AnyArray, y: Any, fit_params: dict[str, Any]) -> Membership | None:
+        n_centers = None if self.centers is None else check_centers(self.centers, X.shape[1]).shape[0]
+        if self.estimator is not None:
+            routed = process_routing(self, "fit", **fit_params)
+            self.estimator_ = clone(self.estimator).fit(X, **routed.estimator.fit)
+            frozen = isinstance(self.estimator_, FrozenEstimator)
+            if hasattr(self.estimator_, "labels_") and not (frozen and hasattr(self.estimator_, "predict")):
+                y = self.estimator_.labels_
+            else:
+                y = self.estimator_.predict(X)
+        if y is not None:
+            return check_labels(y, X.shape[0], n_centers)
+        if n_centers is None:
+            raise ValueError(
+                "labels are missing: pass labels (y in fit), or centers, or an estimator that clusters, such as "
+                "AffinityScorer(KMeans(10))."
+            )
+        return None
+
+    def _representatives(self, X: AnyArray, members: Membership | None) -> FloatArray:
+        if self.centers is not None:
+            return check_centers(self.centers, X.shape[1])
+        assert members is not None
+        return representatives(X, members.codes, members.classes.size, self.representative)
+
+    def _check_leave_one_out(self, members: Membership | None) -> None:
+        if self.leave_one_out and (members is None or self.centers is not None or self.representative != "mean"):
+            raise ValueError(
+                "leave_one_out=True recomputes the mean of a cluster without one of its points: it needs labels, no "
+                "centers, and representative='mean'."
+            )
+
+    def _make_domain(self, diagram: Diagram, position: FloatArray) -> Domain:
+        if self.domain is None:
+            return UnboundedDomain(diagram.positions)
+        if isinstance(self.domain, Polytope):
+            return PolytopeDomain(*_in_diagram_coordinates(self.domain, diagram))
+        everything = (position, diagram.positions)
+        if self.domain == "box":
+            lower = np.min([part.min(axis=0) for part in everything], axis=0)
+            upper = np.max([part.max(axis=0) for part in everything], axis=0)
+            return BoxDomain(lower, upper, float(self.margin))
+        center = diagram.positions.mean(axis=0)
+        reach = max(float(((part - center) ** 2).sum(axis=1).max()) for part in everything)
+        return BallDomain(center, float(np.sqrt(reach)))
+
+    def _validate_new(self, X: Any) -> AnyArray:
+        checked: AnyArray = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return checked
+
+    def _labels_of_new(self, X: AnyArray, position: FloatArray) -> AnyArray:
+        inner = getattr(self, "estimator_", None)
+        if inner is not None and hasattr(inner, "predict"):
+            return np.asarray(inner.predict(X))
+        return self.classes_[_nearest(self._scene.diagram, position)]
+
+    def _moved_sites(self, X: AnyArray, position: FloatArray) -> tuple[AnyArray, FloatArray]:
+        """Return the cluster of each point of the fit and where its representative is without the point."""
+        codes = check_labels(self.labels_, X.shape[0]).codes
+        sizes = np.bincount(codes[codes >= 0], minlength=self.classes_.size)
+        own = self._scene.diagram.positions[codes]
+        others = sizes[codes][:, None] - 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = own + (own - position) / others
+        moved[others[:, 0] <= 0] = np.nan
+        return codes, moved
+
+    def _score(
+        self,
+        located: Located,
+        label: AnyArray,
+        frame: FrameLike,
+        started: float,
+        moved: tuple[AnyArray, FloatArray] | None = None,
+    ) -> AffinityResult:
+        scene, settings = self._scene, self._settings_
+        engine = self._engine
+        if moved is not None:
+            engine = select_engine(scene, settings, self.method, leave_one_out=True)
+        estimate = engine.estimate(scene.queries(located.position, moved))
+        imprecise = int((Z95 * estimate.standard_error.max(axis=1) > settings.eps).sum())
+        if imprecise:
+            warnings.warn(
+                f"{imprecise} of {label.shape[0]} points did not reach eps={settings.eps:g} within "
+                f"max_samples={settings.max_samples:,}: see standard_error, raise max_samples or eps.",
+                PrecisionWarning,
+                stacklevel=3,
+            )
+        return AffinityResult(
+            affinity=scene.expand(estimate.affinity),
+            standard_error=scene.expand(estimate.standard_error),
+            label=label,
+            classes=self.classes_,
+            hidden=estimate.hidden,
+            off_span=located.off_span,
+            how=HowMeasured(
+                domain=scene.domain.name,
+                method=self.method,
+                eps=settings.eps,
+                seed=settings.seed,
+                dim=scene.dim,
+                n_features=self.n_features_in_,
+                seconds=time.perf_counter() - started,
+            ),
+            _engine=estimate.engine,
+            _frame=frame,
+        )
+
+
+def _nearest(diagram: Diagram, position: FloatArray) -> AnyArray:
+    """Return the number (n,) of the site with the lowest function at each position."""
+    a, b = diagram.functions
+    nearest = np.empty(position.shape[0], dtype=np.int64)
+    for start in range(0, position.shape[0], 65_536):
+        rows = slice(start, start + 65_536)
+        nearest[rows] = (b - position[rows] @ a.T).argmin(axis=1)
+    return nearest
+
+
+def _labels_of(members: Membership) -> AnyArray:
+    """Return the user's labels again, noise as -1."""
+    labels: AnyArray = members.classes[members.codes]
+    if (members.codes == NOISE).any():
+        labels = np.where(members.codes == NOISE, NOISE, labels)
+    return labels
+
+
+def _in_diagram_coordinates(polytope: Polytope, diagram: Diagram) -> tuple[FloatArray, FloatArray]:
+    """Return the walls of a polytope, given in the coordinates of X, in those of the diagram."""
+    d = polytope.A.shape[1]
+    if d != diagram.positions.shape[1]:
+        raise ValueError(
+            f"domain is a Polytope in {d} dimensions but X has {diagram.positions.shape[1]} columns: must be equal."
+        )
+    origin = diagram.locate(np.zeros((1, d))).position[0]
+    unit = diagram.locate(np.eye(d)).position - origin
+    A = np.linalg.solve(unit, polytope.A.T).T
+    return A, polytope.b + A @ origin

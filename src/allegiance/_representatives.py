@@ -1,0 +1,74 @@
+"""One point to stand for each cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._rows import dense, is_sparse
+from ._typing import AnyArray, FloatArray, Rows
+
+REPRESENTATIVES = ("mean", "median", "medoid")
+#: Rows converted to float64 at a time.
+_CHUNK = 8192
+
+
+def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> FloatArray:
+    """Return a representative (k, d) of each cluster.
+
+    Parameters
+    ----------
+    X
+        (n, d) dense or CSR.
+    codes
+        (n,) cluster numbers, -1 for noise. Every cluster has a member.
+    kind
+        "mean"; "median", coordinate by coordinate; or "medoid", the member with the least sum of distances to the
+        others, which compares all pairs inside a cluster.
+    """
+    if kind == "mean":
+        return _means(X, codes, n_clusters)
+    if kind == "median" and is_sparse(X):
+        raise TypeError(
+            "representative='median' needs dense X: most coordinates of a sparse median are zero. Use 'mean'."
+        )
+    chosen = np.empty((n_clusters, X.shape[1]))
+    for i in range(n_clusters):
+        members = X[np.flatnonzero(codes == i)]
+        if kind == "median":
+            chosen[i] = np.median(np.asarray(members, dtype=np.float64), axis=0)
+        else:
+            chosen[i] = dense(members[[_medoid(members)]])[0]
+    return chosen
+
+
+def _means(X: Rows, codes: AnyArray, n_clusters: int) -> FloatArray:
+    """Sum in float64, chunk by chunk, around a member of each cluster, so that a large common offset rounds nothing."""
+    n, d = X.shape
+    if is_sparse(X):
+        origin = np.zeros((n_clusters, d))
+    else:
+        first = np.array([np.argmax(codes == i) for i in range(n_clusters)])
+        origin = np.asarray(X[first], dtype=np.float64)
+    sums = np.zeros((n_clusters, d))
+    sizes = np.zeros(n_clusters)
+    for start in range(0, n, _CHUNK):
+        part = codes[start : start + _CHUNK]
+        members = np.flatnonzero(part >= 0)
+        part = part[members]
+        indicator = sp.csr_array((np.ones(part.size), (part, np.arange(part.size))), shape=(n_clusters, part.size))
+        rows = X[start : start + _CHUNK][members]
+        if not is_sparse(rows):
+            rows = np.asarray(rows, dtype=np.float64) - origin[part]
+        total = indicator @ rows
+        sums += dense(total)
+        sizes += np.bincount(part, minlength=n_clusters)
+    means: FloatArray = origin + sums / sizes[:, None]
+    return means
+
+
+def _medoid(members: Rows) -> int:
+    from sklearn.metrics import pairwise_distances_chunked
+
+    sums = [chunk.sum(axis=1) for chunk in pairwise_distances_chunked(members)]
+    return int(np.concatenate(sums).argmin())

@@ -1,0 +1,133 @@
+"""A result on a screen: what a person wants to know first."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ._typing import AnyArray
+
+if TYPE_CHECKING:
+    from ._result import AffinityResult
+
+#: Clusters listed before the table is cut; the least stable come first then.
+_MAX_CLUSTERS = 20
+
+
+class ClusterLine(NamedTuple):
+    """One cluster in the summary."""
+
+    name: Any
+    points: int
+    stable: float
+    confidence: float
+    rival: Any
+    """The most frequent runner-up, or owner if it is another cluster, of its unstable points."""
+
+
+def cluster_lines(result: AffinityResult) -> list[ClusterLine]:
+    """Summarise the points of each label, noise last."""
+    lines = []
+    names = list(result.classes)
+    if result.classes.dtype.kind in "iu" and (result.label == -1).any():
+        names.append(-1)
+    owner, runner_up, stable = result.owner, result.runner_up, result.stable
+    for name in names:
+        rows = result.label == name
+        doubtful = rows & ~stable
+        rivals: AnyArray = np.where(owner[doubtful] == name, runner_up[doubtful], owner[doubtful])
+        rival: Any = "-"
+        if rivals.size:
+            values, counts = np.unique(rivals, return_counts=True)
+            rival = values[counts.argmax()]
+        points = int(rows.sum())
+        share = float(stable[rows].mean()) if points else float("nan")
+        confidence = float(result.confidence[rows].mean()) if points else float("nan")
+        lines.append(ClusterLine("noise" if name == -1 else name, points, share, confidence, rival))
+    return lines
+
+
+def measured_by(result: AffinityResult) -> str:
+    """Say which engines measured how many points, and how precisely."""
+    names, counts = np.unique(result.engine, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    engines = ", ".join(f"{names[i]} ({counts[i]:,})" for i in order)
+    worst = 1.96 * float(result.standard_error.max(initial=0.0))
+    precision = "exact" if worst == 0 else f"95 % intervals within ±{worst:.3f}"
+    return f"{engines}; {precision}"
+
+
+def _headline(result: AffinityResult) -> str:
+    stable = int(result.stable.sum())
+    n = result.n_points
+    text = f"{stable:,} of {n:,} points are stable ({stable / n:.1%}), {n - stable:,} to review"
+    undecided = int((~result.decided).sum())
+    if undecided:
+        text += f" ({undecided:,} too close to call)"
+    disagree = int(((result.label != result.owner) & ~_is_noise(result)).sum())
+    if disagree:
+        text += f"; {disagree:,} belong more to another cluster than to their own"
+    hidden = int(result.hidden.sum())
+    if hidden:
+        text += f"; {hidden:,} own no territory"
+    return text + "."
+
+
+def _is_noise(result: AffinityResult) -> Any:
+    if result.label.dtype.kind in "iu":
+        return result.label == -1
+    return np.zeros(result.n_points, dtype=bool)
+
+
+def _shown(lines: list[ClusterLine]) -> tuple[list[ClusterLine], int]:
+    if len(lines) <= _MAX_CLUSTERS:
+        return lines, 0
+    worst_first = sorted(lines, key=lambda line: (np.isnan(line.stable), line.stable))
+    return worst_first[:_MAX_CLUSTERS], len(lines) - _MAX_CLUSTERS
+
+
+def _footer(result: AffinityResult) -> list[str]:
+    how = result.how
+    reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
+    return [
+        f"measured by  {measured_by(result)}",
+        f"territory    domain {how.domain}, {how.dim} dimensions{reduced}; seed {how.seed}; {how.seconds:.2f} s",
+    ]
+
+
+def summary_text(result: AffinityResult) -> str:
+    """Return the summary as plain text."""
+    lines, left_out = _shown(cluster_lines(result))
+    width = max(7, *(len(str(line.name)) for line in lines))
+    out = [
+        f"Affinity of {result.n_points:,} points to {result.n_clusters:,} clusters",
+        _headline(result),
+        "",
+        f"{'cluster':<{width}}  {'points':>9}  {'stable':>7}  {'confidence':>10}  rival",
+    ]
+    for line in lines:
+        numbers = f"{line.stable:>7.1%}  {line.confidence:>10.2f}" if line.points else f"{'-':>7}  {'-':>10}"
+        out.append(f"{line.name!s:<{width}}  {line.points:>9,}  {numbers}  {line.rival}")
+    if left_out:
+        out.append(f"... and {left_out:,} more clusters, all at least as stable")
+    return "\n".join([*out, "", *_footer(result)])
+
+
+def summary_html(result: AffinityResult) -> str:
+    """Return the summary as a small HTML table for notebooks."""
+    lines, left_out = _shown(cluster_lines(result))
+    rows = "".join(
+        f"<tr><td>{escape(str(line.name))}</td><td>{line.points:,}</td><td>{line.stable:.1%}</td>"
+        f"<td>{line.confidence:.2f}</td><td>{escape(str(line.rival))}</td></tr>"
+        for line in lines
+    )
+    more = f"<p>... and {left_out:,} more clusters, all at least as stable</p>" if left_out else ""
+    foot = "<br>".join(escape(line) for line in _footer(result))
+    return (
+        f"<div><p><b>Affinity of {result.n_points:,} points to {result.n_clusters:,} clusters.</b> "
+        f"{escape(_headline(result))}</p><table><thead><tr><th>cluster</th><th>points</th><th>stable</th>"
+        f"<th>confidence</th><th>rival</th></tr></thead><tbody>{rows}</tbody></table>{more}"
+        f"<p><small>{foot}</small></p></div>"
+    )

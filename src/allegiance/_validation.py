@@ -1,0 +1,135 @@
+"""The one door for user input: labels, centres, parameters. Rows of X come through scikit-learn's ``validate_data``."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._typing import AnyArray, FloatArray
+
+#: The label that clusterers give to points of no cluster.
+NOISE = -1
+
+
+class Membership(NamedTuple):
+    """Labels as cluster numbers."""
+
+    classes: AnyArray
+    """(k,) the label of each cluster."""
+    codes: AnyArray
+    """(n,) int64 cluster number of each row, -1 for noise."""
+
+
+def check_labels(labels: Any, n_rows: int, n_centers: int | None = None) -> Membership:
+    """Turn labels of any kind into cluster numbers.
+
+    Parameters
+    ----------
+    labels
+        One label per row: integers, strings, booleans; -1 means noise.
+    n_rows
+        The number of rows of X.
+    n_centers
+        The number of centres, if they were given. Integer labels in ``range(n_centers)`` then name rows of the
+        centres; other labels must be as many as the centres and are matched in sorted order.
+    """
+    values = np.asarray(labels)
+    if values.ndim != 1:
+        raise ValueError(f"labels must be one-dimensional, one label per row of X, got shape {values.shape}.")
+    if values.shape[0] != n_rows:
+        raise ValueError(f"labels has {values.shape[0]} entries but X has {n_rows} rows: they must be equal.")
+    values = _as_discrete(values)
+    numeric = values.dtype.kind in "iu"
+    noise = values == NOISE if numeric else np.zeros(n_rows, dtype=bool)
+    try:
+        classes, member = np.unique(values[~noise], return_inverse=True)
+    except TypeError as error:
+        raise TypeError("labels must be of one kind: they mix types that cannot be compared.") from error
+    if classes.size == 0:
+        raise ValueError("labels contains no cluster: every point is noise (-1), so there is nothing to belong to.")
+    if n_centers is not None:
+        if numeric and classes[0] >= 0 and classes[-1] < n_centers:
+            member = values[~noise].astype(np.int64)
+            classes = np.arange(n_centers)
+        elif classes.size != n_centers:
+            raise ValueError(
+                f"labels names {classes.size} clusters but centers has {n_centers} rows: use labels 0 to "
+                f"{n_centers - 1}, or as many distinct labels as centers."
+            )
+    codes = np.full(n_rows, NOISE, dtype=np.int64)
+    codes[~noise] = member
+    return Membership(classes, codes)
+
+
+def _as_discrete(values: AnyArray) -> AnyArray:
+    """Return labels as integers or strings; floats must be whole numbers."""
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            raise ValueError("labels contains NaN or infinity: use -1 for points of no cluster.")
+        if (values != np.floor(values)).any():
+            raise ValueError("labels must be discrete: it contains fractional numbers. Is it a target of regression?")
+        return values.astype(np.int64)
+    if values.dtype.kind == "O":
+        if any(value is None or value != value for value in values):
+            raise ValueError("labels contains missing values: use -1 for points of no cluster.")
+        return np.array(values.tolist()) if len({type(value) for value in values}) == 1 else values
+    if values.dtype.kind not in "iubUS":
+        raise TypeError(f"labels must be integers or strings, got dtype {values.dtype}.")
+    return values
+
+
+def check_centers(centers: Any, n_features: int) -> FloatArray:
+    """Return centres as a float64 array (k, n_features)."""
+    if hasattr(centers, "toarray"):
+        centers = centers.toarray()
+    try:
+        values = np.array(centers, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError("centers must be an array of numbers, one row per cluster.") from error
+    if values.ndim != 2 or values.shape[0] == 0:
+        raise ValueError(f"centers must be of shape (k, d) with k >= 1, got {values.shape}.")
+    if values.shape[1] != n_features:
+        raise ValueError(f"centers has {values.shape[1]} columns but X has {n_features}: they must be equal.")
+    if not np.isfinite(values).all():
+        raise ValueError("centers contains NaN or infinity.")
+    return values
+
+
+def check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:
+    """Raise unless ``value`` is one of ``choices``."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+
+
+def check_number(value: Any, name: str, *, low: float, high: float = np.inf, closed: bool = False) -> float:
+    """Return a real number in (low, high), or [low, high) if ``closed``."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}.")
+    number = float(value)
+    if not (low <= number if closed else low < number) or not number < high:
+        bracket = "[" if closed else "("
+        raise ValueError(f"{name} must be in {bracket}{low:g}, {high:g}), got {value!r}.")
+    return number
+
+
+def check_count(value: Any, name: str) -> int:
+    """Return a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}.")
+    return int(value)
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """Return ``n_jobs`` if it is None or an integer other than zero."""
+    if n_jobs is None:
+        return None
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs must be None or an integer, got {type(n_jobs).__name__}.")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: use None or -1 for all cores.")
+    return int(n_jobs)

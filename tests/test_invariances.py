@@ -1,0 +1,106 @@
+"""What must not change the affinities."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import ortho_group
+
+from allegiance import AffinityScorer, affinity
+
+seeds = st.integers(0, 2**32 - 1)
+shapes = st.sampled_from([(2, 4, 12), (3, 5, 12), (2, 3, 8), (5, 3, 10)])
+everyday = settings(max_examples=25, deadline=None)
+
+
+def _data(seed, shape):
+    d, k, n = shape
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.normal(size=(k, d)), rng
+
+
+@everyday
+@given(seeds, shapes, st.sampled_from(["box", "ball", None]), st.floats(-1e3, 1e3))
+def test_translation(seed, shape, domain, shift):
+    X, centers, _ = _data(seed, shape)
+    options = {"domain": domain, "random_state": 0, "eps": 0.1}
+    here = affinity(X, centers=centers, **options)
+    there = affinity(X + shift, centers=centers + shift, **options)
+    tolerance = 1e-7 if (here.standard_error == 0).all() else 0.02
+    np.testing.assert_allclose(there.affinity, here.affinity, atol=tolerance)
+
+
+@everyday
+@given(seeds, shapes, st.sampled_from(["box", "ball", None]), st.floats(-6, 6))
+def test_scaling(seed, shape, domain, exponent):
+    X, centers, _ = _data(seed, shape)
+    factor = 10.0**exponent
+    options = {"domain": domain, "random_state": 0, "eps": 0.1}
+    here = affinity(X, centers=centers, **options)
+    there = affinity(factor * X, centers=factor * centers, **options)
+    tolerance = 1e-8 if (here.standard_error == 0).all() else 0.02
+    np.testing.assert_allclose(there.affinity, here.affinity, atol=tolerance)
+    np.testing.assert_allclose(there.off_span, factor * here.off_span, rtol=1e-5, atol=1e-7 * factor)
+
+
+@everyday
+@given(seeds, st.sampled_from([(2, 4, 12), (2, 3, 8), (5, 3, 10)]))
+def test_rotation_without_domain(seed, shape):
+    """In the plane, also after reduction to it, everything is exact and must not feel the axes."""
+    X, centers, rng = _data(seed, shape)
+    turn = ortho_group.rvs(shape[0], random_state=rng)
+    here = affinity(X, centers=centers, domain=None)
+    there = affinity(X @ turn, centers=centers @ turn, domain=None)
+    np.testing.assert_allclose(there.affinity, here.affinity, atol=1e-8)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seeds, shapes)
+def test_rotation_of_a_ball(seed, shape):
+    """The sample is fixed in space, so turned data meet other samples: they must agree within their intervals. Six
+    standard errors of the difference: a false alarm has probability 1e-7 in all."""
+    X, centers, rng = _data(seed, shape)
+    turn = ortho_group.rvs(shape[0], random_state=rng)
+    here = affinity(X, centers=centers, domain="ball", random_state=0)
+    there = affinity(X @ turn, centers=centers @ turn, domain="ball", random_state=1)
+    joint = np.sqrt(here.standard_error**2 + there.standard_error**2)
+    assert (np.abs(there.affinity - here.affinity) <= 6 * joint + 1e-12).all()
+
+
+@everyday
+@given(seeds, shapes, st.sampled_from(["box", "ball"]), st.sampled_from(["auto", "shared", "hit-and-run"]))
+def test_numbering_of_clusters(seed, shape, domain, method):
+    X, centers, rng = _data(seed, shape)
+    order = rng.permutation(len(centers))
+    options = {"domain": domain, "method": method, "random_state": 0, "eps": 0.1}
+    here = affinity(X, centers=centers, **options)
+    there = affinity(X, centers=centers[order], **options)
+    tolerance = 0.02 if method == "hit-and-run" else 1e-9
+    np.testing.assert_allclose(there.affinity, here.affinity[:, order], atol=tolerance)
+
+
+@everyday
+@given(seeds, shapes, st.sampled_from(["box", "ball", None]), st.sampled_from(["auto", "hit-and-run"]))
+def test_order_and_number_of_points(seed, shape, domain, method):
+    """Bit for bit: every point is scored as if it were alone."""
+    X, centers, rng = _data(seed, shape)
+    scorer = AffinityScorer(centers=centers, domain=domain, method=method, random_state=0, eps=0.1).fit(X)
+    whole = scorer.affinity(X)
+    order = rng.permutation(len(X))
+    np.testing.assert_array_equal(scorer.affinity(X[order]).affinity, whole.affinity[order])
+    cut = rng.integers(1, len(X))
+    parts = [scorer.affinity(X[:cut]), scorer.affinity(X[cut:])]
+    for name in ("affinity", "standard_error", "engine", "hidden", "off_span"):
+        np.testing.assert_array_equal(np.concatenate([getattr(p, name) for p in parts]), getattr(whole, name))
+
+
+@pytest.mark.parametrize("method", ["exact", "shared", "hit-and-run"])
+@pytest.mark.parametrize("shape", [(3, 6, 1000), (20, 4, 1000)])
+def test_threads(method, shape):
+    X, centers, _ = _data(0, shape)
+    options = {"centers": centers, "method": method, "random_state": 0, "eps": 0.1}
+    one = affinity(X, n_jobs=1, **options)
+    for n_jobs in (2, 3, -1):
+        many = affinity(X, n_jobs=n_jobs, **options)
+        np.testing.assert_array_equal(many.affinity, one.affinity)
+        np.testing.assert_array_equal(many.standard_error, one.standard_error)
