@@ -23,6 +23,7 @@ from ._frames import FrameLike
 from ._random import resolve_seed
 from ._representatives import REPRESENTATIVES, representatives
 from ._result import AffinityResult, HowMeasured
+from ._rows import row_dots
 from ._threads import effective_threads
 from ._typing import AnyArray, FloatArray
 from ._validation import (
@@ -37,7 +38,7 @@ from ._validation import (
 )
 from .diagrams import Diagram, Located, VoronoiDiagram
 from .domains import BallDomain, BoxDomain, Domain, Polytope, PolytopeDomain, UnboundedDomain
-from .engines import METHODS, PrecisionWarning, Scene, Settings, select_engine
+from .engines import METHODS, PrecisionWarning, Scene, Settings, measure, select_engine
 from .engines._estimate import Z95
 
 
@@ -337,9 +338,9 @@ class AffinityScorer(
         engine = self._engine
         if moved is not None:
             engine = select_engine(scene, settings, self.method, leave_one_out=True)
-        estimate = engine.estimate(scene.queries(located.position, moved))
-        imprecise = int((Z95 * estimate.standard_error.max(axis=1) > settings.eps).sum())
-        if imprecise:
+        estimate = measure(engine, scene, located.position, settings, moved)
+        if Z95 * estimate.standard_error.max() > settings.eps:
+            imprecise = int((Z95 * estimate.standard_error.max(axis=1) > settings.eps).sum())
             warnings.warn(
                 f"{imprecise} of {label.shape[0]} points did not reach eps={settings.eps:g} within "
                 f"max_samples={settings.max_samples:,}: see standard_error, raise max_samples or eps.",
@@ -370,10 +371,13 @@ class AffinityScorer(
 def _nearest(diagram: Diagram, position: FloatArray) -> AnyArray:
     """Return the number (n,) of the site with the lowest function at each position."""
     a, b = diagram.functions
-    nearest = np.empty(position.shape[0], dtype=np.int64)
-    for start in range(0, position.shape[0], 65_536):
-        rows = slice(start, start + 65_536)
-        nearest[rows] = (b - position[rows] @ a.T).argmin(axis=1)
+    nearest = np.zeros(position.shape[0], dtype=np.int64)
+    lowest = np.full(position.shape[0], np.inf)
+    for i in range(b.size):
+        value = b[i] - row_dots(position, a[i])
+        closer = value < lowest
+        nearest[closer] = i
+        lowest[closer] = value[closer]
     return nearest
 
 

@@ -59,20 +59,19 @@ def measured_by(result: AffinityResult) -> str:
     return f"{engines}; {precision}"
 
 
-def _headline(result: AffinityResult) -> str:
-    stable = int(result.stable.sum())
-    n = result.n_points
-    text = f"{stable:,} of {n:,} points are stable ({stable / n:.1%}), {n - stable:,} to review"
+def _headlines(result: AffinityResult) -> list[str]:
+    """Say how many points are stable, and what else a reader should know before the table."""
+    n, stable = result.n_points, int(result.stable.sum())
     undecided = int((~result.decided).sum())
-    if undecided:
-        text += f" ({undecided:,} too close to call)"
     disagree = int(((result.label != result.owner) & ~_is_noise(result)).sum())
-    if disagree:
-        text += f"; {disagree:,} belong more to another cluster than to their own"
     hidden = int(result.hidden.sum())
+    close = f" ({undecided:,} too close to call)" if undecided else ""
+    lines = [f"{stable:,} stable ({stable / n:.1%}), {n - stable:,} to review{close}"]
+    if disagree:
+        lines.append(f"{disagree:,} belong more to another cluster than to their own")
     if hidden:
-        text += f"; {hidden:,} own no territory"
-    return text + "."
+        lines.append(f"{hidden:,} own no territory: affinity is the limit of a vanishing one")
+    return lines
 
 
 def _is_noise(result: AffinityResult) -> Any:
@@ -103,7 +102,7 @@ def summary_text(result: AffinityResult) -> str:
     width = max(7, *(len(str(line.name)) for line in lines))
     out = [
         f"Affinity of {result.n_points:,} points to {result.n_clusters:,} clusters",
-        _headline(result),
+        *_headlines(result),
         "",
         f"{'cluster':<{width}}  {'points':>9}  {'stable':>7}  {'confidence':>10}  rival",
     ]
@@ -127,7 +126,7 @@ def summary_html(result: AffinityResult) -> str:
     foot = "<br>".join(escape(line) for line in _footer(result))
     return (
         f"<div><p><b>Affinity of {result.n_points:,} points to {result.n_clusters:,} clusters.</b> "
-        f"{escape(_headline(result))}</p><table><thead><tr><th>cluster</th><th>points</th><th>stable</th>"
+        f"{escape('; '.join(_headlines(result)))}.</p><table><thead><tr><th>cluster</th><th>points</th><th>stable</th>"
         f"<th>confidence</th><th>rival</th></tr></thead><tbody>{rows}</tbody></table>{more}"
         f"<p><small>{foot}</small></p></div>"
     )

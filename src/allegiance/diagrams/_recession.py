@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from allegiance._rows import row_dots
 from allegiance._typing import FloatArray, Rows
 
 from ._affine import AffineFunctions, Located
@@ -37,7 +38,7 @@ class RecessionDiagram:
         """Return how much farther (n, k) in direction ``position`` each query reaches than each site."""
         ahead = np.empty((position.shape[0], self.positions.shape[0]))
         for i, site in enumerate(self.positions):
-            ahead[:, i] = ((slopes - site) * position).sum(axis=1)
+            ahead[:, i] = row_dots(slopes - site, position)
         return ahead
 
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:

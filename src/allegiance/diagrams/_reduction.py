@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from allegiance._rows import dense, is_sparse
+from allegiance._rows import dense, is_sparse, row_dots
 from allegiance._threads import for_row_blocks
 from allegiance._typing import FloatArray, Rows
 
@@ -116,12 +116,14 @@ class Reduction:
             norms = np.empty(X.shape[0])
             rows = np.ascontiguousarray(X, dtype=np.float64)
             project_rows(rows, self.factor, self.shift, self.basis, position, norms)
-        norms -= (position * position).sum(axis=1)
+        norms -= row_dots(position, position)
         off_span[:] = np.sqrt(np.maximum(norms, 0.0)) / self.factor
         position *= self.rescale
 
     def _bring_near(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
         """Move positions that are absurdly far, or overflowed, inwards along their ray."""
+        if np.abs(position).max(initial=0.0) <= _FAR:
+            return
         far = np.flatnonzero(~(np.abs(position).max(axis=1, initial=0.0) <= _FAR))
         for row in far:
             x = dense(X[[row]])[0]

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from allegiance._rows import row_dots
 from allegiance._typing import FloatArray, Rows
 
 from ._affine import AffineFunctions, Located
@@ -49,17 +50,18 @@ class VoronoiDiagram:
 
     def query_functions(self, position: FloatArray) -> AffineFunctions:
         """Return the function of each position (n, r)."""
-        return AffineFunctions(2.0 * position, (position * position).sum(axis=1))
+        return AffineFunctions(2.0 * position, row_dots(position, position))
 
     def clearance(self, slopes: FloatArray, position: FloatArray) -> FloatArray:
         """Return the squared distance (n, k) of each position from each site."""
         squares = np.empty((position.shape[0], self.positions.shape[0]))
         for i, site in enumerate(self.positions):
-            squares[:, i] = ((position - site) ** 2).sum(axis=1)
+            away = position - site
+            squares[:, i] = row_dots(away, away)
         return squares
 
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the half-spaces {y: <c_j - c_i, y> <= <c_j - c_i, midpoint>} of one site's cell."""
         normals = self.reduction.differences(self.sites - self.sites[site])
         midpoints = (self.positions + self.positions[site]) / 2.0
-        return normals, (normals * midpoints).sum(axis=1)
+        return normals, row_dots(normals, midpoints)

@@ -20,6 +20,8 @@ class ArcEngine:
     arc of the directions in which it lies beyond every site. Affinities are overlaps of arcs.
     """
 
+    block = 16_384
+
     def __init__(self, scene: Scene) -> None:
         corners = scene.functions.a
         self._n_sites = scene.n_sites

@@ -20,6 +20,8 @@ class ClosedFormEngine:
     There Sibson's identity, Σ alpha_i a_i = a_x with Σ alpha_i = 1, has only one solution.
     """
 
+    block = 65_536
+
     def __init__(self, scene: Scene, settings: Settings) -> None:
         self._n_sites = scene.n_sites
         self._threads = settings.threads

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from allegiance._rows import row_sums
 from allegiance._typing import AnyArray, BoolArray, FloatArray
 
 #: Two-sided 95 % point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
@@ -84,7 +85,7 @@ class Estimate(NamedTuple):
         """Return an estimate to be filled in."""
         return cls(np.zeros((n, k)), np.zeros((n, k)), np.full(n, engine, np.uint8), np.zeros(n, dtype=bool))
 
-    def put(self, rows: AnyArray, other: Estimate) -> None:
+    def put(self, rows: AnyArray | slice, other: Estimate) -> None:
         """Overwrite ``rows`` with the rows of another estimate."""
         for mine, theirs in zip(self, other, strict=True):
             mine[rows] = theirs
@@ -92,11 +93,14 @@ class Estimate(NamedTuple):
     @property
     def found(self) -> BoolArray:
         """(n,) whether the engine gave an answer."""
-        return np.asarray(self.affinity.any(axis=1))
+        return row_sums(self.affinity) > 0
 
 
 class Engine(Protocol):
     """A way to measure the shares of a query's cell."""
+
+    block: int
+    """How many queries it likes to be given at a time."""
 
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate affinities; the answer for a query does not depend on the other queries."""

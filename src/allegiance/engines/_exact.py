@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from allegiance._rows import row_sums
 from allegiance._threads import for_row_blocks
 from allegiance._typing import BoolArray, FloatArray
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
@@ -19,8 +20,6 @@ MAX_DIM = 8
 _SHALLOW = 1e-11
 #: How exactly the cells must fill the domain.
 _TILING = 1e-10
-#: Queries whose volumes are held at a time.
-_CHUNK = 65_536
 
 
 class ExactEngine:
@@ -37,6 +36,8 @@ class ExactEngine:
     ArithmeticError
         If the cells do not tile the domain to ten digits.
     """
+
+    block = 65_536
 
     def __init__(self, scene: Scene, settings: Settings, max_simplices: int = MAX_SIMPLICES) -> None:
         if scene.dim > MAX_DIM:
@@ -86,12 +87,10 @@ class ExactEngine:
     def estimate(self, queries: Queries) -> Estimate:
         """Measure; rows of zeros where the cell is empty or too shallow to measure."""
         estimate = Estimate.blank(queries.n, self._scene.n_sites, EXACT)
-        for start in range(0, queries.n, _CHUNK):
-            rows = slice(start, start + _CHUNK)
-            stolen, depth = self.stolen(queries.take(rows))
-            stolen[depth <= _SHALLOW] = 0.0
-            total = stolen.sum(axis=1, keepdims=True)
-            np.divide(stolen, total, out=estimate.affinity[rows], where=total > 0)
+        stolen, depth = self.stolen(queries)
+        stolen[depth <= _SHALLOW] = 0.0
+        total = row_sums(stolen)[:, None]
+        np.divide(stolen, total, out=estimate.affinity, where=total > 0)
         return estimate
 
     def stolen(self, queries: Queries) -> tuple[FloatArray, FloatArray]:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from allegiance._progress import progress
 from allegiance._random import stream
 from allegiance._threads import for_row_blocks
 from allegiance._typing import AnyArray, BoolArray, FloatArray
@@ -63,6 +62,8 @@ class HitAndRunEngine:
     until the 95 % interval of every affinity is within ``eps``.
     """
 
+    block = 4096
+
     def __init__(self, scene: Scene, settings: Settings) -> None:
         self._scene = scene
         self._settings = settings
@@ -74,11 +75,9 @@ class HitAndRunEngine:
         k = self._scene.n_sites
         estimate = Estimate.blank(queries.n, k, HIT_AND_RUN)
         size = max(_MAX_COUNTS // (_BATCHES * k), 64)
-        with progress(queries.n, "hit-and-run", self._settings.verbose) as advance:
-            for first in range(0, queries.n, size):
-                rows = np.arange(first, min(first + size, queries.n))
-                self._estimate_block(queries.take(rows), rows, estimate)
-                advance(rows.size)
+        for first in range(0, queries.n, size):
+            rows = np.arange(first, min(first + size, queries.n))
+            self._estimate_block(queries.take(rows), rows, estimate)
         return estimate
 
     def _estimate_block(self, queries: Queries, rows: AnyArray, estimate: Estimate) -> None:

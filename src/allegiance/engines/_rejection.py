@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._progress import progress
 from allegiance._random import stream
 from allegiance._typing import FloatArray
 from allegiance.domains import BallDomain
@@ -26,6 +25,8 @@ class RejectionEngine:
     the dimension. It stops at ``max_samples`` points drawn, whatever was kept.
     """
 
+    block = 64
+
     def __init__(self, scene: Scene, settings: Settings) -> None:
         self._scene = scene
         self._settings = settings
@@ -34,18 +35,16 @@ class RejectionEngine:
     def estimate(self, queries: Queries) -> Estimate:
         """Draw; rows of zeros where no point was kept."""
         estimate = Estimate.blank(queries.n, self._scene.n_sites, REJECTION)
-        with progress(queries.n, "rejection", self._settings.verbose) as advance:
-            for row in range(queries.n):
-                query = queries.take(slice(row, row + 1))
-                deepest = deepest_point(self._scene, query)
-                if deepest.depth <= 0:
-                    estimate.put(np.array([row]), limits_of_empty_cells(deepest.multipliers[None]))
-                else:
-                    counts = self._count(query)
-                    total = counts.sum()
-                    estimate.affinity[row] = counts / max(total, 1.0)
-                    estimate.standard_error[row] = binomial_errors(counts[None], np.array([total]))[0]
-                advance(1)
+        for row in range(queries.n):
+            query = queries.take(slice(row, row + 1))
+            deepest = deepest_point(self._scene, query)
+            if deepest.depth <= 0:
+                estimate.put(slice(row, row + 1), limits_of_empty_cells(deepest.multipliers[None]))
+                continue
+            counts = self._count(query)
+            total = counts.sum()
+            estimate.affinity[row] = counts / max(total, 1.0)
+            estimate.standard_error[row] = binomial_errors(counts[None], np.array([total]))[0]
         return estimate
 
     def _count(self, query: Queries) -> FloatArray:

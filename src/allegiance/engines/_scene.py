@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from allegiance._rows import row_dots
 from allegiance._typing import AnyArray, FloatArray
 from allegiance.diagrams import AffineFunctions, Diagram
 from allegiance.domains import Domain
@@ -77,7 +78,7 @@ class Scene:
         """Return the cell of one site, walls of the domain included, as unit rows (m, r) and offsets (m,)."""
         normals, offsets = self.diagram.bisectors(int(self._rows[site]))
         normals, offsets = normals[self._rows], offsets[self._rows]
-        offsets = offsets - (normals * self.domain.center).sum(axis=1)
+        offsets = offsets - row_dots(normals, self.domain.center)
         normals = normals * self.domain.scale
         norms = np.sqrt((normals * normals).sum(axis=1))
         others = np.arange(self.n_sites) != site
@@ -95,7 +96,7 @@ class Scene:
         if queries.moved is not None:
             site, own_a, own_b = queries.moved
             rows = np.flatnonzero(site >= 0)
-            ahead = (own_b - queries.b) - ((own_a - queries.a) * queries.position).sum(axis=1)
+            ahead = (own_b - queries.b) - row_dots(own_a - queries.a, queries.position)
             clearance[rows, site[rows]] = ahead[rows]
         return clearance
 
@@ -132,8 +133,8 @@ class Scene:
 
     def expand(self, values: FloatArray) -> FloatArray:
         """Spread values (n, distinct sites) over all k clusters: coinciding clusters share equally."""
-        if self._rows.shape[0] == self._member.shape[0]:
-            return values[:, self._member]
+        if self.n_sites == self._member.shape[0]:
+            return values
         sharing = np.bincount(self._member)
         spread: FloatArray = (values / sharing)[:, self._member]
         return spread
@@ -141,4 +142,4 @@ class Scene:
     def _to_unit(self, functions: AffineFunctions) -> AffineFunctions:
         a, b = functions
         center, scale = self.domain.center, self.domain.scale
-        return AffineFunctions(a * scale, b - (a * center).sum(axis=1))
+        return AffineFunctions(a * scale, b - row_dots(a, center))

@@ -102,6 +102,8 @@ def _exact_or_error(scene: Scene, settings: Settings) -> Engine:
 class _SingleSite:
     """One distinct site owns everything."""
 
+    block = 65_536
+
     def estimate(self, queries: Queries) -> Estimate:
         estimate = Estimate.blank(queries.n, 1, CLOSED_FORM)
         estimate.affinity[:] = 1.0
@@ -114,6 +116,7 @@ class _Cascade:
     def __init__(self, scene: Scene, settings: Settings, main: Engine, *, fall_back: bool) -> None:
         self._scene = scene
         self._main = main
+        self.block = main.block
         self._walk = HitAndRunEngine(scene, settings) if fall_back else None
 
     def estimate(self, queries: Queries) -> Estimate:

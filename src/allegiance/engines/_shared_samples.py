@@ -13,8 +13,6 @@ from allegiance._typing import AnyArray, BoolArray, FloatArray
 from ._estimate import SHARED, Z95, Estimate, Queries, Settings, binomial_errors
 from ._scene import Scene
 
-#: Queries scored together; bounds the memory of a call.
-_CHUNK = 65_536
 #: Samples in one bank: enough that an average cell, one of k + 1 that tile the domain, gets this many.
 _HITS_PER_BANK = 256
 _MAX_BANK = 65_536
@@ -48,6 +46,8 @@ class SharedSamplesEngine:
     will need. Queries with a small cell, for which ``max_samples`` will not suffice, are returned as not found.
     """
 
+    block = 32_768
+
     def __init__(self, scene: Scene, settings: Settings) -> None:
         self._scene = scene
         self._settings = settings
@@ -58,13 +58,10 @@ class SharedSamplesEngine:
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
         estimate = Estimate.blank(queries.n, self._scene.n_sites, SHARED)
-        for start in range(0, queries.n, _CHUNK):
-            rows = slice(start, start + _CHUNK)
-            counts = self._count_adaptively(queries.take(rows))
-            total = counts.sum(axis=1)
-            affinity = counts / np.maximum(total, 1)[:, None]
-            estimate.affinity[rows] = affinity
-            estimate.standard_error[rows] = binomial_errors(counts, total)
+        counts = self._count_adaptively(queries)
+        total = counts.sum(axis=1)
+        estimate.affinity[:] = counts / np.maximum(total, 1)[:, None]
+        estimate.standard_error[:] = binomial_errors(counts, total)
         return estimate
 
     def _count_adaptively(self, queries: Queries) -> AnyArray:

@@ -47,6 +47,8 @@ class UnboundedEngine:
         If the method cannot serve this scene; from :meth:`estimate`, if it cannot serve some of the queries.
     """
 
+    block = 4096
+
     def __init__(self, scene: Scene, settings: Settings, method: str) -> None:
         self._scene = scene
         self._method = method
@@ -137,6 +139,8 @@ class UnboundedEngine:
 
 class _GrowingBoxes:
     """Exact volumes of bounded cells, each in the smallest box whose walls it does not reach."""
+
+    block = 65_536
 
     def __init__(self, scene: Scene, settings: Settings) -> None:
         self._scene = scene
