@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import (
@@ -13,19 +13,20 @@ from sklearn.base import (
     ClusterMixin,
     MetaEstimatorMixin,
     TransformerMixin,
-    clone,
 )
-from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._clustering import check_clusterer, fit_clusterer, means_without_each
 from ._frames import FrameLike
 from ._random import resolve_seed
 from ._representatives import REPRESENTATIVES, representatives
 from ._result import AffinityResult, HowMeasured
 from ._rows import row_dots
+from ._territory import make_domain
 from ._threads import effective_threads
-from ._typing import AnyArray, FloatArray
+from ._typing import AnyArray, FloatArray, Rows
 from ._validation import (
     NOISE,
     Membership,
@@ -35,11 +36,20 @@ from ._validation import (
     check_jobs,
     check_labels,
     check_number,
+    check_rows,
+    check_sites,
 )
 from .diagrams import Diagram, Located, VoronoiDiagram
-from .domains import BallDomain, BoxDomain, Domain, Polytope, PolytopeDomain, UnboundedDomain
+from .domains import Polytope
 from .engines import METHODS, PrecisionWarning, Scene, Settings, measure, select_engine
 from .engines._estimate import Z95
+
+
+class _Fit(NamedTuple):
+    """What scoring the points of a fit can reuse: where they are, and their cluster numbers."""
+
+    located: Located
+    codes: AnyArray
 
 
 class AffinityScorer(
@@ -160,26 +170,32 @@ class AffinityScorer(
         self._fit(X, y, fit_params)
         return self
 
-    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> tuple[AnyArray, Located]:
-        settings = self._settings()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        members = self._cluster(X, y, fit_params)
-        sites = self._representatives(X, members)
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> _Fit:
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_engine", "_scene")]:
+            delattr(self, name)
+        settings = self._check_settings()
+        X = check_rows(self, X, reset=True)
+        members = self._membership(X, y, fit_params)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sites = check_sites(self._representatives(X, members))
         self._check_leave_one_out(members)
         diagram = VoronoiDiagram.of_sites(sites, keep_axes=isinstance(self.domain, Polytope))
         located = diagram.locate(X, settings.threads)
-        scene = Scene(diagram, self._make_domain(diagram, located.position))
+        scene = Scene(diagram, make_domain(self.domain, float(self.margin), diagram, located.position))
+        engine = select_engine(scene, settings, self.method)
+        if self.leave_one_out:
+            self._own_cells_engine = select_engine(scene, settings, self.method, leave_one_out=True)
         if members is None:
-            self.classes_ = np.arange(sites.shape[0])
-            self.labels_ = _nearest(diagram, located.position)
-        else:
-            self.classes_ = members.classes
-            self.labels_ = _labels_of(members)
+            members = Membership(np.arange(sites.shape[0]), _nearest(diagram, located.position))
+        self.classes_ = members.classes
+        self.labels_ = _labels_of(members)
         self.cluster_centers_ = sites
         self._n_features_out = sites.shape[0]
-        self._scene, self._settings_ = scene, settings
-        self._engine = select_engine(scene, settings, self.method)
-        return X, located
+        self._settings, self._scene, self._engine = settings, scene, engine
+        return _Fit(located, members.codes)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_engine")
 
     def affinity(self, X: Any) -> AffinityResult:
         """Score points, known or new.
@@ -192,17 +208,18 @@ class AffinityScorer(
         check_is_fitted(self)
         started = time.perf_counter()
         frame = FrameLike.of(X)
-        X = self._validate_new(X)
-        located = self._scene.diagram.locate(X, self._settings_.threads)
+        X = check_rows(self, X, reset=False)
+        located = self._scene.diagram.locate(X, self._settings.threads)
         return self._score(located, self._labels_of_new(X, located.position), frame, started)
 
     def fit_affinity(self, X: Any, y: Any = None, **fit_params: Any) -> AffinityResult:
         """Fit, and score the points of the fit, with their labels and, if asked for, each left out of its cluster."""
         started = time.perf_counter()
-        X_checked, located = self._fit(X, y, fit_params)
+        located, codes = self._fit(X, y, fit_params)
         moved = None
         if self.leave_one_out:
-            moved = self._moved_sites(X_checked, located.position)
+            means = self._scene.diagram.positions
+            moved = codes, means_without_each(codes, means, located.position)
         return self._score(located, self.labels_, FrameLike.of(X), started, moved)
 
     def transform(self, X: Any) -> FloatArray:
@@ -212,6 +229,11 @@ class AffinityScorer(
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
         """Fit, and return affinities (n, k) of the points of the fit."""
         return self.fit_affinity(X, y, **fit_params).affinity
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> AnyArray:
+        """Fit, and return the labels (n,) of the points of the fit."""
+        labels: AnyArray = self.fit(X, y, **fit_params).labels_
+        return labels
 
     def score_samples(self, X: Any) -> FloatArray:
         """Return the confidence (n,) in each point: its largest affinity."""
@@ -224,8 +246,8 @@ class AffinityScorer(
         affinities may favour another cluster: see ``affinity(X).owner``.
         """
         check_is_fitted(self)
-        X = self._validate_new(X)
-        position = self._scene.diagram.locate(X, self._settings_.threads).position
+        X = check_rows(self, X, reset=False)
+        position = self._scene.diagram.locate(X, self._settings.threads).position
         return self._labels_of_new(X, position)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -238,12 +260,14 @@ class AffinityScorer(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.estimator is None or get_tags(self.estimator).input_tags.sparse
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 
-    def _settings(self) -> Settings:
+    def _check_settings(self) -> Settings:
         """Check the parameters that need no data."""
+        if self.estimator is not None:
+            check_clusterer(self.estimator)
         check_choice(self.divergence, "divergence", ("euclidean",))
         check_choice(self.weights, "weights", (None,))
         check_choice(self.representative, "representative", REPRESENTATIVES)
@@ -259,16 +283,15 @@ class AffinityScorer(
             verbose=bool(self.verbose),
         )
 
-    def _cluster(self, X: AnyArray, y: Any, fit_params: dict[str, Any]) -> Membership | None:
+    def _membership(self, X: Rows, y: Any, fit_params: dict[str, Any]) -> Membership | None:
+        """Return the clusters of the points of the fit, or None if only centres are known."""
         n_centers = None if self.centers is None else check_centers(self.centers, X.shape[1]).shape[0]
         if self.estimator is not None:
             routed = process_routing(self, "fit", **fit_params)
-            self.estimator_ = clone(self.estimator).fit(X, **routed.estimator.fit)
-            frozen = isinstance(self.estimator_, FrozenEstimator)
-            if hasattr(self.estimator_, "labels_") and not (frozen and hasattr(self.estimator_, "predict")):
-                y = self.estimator_.labels_
-            else:
-                y = self.estimator_.predict(X)
+            self.estimator_, y = fit_clusterer(self.estimator, X, routed.estimator.fit)
+        elif fit_params:
+            names = ", ".join(sorted(fit_params))
+            raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
         if y is not None:
             return check_labels(y, X.shape[0], n_centers)
         if n_centers is None:
@@ -278,7 +301,7 @@ class AffinityScorer(
             )
         return None
 
-    def _representatives(self, X: AnyArray, members: Membership | None) -> FloatArray:
+    def _representatives(self, X: Rows, members: Membership | None) -> FloatArray:
         if self.centers is not None:
             return check_centers(self.centers, X.shape[1])
         assert members is not None
@@ -291,40 +314,11 @@ class AffinityScorer(
                 "centers, and representative='mean'."
             )
 
-    def _make_domain(self, diagram: Diagram, position: FloatArray) -> Domain:
-        if self.domain is None:
-            return UnboundedDomain(diagram.positions)
-        if isinstance(self.domain, Polytope):
-            return PolytopeDomain(*_in_diagram_coordinates(self.domain, diagram))
-        everything = (position, diagram.positions)
-        if self.domain == "box":
-            lower = np.min([part.min(axis=0) for part in everything], axis=0)
-            upper = np.max([part.max(axis=0) for part in everything], axis=0)
-            return BoxDomain(lower, upper, float(self.margin))
-        center = diagram.positions.mean(axis=0)
-        reach = max(float(((part - center) ** 2).sum(axis=1).max()) for part in everything)
-        return BallDomain(center, float(np.sqrt(reach)))
-
-    def _validate_new(self, X: Any) -> AnyArray:
-        checked: AnyArray = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return checked
-
-    def _labels_of_new(self, X: AnyArray, position: FloatArray) -> AnyArray:
+    def _labels_of_new(self, X: Rows, position: FloatArray) -> AnyArray:
         inner = getattr(self, "estimator_", None)
         if inner is not None and hasattr(inner, "predict"):
             return np.asarray(inner.predict(X))
         return self.classes_[_nearest(self._scene.diagram, position)]
-
-    def _moved_sites(self, X: AnyArray, position: FloatArray) -> tuple[AnyArray, FloatArray]:
-        """Return the cluster of each point of the fit and where its representative is without the point."""
-        codes = check_labels(self.labels_, X.shape[0]).codes
-        sizes = np.bincount(codes[codes >= 0], minlength=self.classes_.size)
-        own = self._scene.diagram.positions[codes]
-        others = sizes[codes][:, None] - 1.0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moved = own + (own - position) / others
-        moved[others[:, 0] <= 0] = np.nan
-        return codes, moved
 
     def _score(
         self,
@@ -334,10 +328,8 @@ class AffinityScorer(
         started: float,
         moved: tuple[AnyArray, FloatArray] | None = None,
     ) -> AffinityResult:
-        scene, settings = self._scene, self._settings_
-        engine = self._engine
-        if moved is not None:
-            engine = select_engine(scene, settings, self.method, leave_one_out=True)
+        scene, settings = self._scene, self._settings
+        engine = self._engine if moved is None else self._own_cells_engine
         estimate = measure(engine, scene, located.position, settings, moved)
         if Z95 * estimate.standard_error.max() > settings.eps:
             imprecise = int((Z95 * estimate.standard_error.max(axis=1) > settings.eps).sum())
@@ -387,16 +379,3 @@ def _labels_of(members: Membership) -> AnyArray:
     if (members.codes == NOISE).any():
         labels = np.where(members.codes == NOISE, NOISE, labels)
     return labels
-
-
-def _in_diagram_coordinates(polytope: Polytope, diagram: Diagram) -> tuple[FloatArray, FloatArray]:
-    """Return the walls of a polytope, given in the coordinates of X, in those of the diagram."""
-    d = polytope.A.shape[1]
-    if d != diagram.positions.shape[1]:
-        raise ValueError(
-            f"domain is a Polytope in {d} dimensions but X has {diagram.positions.shape[1]} columns: must be equal."
-        )
-    origin = diagram.locate(np.zeros((1, d))).position[0]
-    unit = diagram.locate(np.eye(d)).position - origin
-    A = np.linalg.solve(unit, polytope.A.T).T
-    return A, polytope.b + A @ origin

@@ -63,8 +63,7 @@ def _means(X: Rows, codes: AnyArray, n_clusters: int) -> FloatArray:
         total = indicator @ rows
         sums += dense(total)
         sizes += np.bincount(part, minlength=n_clusters)
-    means: FloatArray = origin + sums / sizes[:, None]
-    return means
+    return origin + sums / sizes[:, None]
 
 
 def _medoid(members: Rows) -> int:

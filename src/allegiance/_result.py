@@ -29,7 +29,7 @@ class HowMeasured:
     seconds: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class AffinityResult:
     """Affinity vectors of n points towards k clusters.
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 #: Clusters listed before the table is cut; the least stable come first then.
 _MAX_CLUSTERS = 20
+_NOISE = "noise"
 
 
 class ClusterLine(NamedTuple):
@@ -30,9 +31,8 @@ class ClusterLine(NamedTuple):
 def cluster_lines(result: AffinityResult) -> list[ClusterLine]:
     """Summarise the points of each label, noise last."""
     lines = []
-    names = list(result.classes)
-    if result.classes.dtype.kind in "iu" and (result.label == -1).any():
-        names.append(-1)
+    noise: Any = -1
+    names = [*result.classes, noise] if _is_noise(result).any() else list(result.classes)
     owner, runner_up, stable = result.owner, result.runner_up, result.stable
     for name in names:
         rows = result.label == name
@@ -45,7 +45,7 @@ def cluster_lines(result: AffinityResult) -> list[ClusterLine]:
         points = int(rows.sum())
         share = float(stable[rows].mean()) if points else float("nan")
         confidence = float(result.confidence[rows].mean()) if points else float("nan")
-        lines.append(ClusterLine("noise" if name == -1 else name, points, share, confidence, rival))
+        lines.append(ClusterLine(_NOISE if name is noise else name, points, share, confidence, rival))
     return lines
 
 
@@ -81,10 +81,16 @@ def _is_noise(result: AffinityResult) -> Any:
 
 
 def _shown(lines: list[ClusterLine]) -> tuple[list[ClusterLine], int]:
-    if len(lines) <= _MAX_CLUSTERS:
+    if len(lines) <= _MAX_CLUSTERS + 1:
         return lines, 0
-    worst_first = sorted(lines, key=lambda line: (np.isnan(line.stable), line.stable))
-    return worst_first[:_MAX_CLUSTERS], len(lines) - _MAX_CLUSTERS
+    noise = [line for line in lines if line.name == _NOISE]
+    clusters = sorted((line for line in lines if line.name != _NOISE), key=lambda line: (not line.points, line.stable))
+    return clusters[:_MAX_CLUSTERS] + noise, len(clusters) - _MAX_CLUSTERS
+
+
+def _numbers(line: ClusterLine) -> tuple[str, str]:
+    """Return the stable share and the mean confidence of a cluster; dashes if it has no point."""
+    return (f"{line.stable:.1%}", f"{line.confidence:.2f}") if line.points else ("-", "-")
 
 
 def _footer(result: AffinityResult) -> list[str]:
@@ -107,8 +113,8 @@ def summary_text(result: AffinityResult) -> str:
         f"{'cluster':<{width}}  {'points':>9}  {'stable':>7}  {'confidence':>10}  rival",
     ]
     for line in lines:
-        numbers = f"{line.stable:>7.1%}  {line.confidence:>10.2f}" if line.points else f"{'-':>7}  {'-':>10}"
-        out.append(f"{line.name!s:<{width}}  {line.points:>9,}  {numbers}  {line.rival}")
+        stable, confidence = _numbers(line)
+        out.append(f"{line.name!s:<{width}}  {line.points:>9,}  {stable:>7}  {confidence:>10}  {line.rival}")
     if left_out:
         out.append(f"... and {left_out:,} more clusters, all at least as stable")
     return "\n".join([*out, "", *_footer(result)])
@@ -118,9 +124,9 @@ def summary_html(result: AffinityResult) -> str:
     """Return the summary as a small HTML table for notebooks."""
     lines, left_out = _shown(cluster_lines(result))
     rows = "".join(
-        f"<tr><td>{escape(str(line.name))}</td><td>{line.points:,}</td><td>{line.stable:.1%}</td>"
-        f"<td>{line.confidence:.2f}</td><td>{escape(str(line.rival))}</td></tr>"
-        for line in lines
+        f"<tr><td>{escape(str(line.name))}</td><td>{line.points:,}</td><td>{stable}</td>"
+        f"<td>{confidence}</td><td>{escape(str(line.rival))}</td></tr>"
+        for line, (stable, confidence) in zip(lines, map(_numbers, lines), strict=True)
     )
     more = f"<p>... and {left_out:,} more clusters, all at least as stable</p>" if left_out else ""
     foot = "<br>".join(escape(line) for line in _footer(result))

@@ -6,6 +6,10 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+
+from ._typing import AnyArray
+
 #: Rows below which another thread costs more than it brings.
 _MIN_ROWS = 64
 #: Blocks per thread, so that a slow block does not keep the others waiting.
@@ -23,6 +27,15 @@ def effective_threads(n_jobs: int | None) -> int:
     if n_jobs < 0:
         return max(1, available + 1 + n_jobs)
     return n_jobs
+
+
+def kernel_ready(*arrays: AnyArray) -> list[AnyArray]:
+    """Return arrays as kernels are compiled for: contiguous and writable, copied only if they are not.
+
+    Read-only arrays, such as the memory maps in which joblib hands a fitted estimator to its workers, would otherwise
+    make numba compile the kernel once more.
+    """
+    return [np.require(array, requirements=["C", "W"]) for array in arrays]
 
 
 def for_row_blocks(work: Callable[[slice], None], n_rows: int, threads: int, *, multiple: int = 1) -> None:

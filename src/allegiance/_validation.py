@@ -1,16 +1,21 @@
-"""The one door for user input: labels, centres, parameters. Rows of X come through scikit-learn's ``validate_data``."""
+"""The one door for user input: labels, centres, parameters. every array and parameter is checked here."""
 
 from __future__ import annotations
 
+import re
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
-from ._typing import AnyArray, FloatArray
+from ._arrays import real_array
+from ._typing import AnyArray, FloatArray, Rows
 
 #: The label that clusterers give to points of no cluster.
 NOISE = -1
+#: Coordinates beyond this could overflow when they are added.
+_LARGEST = 1e307
 
 
 class Membership(NamedTuple):
@@ -20,6 +25,21 @@ class Membership(NamedTuple):
     """(k,) the label of each cluster."""
     codes: AnyArray
     """(n,) int64 cluster number of each row, -1 for noise."""
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
+    """Return X through scikit-learn's door: two-dimensional, finite, float64 or float32, dense or CSR.
+
+    Its messages are kept, with the name of the argument where they leave it out.
+    """
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        if re.search(r"\bX\b", message):
+            raise
+        raise type(error)(f"X cannot be used. {message}") from error
 
 
 def check_labels(labels: Any, n_rows: int, n_centers: int | None = None) -> Membership:
@@ -35,6 +55,8 @@ def check_labels(labels: Any, n_rows: int, n_centers: int | None = None) -> Memb
         The number of centres, if they were given. Integer labels in ``range(n_centers)`` then name rows of the
         centres; other labels must be as many as the centres and are matched in sorted order.
     """
+    if isinstance(labels, (list, tuple)) and len({isinstance(label, str) for label in labels}) == 2:
+        raise TypeError("labels mixes names and numbers: use names only, or numbers with -1 for noise.")
     values = np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(f"labels must be one-dimensional, one label per row of X, got shape {values.shape}.")
@@ -82,19 +104,21 @@ def _as_discrete(values: AnyArray) -> AnyArray:
 
 def check_centers(centers: Any, n_features: int) -> FloatArray:
     """Return centres as a float64 array (k, n_features)."""
-    if hasattr(centers, "toarray"):
-        centers = centers.toarray()
-    try:
-        values = np.array(centers, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError("centers must be an array of numbers, one row per cluster.") from error
-    if values.ndim != 2 or values.shape[0] == 0:
-        raise ValueError(f"centers must be of shape (k, d) with k >= 1, got {values.shape}.")
+    values = real_array("centers", centers.toarray() if hasattr(centers, "toarray") else centers, 2)
+    if values.shape[0] == 0:
+        raise ValueError("centers is empty: it needs one row per cluster.")
     if values.shape[1] != n_features:
         raise ValueError(f"centers has {values.shape[1]} columns but X has {n_features}: they must be equal.")
     if not np.isfinite(values).all():
-        raise ValueError("centers contains NaN or infinity.")
+        raise ValueError("centers contains infinity.")
     return values
+
+
+def check_sites(sites: FloatArray) -> FloatArray:
+    """Return representatives (k, d) if their differences can be computed."""
+    if not np.abs(sites).max() < _LARGEST:
+        raise ValueError(f"X, or centers, are too large: scale them down until no coordinate exceeds {_LARGEST:g}.")
+    return sites
 
 
 def check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:

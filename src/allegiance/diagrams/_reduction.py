@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from allegiance._rows import dense, is_sparse, row_dots
-from allegiance._threads import for_row_blocks
+from allegiance._threads import for_row_blocks, kernel_ready
 from allegiance._typing import FloatArray, Rows
 
 from ._affine import Located
@@ -114,8 +114,8 @@ class Reduction:
             from allegiance._kernels._projection import project_rows
 
             norms = np.empty(X.shape[0])
-            rows = np.ascontiguousarray(X, dtype=np.float64)
-            project_rows(rows, self.factor, self.shift, self.basis, position, norms)
+            rows, shift, basis = kernel_ready(dense(X), self.shift, self.basis)
+            project_rows(rows, self.factor, shift, basis, position, norms)
         norms -= row_dots(position, position)
         off_span[:] = np.sqrt(np.maximum(norms, 0.0)) / self.factor
         position *= self.rescale
@@ -138,4 +138,4 @@ def _power_of_two(size: float) -> float:
     """Return the power of two that brings ``size`` to [1/2, 1); 1 for zero."""
     if size == 0:
         return 1.0
-    return float(np.ldexp(1.0, -int(np.frexp(size)[1])))
+    return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))

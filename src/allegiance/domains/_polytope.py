@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from allegiance._arrays import real_array
 from allegiance._typing import AnyArray, FloatArray
 from allegiance.geometry import bounding_box, chebyshev_center, is_bounded
 
@@ -34,12 +35,9 @@ class Polytope:
     """
 
     def __init__(self, A: AnyArray, b: AnyArray) -> None:
-        self.A = np.array(A, dtype=np.float64)
-        self.b = np.array(b, dtype=np.float64)
-        if self.A.ndim != 2 or self.b.shape != self.A.shape[:1]:
-            raise ValueError(
-                f"Polytope needs A of shape (m, d) and b of shape (m,), got {self.A.shape} and {self.b.shape}."
-            )
+        self.A, self.b = real_array("A of Polytope", A, 2).copy(), real_array("b of Polytope", b, 1).copy()
+        if self.b.shape != self.A.shape[:1]:
+            raise ValueError(f"Polytope needs a b for each row of A, got shapes {self.b.shape} and {self.A.shape}.")
         if not (np.isfinite(self.A).all() and np.isfinite(self.b).all()):
             raise ValueError("Polytope needs finite A and b: leave out walls that are infinitely far away.")
         real = self.A.any(axis=1) | (self.b < 0)
@@ -53,8 +51,8 @@ class Polytope:
     @classmethod
     def box(cls, lower: AnyArray, upper: AnyArray) -> Polytope:
         """Return the box between the corners ``lower`` and ``upper``, both (d,)."""
-        low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
-        if low.ndim != 1 or low.shape != high.shape:
+        low, high = real_array("lower of Polytope.box", lower, 1), real_array("upper of Polytope.box", upper, 1)
+        if low.shape != high.shape:
             raise ValueError(f"lower and upper must be vectors of one length, got {low.shape} and {high.shape}.")
         if not (low < high).all():
             raise ValueError("lower must be below upper in every coordinate.")

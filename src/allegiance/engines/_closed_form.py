@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._threads import for_row_blocks
+from allegiance._threads import for_row_blocks, kernel_ready
 from allegiance._typing import FloatArray
 
 from ._estimate import CLOSED_FORM, Estimate, Queries, Settings
@@ -35,11 +35,11 @@ class ClosedFormEngine:
 
         n, r = queries.a.shape
         coordinates = np.empty((n, r + 1))
-        rows_of = np.ascontiguousarray(queries.a)
+        slopes, last, inverse = kernel_ready(queries.a, self._last, self._inverse)
         shares, unused = np.empty((n, r)), np.empty(n)
 
         def work(rows: slice) -> None:
-            project_rows(rows_of[rows], 1.0, self._last, self._inverse, shares[rows], unused[rows])
+            project_rows(slopes[rows], 1.0, last, inverse, shares[rows], unused[rows])
 
         for_row_blocks(work, n, self._threads)
         coordinates[:, :-1] = shares

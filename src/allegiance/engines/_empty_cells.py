@@ -16,6 +16,8 @@ from ._scene import Scene
 #: Tangent planes added to a ball before its flat approximation is good enough, and how good that is.
 _MAX_TANGENTS = 200
 _TANGENCY = 1e-7
+#: How far away, in spreads of the sites, a query still matters for where its cell vanishes.
+_FAR = 1e4
 
 
 class Deepest(NamedTuple):
@@ -39,18 +41,17 @@ def deepest_point(scene: Scene, query: Queries) -> Deepest:
     A ball is approximated by its tangent planes, added where the solution leaves it.
     """
     domain = scene.domain
-    r, k = scene.dim, scene.n_sites
-    slopes, offsets = scene.gaps(query)
-    present = np.isfinite(offsets)
+    a, b = scene.sites_for(query)
+    present = np.isfinite(b)
+    a, b = a[present], b[present]
+    program = _Program(a, b, query.a[0])
     walls, wall_offsets = halfspaces(domain)
     if not is_polyhedral(domain):
-        cube = np.vstack([np.eye(r), -np.eye(r)])
-        walls = np.vstack([walls, cube])
+        r = scene.dim
+        walls = np.vstack([walls, np.eye(r), -np.eye(r)])
         wall_offsets = np.concatenate([wall_offsets, np.full(2 * r, domain.radius)])
-    size = max(float(np.abs(offsets[present]).max()), float(np.abs(slopes).max()), np.finfo(float).tiny)
     for _ in range(_MAX_TANGENTS):
-        solution = _solve(slopes[present] / size, offsets[present] / size, walls, wall_offsets)
-        position = solution.position
+        position, shares = program.solve(walls, wall_offsets)
         distance = float(np.linalg.norm(position))
         if is_polyhedral(domain) or distance <= domain.radius * (1.0 + _TANGENCY):
             break
@@ -58,9 +59,44 @@ def deepest_point(scene: Scene, query: Queries) -> Deepest:
         wall_offsets = np.append(wall_offsets, domain.radius)
     if not is_polyhedral(domain) and distance > domain.radius * (1.0 - _TANGENCY):
         position = position * (domain.radius * (1.0 - _TANGENCY) / distance)
-    multipliers = np.zeros(k)
-    multipliers[present] = solution.multipliers
-    return Deepest(solution.depth * size, position, multipliers)
+    multipliers = np.zeros(scene.n_sites)
+    multipliers[present] = shares
+    depth = float(((b - query.b[0]) - (a - query.a[0]) @ position).min())
+    return Deepest(depth, position, multipliers)
+
+
+class _Program:
+    """The linear program in a form that stays well scaled for queries far away.
+
+    With h <= f_i(z) for all i, maximise h - f_x(z). The constraints then hold only the sites, and of the query only
+    the slope of f_x matters. Its length beyond ``_FAR`` times the spread of the sites changes nothing but rounding.
+    """
+
+    def __init__(self, a: FloatArray, b: FloatArray, query_a: FloatArray) -> None:
+        middle = a.mean(axis=0)
+        size = max(float(np.abs(a - middle).max()), np.finfo(float).tiny)
+        self._slopes = (a - middle) / size
+        self._offsets = (b - b.mean()) / size
+        target = (query_a - middle) / size
+        self._target = target * min(1.0, _FAR / max(float(np.abs(target).max()), _FAR))
+
+    def solve(self, walls: FloatArray, wall_offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the best position (r,) and the multipliers (k,) of the sites, which sum to 1."""
+        k = self._slopes.shape[0]
+        constraints = np.vstack(
+            [np.column_stack([self._slopes, np.ones(k)]), np.column_stack([walls, np.zeros(walls.shape[0])])]
+        )
+        result = linprog(
+            -np.append(self._target, 1.0),
+            A_ub=constraints,
+            b_ub=np.concatenate([self._offsets, wall_offsets]),
+            bounds=(None, None),
+            method="highs",
+        )
+        if result.status != 0:
+            raise ArithmeticError(f"the deepest point of a cell was not found: {result.message}")
+        multipliers = np.maximum(-np.asarray(result.ineqlin.marginals)[:k], 0.0)
+        return np.asarray(result.x)[:-1], multipliers / multipliers.sum()
 
 
 def limits_of_empty_cells(multipliers: FloatArray) -> Estimate:
@@ -69,17 +105,3 @@ def limits_of_empty_cells(multipliers: FloatArray) -> Estimate:
     estimate.affinity[:] = multipliers
     estimate.hidden[:] = True
     return estimate
-
-
-def _solve(slopes: FloatArray, offsets: FloatArray, walls: FloatArray, wall_offsets: FloatArray) -> Deepest:
-    k, r = slopes.shape
-    constraints = np.vstack([np.column_stack([slopes, np.ones(k)]), np.column_stack([walls, np.zeros(walls.shape[0])])])
-    bounds = np.concatenate([offsets, wall_offsets])
-    objective = np.zeros(r + 1)
-    objective[-1] = -1.0
-    result = linprog(objective, A_ub=constraints, b_ub=bounds, bounds=(None, None), method="highs")
-    if result.status != 0:
-        raise ArithmeticError(f"the deepest point of a cell was not found: {result.message}")
-    multipliers = np.maximum(-np.asarray(result.ineqlin.marginals)[:k], 0.0)
-    point = np.asarray(result.x)
-    return Deepest(float(point[-1]), point[:-1], multipliers / multipliers.sum())

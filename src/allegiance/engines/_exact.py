@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance._rows import row_sums
-from allegiance._threads import for_row_blocks
+from allegiance._threads import for_row_blocks, kernel_ready
 from allegiance._typing import BoolArray, FloatArray
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
 
@@ -99,18 +99,27 @@ class ExactEngine:
 
         stolen = np.empty((queries.n, self._scene.n_sites))
         depth = np.empty(queries.n)
+        vertices, values, vertex_start, simplices, volumes, simplex_start, cell_volumes = kernel_ready(
+            self._vertices,
+            self._values,
+            self._vertex_start,
+            self._simplices,
+            self._volumes,
+            self._simplex_start,
+            self._cell_volumes,
+        )
 
         def work(rows: slice) -> None:
             stolen_volumes(
                 queries.a[rows],
                 queries.b[rows],
-                self._vertices,
-                self._values,
-                self._vertex_start,
-                self._simplices,
-                self._volumes,
-                self._simplex_start,
-                self._cell_volumes,
+                vertices,
+                values,
+                vertex_start,
+                simplices,
+                volumes,
+                simplex_start,
+                cell_volumes,
                 stolen[rows],
                 depth[rows],
             )

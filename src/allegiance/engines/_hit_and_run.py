@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from allegiance._random import stream
-from allegiance._threads import for_row_blocks
+from allegiance._threads import for_row_blocks, kernel_ready
 from allegiance._typing import AnyArray, BoolArray, FloatArray
 from allegiance.domains._base import contains
 
@@ -157,16 +157,17 @@ class HitAndRunEngine:
             site, own_a = np.full(queries.n, -1), queries.a
         else:
             site, own_a = queries.moved.site, queries.moved.a
+        slopes, walls, wall_offsets = kernel_ready(self._scene.functions.a, domain.walls, domain.wall_offsets)
 
         def work(rows: slice) -> None:
             walk_cells(
                 queries.a[rows],
-                self._scene.functions.a,
+                slopes,
                 walkers.clearance[rows],
                 site[rows],
                 own_a[rows],
-                domain.walls,
-                domain.wall_offsets,
+                walls,
+                wall_offsets,
                 domain.half_width,
                 domain.radius,
                 *steps,

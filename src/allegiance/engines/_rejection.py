@@ -49,7 +49,8 @@ class RejectionEngine:
 
     def _count(self, query: Queries) -> FloatArray:
         """Return how many kept points (k,) each site owned."""
-        slopes, offsets = self._scene.gaps(query)
+        sites = self._scene.sites_for(query)
+        slopes, offsets = sites.a - query.a[0], sites.b - query.b[0]
         center, radius = self._enclosing_ball(slopes, offsets)
         counts = np.zeros(self._scene.n_sites)
         drawn = 0

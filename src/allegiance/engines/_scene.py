@@ -100,16 +100,14 @@ class Scene:
             clearance[rows, site[rows]] = ahead[rows]
         return clearance
 
-    def gaps(self, query: Queries) -> tuple[FloatArray, FloatArray]:
-        """Return slopes (k, r) and offsets (k,) of the functions f_i - f_x = offset - <slope, z> of one query.
-
-        The offset of a site that is absent for this query is inf.
-        """
-        slopes, offsets = self.functions.a - query.a[0], self.functions.b - query.b[0]
+    def sites_for(self, query: Queries) -> AffineFunctions:
+        """Return the functions of the sites as one query meets them: b is inf for a site that is absent."""
+        a, b = self.functions
         if query.moved is not None and query.moved.site[0] >= 0:
-            slopes[query.moved.site[0]] = query.moved.a[0] - query.a[0]
-            offsets[query.moved.site[0]] = query.moved.b[0] - query.b[0]
-        return slopes, offsets
+            a, b = a.copy(), b.copy()
+            a[query.moved.site[0]] = query.moved.a[0]
+            b[query.moved.site[0]] = query.moved.b[0]
+        return AffineFunctions(a, b)
 
     def coincident(self, queries: Queries) -> tuple[AnyArray, AnyArray]:
         """Return rows of queries whose function is that of a site up to rounding, and these sites.

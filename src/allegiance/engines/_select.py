@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from allegiance._rows import row_sums
 from allegiance.domains import UnboundedDomain
 from allegiance.domains._base import is_polyhedral
 from allegiance.geometry import TooManySimplicesError
@@ -121,18 +122,21 @@ class _Cascade:
 
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate the affinities of all queries."""
-        estimate = Estimate.blank(queries.n, self._scene.n_sites, CLOSED_FORM)
         rows, sites = self._scene.coincident(queries)
+        if not rows.size:
+            return self._measure(queries)
+        estimate = Estimate.blank(queries.n, self._scene.n_sites, CLOSED_FORM)
         estimate.affinity[rows, sites] = 1.0
-        open_rows = np.setdiff1d(np.arange(queries.n), rows, assume_unique=True)
-        whole = open_rows.size == queries.n
-        if open_rows.size:
-            part = queries if whole else queries.take(open_rows)
-            found = self._main.estimate(part)
-            missing = np.flatnonzero(~found.found)
-            if missing.size and self._walk is not None:
-                found.put(missing, self._walk.estimate(part.take(missing)))
-            if whole:
-                return found
-            estimate.put(open_rows, found)
+        known = np.unique(rows)
+        estimate.affinity[known] /= row_sums(estimate.affinity[known])[:, None]
+        others = np.setdiff1d(np.arange(queries.n), known, assume_unique=True)
+        if others.size:
+            estimate.put(others, self._measure(queries.take(others)))
+        return estimate
+
+    def _measure(self, queries: Queries) -> Estimate:
+        estimate = self._main.estimate(queries)
+        missing = np.flatnonzero(~estimate.found)
+        if missing.size and self._walk is not None:
+            estimate.put(missing, self._walk.estimate(queries.take(missing)))
         return estimate

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._random import stream
-from allegiance._threads import for_row_blocks
+from allegiance._threads import for_row_blocks, kernel_ready
 from allegiance._typing import AnyArray, BoolArray, FloatArray
 
 from ._estimate import SHARED, Z95, Estimate, Queries, Settings, binomial_errors
@@ -108,9 +108,10 @@ class SharedSamplesEngine:
             np.zeros((padded, counts.shape[1]), np.int32),
         )
         a[:n], b[:n] = queries.a, queries.b
+        site_a, site_b, blocks, widths, owners = kernel_ready(*self._scene.functions, *bank)
 
         def work(rows: slice) -> None:
-            count_owners(a[rows], b[rows], *self._scene.functions, *bank, hits[rows])
+            count_owners(a[rows], b[rows], site_a, site_b, blocks, widths, owners, hits[rows])
 
         for_row_blocks(work, padded, self._settings.threads, multiple=TOGETHER)
         counts += hits[:n]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from allegiance._arrays import real_array
 from allegiance._typing import FloatArray
 
 #: The tightest tolerances HiGHS accepts. They are absolute, so every program is first scaled to size one.
@@ -21,22 +22,6 @@ _PASSES = 3
 
 #: HiGHS takes smaller entries of a matrix for zero.
 _DROPPED = 1e-9
-
-
-def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
-    """Convert to a float64 array of ``ndim`` dimensions without NaN, or say what is wrong with ``name``."""
-    given = np.asarray(values)
-    if np.iscomplexobj(given):
-        raise TypeError(f"{name} must be an array of real numbers, got dtype {given.dtype}.")
-    try:
-        array = np.ascontiguousarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of real numbers, got dtype {given.dtype}.") from error
-    if given.ndim != ndim:
-        raise ValueError(f"{name} must be {ndim}-D, got an array of shape {given.shape}.")
-    if np.isnan(array).any():
-        raise ValueError(f"{name} contains NaN; remove or replace it.")
-    return array
 
 
 def unit_rows(A: ArrayLike, b: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:

@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from allegiance._arrays import real_array
 from allegiance._random import resolve_seed, stream
 from allegiance._typing import FloatArray, RandomState
-from allegiance.geometry._halfspaces import chebyshev_center, real_array, require_bounded, unit_rows
+from allegiance.geometry._halfspaces import chebyshev_center, require_bounded, unit_rows
 
 Directions = Literal["random", "coordinate"]
 
