@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from allegiance.diagrams import VoronoiDiagram
+from allegiance.diagrams import LinearEmbedding, PowerDiagram
 from allegiance.domains import BallDomain, BoxDomain, UnboundedDomain
 from allegiance.engines import Scene
 
 
 def make_scene(centers, X, domain="box", margin=0.1):
     """The scene that ``affinity(X, centers=centers, domain=domain)`` builds, and its queries."""
-    diagram = VoronoiDiagram.of_sites(np.asarray(centers, dtype=float))
+    diagram = PowerDiagram(LinearEmbedding.of_sites(np.asarray(centers, dtype=float)))
     position = diagram.locate(np.asarray(X, dtype=float)).position
     points = np.vstack([position, diagram.positions])
     if domain == "box":

@@ -39,7 +39,7 @@ from ._validation import (
     check_rows,
     check_sites,
 )
-from .diagrams import Diagram, Located, VoronoiDiagram
+from .diagrams import Diagram, LinearEmbedding, Located, PowerDiagram
 from .domains import Polytope
 from .engines import METHODS, PrecisionWarning, Scene, Settings, measure, select_engine
 from .engines._estimate import Z95
@@ -179,7 +179,7 @@ class AffinityScorer(
         with np.errstate(over="ignore", invalid="ignore"):
             sites = check_sites(self._representatives(X, members))
         self._check_leave_one_out(members)
-        diagram = VoronoiDiagram.of_sites(sites, keep_axes=isinstance(self.domain, Polytope))
+        diagram = PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=isinstance(self.domain, Polytope)))
         located = diagram.locate(X, settings.threads)
         scene = Scene(diagram, make_domain(self.domain, float(self.margin), diagram, located.position))
         engine = select_engine(scene, settings, self.method)
@@ -260,7 +260,8 @@ class AffinityScorer(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.estimator is None or get_tags(self.estimator).input_tags.sparse
+        inner = self.estimator
+        tags.input_tags.sparse = not isinstance(inner, BaseEstimator) or get_tags(inner).input_tags.sparse
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 

@@ -22,18 +22,33 @@ def make_domain(domain: Any, margin: float, diagram: Diagram, position: FloatArr
     margin
         By how much of its extent the box is widened on each side.
     """
+    bounds = diagram.bounds
+    limited = bool(np.isfinite(bounds).any())
     if domain is None:
+        if limited:
+            raise ValueError(
+                "domain=None needs a divergence that is defined everywhere: use domain='box'."
+            )
         return UnboundedDomain(diagram.positions)
     if isinstance(domain, Polytope):
-        return PolytopeDomain(*_in_diagram_coordinates(domain, diagram))
+        A, b = _in_diagram_coordinates(domain, diagram)
+        return PolytopeDomain(*_with_bounds(A, b, *bounds))
     everything = (position, diagram.positions)
     if domain == "box":
         lower = np.min([part.min(axis=0) for part in everything], axis=0)
         upper = np.max([part.max(axis=0) for part in everything], axis=0)
-        return BoxDomain(lower, upper, margin)
+        return BoxDomain(lower, upper, margin, bounds if limited else None)
     center = diagram.positions.mean(axis=0)
     reach = max(float(row_dots(part - center, part - center).max()) for part in everything)
-    return BallDomain(center, float(np.sqrt(reach)))
+    return BallDomain(center, float(np.sqrt(reach)), bounds if limited else None)
+
+
+def _with_bounds(A: FloatArray, b: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Add the bounds of a diagram to the walls of a polytope."""
+    axes = np.eye(lower.size)
+    rows = [A, -axes[np.isfinite(lower)], axes[np.isfinite(upper)]]
+    offsets = [b, -lower[np.isfinite(lower)], upper[np.isfinite(upper)]]
+    return np.vstack(rows), np.concatenate(offsets)
 
 
 def _in_diagram_coordinates(polytope: Polytope, diagram: Diagram) -> tuple[FloatArray, FloatArray]:

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from allegiance import affinity
-from allegiance.diagrams import Reduction, VoronoiDiagram
+from allegiance.diagrams import AffineFunctions, LinearEmbedding, PowerDiagram, Reduction
 
 
 @pytest.mark.parametrize(("k", "d", "rank"), [(3, 10, 2), (10, 3, 3), (4, 4, 3), (1, 5, 0), (2, 1, 1)])
@@ -31,9 +31,9 @@ def test_the_users_axes_are_kept(rng):
 def test_differences_of_distances_are_kept(rng):
     """|x - c_i|² - |x - c_j|² is the same before and after, and Pythagoras gives the rest."""
     sites, X = rng.normal(size=(4, 30)), rng.normal(size=(20, 30))
-    diagram = VoronoiDiagram.of_sites(sites)
+    diagram = PowerDiagram(LinearEmbedding.of_sites(sites))
     located = diagram.locate(X)
-    unit = diagram.reduction.factor * diagram.reduction.rescale
+    unit = diagram.embedding.unit
     full = ((X[:, None] - sites) ** 2).sum(axis=2)
     reduced = ((located.position[:, None] - diagram.positions) ** 2).sum(axis=2) / unit**2
     np.testing.assert_allclose(full, reduced + located.off_span[:, None] ** 2, rtol=1e-10)
@@ -43,7 +43,7 @@ def test_differences_of_distances_are_kept(rng):
 def test_sparse_rows(rng, layout):
     X = sp.random(40, 60, density=0.1, random_state=1, format="csr")
     sites = rng.normal(size=(5, 60))
-    diagram = VoronoiDiagram.of_sites(sites)
+    diagram = PowerDiagram(LinearEmbedding.of_sites(sites))
     dense, sparse = diagram.locate(X.toarray()), diagram.locate(layout(X))
     np.testing.assert_allclose(sparse.position, dense.position, atol=1e-12)
     np.testing.assert_allclose(sparse.off_span, dense.off_span, atol=1e-6)
@@ -61,7 +61,7 @@ def test_extreme_scales(rng, scale):
 
 
 def test_far_positions_keep_their_direction(rng):
-    diagram = VoronoiDiagram.of_sites(rng.normal(size=(4, 3)))
+    diagram = PowerDiagram(LinearEmbedding.of_sites(rng.normal(size=(4, 3))))
     direction = np.array([[1.0, -2.0, 0.5]])
     near, far = diagram.locate(1e9 * direction).position, diagram.locate(1e300 * direction).position
     np.testing.assert_allclose(near / np.abs(near).max(), far / np.abs(far).max(), atol=1e-6)
@@ -70,7 +70,7 @@ def test_far_positions_keep_their_direction(rng):
 
 @pytest.mark.parametrize("site", range(4))
 def test_bisectors_are_differences_of_functions(rng, site):
-    diagram = VoronoiDiagram.of_sites(rng.normal(size=(4, 9)))
+    diagram = PowerDiagram(LinearEmbedding.of_sites(rng.normal(size=(4, 9))))
     normals, offsets = diagram.bisectors(site)
     a, b = diagram.functions
     np.testing.assert_allclose(2 * normals, a - a[site], atol=1e-12)
@@ -78,9 +78,9 @@ def test_bisectors_are_differences_of_functions(rng, site):
 
 
 def test_clearance_is_the_difference_at_home(rng):
-    diagram = VoronoiDiagram.of_sites(rng.normal(size=(4, 3)))
+    diagram = PowerDiagram(LinearEmbedding.of_sites(rng.normal(size=(4, 3))))
     position = rng.normal(size=(6, 3))
     a, b = diagram.functions
     query_a, query_b = diagram.query_functions(position)
     expected = (b - position @ a.T) - (query_b - (position * query_a).sum(axis=1))[:, None]
-    np.testing.assert_allclose(diagram.clearance(query_a, position), expected, atol=1e-12)
+    np.testing.assert_allclose(diagram.clearance(AffineFunctions(query_a, query_b), position), expected, atol=1e-12)

@@ -129,7 +129,7 @@ class VoronoiUnits:
     """Coordinates of the user for points in the coordinates of a scene's diagram, where the axes were kept."""
 
     def __init__(self, scene):
-        self.reduction = scene.diagram.reduction
+        self.reduction = scene.diagram.embedding.reduction
 
     def __call__(self, y):
         return (y / self.reduction.rescale + self.reduction.shift) / self.reduction.factor

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from allegiance._typing import FloatArray, Rows
+import numpy as np
+
+from allegiance._typing import AnyArray, FloatArray, Rows
 
 
 class AffineFunctions(NamedTuple):
@@ -25,6 +27,11 @@ class Located(NamedTuple):
     """(n,) distance of each row from the span of the sites, in the user's units."""
 
 
+def no_bounds(r: int) -> tuple[FloatArray, FloatArray]:
+    """Return limits that exclude nothing in r dimensions."""
+    return np.full(r, -np.inf), np.full(r, np.inf)
+
+
 class Diagram(Protocol):
     """A kind of influence. Domains, engines and outputs ask for nothing else, so a new kind is one new class."""
 
@@ -36,16 +43,20 @@ class Diagram(Protocol):
     def functions(self) -> AffineFunctions:
         """The k functions of the sites."""
 
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Lower and upper limits (r,) outside which the functions mean nothing; infinite where there are none."""
+
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), dense or sparse, to the space where volume is measured."""
 
     def query_functions(self, position: FloatArray) -> AffineFunctions:
         """Return the function of each query, as if it were a cluster of its own."""
 
-    def clearance(self, slopes: FloatArray, position: FloatArray) -> FloatArray:
-        """Return f_i - f_x (n, k) at ``position`` (n, r) for queries with these ``slopes`` (n, r).
+    def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
+        """Return f_i - f_x (n, k) at ``position`` (n, r) for queries with these functions.
 
-        For distances and divergences that is the divergence of the query from the site, which is computed without the
+        At home a query is ahead of each site by its divergence from the site, which can be computed without the
         cancellation of subtracting two values of large functions.
         """
 
@@ -55,3 +66,9 @@ class Diagram(Protocol):
         Equal to the differences of ``functions`` in exact arithmetic, but computed so that sites which nearly
         coincide keep an accurate bisector.
         """
+
+    def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""
+
+    def weighted(self, weights: FloatArray, query_weight: float) -> Diagram:
+        """Return this diagram with weights (k,) of the sites and of a query, in units of the divergence."""

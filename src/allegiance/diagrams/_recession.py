@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance._rows import row_dots
-from allegiance._typing import FloatArray, Rows
+from allegiance._typing import AnyArray, FloatArray, Rows
 
-from ._affine import AffineFunctions, Located
+from ._affine import AffineFunctions, Located, no_bounds
 
 
 class RecessionDiagram:
@@ -26,6 +26,11 @@ class RecessionDiagram:
         self.positions = slopes
         self.functions = self.query_functions(slopes)
 
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """No limits: directions point everywhere."""
+        return no_bounds(self.positions.shape[1])
+
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Take slopes as they are."""
         return Located(np.asarray(X, dtype=np.float64), np.zeros(X.shape[0]))
@@ -34,13 +39,21 @@ class RecessionDiagram:
         """Return the linear function of each slope."""
         return AffineFunctions(position, np.zeros(position.shape[0]))
 
-    def clearance(self, slopes: FloatArray, position: FloatArray) -> FloatArray:
+    def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
         """Return how much farther (n, k) in direction ``position`` each query reaches than each site."""
         ahead = np.empty((position.shape[0], self.positions.shape[0]))
         for i, site in enumerate(self.positions):
-            ahead[:, i] = row_dots(slopes - site, position)
+            ahead[:, i] = row_dots(queries.a - site, position)
         return ahead
 
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the cone of one site."""
         return self.positions - self.positions[site], np.zeros(self.positions.shape[0])
+
+    def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Refuse: slopes have no divergence from each other."""
+        raise TypeError("a recession diagram has no divergence")
+
+    def weighted(self, weights: FloatArray, query_weight: float) -> RecessionDiagram:
+        """Return this diagram: infinitely far away weights do not count."""
+        return self

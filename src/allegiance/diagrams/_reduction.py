@@ -21,7 +21,7 @@ _FAR = 1e8
 
 @dataclass(frozen=True)
 class Reduction:
-    """The affine map y = (factor * x - shift) @ basis * rescale from rows of X to the span of the sites.
+    """The affine map y = (factor * x @ whitening - shift) @ basis * rescale from rows of X to the span of the sites.
 
     Ratios of volumes depend on y only through the r-dimensional span of the differences of the sites, so nothing is
     lost by measuring there. If the sites span the whole space (``basis`` is None) the user's own axes are kept.
@@ -38,19 +38,25 @@ class Reduction:
         (d, r) orthonormal columns, or None for the identity.
     rescale
         Power of two that brings the differences of the sites to size one.
+    whitening
+        (d, d) linear map applied first, or None for the identity.
     """
 
     factor: float
     shift: FloatArray
     basis: FloatArray | None
     rescale: float
+    whitening: FloatArray | None = None
 
     @classmethod
-    def of_sites(cls, sites: FloatArray, *, keep_axes: bool = False) -> Reduction:
+    def of_sites(cls, sites: FloatArray, *, keep_axes: bool = False, whitening: FloatArray | None = None) -> Reduction:
         """Find the span of ``sites`` (k, d) by an SVD of the centred sites.
 
-        With ``keep_axes`` the space is not reduced, whatever the span: for domains given in the user's axes.
+        With ``keep_axes`` the space is not reduced, whatever the span: for domains given in the user's axes. A
+        ``whitening`` (d, d) is applied first: distances are those after x -> x @ whitening.
         """
+        if whitening is not None:
+            sites = sites @ whitening
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
         ordered = sites[np.lexsort(sites.T[::-1])]
         factor = _power_of_two(np.abs(ordered).max())
@@ -64,11 +70,11 @@ class Reduction:
         noise = 4 * rounding * (singular[0] + np.abs(scaled).max() * rescale)
         rank = int(np.count_nonzero(singular > noise))
         if keep_axes or rank == d:
-            return cls(factor, shift, None, rescale)
+            return cls(factor, shift, None, rescale, whitening)
         basis = rows[:rank].T
         largest = np.abs(basis).argmax(axis=0)
         basis = basis * np.sign(basis[largest, np.arange(rank)])
-        return cls(factor, shift, np.ascontiguousarray(basis), rescale)
+        return cls(factor, shift, np.ascontiguousarray(basis), rescale, whitening)
 
     @property
     def dim(self) -> int:
@@ -77,7 +83,7 @@ class Reduction:
 
     def differences(self, difference: FloatArray) -> FloatArray:
         """Map differences (m, d) of points: the linear part, so that small ones stay accurate."""
-        scaled = difference * self.factor
+        scaled = (difference if self.whitening is None else difference @ self.whitening) * self.factor
         if self.basis is not None:
             scaled = scaled @ self.basis
         return scaled * self.rescale
@@ -98,7 +104,19 @@ class Reduction:
             self._bring_near(X, position, off_span)
         return Located(position, off_span)
 
+    def _whiten(self, X: Rows) -> Rows:
+        """Apply the whitening to some rows."""
+        if self.whitening is None:
+            return X
+        from allegiance._kernels._projection import project_rows
+
+        rows, shift, basis = kernel_ready(dense(X), np.zeros(X.shape[1]), self.whitening)
+        white, unused = np.empty_like(rows), np.empty(X.shape[0])
+        project_rows(rows, 1.0, shift, basis, white, unused)
+        return white
+
     def _locate_chunk(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
+        X = self._whiten(X)
         if self.basis is None:
             np.multiply(dense(X), self.factor, out=position)
             position -= self.shift
@@ -126,8 +144,8 @@ class Reduction:
             return
         far = np.flatnonzero(~(np.abs(position).max(axis=1, initial=0.0) <= _FAR))
         for row in far:
-            x = dense(X[[row]])[0]
-            ray = x / np.abs(x).max()
+            x = dense(X[[row]])
+            ray = dense(self._whiten(x / np.abs(x).max()))[0]
             ray = ray if self.basis is None else ray @ self.basis
             size = np.abs(ray).max()
             position[row] = ray * (_FAR / size) if size > 0 else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from allegiance._rows import row_dots, row_sums
 from allegiance._threads import for_row_blocks, kernel_ready
 from allegiance._typing import FloatArray
 
@@ -26,6 +27,7 @@ class ClosedFormEngine:
         self._n_sites = scene.n_sites
         self._threads = settings.threads
         a = scene.functions.a
+        self._constants = scene.functions.b
         self._last = a[-1]
         self._inverse = np.ascontiguousarray(np.linalg.inv(a[:-1] - a[-1])) if scene.dim else np.empty((0, 0))
 
@@ -49,9 +51,13 @@ class ClosedFormEngine:
     def estimate(self, queries: Queries) -> Estimate:
         """Solve; rows of zeros outside the hull."""
         coordinates = self.coordinates(queries)
-        coordinates[(coordinates < -_ROUNDING).any(axis=1)] = 0.0
+        outside = (coordinates < -_ROUNDING).any(axis=1)
+        # The deepest point of the cell lies where all sites are level: with weights it may be below ground.
+        depth = row_dots(coordinates, self._constants) - queries.b
         estimate = Estimate.blank(queries.n, self._n_sites, CLOSED_FORM)
+        estimate.hidden[:] = ~outside & (depth < -_ROUNDING * np.abs(self._constants).max())
         shares = np.maximum(coordinates, 0.0)
-        total = shares.sum(axis=1, keepdims=True)
+        shares[outside] = 0.0
+        total = row_sums(shares)[:, None]
         np.divide(shares, total, out=estimate.affinity, where=total > 0)
         return estimate

@@ -90,6 +90,12 @@ class Estimate(NamedTuple):
         for mine, theirs in zip(self, other, strict=True):
             mine[rows] = theirs
 
+    def fill(self, queries: Queries, engine: Engine) -> None:
+        """Let another engine answer for the queries without an answer."""
+        missing = np.flatnonzero(~self.found)
+        if missing.size:
+            self.put(missing, engine.estimate(queries.take(missing)))
+
     @property
     def found(self) -> BoolArray:
         """(n,) whether the engine gave an answer."""

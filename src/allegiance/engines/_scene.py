@@ -92,7 +92,8 @@ class Scene:
         """Return f_i - f_x (n, k) at the position of each query: how far ahead of each site it is at home."""
         center, scale = self.domain.center, self.domain.scale
         home = center + scale * queries.position
-        clearance = self.diagram.clearance(queries.a / scale, home)[:, self._rows]
+        functions = AffineFunctions(queries.a / scale, queries.b + row_dots(queries.a / scale, center))
+        clearance = self.diagram.clearance(functions, home)[:, self._rows]
         if queries.moved is not None:
             site, own_a, own_b = queries.moved
             rows = np.flatnonzero(site >= 0)

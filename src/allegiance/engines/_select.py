@@ -136,7 +136,6 @@ class _Cascade:
 
     def _measure(self, queries: Queries) -> Estimate:
         estimate = self._main.estimate(queries)
-        missing = np.flatnonzero(~estimate.found)
-        if missing.size and self._walk is not None:
-            estimate.put(missing, self._walk.estimate(queries.take(missing)))
+        if self._walk is not None:
+            estimate.fill(queries, self._walk)
         return estimate

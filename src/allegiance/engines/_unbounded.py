@@ -62,6 +62,7 @@ class UnboundedEngine:
         self._inside = self._engine_inside(scene, settings)
         self._outside_scene = Scene(RecessionDiagram(scene.functions.a), BallDomain(np.zeros(scene.dim), 1.0))
         self._outside = self._engine_outside(settings)
+        self._walk_inside = HitAndRunEngine(scene, settings)
         self._walk_outside = HitAndRunEngine(self._outside_scene, settings)
 
     def _engine_inside(self, scene: Scene, settings: Settings) -> Engine | None:
@@ -101,7 +102,10 @@ class UnboundedEngine:
                 raise ValueError(
                     self._refusal(rows_in, "inside the hull of the sites, where no bounded region is shared")
                 )
-            estimate.put(rows_in, self._inside.estimate(queries.take(rows_in)))
+            part = queries.take(rows_in)
+            found = self._inside.estimate(part)
+            found.fill(part, self._walk_inside)
+            estimate.put(rows_in, found)
         if rows_out.size:
             if self._outside is None:
                 raise ValueError(self._refusal(rows_out, "outside the hull of the sites, where its cell is unbounded"))
@@ -128,9 +132,7 @@ class UnboundedEngine:
         directions = Queries(queries.a, np.zeros(queries.n), start)
         estimate = self._outside.estimate(directions)
         # Near the hull the cone of directions is too thin to be hit; a walk inside it still finds its shares.
-        missing = np.flatnonzero(~estimate.found)
-        if missing.size:
-            estimate.put(missing, self._walk_outside.estimate(directions.take(missing)))
+        estimate.fill(directions, self._walk_outside)
         estimate.hidden[:] = False
         return estimate._replace(
             affinity=scene.expand(estimate.affinity), standard_error=scene.expand(estimate.standard_error)
