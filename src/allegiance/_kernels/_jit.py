@@ -14,14 +14,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 CACHE = os.environ.get("ALLEGIANCE_CACHE", "1") != "0"
 
 
-def jit(*, contract: bool = False) -> Callable[[F], F]:
+def jit(*, fuse: bool = False, reorder: bool = False) -> Callable[[F], F]:
     """Compile a kernel: cached on disk, without the GIL, in strict floating-point arithmetic.
+
+    Only kernels that never feed a rounded number back into themselves may ask for less: in a Markov chain one changed
+    bit changes the whole chain. What is allowed is decided when the kernel is compiled, the same for every row.
 
     Parameters
     ----------
-    contract
-        Allow a multiplication and an addition to be fused. Only for kernels that count and never feed a rounded
-        number back into themselves; in a Markov chain one changed bit changes the whole chain.
+    fuse
+        Allow a multiplication and an addition to be rounded once.
+    reorder
+        Allow the terms of a sum to be added in another order, so that it can be vectorised.
 
     Notes
     -----
@@ -29,6 +33,6 @@ def jit(*, contract: bool = False) -> Callable[[F], F]:
     row blocks from ordinary threads. That is safe inside thread pools and forked workers, where numba's own threads
     may abort or hang, needs no serial twin, and compiles in half the time.
     """
-    fastmath: Any = {"contract"} if contract else False
+    fastmath: Any = ({"contract"} if fuse else set()) | ({"reassoc"} if reorder else set()) or False
     decorator: Any = numba.njit(cache=CACHE, nogil=True, fastmath=fastmath)  # noqa: TID251
     return cast("Callable[[F], F]", decorator)

@@ -16,7 +16,7 @@ BLOCK = 256
 TOGETHER = 4
 
 
-@jit(contract=True)
+@jit(fuse=True)
 def count_owners(
     query_a: FloatArray,
     query_b: FloatArray,
@@ -39,6 +39,7 @@ def count_owners(
     """
     n, r = query_a.shape
     delta = np.empty((4, r), np.float32)
+    constant = np.empty(4, np.float32)
     gap = np.empty((4, BLOCK), np.float32)
     zero = np.float32(0.0)
     for q in range(0, n, 4):
@@ -51,11 +52,30 @@ def count_owners(
                     for c in range(r):
                         delta[j, c] = query_a[q + j, c] - site_a[site, c]
             for j in range(4):
-                start = np.float32(query_b[q + j] - site_b[site])
+                constant[j] = query_b[q + j] - site_b[site]
+            c = r % 3
+            if c == 0:
                 for s in range(width):
-                    gap[j, s] = start
-            c = 0
-            while c + 3 <= r:
+                    gap[0, s] = constant[0]
+                    gap[1, s] = constant[1]
+                    gap[2, s] = constant[2]
+                    gap[3, s] = constant[3]
+            elif c == 1:
+                for s in range(width):
+                    y0 = block[0, s]
+                    gap[0, s] = constant[0] - delta[0, 0] * y0
+                    gap[1, s] = constant[1] - delta[1, 0] * y0
+                    gap[2, s] = constant[2] - delta[2, 0] * y0
+                    gap[3, s] = constant[3] - delta[3, 0] * y0
+            else:
+                for s in range(width):
+                    y0 = block[0, s]
+                    y1 = block[1, s]
+                    gap[0, s] = constant[0] - (delta[0, 0] * y0 + delta[0, 1] * y1)
+                    gap[1, s] = constant[1] - (delta[1, 0] * y0 + delta[1, 1] * y1)
+                    gap[2, s] = constant[2] - (delta[2, 0] * y0 + delta[2, 1] * y1)
+                    gap[3, s] = constant[3] - (delta[3, 0] * y0 + delta[3, 1] * y1)
+            while c < r:
                 for s in range(width):
                     y0 = block[c, s]
                     y1 = block[c + 1, s]
@@ -65,14 +85,6 @@ def count_owners(
                     gap[2, s] -= delta[2, c] * y0 + delta[2, c + 1] * y1 + delta[2, c + 2] * y2
                     gap[3, s] -= delta[3, c] * y0 + delta[3, c + 1] * y1 + delta[3, c + 2] * y2
                 c += 3
-            while c < r:
-                for s in range(width):
-                    y0 = block[c, s]
-                    gap[0, s] -= delta[0, c] * y0
-                    gap[1, s] -= delta[1, c] * y0
-                    gap[2, s] -= delta[2, c] * y0
-                    gap[3, s] -= delta[3, c] * y0
-                c += 1
             for j in range(4):
                 hits: Any = np.int32(0)
                 for s in range(width):

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from allegiance._typing import FloatArray
 
 from ._jit import jit
 
 
-@jit()
+@jit(fuse=True, reorder=True)
 def project_rows(
-    X: FloatArray, factor: float, shift: FloatArray, basis: FloatArray, out: FloatArray, norms: FloatArray
+    X: FloatArray, factor: float, shift: FloatArray, axes: FloatArray, out: FloatArray, norms: FloatArray
 ) -> None:
-    """Write ``(factor * X - shift) @ basis`` to ``out`` and the squared norm of each shifted row to ``norms``.
+    """Write ``(factor * X - shift) @ axes.T`` to ``out`` and the squared norm of each shifted row to ``norms``.
 
-    A matrix product from BLAS would give a row different last bits depending on how many rows surround it; this loop
-    adds in one fixed order. ``X`` is (n, d), ``basis`` (d, r), ``out`` (n, r), ``norms`` (n,).
+    A matrix product from BLAS would give a row different last bits depending on how many rows surround it; here every
+    row is summed in the same way. ``X`` is (n, d), ``axes`` (r, d), ``out`` (n, r), ``norms`` (n,).
     """
     n, d = X.shape
-    r = basis.shape[1]
+    r = axes.shape[0]
+    row = np.empty(d)
     for i in range(n):
         norm = 0.0
-        for c in range(r):
-            out[i, c] = 0.0
         for j in range(d):
             value = factor * X[i, j] - shift[j]
+            row[j] = value
             norm += value * value
-            for c in range(r):
-                out[i, c] += value * basis[j, c]
         norms[i] = norm
+        for c in range(r):
+            total = 0.0
+            for j in range(d):
+                total += row[j] * axes[c, j]
+            out[i, c] = total

@@ -110,9 +110,9 @@ class Reduction:
             return X
         from allegiance._kernels._projection import project_rows
 
-        rows, shift, basis = kernel_ready(dense(X), np.zeros(X.shape[1]), self.whitening)
+        rows, shift, axes = kernel_ready(dense(X), np.zeros(X.shape[1]), self.whitening.T)
         white, unused = np.empty_like(rows), np.empty(X.shape[0])
-        project_rows(rows, 1.0, shift, basis, white, unused)
+        project_rows(rows, 1.0, shift, axes, white, unused)
         return white
 
     def _locate_chunk(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
@@ -132,8 +132,8 @@ class Reduction:
             from allegiance._kernels._projection import project_rows
 
             norms = np.empty(X.shape[0])
-            rows, shift, basis = kernel_ready(dense(X), self.shift, self.basis)
-            project_rows(rows, self.factor, shift, basis, position, norms)
+            rows, shift, axes = kernel_ready(dense(X), self.shift, self.basis.T)
+            project_rows(rows, self.factor, shift, axes, position, norms)
         norms -= row_dots(position, position)
         off_span[:] = np.sqrt(np.maximum(norms, 0.0)) / self.factor
         position *= self.rescale

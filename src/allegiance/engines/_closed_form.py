@@ -37,7 +37,7 @@ class ClosedFormEngine:
 
         n, r = queries.a.shape
         coordinates = np.empty((n, r + 1))
-        slopes, last, inverse = kernel_ready(queries.a, self._last, self._inverse)
+        slopes, last, inverse = kernel_ready(queries.a, self._last, self._inverse.T)
         shares, unused = np.empty((n, r)), np.empty(n)
 
         def work(rows: slice) -> None:

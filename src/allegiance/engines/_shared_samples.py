@@ -13,8 +13,11 @@ from allegiance._typing import AnyArray, BoolArray, FloatArray
 from ._estimate import SHARED, Z95, Estimate, Queries, Settings, binomial_errors
 from ._scene import Scene
 
-#: Samples in one bank: enough that an average cell, one of k + 1 that tile the domain, gets this many.
+#: Samples in one bank: enough that an average cell, one of k + 1 that tile the domain, gets this many. Later banks,
+#: which only queries with small cells need, are larger.
 _HITS_PER_BANK = 256
+_SMALL_BANKS = 10
+_LATER = 8
 _MAX_BANK = 65_536
 #: Banks are kept for the next call as long as they take less than this many bytes together.
 _KEEP_BYTES = 128 * 2**20
@@ -51,8 +54,6 @@ class SharedSamplesEngine:
     def __init__(self, scene: Scene, settings: Settings) -> None:
         self._scene = scene
         self._settings = settings
-        wanted = min(_HITS_PER_BANK * (scene.n_sites + 1), _MAX_BANK, settings.max_samples)
-        self._bank_size = max(wanted, 1)
         self._kept: dict[int, _Bank] = {}
 
     def estimate(self, queries: Queries) -> Estimate:
@@ -66,36 +67,44 @@ class SharedSamplesEngine:
 
     def _count_adaptively(self, queries: Queries) -> AnyArray:
         """Return counts (n, k); zero for queries given up."""
-        limit = max(self._settings.max_samples // self._bank_size, 1)
+        most = self._settings.max_samples
         counts = np.zeros((queries.n, self._scene.n_sites), np.int32)
-        next_look = np.full(queries.n, min(_FIRST_LOOK, limit))
+        next_look = np.full(queries.n, min(_FIRST_LOOK * self._bank_size(0), most))
         active = np.arange(queries.n)
-        part, found, n_banks = queries, counts, 0
+        part, found, n_banks, drawn = queries, counts, 0, 0
         while active.size:
             self._count(part, self._bank(n_banks), found)
+            drawn += self._bank_size(n_banks)
             n_banks += 1
-            looked = next_look <= n_banks
+            looked = next_look <= drawn
             if not looked.any():
                 continue
-            precise, needed = self._judge(found[looked], n_banks)
-            rare = found[looked].sum(axis=1) < _RARE * n_banks * self._bank_size
-            hopeless = ~precise & rare & (needed > limit)
+            precise, needed = self._judge(found[looked], drawn)
+            rare = found[looked].sum(axis=1) < _RARE * drawn
+            hopeless = ~precise & rare & (needed > most)
             found[np.flatnonzero(looked)[hopeless]] = 0
-            next_look[looked] = np.minimum(needed, limit)
+            next_look[looked] = np.minimum(needed, most)
             stay = np.ones(active.size, dtype=bool)
-            stay[looked] = ~(precise | hopeless | (n_banks >= limit))
+            stay[looked] = ~(precise | hopeless | (drawn >= most))
             counts[active] = found
             active, next_look, found = active[stay], next_look[stay], found[stay]
             part = queries.take(active)
         return counts
 
-    def _judge(self, counts: AnyArray, n_banks: int) -> tuple[BoolArray, AnyArray]:
-        """Tell which queries are precise enough, and how many banks the others should see before the next look."""
+    def _judge(self, counts: AnyArray, drawn: int) -> tuple[BoolArray, AnyArray]:
+        """Tell which queries are precise enough, and after how many samples to look at the others again."""
         half_width = Z95 * binomial_errors(counts, counts.sum(axis=1)).max(axis=1)
         growth = (half_width / self._settings.eps) ** 2
         hits = counts.any(axis=1)
-        needed = np.ceil(n_banks * np.minimum(growth, np.where(hits, np.inf, _MAX_GROWTH)))
-        return growth <= 1.0, np.maximum(needed, n_banks + 1).astype(np.int64)
+        needed = np.ceil(drawn * np.minimum(growth, np.where(hits, np.inf, _MAX_GROWTH)))
+        return growth <= 1.0, np.maximum(needed, drawn + 1).astype(np.int64)
+
+    def _bank_size(self, index: int) -> int:
+        """Return the number of samples in a bank; the last one ends at ``max_samples``."""
+        small = min(_HITS_PER_BANK * (self._scene.n_sites + 1), _MAX_BANK)
+        large = min(small * _LATER, _MAX_BANK)
+        before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
+        return max(min(small if index < _SMALL_BANKS else large, self._settings.max_samples - before), 1)
 
     def _count(self, queries: Queries, bank: _Bank, counts: AnyArray) -> None:
         from allegiance._kernels._owner_counts import TOGETHER, count_owners
@@ -119,9 +128,9 @@ class SharedSamplesEngine:
     def _bank(self, index: int) -> _Bank:
         bank = self._kept.get(index)
         if bank is None:
-            points = self._scene.domain.sample(self._bank_size, stream(self._settings.seed, SHARED, index))
-            bank = _group_by_owner(points, self._scene)
-            if bank.blocks.nbytes * (len(self._kept) + 1) <= _KEEP_BYTES:
+            points = self._scene.domain.sample(self._bank_size(index), stream(self._settings.seed, SHARED, index))
+            bank = _group_by_owner(points.astype(np.float32).astype(np.float64), self._scene)
+            if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
                 self._kept[index] = bank
         return bank
 
@@ -133,15 +142,29 @@ class SharedSamplesEngine:
 def _group_by_owner(points: FloatArray, scene: Scene) -> _Bank:
     from allegiance._kernels._owner_counts import BLOCK
 
-    a, b = scene.functions
-    owner = (b[:, None] - a @ points.T).argmin(axis=0)
-    order = np.argsort(owner, kind="stable")
-    owner = owner[order]
+    owner = _owners(points, scene)
+    columns = np.ascontiguousarray(points[np.argsort(owner, kind="stable")].T, dtype=np.float32)
     sizes = np.bincount(owner, minlength=scene.n_sites)
     blocks_of = -(-sizes // BLOCK)
-    rank = np.arange(owner.size) - (np.cumsum(sizes) - sizes)[owner]
-    block = (np.cumsum(blocks_of) - blocks_of)[owner] + rank // BLOCK
     blocks = np.full((blocks_of.sum(), scene.dim, BLOCK), np.nan, np.float32)
-    blocks[block, :, rank % BLOCK] = points[order]
-    used = np.bincount(block)
-    return _Bank(blocks, -(-used // _LANES) * _LANES, np.repeat(np.arange(scene.n_sites), blocks_of))
+    widths = np.full(blocks_of.sum(), BLOCK)
+    ends = np.cumsum(sizes)
+    starts = np.concatenate([np.arange(end - size, end, BLOCK) for size, end in zip(sizes, ends, strict=True)])
+    owners = np.repeat(np.arange(scene.n_sites), blocks_of)
+    for i, (start, end) in enumerate(zip(starts, ends[owners], strict=True)):
+        part = columns[:, start : min(start + BLOCK, end)]
+        blocks[i, :, : part.shape[1]] = part
+        widths[i] = -(-part.shape[1] // _LANES) * _LANES
+    return _Bank(blocks, widths, owners)
+
+
+def _owners(points: FloatArray, scene: Scene) -> AnyArray:
+    """Return the number (m,) of the site that owns each point; 16 bits where they suffice, which sort faster."""
+    a, b = scene.functions
+    values = b[:, None] - a @ points.T
+    owner = np.zeros(points.shape[0], np.int16 if scene.n_sites < 2**15 else np.int64)
+    lowest = values[0].copy()
+    for i in range(1, scene.n_sites):
+        np.copyto(owner, i, where=values[i] < lowest)
+        np.minimum(lowest, values[i], out=lowest)
+    return owner
