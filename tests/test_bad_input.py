@@ -1,0 +1,304 @@
+"""Bad input: always a ValueError or TypeError that names the argument, and never a half-fitted estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from allegiance import AffinityScorer, Polytope, affinity
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(12, 3))
+LABELS = np.arange(12) % 3
+CENTERS = X[:3]
+
+
+def with_entry(values: np.ndarray, entry: Any) -> np.ndarray:
+    """Return a copy of an array with one entry replaced."""
+    values = np.array(values, dtype=np.result_type(np.asarray(values), np.asarray(entry)))
+    values.flat[4] = entry
+    return values
+
+
+def case(kind: type[Exception] | tuple[type[Exception], ...], name: str, *data: Any, id: str, **settings: Any) -> Any:
+    """Name a bad call: the error it must raise, what its message must name, then X, labels and settings."""
+    given = {"X": X, "labels": LABELS, **dict(zip(("X", "labels"), data, strict=False))}
+    return pytest.param(kind, name, given["X"], given["labels"], settings, id=f"{name.partition('.')[0]}: {id}")
+
+
+def cases(kind: type[Exception], name: str, *values: Any) -> list[Any]:
+    """Name the bad calls that give each of ``values`` for one setting."""
+    plain = (int, float, complex, str, list, type(None))
+    shown = [repr(value) if isinstance(value, plain) else type(value).__name__ for value in values]
+    return [case(kind, name, id=text, **{name: value}) for text, value in zip(shown, values, strict=True)]
+
+
+BAD_DATA = [
+    case(ValueError, "X", with_entry(X, np.nan), id="NaN"),
+    case(ValueError, "X", with_entry(X, np.inf), id="inf"),
+    case(ValueError, "X", with_entry(X, -np.inf), id="-inf"),
+    case(ValueError, "X", with_entry(X.astype(np.float32), np.float32(np.nan)), id="NaN in float32"),
+    case(ValueError, "X", sp.csr_array(with_entry(X, np.nan)), id="NaN in CSR"),
+    case(ValueError, "X", np.sign(X) * np.finfo(float).max, id="too large to subtract"),
+    case(ValueError, "X", X[:, 0], id="1-D"),
+    case(ValueError, "X", X[0, 0], id="scalar"),
+    case(ValueError, "X", X[None], id="3-D"),
+    case(ValueError, "X", np.empty((0, 3)), [], id="no rows"),
+    case(ValueError, "X", np.empty((12, 0)), id="no columns"),
+    case(ValueError, "X", np.full((12, 3), "text"), id="text"),
+    case(ValueError, "X", X + 1j, id="complex"),
+    case((TypeError, ValueError), "X", None, id="None"),
+]
+BAD_LABELS = [
+    case(ValueError, "labels", X, LABELS[:-1], id="too short"),
+    case(ValueError, "labels", X, np.append(LABELS, 0), id="too long"),
+    case(ValueError, "labels", X, [], id="empty"),
+    case(ValueError, "labels", X, LABELS[:, None], id="2-D"),
+    case(ValueError, "labels", X, 3, id="scalar"),
+    case(ValueError, "labels", X, with_entry(LABELS, np.nan), id="NaN"),
+    case(ValueError, "labels", X, with_entry(LABELS, np.inf), id="inf"),
+    case(ValueError, "labels", X, with_entry(LABELS, 0.5), id="fractional"),
+    case(ValueError, "labels", X, X[:, 0], id="a target of regression"),
+    case(ValueError, "labels", X, [None, *LABELS[1:].tolist()], id="None among them"),
+    case(ValueError, "labels", X, [None] * 12, id="all None"),
+    case(TypeError, "labels", X, np.array(["a", *LABELS[1:].tolist()], dtype=object), id="mixed types"),
+    case(TypeError, "labels", X, ["a", "b", -1] * 4, id="names with -1 for noise, as a list"),
+    case(TypeError, "labels", X, LABELS + 1j, id="complex"),
+    case(TypeError, "labels", X, np.array(["2020-01-01"] * 12, dtype="datetime64[D]"), id="dates"),
+    case(ValueError, "labels", X, np.full(12, -1), id="only noise"),
+    case(ValueError, "labels", X, np.full(12, -1.0), id="only noise, as floats"),
+    case(ValueError, "labels", X, None, id="nothing given"),
+]
+BAD_CENTERS = [
+    case(ValueError, "centers", X, None, centers=CENTERS[:, :2], id="too narrow"),
+    case(ValueError, "centers", X, None, centers=np.ones((3, 4)), id="too wide"),
+    case(ValueError, "centers", X, None, centers=with_entry(CENTERS, np.nan), id="NaN"),
+    case(ValueError, "centers", X, None, centers=with_entry(CENTERS, np.inf), id="inf"),
+    case(ValueError, "centers", X, None, centers=np.sign(CENTERS) * np.finfo(float).max, id="too large to subtract"),
+    case(ValueError, "centers", X, None, centers=CENTERS[0], id="1-D"),
+    case(ValueError, "centers", X, None, centers=CENTERS[None], id="3-D"),
+    case(ValueError, "centers", X, None, centers=3, id="a number"),
+    case(ValueError, "centers", X, None, centers=np.empty((0, 3)), id="none at all"),
+    case(TypeError, "centers", X, None, centers="kmeans", id="text"),
+    case(TypeError, "centers", X, None, centers=[["a", "b", "c"]], id="array of text"),
+    case((TypeError, ValueError), "centers", X, None, centers=[[1, 2, 3], [4, 5]], id="ragged"),
+    case(TypeError, "centers", X, None, centers=CENTERS + 1j, id="complex"),
+    case(ValueError, "centers", centers=CENTERS[:2], id="fewer than the clusters of labels"),
+    case(ValueError, "labels", X, LABELS + 5, centers=X[:4], id="labels that name no centre"),
+    case(ValueError, "labels", X, LABELS - 2, centers=CENTERS, id="negative labels"),
+]
+BAD_SETTINGS = [
+    *cases(ValueError, "eps", 0, 0.0, 1, 1.5, -0.1, np.nan, np.inf),
+    *cases(TypeError, "eps", "0.1", None, True, [0.1], 0.1j),
+    *cases(ValueError, "method", "fast", "EXACT", "", None, 3, ["auto"]),
+    *cases(ValueError, "domain", "cube", "None", "", 3, False, [[0, 1]], Polytope, np.eye(3)),
+    *cases(ValueError, "representative", "mode", None, 0, np.mean),
+    *cases(ValueError, "divergence", "manhattan", None, 2, np.array(["euclidean"])),
+    *cases(ValueError, "weights", "big", [1, 2, 3], 1.0, np.ones(3)),
+    *cases(ValueError, "margin", -0.1, -1, np.nan, np.inf),
+    *cases(TypeError, "margin", "wide", None, [0.1], True),
+    *cases(ValueError, "max_samples", 0, -5),
+    *cases(TypeError, "max_samples", 1000.0, "1000", None, True),
+    *cases(ValueError, "n_jobs", 0),
+    *cases(TypeError, "n_jobs", "all", 1.0, True),
+    *cases(ValueError, "random_state", -1, -(2**70)),
+    *cases(TypeError, "random_state", "seed", 1.5, True, [1, 2], np.random),
+]
+MANY = RNG.normal(size=(30, 12))
+CANNOT_SERVE = [
+    case(ValueError, "method", method="exact", domain="ball", id="exact in a ball"),
+    case(ValueError, "method", MANY, np.arange(30) % 11, method="exact", id="exact in ten dimensions"),
+    case(
+        ValueError,
+        r"method.*500,000 simplices",
+        RNG.normal(size=(400, 7)),
+        np.arange(400) % 40,
+        method="exact",
+        id="exact with too many simplices",
+    ),
+    case(ValueError, "method", method="closed-form", id="closed form in a box"),
+    case(ValueError, "method", method="closed-form", domain="ball", id="closed form in a ball"),
+    case(
+        ValueError,
+        "method",
+        X[:, :1],
+        LABELS,
+        method="closed-form",
+        domain=None,
+        id="closed form of three sites on a line",
+    ),
+    *(
+        case(ValueError, "method.*leave_one_out", method=value, leave_one_out=True, id=f"{value} with leave_one_out")
+        for value in ("shared", "exact")
+    ),
+    *(
+        case(ValueError, "leave_one_out", representative=value, leave_one_out=True, id=f"leave_one_out with {value}")
+        for value in ("median", "medoid")
+    ),
+    case(ValueError, "leave_one_out", centers=CENTERS, leave_one_out=True, id="leave_one_out with centers"),
+    case(ValueError, "leave_one_out", X, None, centers=CENTERS, leave_one_out=True, id="leave_one_out without labels"),
+    case(ValueError, "leave_one_out.*domain", domain=None, leave_one_out=True, id="leave_one_out without walls"),
+    case(ValueError, "domain", domain=Polytope.box([0, 0], [1, 1]), id="Polytope of another width"),
+    case(TypeError, "representative", sp.csr_array(X), representative="median", id="median of sparse X"),
+]
+EVERYTHING = BAD_DATA + BAD_LABELS + BAD_CENTERS + BAD_SETTINGS + CANNOT_SERVE
+
+
+@pytest.mark.parametrize(("kind", "name", "X", "labels", "settings"), EVERYTHING)
+class TestNamesTheArgument:
+    def test_in_the_function(self, kind, name, X, labels, settings):
+        with pytest.raises(kind, match=rf"\b{name}\b"):
+            affinity(X, labels, **settings)
+
+    def test_in_the_estimator_which_stays_unfitted(self, kind, name, X, labels, settings):
+        scorer = AffinityScorer(**settings)
+        # Leaving a point out happens when the points of the fit are scored, but what forbids it is known before.
+        with pytest.raises(kind, match=rf"\b{name}\b"):
+            scorer.fit(X, labels)
+        with pytest.raises(NotFittedError):
+            check_is_fitted(scorer)
+        with pytest.raises(NotFittedError):
+            scorer.affinity(np.zeros((2, 3)))
+
+
+class TestPolytope:
+    SQUARE = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+
+    @pytest.mark.parametrize(
+        ("A", "b", "says"),
+        [
+            (SQUARE, [1, -2, 1, 1], "no interior"),
+            (SQUARE, [1, -1, 1, 1], "no interior"),
+            (SQUARE[:3], [1, 1, 1], "unbounded"),
+            ([[1.0, 0.0]], [1.0], "unbounded"),
+            (np.empty((0, 2)), [], "unbounded"),
+            ([[0.0, 0.0]], [1.0], "unbounded"),
+            (np.vstack([SQUARE, [[0.0, 0.0]]]), [1, 1, 1, 1, -1], "no interior"),
+            (SQUARE, [1, 1, 1], "shape"),
+            (SQUARE, np.ones((4, 1)), "shape"),
+            (SQUARE[0], [1], "shape"),
+            (np.empty((4, 0)), np.ones(4), "shape|column"),
+            (with_entry(SQUARE, np.nan), np.ones(4), "finite"),
+            (with_entry(SQUARE, np.inf), np.ones(4), "finite"),
+            (SQUARE, [1, 1, 1, np.nan], "finite"),
+        ],
+        ids=[
+            "empty",
+            "flat",
+            "open to one side",
+            "half-space",
+            "no walls",
+            "wall of zeros",
+            "impossible wall",
+            "b too short",
+            "b 2-D",
+            "A 1-D",
+            "no columns",
+            "NaN in A",
+            "inf in A",
+            "NaN in b",
+        ],
+    )
+    def test_bad_walls(self, A, b, says):
+        with pytest.raises(ValueError, match=rf"(Polytope|\bA\b).*({says})"):
+            Polytope(A, b)
+
+    @pytest.mark.parametrize(
+        ("A", "b"), [("text", [1]), ([["a", "b"]], [1]), (SQUARE, "text"), (SQUARE + 1j, np.ones(4)), (None, None)]
+    )
+    def test_walls_that_are_no_numbers(self, A, b):
+        with pytest.raises((TypeError, ValueError), match=r"Polytope|\bA\b|\bb\b"):
+            Polytope(A, b)
+
+    @pytest.mark.parametrize(
+        ("lower", "upper"),
+        [([0, 0], [1, 0]), ([0, 2], [1, 1]), ([0, 0], [1, np.nan]), ([0], [1, 1]), (0, 1), ([], [])],
+        ids=["flat", "crossed", "NaN", "other length", "numbers", "no dimension"],
+    )
+    def test_bad_corners(self, lower, upper):
+        with pytest.raises(ValueError, match=r"lower|Polytope|\bA\b"):
+            Polytope.box(lower, upper)
+
+    def test_corners_at_infinity(self):
+        with pytest.raises(ValueError, match=r"finite|unbounded"):
+            Polytope.box([0, 0], [1, np.inf])
+
+
+class TestNewPoints:
+    @pytest.mark.parametrize("method", ["affinity", "transform", "predict", "score_samples"])
+    def test_before_the_fit(self, method):
+        with pytest.raises(NotFittedError, match="AffinityScorer"):
+            getattr(AffinityScorer(KMeans(2)), method)(X)
+
+    def test_names_before_the_fit(self):
+        with pytest.raises(NotFittedError, match="AffinityScorer"):
+            AffinityScorer(KMeans(2)).get_feature_names_out()
+
+    @pytest.mark.parametrize("method", ["affinity", "transform", "predict", "score_samples"])
+    @pytest.mark.parametrize(
+        "points",
+        [X[:, :2], np.hstack([X, X]), X[:, 0], np.empty((0, 3)), with_entry(X, np.nan), with_entry(X, np.inf)],
+        ids=["too narrow", "too wide", "1-D", "no rows", "NaN", "inf"],
+    )
+    def test_bad_points(self, method, points):
+        scorer = AffinityScorer().fit(X, LABELS)
+        with pytest.raises(ValueError, match=r"\bX\b"):
+            getattr(scorer, method)(points)
+
+    def test_method_that_serves_only_points_inside_the_hull(self):
+        scorer = AffinityScorer(method="closed-form", domain=None).fit(X, LABELS)
+        inside = scorer.cluster_centers_.mean(axis=0)
+        assert scorer.affinity([inside]).engine.tolist() == ["closed-form"]
+        with pytest.raises(ValueError, match=r"method='closed-form'.*row 1\b"):
+            scorer.affinity([inside, 100 * scorer.cluster_centers_[0]])
+
+    def test_method_that_serves_only_points_outside_the_hull(self):
+        scorer = AffinityScorer(method="shared", domain=None).fit(X, LABELS)
+        with pytest.raises(ValueError, match=r"method='shared'.*row 0\b"):
+            scorer.affinity([scorer.cluster_centers_.mean(axis=0)])
+
+
+class TestEstimatorInside:
+    def test_what_clusters_nothing(self):
+        with pytest.raises(ValueError, match=r"labels.*noise"):
+            AffinityScorer(DBSCAN(eps=1e-9)).fit(X)
+
+    @pytest.mark.parametrize("thing", [KMeans, "kmeans", 3, np.mean], ids=["class", "text", "number", "function"])
+    def test_what_is_no_estimator(self, thing):
+        scorer = AffinityScorer(thing)
+        with pytest.raises(TypeError, match=r"\bestimator\b"):
+            scorer.fit(X)
+        with pytest.raises(NotFittedError):
+            check_is_fitted(scorer)
+
+    def test_estimator_that_does_not_cluster(self):
+        from sklearn.preprocessing import StandardScaler
+
+        with pytest.raises(TypeError, match=r"\bestimator\b"):
+            AffinityScorer(StandardScaler()).fit(X)
+
+    def test_estimator_that_fails_leaves_nothing_fitted(self):
+        scorer = AffinityScorer(KMeans(100))
+        with pytest.raises(ValueError, match="n_samples"):
+            scorer.fit(X)
+        with pytest.raises(NotFittedError):
+            check_is_fitted(scorer)
+
+
+def test_unknown_setting():
+    with pytest.raises(TypeError, match="epsilon"):
+        affinity(X, LABELS, epsilon=0.1)
+
+
+def test_labels_of_a_frame_with_a_missing_value_are_named():
+    import pandas as pd
+
+    labels = pd.Series([0, 1, None] * 4, dtype="Int64")
+    with pytest.raises((TypeError, ValueError), match="labels"):
+        affinity(X, labels)

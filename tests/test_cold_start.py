@@ -1,0 +1,147 @@
+"""What is paid on import and on the first call: each test looks at a fresh process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HEAVY = ["matplotlib", "narwhals", "numba", "numpy", "pandas", "polars", "scipy", "sklearn"]
+
+
+def run(script: str) -> str:
+    """Run a script in a fresh interpreter and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def loaded(statements: str, candidates: list[str]) -> list[str]:
+    """Return which of the candidate libraries a fresh interpreter has loaded after some statements."""
+    script = textwrap.dedent(statements) + "\n" + "import json, sys\n"
+    return json.loads(run(script + f"print(json.dumps([name for name in {candidates!r} if name in sys.modules]))"))
+
+
+def test_importing_the_package_loads_no_library():
+    assert loaded("import allegiance", HEAVY) == []
+
+
+def test_listing_the_names_loads_no_library():
+    assert loaded("import allegiance; dir(allegiance); allegiance.__all__; allegiance.__version__", HEAVY) == []
+
+
+def test_importing_the_names_compiles_nothing():
+    names = "AffinityResult, AffinityScorer, Polytope, PrecisionWarning, affinity, sample_polytope"
+    assert loaded(f"from allegiance import {names}", ["matplotlib", "numba", "polars"]) == []
+
+
+def test_building_an_estimator_and_a_polytope_compiles_nothing():
+    statements = """
+        from allegiance import AffinityScorer, Polytope
+        AffinityScorer(domain=Polytope.box([0, 0], [1, 1]))
+    """
+    assert loaded(statements, ["numba"]) == []
+
+
+# scikit-learn imports pandas wherever it is installed, so "we do not import it" is tested as "we work without it".
+WITHOUT_PANDAS = """
+    import sys
+    sys.modules["pandas"] = None
+"""
+
+
+def test_polars_input_and_output_need_no_pandas():
+    statements = """
+        import polars
+        from allegiance import affinity
+        X = polars.DataFrame({"a": [0.0, 1.0, 4.0, 9.0, 10.0], "b": [1.0, 0.0, 2.0, 1.0, 3.0]})
+        frame = affinity(X, polars.Series([0, 0, 1, 1, 1])).to_frame()
+        print(type(frame).__module__.split(".")[0], frame.shape)
+    """
+    assert run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements)).split() == ["polars", "(5,", "14)"]
+
+
+def test_numpy_input_and_the_summary_need_no_frame_library():
+    statements = """
+        sys.modules["polars"] = sys.modules["pyarrow"] = None
+        import numpy as np
+        from allegiance import affinity
+        result = affinity(np.arange(10.0)[:, None], [0] * 5 + [1] * 5)
+        print(result)
+        try:
+            result.to_frame()
+        except ImportError as error:
+            print(error)
+    """
+    said = run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements))
+    assert "10 points" in said
+    assert "to_frame() needs pandas: pip install 'allegiance[pandas]'" in said
+
+
+#: Every engine, in one, few and many dimensions, over every domain, with inputs of every kind.
+EVERY_ENGINE = """
+    import pathlib, tempfile, warnings
+    import joblib, numpy as np, scipy.sparse as sp
+    from allegiance import AffinityScorer, Polytope, PrecisionWarning, affinity, sample_polytope
+
+    warnings.simplefilter("ignore", PrecisionWarning)
+    rng = np.random.default_rng(0)
+    common = dict(eps=0.2, max_samples=20_000, random_state=0)
+
+    def frozen(values):
+        values = np.array(values)
+        values.flags.writeable = False
+        return values
+
+    for d, k in [(1, 3), (2, 4), (3, 3), (6, 8), (9, 4)]:
+        X = rng.normal(size=(140, d))
+        labels = np.arange(140) % k
+        near = X.mean(axis=0) + 0.01 * X
+        for domain in ["box", "ball", None, Polytope.box(X.min(axis=0) - 1, X.max(axis=0) + 1)]:
+            for n_jobs in [1, 2]:
+                scorer = AffinityScorer(domain=domain, n_jobs=n_jobs, **common).fit(X, labels)
+                for kind in [X, near, X.astype(np.float32), np.asfortranarray(X), X[::2], sp.csr_array(X), frozen(X)]:
+                    scorer.affinity(kind)
+        # As joblib hands it to its worker processes: every array read-only.
+        with tempfile.TemporaryDirectory() as folder:
+            joblib.dump(scorer, pathlib.Path(folder) / "scorer")
+            joblib.load(pathlib.Path(folder) / "scorer", mmap_mode="r").affinity(X)
+        for method in ["exact", "shared", "hit-and-run", "rejection"]:
+            if method != "exact" or min(d, k - 1) <= 3:
+                affinity(X[:8], labels[:8], method=method, **common)
+                affinity(frozen(X[:8]), frozen(labels[:8]), centers=frozen(X[:k]), method=method, **common)
+        affinity(X[:8], labels[:8], leave_one_out=True, **common)
+        affinity(X[:8], np.arange(8) % 2, domain=None, method="auto", **common)
+    for directions in ["random", "coordinate"]:
+        for rounding in [True, False]:
+            walls = np.vstack([np.eye(3), -np.eye(3)])
+            sample_polytope(frozen(walls), np.ones(6), 10, directions=directions, rounding=rounding, random_state=0)
+            sample_polytope(walls.tolist(), [1] * 6, 10, start=frozen(np.zeros(3)), random_state=0)
+"""
+
+COUNT_SIGNATURES = """
+    import importlib, json, pkgutil
+    import allegiance._kernels
+    found = {}
+    for module in pkgutil.iter_modules(allegiance._kernels.__path__, "allegiance._kernels."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            if hasattr(value, "signatures") and value.__module__ == module.name:
+                found[name] = [str(signature) for signature in value.signatures]
+    print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_each_kernel_is_compiled_for_one_signature():
+    signatures = json.loads(run(textwrap.dedent(EVERY_ENGINE) + textwrap.dedent(COUNT_SIGNATURES)))
+    assert set(signatures) == {"count_owners", "polytope_chain", "project_rows", "stolen_volumes", "walk_cells"}
+    assert {name: seen for name, seen in signatures.items() if len(seen) != 1} == {}

@@ -1,0 +1,646 @@
+"""AffinityScorer among its neighbours: scikit-learn, frames, pickles, threads, processes."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from allegiance import AffinityResult, AffinityScorer, Polytope, PrecisionWarning, affinity
+
+IRIS = load_iris().data
+
+
+def blobs(n: int, d: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and labels of k overlapping clusters."""
+    X, labels = make_blobs(n, n_features=d, centers=k, cluster_std=4.0, center_box=(-6, 6), random_state=seed)
+    return X, labels
+
+
+def kmeans(k: int = 3) -> KMeans:
+    return KMeans(k, n_init=1, random_state=0)
+
+
+def assert_same(one: AffinityResult, other: AffinityResult) -> None:
+    """Check that two results are the same to the last bit."""
+    for name in ("affinity", "standard_error", "label", "classes", "hidden", "off_span", "engine"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+class HasArray:
+    """Nothing but ``__array__``, as some other array library might offer."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self._values, dtype=dtype)
+
+
+#: One scene for every engine, both with the user's own axes (d = r) and reduced (d > r).
+SCENES: dict[str, dict[str, Any]] = {
+    "one dimension": {"d": 1, "k": 4, "engines": {"exact"}},
+    "exact": {"d": 2, "k": 5, "engines": {"exact"}},
+    "exact, reduced": {"d": 7, "k": 4, "engines": {"exact"}},
+    "shared": {"d": 5, "k": 9, "engines": {"shared"}},
+    "shared, reduced": {"d": 20, "k": 8, "engines": {"shared"}},
+    "shared in a ball": {"d": 3, "k": 6, "domain": "ball", "engines": {"shared"}},
+    "walk": {"d": 3, "k": 6, "method": "hit-and-run", "engines": {"hit-and-run"}},
+    "walk, reduced": {"d": 9, "k": 4, "method": "hit-and-run", "engines": {"hit-and-run"}},
+    "walk in a ball": {"d": 4, "k": 3, "domain": "ball", "method": "hit-and-run", "engines": {"hit-and-run"}},
+    "rejection": {"d": 2, "k": 4, "n": 12, "method": "rejection", "engines": {"rejection"}},
+    "whole plane": {"d": 2, "k": 6, "domain": None, "engines": {"exact"}},
+    "whole space, simplex": {"d": 6, "k": 5, "domain": None, "engines": {"closed-form", "shared"}},
+    "whole space, walk": {"d": 5, "k": 9, "domain": None, "engines": {"hit-and-run", "shared"}},
+    "own region": {"d": 2, "k": 4, "domain": Polytope.box([-20, -20], [20, 20]), "engines": {"exact"}},
+}
+
+
+def scene(name: str, **changes: Any) -> tuple[AffinityScorer, np.ndarray]:
+    """Return a fitted scorer and points to score: some of the fit, some near the middle, the last one far off."""
+    settings = {"n": 133, "eps": 0.2, "max_samples": 100_000, "random_state": 3, **SCENES[name], **changes}
+    del settings["engines"]
+    n = settings.pop("n")
+    X, labels = blobs(120, settings.pop("d"), settings.pop("k"))
+    scorer = AffinityScorer(**settings).fit(X, labels)
+    inner = scorer.cluster_centers_.mean(axis=0) + 0.1 * (X[: n // 2] - X.mean(axis=0))
+    return scorer, np.concatenate([X[: n - n // 2 - 1], inner, 30.0 * X[-1:]])
+
+
+class TestAmongEstimators:
+    def test_scores_after_a_scaler(self):
+        pipeline = make_pipeline(StandardScaler(), AffinityScorer(kmeans(), random_state=0))
+        direct = AffinityScorer(kmeans(), random_state=0)
+        expected = direct.fit_transform(StandardScaler().fit_transform(IRIS))
+        np.testing.assert_array_equal(pipeline.fit_transform(IRIS), expected)
+        np.testing.assert_array_equal(pipeline.transform(IRIS), expected)
+        np.testing.assert_array_equal(pipeline.predict(IRIS), direct.labels_)
+        np.testing.assert_array_equal(pipeline.score_samples(IRIS), expected.max(axis=1))
+
+    def test_feeds_a_classifier(self):
+        species = load_iris().target
+        pipeline = make_pipeline(StandardScaler(), AffinityScorer(kmeans(), random_state=0), LogisticRegression(C=100))
+        assert pipeline.fit(IRIS, species).score(IRIS, species) > 0.8
+
+    def test_estimator_in_a_pipeline_does_not_cluster_by_the_classifiers_target(self):
+        species = load_iris().target
+        scorer = AffinityScorer(kmeans(), random_state=0).fit(IRIS, species)
+        np.testing.assert_array_equal(scorer.labels_, kmeans().fit(IRIS).labels_)
+
+    def test_clone_keeps_parameters_and_no_fit(self):
+        scorer = AffinityScorer(kmeans(), eps=0.05, domain="ball", method="shared", random_state=1).fit(IRIS)
+        copy = clone(scorer)
+        assert copy.get_params(deep=False).keys() == scorer.get_params(deep=False).keys()
+        assert copy.get_params()["estimator__n_clusters"] == 3
+        assert (copy.eps, copy.domain, copy.method, copy.random_state) == (0.05, "ball", "shared", 1)
+        assert not hasattr(copy, "labels_")
+        np.testing.assert_array_equal(copy.fit_transform(IRIS), scorer.transform(IRIS))
+
+    def test_fit_leaves_the_estimator_given_alone(self):
+        inner = kmeans()
+        AffinityScorer(inner).fit(IRIS)
+        assert not hasattr(inner, "labels_")
+
+    def test_fitted_estimator_is_kept_when_frozen(self):
+        inner = kmeans().fit(IRIS[::2])
+        scorer = AffinityScorer(FrozenEstimator(inner)).fit(IRIS)
+        np.testing.assert_array_equal(scorer.labels_, inner.predict(IRIS))
+        np.testing.assert_array_equal(scorer.predict(IRIS[:9]), inner.predict(IRIS[:9]))
+
+    def test_frozen_estimator_without_predict_gives_its_labels(self):
+        inner = AgglomerativeClustering(3).fit(IRIS)
+        scorer = AffinityScorer(FrozenEstimator(inner)).fit(IRIS)
+        np.testing.assert_array_equal(scorer.labels_, inner.labels_)
+
+    def test_mixture_gives_labels_by_predict(self):
+        inner = GaussianMixture(3, random_state=0)
+        scorer = AffinityScorer(inner).fit(IRIS)
+        np.testing.assert_array_equal(scorer.labels_, clone(inner).fit(IRIS).predict(IRIS))
+
+    def test_refit_forgets_the_fit_before(self):
+        labels = (IRIS[:, 2] > 2.5).astype(int) + 10
+        scorer = AffinityScorer(kmeans(), random_state=0).fit(IRIS)
+        scorer.set_params(estimator=None).fit(IRIS, labels)
+        fresh = AffinityScorer(random_state=0).fit(IRIS, labels)
+        assert not hasattr(scorer, "estimator_")
+        assert_same(scorer.affinity(IRIS), fresh.affinity(IRIS))
+
+    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+    def test_set_output(self, library):
+        kind = library.__name__
+        X = library.DataFrame({f"x{i}": IRIS[:, i] for i in range(4)})
+        scorer = AffinityScorer(kmeans(), random_state=0).set_output(transform=kind)
+        names = ["affinityscorer0", "affinityscorer1", "affinityscorer2"]
+        for table in (scorer.fit_transform(X), scorer.transform(X)):
+            assert isinstance(table, library.DataFrame)
+            assert list(table.columns) == names
+            np.testing.assert_array_equal(table.to_numpy(), scorer.affinity(X).affinity)
+        assert list(scorer.get_feature_names_out()) == names
+        assert list(scorer.feature_names_in_) == ["x0", "x1", "x2", "x3"]
+
+    def test_set_output_keeps_the_index(self):
+        X = pd.DataFrame(IRIS, columns=list("abcd"), index=[f"row {i}" for i in range(150)])
+        scorer = AffinityScorer(kmeans(), random_state=0).set_output(transform="pandas").fit(X)
+        assert scorer.transform(X).index.equals(X.index)
+
+    def test_precision_not_reached_is_one_warning(self):
+        X, labels = blobs(60, 5, 8)
+        with pytest.warns(PrecisionWarning, match=r"of 60 points did not reach eps=0\.001") as caught:
+            result = affinity(X, labels, eps=0.001, max_samples=500, random_state=0)
+        assert len(caught) == 1
+        assert (1.96 * result.standard_error.max(axis=1) > 0.001).any()
+
+    def test_verbose_reports_progress_on_standard_error(self, capsys):
+        X, labels = blobs(30, 2, 3)
+        affinity(X, labels)
+        assert capsys.readouterr() == ("", "")
+        affinity(X, labels, verbose=True)
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "30 points" in said.err
+
+
+class TestMetadataRouting:
+    WEIGHT = np.where(np.arange(150) < 75, 1.0, 0.0)
+
+    def test_sample_weight_reaches_the_estimator(self):
+        expected = kmeans().fit(IRIS, sample_weight=self.WEIGHT)
+        with sklearn.config_context(enable_metadata_routing=True):
+            inner = kmeans().set_fit_request(sample_weight=True)
+            for method in ("fit", "fit_affinity", "fit_transform", "fit_predict"):
+                scorer = AffinityScorer(inner)
+                getattr(scorer, method)(IRIS, sample_weight=self.WEIGHT)
+                np.testing.assert_array_equal(scorer.labels_, expected.labels_, err_msg=method)
+        assert (expected.labels_ != kmeans().fit(IRIS).labels_).any()
+
+    def test_sample_weight_passes_through_a_pipeline(self):
+        expected = kmeans().fit(IRIS, sample_weight=self.WEIGHT)
+        with sklearn.config_context(enable_metadata_routing=True):
+            scaler = StandardScaler(with_mean=False, with_std=False).set_fit_request(sample_weight=False)
+            scorer = AffinityScorer(kmeans().set_fit_request(sample_weight=True))
+            classifier = LogisticRegression().set_fit_request(sample_weight=False)
+            pipeline = make_pipeline(scaler, scorer, classifier)
+            pipeline.fit(IRIS, load_iris().target, sample_weight=self.WEIGHT)
+        np.testing.assert_array_equal(pipeline[1].labels_, expected.labels_)
+
+    def test_metadata_not_requested_is_an_error(self):
+        with (
+            sklearn.config_context(enable_metadata_routing=True),
+            pytest.raises(UnsetMetadataPassedError, match="sample_weight"),
+        ):
+            AffinityScorer(kmeans()).fit(IRIS, sample_weight=self.WEIGHT)
+
+    @pytest.mark.parametrize("inner", [None, KMeans(3, n_init=1)], ids=["labels", "estimator"])
+    def test_metadata_is_never_ignored_in_silence(self, inner):
+        with pytest.raises((TypeError, ValueError), match="sample_weight"):
+            AffinityScorer(inner).fit(IRIS, load_iris().target, sample_weight=self.WEIGHT)
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        ("names", "kind"),
+        [
+            (["ant", "bee", "cat"], np.asarray),
+            (["ant", "bee", "cat"], lambda values: np.asarray(values, dtype=object)),
+            (["ant", "bee", "cat"], pd.Categorical),
+            (["ant", "bee", "cat"], lambda values: pd.Series(values, index=np.arange(len(values))[::-1])),
+            (["ant", "bee", "cat"], pl.Series),
+            ([-7, 3, 40], np.asarray),
+            ([-7, 3, 40], list),
+            ([5, 6, 7], lambda values: np.asarray(values, dtype=np.uint8)),
+            ([5, 6, 7], lambda values: np.asarray(values, dtype=np.float64)),
+            ([5, 6, 7], lambda values: pd.Series(values, dtype="Int64")),
+            ([2**62, 2**62 + 1, 2**62 + 2], np.asarray),
+        ],
+    )
+    def test_labels_of_any_kind_name_the_columns(self, names, kind):
+        X, codes = blobs(90, 2, 3)
+        plain = affinity(X, codes)
+        result = affinity(X, kind([names[code] for code in codes]))
+        np.testing.assert_array_equal(result.affinity, plain.affinity)
+        assert result.classes.tolist() == names
+        assert result.label.tolist() == [names[code] for code in codes]
+        assert result.owner.tolist() == [names[code] for code in plain.owner]
+        assert result.runner_up.tolist() == [names[code] for code in plain.runner_up]
+
+    def test_booleans_are_labels(self):
+        X, codes = blobs(40, 2, 2)
+        result = affinity(X, codes == 1)
+        assert result.classes.tolist() == [False, True]
+        np.testing.assert_array_equal(result.affinity, affinity(X, codes).affinity)
+
+    def test_predict_speaks_the_users_language(self):
+        X, codes = blobs(90, 2, 3)
+        names = np.array(["ant", "bee", "cat"])
+        scorer = AffinityScorer().fit(X, names[codes])
+        centers = np.array([X[codes == i].mean(axis=0) for i in range(3)])
+        nearest = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
+        np.testing.assert_array_equal(scorer.predict(X), names[nearest])
+        np.testing.assert_array_equal(scorer.fit_predict(X, names[codes]), names[codes])
+
+    def test_noise_is_scored_but_is_no_cluster(self):
+        X, codes = blobs(90, 2, 3)
+        noisy = np.where(np.arange(90) % 5 == 0, -1, codes)
+        result = affinity(X, noisy)
+        assert result.affinity.shape == (90, 3)
+        assert result.classes.tolist() == [0, 1, 2]
+        np.testing.assert_array_equal(result.label, noisy)
+        centers = np.array([X[noisy == i].mean(axis=0) for i in range(3)])
+        np.testing.assert_allclose(result.affinity, affinity(X, centers=centers).affinity, atol=1e-12)
+
+    def test_noise_of_dbscan(self):
+        X, _ = make_blobs(150, centers=[[0, 0], [20, 0], [0, 20]], cluster_std=1.0, random_state=0)
+        X = np.concatenate([X, [[50.0, 50.0], [10.0, 10.0]]])
+        scorer = AffinityScorer(DBSCAN(eps=3.0)).fit(X)
+        assert scorer.labels_[-2:].tolist() == [-1, -1]
+        assert scorer.classes_.tolist() == [0, 1, 2]
+        result = scorer.affinity(X)
+        assert (result.affinity.sum(axis=1) - 1 < 1e-12).all()
+        # New points have no density: they get the nearest cluster.
+        assert set(scorer.predict(X)) == {0, 1, 2}
+
+    def test_labels_and_centers_together(self):
+        X, codes = blobs(90, 2, 3)
+        centers = [[-4.0, 0.0], [0.0, 5.0], [3.0, -3.0], [9.0, 9.0]]
+        both = affinity(X, codes, centers=centers)
+        alone = affinity(X, centers=centers)
+        np.testing.assert_array_equal(both.affinity, alone.affinity)
+        np.testing.assert_array_equal(both.label, codes)
+        nearest = ((X[:, None] - np.array(centers)) ** 2).sum(axis=2).argmin(axis=1)
+        np.testing.assert_array_equal(alone.label, nearest)
+        assert both.classes.tolist() == alone.classes.tolist() == [0, 1, 2, 3]
+
+    def test_named_labels_match_centers_in_sorted_order(self):
+        X, codes = blobs(90, 2, 3)
+        centers = np.array([[-4.0, 0.0], [0.0, 5.0], [3.0, -3.0]])
+        names = np.array(["ant", "bee", "cat"])
+        result = affinity(X, names[codes], centers=centers)
+        np.testing.assert_array_equal(result.affinity, affinity(X, centers=centers).affinity)
+        assert result.classes.tolist() == ["ant", "bee", "cat"]
+
+    @pytest.mark.parametrize("representative", ["mean", "median", "medoid"])
+    def test_representatives(self, representative):
+        X, codes = blobs(61, 3, 3)
+        scorer = AffinityScorer(representative=representative).fit(X, codes)
+        for i in range(3):
+            members = X[codes == i]
+            between = np.sqrt(((members[:, None] - members) ** 2).sum(axis=2))
+            expected = {
+                "mean": members.mean(axis=0),
+                "median": np.median(members, axis=0),
+                "medoid": members[between.sum(axis=1).argmin()],
+            }
+            np.testing.assert_allclose(scorer.cluster_centers_[i], expected[representative], rtol=1e-12)
+
+
+class TestMethodsAgree:
+    @pytest.mark.parametrize(
+        "scorer",
+        [
+            AffinityScorer(kmeans(), random_state=0),
+            AffinityScorer(GaussianMixture(3, random_state=0), domain="ball", random_state=0),
+            AffinityScorer(AgglomerativeClustering(3), random_state=0),
+            AffinityScorer(centers=IRIS[[0, 75, 140]], method="shared", random_state=0),
+        ],
+        ids=["KMeans", "mixture", "linkage", "centers"],
+    )
+    def test_on_points_of_the_fit_and_new_ones(self, scorer):
+        scorer.fit(IRIS)
+        new = IRIS[:20] + 0.1
+        for points in (IRIS, new):
+            result = scorer.affinity(points)
+            np.testing.assert_array_equal(scorer.transform(points), result.affinity)
+            np.testing.assert_array_equal(scorer.score_samples(points), result.confidence)
+            np.testing.assert_array_equal(scorer.predict(points), result.label)
+            np.testing.assert_array_equal(result.confidence, result.affinity.max(axis=1))
+            assert len(result) == len(points)
+        if not isinstance(scorer.estimator, AgglomerativeClustering):
+            np.testing.assert_array_equal(scorer.predict(IRIS), scorer.labels_)
+
+    def test_fit_predict_gives_the_labels(self):
+        scorer = AffinityScorer(kmeans())
+        np.testing.assert_array_equal(scorer.fit_predict(IRIS), scorer.labels_)
+
+    def test_fit_affinity_tells_the_labels_of_the_fit(self):
+        scorer = AffinityScorer(AgglomerativeClustering(3), random_state=0)
+        result = scorer.fit_affinity(IRIS)
+        np.testing.assert_array_equal(result.label, AgglomerativeClustering(3).fit(IRIS).labels_)
+        np.testing.assert_array_equal(result.affinity, scorer.affinity(IRIS).affinity)
+
+    def test_function_is_the_estimator_in_one_call(self):
+        X, labels = blobs(80, 6, 9)
+        settings = {"eps": 0.1, "domain": "ball", "random_state": 5}
+        assert_same(affinity(X, labels, **settings), AffinityScorer(**settings).fit_affinity(X, labels))
+
+    @pytest.mark.parametrize("name", SCENES)
+    def test_fit_transform_is_fit_then_transform(self, name):
+        scorer, _ = scene(name)
+        X, labels = blobs(SCENES[name].get("n", 120), SCENES[name]["d"], SCENES[name]["k"])
+        scorer.fit(X, labels)
+        np.testing.assert_array_equal(clone(scorer).fit_transform(X, labels), scorer.transform(X))
+
+    def test_leave_one_out_leaves_out_points_of_the_fit_only(self):
+        X, labels = blobs(40, 2, 3)
+        scorer = AffinityScorer(leave_one_out=True, random_state=0)
+        without = scorer.fit_affinity(X, labels)
+        plain = scorer.affinity(X)
+        assert set(plain.engine) == {"exact"}
+        assert set(without.engine) == {"hit-and-run"}
+        own = np.arange(40), labels
+        # A mean that includes the point lies nearer to it, so leaving it out can only lower the trust, up to noise.
+        assert (without.affinity[own] - plain.affinity[own]).mean() < 0
+
+
+INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+KINDS: dict[str, Callable[[np.ndarray], Any]] = {
+    "list": np.ndarray.tolist,
+    "Fortran order": np.asfortranarray,
+    "read-only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
+    "every other column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "objects": lambda X: X.astype(object),
+    "__array__": HasArray,
+    "pandas": lambda X: pd.DataFrame(X).add_prefix("x"),
+    "pandas, nullable": lambda X: pd.DataFrame(X).add_prefix("x").astype("Float64"),
+    "polars": pl.DataFrame,
+    "pyarrow": lambda X: pa.table({f"x{i}": column for i, column in enumerate(X.T)}),
+}
+
+
+class TestKindsOfInput:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("name", ["exact", "exact, reduced", "shared, reduced"])
+    def test_same_numbers_from_any_container(self, name, kind):
+        X, labels = blobs(100, SCENES[name]["d"], SCENES[name]["k"])
+        settings = {"eps": 0.1, "random_state": 0}
+        assert_same(affinity(KINDS[kind](X), labels, **settings), affinity(X, labels, **settings))
+
+    @pytest.mark.parametrize("matrix", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array])
+    @pytest.mark.parametrize(
+        ("name", "tolerance"), [("exact", 1e-11), ("exact, reduced", 1e-11), ("shared, reduced", 0.01)]
+    )
+    def test_same_numbers_from_sparse_matrices(self, name, tolerance, matrix):
+        X, labels = blobs(100, SCENES[name]["d"], SCENES[name]["k"])
+        X[np.abs(X) < 3] = 0.0
+        dense = affinity(X, labels, eps=0.1, random_state=0)
+        sparse = affinity(matrix(X), labels, eps=0.1, random_state=0)
+        np.testing.assert_allclose(sparse.affinity, dense.affinity, atol=tolerance)
+        np.testing.assert_allclose(sparse.off_span, dense.off_span, atol=1e-6)
+        np.testing.assert_array_equal(sparse.engine, dense.engine)
+
+    @pytest.mark.parametrize(
+        ("name", "tolerance"), [("exact", 1e-5), ("exact, reduced", 1e-5), ("shared", 0.01), ("shared, reduced", 0.01)]
+    )
+    def test_float32_within_its_precision(self, name, tolerance):
+        X, labels = blobs(100, SCENES[name]["d"], SCENES[name]["k"])
+        double = affinity(X, labels, eps=0.1, random_state=0)
+        single = affinity(X.astype(np.float32), labels, eps=0.1, random_state=0)
+        np.testing.assert_allclose(single.affinity, double.affinity, atol=tolerance)
+        assert single.affinity.dtype == np.float64
+
+    @pytest.mark.parametrize("name", ["exact", "exact, reduced", "shared", "shared, reduced"])
+    def test_float32_is_only_a_way_to_store_the_numbers(self, name):
+        X, labels = blobs(100, SCENES[name]["d"], SCENES[name]["k"])
+        X = X.astype(np.float32)
+        settings = {"eps": 0.1, "random_state": 0}
+        assert_same(affinity(X, labels, **settings), affinity(X.astype(np.float64), labels, **settings))
+
+    @pytest.mark.parametrize("dtype", INTEGERS)
+    def test_same_numbers_from_integers(self, dtype):
+        X = np.random.default_rng(0).integers(0, 120, (80, 2))
+        labels = X[:, 0] // 41
+        assert_same(affinity(X.astype(dtype), labels), affinity(X.astype(np.float64), labels))
+
+    @pytest.mark.parametrize("dtype", INTEGERS)
+    def test_integers_near_the_limits_of_their_type(self, dtype):
+        limits = np.iinfo(dtype)
+        rng = np.random.default_rng(0)
+        at_top = (int(limits.max) - rng.integers(0, 50, (30, 2)).astype(object)).astype(dtype)
+        at_bottom = (int(limits.min) + rng.integers(0, 50, (30, 2)).astype(object)).astype(dtype)
+        X = np.concatenate([at_top, at_bottom])
+        labels = np.repeat([0, 1], 30)
+        result = affinity(X, labels)
+        assert_same(result, affinity(X.astype(np.float64), labels))
+        np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, atol=1e-12)
+        np.testing.assert_array_equal(result.owner, labels)
+
+    def test_fit_does_not_change_its_input(self):
+        X, labels = blobs(60, 3, 4)
+        before = X.copy(), labels.copy()
+        AffinityScorer().fit(X, labels).affinity(X)
+        np.testing.assert_array_equal(X, before[0])
+        np.testing.assert_array_equal(labels, before[1])
+
+
+SAMPLED: dict[str, Any] = {"method": "shared", "eps": 0.1}
+
+
+class TestRandomState:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: 7,
+            lambda: np.int64(7),
+            lambda: np.random.default_rng(7),
+            lambda: np.random.RandomState(7),
+        ],
+        ids=["int", "np.int64", "Generator", "RandomState"],
+    )
+    def test_same_state_same_numbers(self, make):
+        X, labels = blobs(50, 3, 4)
+        one = affinity(X, labels, random_state=make(), **SAMPLED)
+        assert_same(one, affinity(X, labels, random_state=make(), **SAMPLED))
+
+    @pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+    def test_generator_moves_on(self, make):
+        X, labels = blobs(50, 3, 4)
+        generator = make(7)
+        seeds = {affinity(X, labels, random_state=generator, **SAMPLED).how.seed for _ in range(3)}
+        assert len(seeds) == 3
+
+    @pytest.mark.parametrize("state", [None, np.random.default_rng(1)], ids=["None", "Generator"])
+    def test_seed_on_record_replays_the_result(self, state):
+        X, labels = blobs(50, 3, 4)
+        one = affinity(X, labels, random_state=state, **SAMPLED)
+        assert_same(one, affinity(X, labels, random_state=one.how.seed, **SAMPLED))
+
+    def test_none_is_a_new_seed_at_each_fit_but_not_at_each_call(self):
+        X, labels = blobs(50, 3, 4)
+        scorer = AffinityScorer(**SAMPLED).fit(X, labels)
+        first = scorer.affinity(X)
+        assert_same(first, scorer.affinity(X))
+        second = scorer.fit(X, labels).affinity(X)
+        assert first.how.seed != second.how.seed
+        assert (first.affinity != second.affinity).any()
+
+    def test_no_global_state_is_touched(self):
+        X, labels = blobs(50, 3, 4)
+        before = np.random.get_state()  # noqa: NPY002, the very state that must not be touched
+        affinity(X, labels, **SAMPLED)
+        after = np.random.get_state()  # noqa: NPY002
+        np.testing.assert_array_equal(after[1], before[1])
+        assert after[2] == before[2]
+
+
+class TestPersistence:
+    @staticmethod
+    def through_pickle(value: Any) -> Any:
+        return pickle.loads(pickle.dumps(value))
+
+    @staticmethod
+    def through_joblib(value: Any) -> Any:
+        file = io.BytesIO()
+        joblib.dump(value, file)
+        file.seek(0)
+        return joblib.load(file)
+
+    @pytest.mark.parametrize("name", SCENES)
+    def test_same_scores_to_the_last_bit(self, name):
+        scorer, points = scene(name)
+        before_use = self.through_pickle(scorer), self.through_joblib(scorer)
+        expected = scorer.affinity(points)
+        after_use = self.through_pickle(scorer), self.through_joblib(scorer)
+        for copy in (*before_use, *after_use):
+            assert_same(copy.affinity(points), expected)
+
+    def test_mapped_from_disk_read_only(self, tmp_path):
+        scorer, points = scene("shared, reduced")
+        joblib.dump(scorer, tmp_path / "scorer")
+        assert_same(joblib.load(tmp_path / "scorer", mmap_mode="r").affinity(points), scorer.affinity(points))
+
+    def test_a_pickle_does_not_carry_samples(self):
+        scorer, points = scene("shared, reduced")
+        before = len(pickle.dumps(scorer))
+        scorer.affinity(points)
+        assert len(pickle.dumps(scorer)) < before + 10_000
+
+    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+    def test_result_survives_with_its_kind_of_frame(self, library):
+        X, labels = blobs(30, 2, 3)
+        result = affinity(library.DataFrame({"a": X[:, 0], "b": X[:, 1]}), labels)
+        copy = self.through_pickle(result)
+        assert_same(copy, result)
+        assert isinstance(copy.to_frame(), library.DataFrame)
+        assert copy.to_frame().equals(result.to_frame())
+        assert repr(copy) == repr(result)
+
+
+class TestSplitting:
+    """Results are the same to the last bit however the rows are cut over calls, threads and processes."""
+
+    @staticmethod
+    def assert_pieces(pieces: list[AffinityResult], whole: AffinityResult) -> None:
+        for name in ("affinity", "standard_error", "label", "hidden", "off_span", "engine"):
+            joined = np.concatenate([getattr(piece, name) for piece in pieces])
+            np.testing.assert_array_equal(joined, getattr(whole, name), err_msg=name)
+
+    @pytest.mark.parametrize("name", SCENES)
+    def test_scenes_use_the_engines_they_are_here_for(self, name):
+        scorer, points = scene(name)
+        assert SCENES[name]["engines"] <= set(scorer.affinity(points).engine)
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("name", SCENES)
+    def test_chunks_of_rows(self, name, dtype):
+        scorer, points = scene(name)
+        points = points.astype(dtype)
+        whole = scorer.affinity(points)
+        n = len(points)
+        for cuts in ([1, 2, 4, 7, n // 2 + 2, n // 2 + 3, n - 2], [n // 3 - 1, 2 * n // 3], [n - 1]):
+            self.assert_pieces([scorer.affinity(part) for part in np.split(points, cuts)], whole)
+
+    @pytest.mark.parametrize("name", SCENES)
+    def test_single_rows(self, name):
+        scorer, points = scene(name)
+        rows = np.r_[0:4, len(points) // 2 : len(points) // 2 + 4, -2:0]
+        whole = scorer.affinity(points)
+        singles = [scorer.affinity(points[[row]]) for row in rows]
+        np.testing.assert_array_equal(np.concatenate([one.affinity for one in singles]), whole.affinity[rows])
+
+    @pytest.mark.parametrize("name", SCENES)
+    def test_order_of_rows(self, name):
+        scorer, points = scene(name)
+        order = np.random.default_rng(0).permutation(len(points))
+        np.testing.assert_array_equal(scorer.affinity(points[order]).affinity, scorer.affinity(points).affinity[order])
+
+    def test_chunks_of_a_sparse_matrix(self):
+        scorer, points = scene("shared, reduced")
+        points = sp.csr_array(points)
+        pieces = [scorer.affinity(part) for part in (points[:1], points[1:70], points[70:])]
+        self.assert_pieces(pieces, scorer.affinity(points))
+
+    @pytest.mark.parametrize("name", SCENES)
+    def test_number_of_threads(self, name):
+        one, points = scene(name, n_jobs=1)
+        expected = one.affinity(points)
+        for n_jobs in (2, -1):
+            other, _ = scene(name, n_jobs=n_jobs)
+            assert_same(other.affinity(points), expected)
+
+    @pytest.mark.parametrize("name", ["exact, reduced", "shared", "walk", "whole space, simplex"])
+    def test_called_from_a_thread_pool(self, name):
+        scorer, points = scene(name, n_jobs=2)
+        expected = clone(scorer).fit(*blobs(120, SCENES[name]["d"], SCENES[name]["k"])).affinity(points)
+        with ThreadPoolExecutor(4) as pool:
+            for result in pool.map(scorer.affinity, [points] * 8):
+                assert_same(result, expected)
+
+    # Newer Pythons warn of any fork of a process with threads: this is the test that our kernels survive it.
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+    def test_called_from_a_forked_process(self):
+        scenes = [scene(name, n_jobs=2) for name in SCENES]
+        expected = [scorer.affinity(points) for scorer, points in scenes]
+        found = in_a_fork(lambda: [scorer.affinity(points).affinity for scorer, points in scenes])
+        for name, mine, theirs in zip(SCENES, expected, found, strict=True):
+            np.testing.assert_array_equal(theirs, mine.affinity, err_msg=name)
+
+    @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+    def test_fit_in_a_forked_process(self):
+        X, labels = blobs(100, 20, 8)
+        expected = affinity(X, labels, n_jobs=2, random_state=0)
+        found = in_a_fork(lambda: affinity(X, labels, n_jobs=2, random_state=0).affinity)
+        np.testing.assert_array_equal(found, expected.affinity)
+
+    @pytest.mark.parametrize("backend", ["loky", "threading"])
+    def test_called_through_joblib(self, backend):
+        scorer, points = scene("shared, reduced", n_jobs=2)
+        parts = np.array_split(points, 4)
+        pieces = joblib.Parallel(2, backend=backend)(joblib.delayed(scorer.affinity)(part) for part in parts)
+        self.assert_pieces(pieces, scorer.affinity(points))
+
+
+def in_a_fork(work: Callable[[], Any]) -> Any:
+    """Return what ``work`` gives in a forked copy of this process, which must not hang."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sender.send(work()))
+    child.start()
+    sender.close()
+    try:
+        assert receiver.poll(120), "the forked process hangs"
+        return receiver.recv()
+    finally:
+        child.kill()
+        child.join()

@@ -1,0 +1,34 @@
+"""scikit-learn's own contract, over the ways to build the estimator."""
+
+from __future__ import annotations
+
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from allegiance import AffinityScorer
+
+SCORERS = [
+    AffinityScorer(KMeans(3, n_init=1, random_state=0), random_state=0),
+    AffinityScorer(KMeans(3, n_init=1, random_state=0), method="shared", domain="ball", random_state=0),
+    AffinityScorer(AgglomerativeClustering(3), method="hit-and-run", random_state=0),
+    # Its default start refuses array API dispatch, which one check turns on.
+    AffinityScorer(GaussianMixture(3, init_params="random_from_data", random_state=0), domain=None, random_state=0),
+    # One member is enough for a cluster, since most checks bring too few points, too far apart, for a density.
+    AffinityScorer(DBSCAN(min_samples=1), representative="medoid", random_state=0),
+    AffinityScorer(random_state=0),
+]
+
+
+def needs_labels(scorer: AffinityScorer) -> dict[str, str]:
+    """Name the checks that fit a clusterer on X alone, which a scorer without one cannot serve."""
+    if scorer.estimator is not None:
+        return {}
+    return {"check_clustering": "without an estimator there is nothing to cluster X with: fit needs labels as y"}
+
+
+@parametrize_with_checks(SCORERS, expected_failed_checks=needs_labels)
+def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
+    # Without this variable scikit-learn skips its check of arrays under array API dispatch.
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)

@@ -1,0 +1,350 @@
+"""Inputs that break careless arithmetic: rows still sum to 1, nothing is NaN, and scale and place do not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from allegiance import AffinityResult, AffinityScorer, affinity
+
+pytestmark = pytest.mark.filterwarnings("ignore::allegiance.PrecisionWarning")
+
+#: Every domain with the methods that measure in it.
+MEASURES = [
+    ("box", "auto"),
+    ("box", "shared"),
+    ("box", "hit-and-run"),
+    ("ball", "auto"),
+    ("ball", "hit-and-run"),
+    (None, "auto"),
+    (None, "hit-and-run"),
+]
+each_measure = pytest.mark.parametrize(("domain", "method"), MEASURES, ids=[f"{d}-{m}" for d, m in MEASURES])
+
+
+class Hostile(NamedTuple):
+    """A clustering, and points to score besides those of the fit."""
+
+    X: Any
+    labels: Any = None
+    centers: Any = None
+    queries: Any = None
+
+
+def cloud(n: int = 24, d: int = 3, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def turns(n: int, k: int) -> np.ndarray:
+    """Return labels 0, 1, .., k - 1, 0, 1, .. of n points."""
+    return np.arange(n) % k
+
+
+def ring(k: int) -> np.ndarray:
+    """Return k centres on a circle."""
+    angle = 2 * np.pi * np.arange(k) / k
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def at_the_limits(dtype: type) -> np.ndarray:
+    """Return integers at both ends of what the type can hold."""
+    limits = np.iinfo(dtype)
+    steps = np.random.default_rng(0).integers(0, 100, (24, 2)).astype(dtype)
+    return np.where(np.arange(24)[:, None] % 2, limits.max - steps, limits.min + steps)
+
+
+def with_constant_columns() -> np.ndarray:
+    X = cloud(d=5)
+    X[:, 1], X[:, 3] = 7.0, 0.0
+    return X
+
+
+def with_an_outlier() -> np.ndarray:
+    X = cloud(d=2)
+    X[5] = [1e8, -1e8]
+    return X
+
+
+FAR = np.array([[1e300, 0, 0], [-1e300, 1e300, 1e-300], [0, 0, np.finfo(float).max], [1e9, 1e200, 1.0]])
+
+SCENES: dict[str, Callable[[], Hostile]] = {
+    "constant columns": lambda: Hostile(with_constant_columns(), turns(24, 3)),
+    "all columns constant but one": lambda: Hostile(cloud() * [0, 1, 0] + 5.0, turns(24, 3)),
+    "centres that differ in one column": lambda: Hostile(cloud(), centers=[[0, 0, 0], [0, 1, 0], [0, 3, 0]]),
+    "all points equal": lambda: Hostile(np.full((24, 3), 2.5), turns(24, 3), queries=cloud()),
+    "all points zero": lambda: Hostile(np.zeros((24, 3)), turns(24, 2), queries=cloud()),
+    "zero sparse matrix": lambda: Hostile(sp.csr_array((24, 3)), turns(24, 2)),
+    "every point three times": lambda: Hostile(np.repeat(cloud(8), 3, axis=0), np.repeat(turns(8, 3), 3)),
+    "centres twice": lambda: Hostile(cloud(), centers=np.repeat(cloud(4, seed=1), 2, axis=0)),
+    "all centres equal": lambda: Hostile(cloud(), centers=np.ones((4, 3))),
+    "centres 1e-12 apart": lambda: Hostile(cloud(), centers=[[0, 0, 0], [1e-12, 0, 0], [1, 1, 1], [1, 1, 1 + 1e-12]]),
+    "centres one rounding apart": lambda: Hostile(cloud(d=2), centers=[[1, 1], [1 + 2**-52, 1], [2, 0]]),
+    "centres on a line": lambda: Hostile(cloud(d=2), centers=[[0, 0], [1, 1], [2, 2], [3, 3], [7, 7]]),
+    "centres on a circle": lambda: Hostile(cloud(d=2), centers=ring(8), queries=np.zeros((1, 2))),
+    "centres on a grid": lambda: Hostile(
+        cloud(d=2), centers=[[i, j] for i in range(4) for j in range(4)], queries=[[0.5, 0.5], [1, 0.5], [1.5, 1.5]]
+    ),
+    "one cluster": lambda: Hostile(cloud(), turns(24, 1)),
+    "two clusters": lambda: Hostile(cloud(), turns(24, 2)),
+    "every point a cluster": lambda: Hostile(cloud(), np.arange(24)),
+    "more clusters than dimensions": lambda: Hostile(cloud(60, 2), turns(60, 12)),
+    "one dimension, many clusters": lambda: Hostile(cloud(60, 1), turns(60, 20)),
+    "one point": lambda: Hostile(cloud(1), [4], queries=cloud(seed=2)),
+    "two points": lambda: Hostile(cloud(2), [0, 1], queries=cloud(seed=2)),
+    "one query": lambda: Hostile(cloud(), turns(24, 3), queries=cloud(1, seed=2)),
+    "size 1e150": lambda: Hostile(cloud() * 1e150, turns(24, 4)),
+    "size 1e-150": lambda: Hostile(cloud() * 1e-150, turns(24, 4)),
+    "size 1e299": lambda: Hostile(cloud() * 1e299, turns(24, 4)),
+    "size 1e-300": lambda: Hostile(cloud() * 1e-300, turns(24, 4)),
+    "subnormal numbers": lambda: Hostile(np.round(cloud() * 100) * 5e-324, turns(24, 4)),
+    "subnormal float32": lambda: Hostile((cloud() * 1e-40).astype(np.float32), turns(24, 4)),
+    "largest float32": lambda: Hostile(cloud(d=2).astype(np.float32) * np.float32(1e38), turns(24, 4)),
+    "sizes 1e150 and 1e-150": lambda: Hostile(cloud(d=2) * [1e150, 1e-150], turns(24, 3)),
+    "sizes 1e6 and 1e-6": lambda: Hostile(cloud(d=2) * [1e6, 1e-6], turns(24, 4)),
+    "sizes from 1e-4 to 1e6": lambda: Hostile(cloud(8, 6) * [1e-4, 1e-2, 1, 1e2, 1e4, 1e6], turns(8, 7)),
+    "offset 1e9": lambda: Hostile(cloud() + 1e9, turns(24, 4)),
+    "offset 1e15": lambda: Hostile(cloud() * 10 + 1e15, turns(24, 4)),
+    "offset beyond resolution": lambda: Hostile(cloud() + 1e18, turns(24, 4)),
+    "784 dimensions": lambda: Hostile(cloud(20, 784), turns(20, 10)),
+    "784 dimensions, few points": lambda: Hostile(cloud(6, 784), turns(6, 5), queries=cloud(5, 784, seed=2)),
+    "int8 limits": lambda: Hostile(at_the_limits(np.int8), turns(24, 3)),
+    "int64 limits": lambda: Hostile(at_the_limits(np.int64), turns(24, 3)),
+    "uint64 limits": lambda: Hostile(at_the_limits(np.uint64), turns(24, 3)),
+    "queries at infinity's door": lambda: Hostile(cloud(), turns(24, 4), queries=FAR),
+    "queries at infinity's door, reduced": lambda: Hostile(cloud(), turns(24, 3), queries=FAR),
+    "queries at infinity's door, sparse": lambda: Hostile(cloud(), turns(24, 3), queries=sp.csr_array(FAR)),
+    "an outlier in a cluster": lambda: Hostile(with_an_outlier(), turns(24, 3)),
+    "an outlier by itself": lambda: Hostile(with_an_outlier(), np.where(np.arange(24) == 5, 9, turns(24, 3))),
+    "noise at infinity's door": lambda: Hostile(np.vstack([cloud(), FAR[:1]]), [*turns(24, 4), -1]),
+    "an outlier as noise": lambda: Hostile(with_an_outlier(), np.where(np.arange(24) == 5, -1, turns(24, 3))),
+}
+
+
+def assert_sane(result: AffinityResult) -> None:
+    """Check all that must hold whatever the input."""
+    assert not np.isnan(result.affinity).any()
+    assert (result.affinity >= 0).all()
+    np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    for name in ("standard_error", "off_span", "confidence", "margin", "score"):
+        values = getattr(result, name)
+        assert np.isfinite(values).all(), name
+        assert (values >= 0).all(), name
+    assert (result.standard_error <= 1).all()
+    assert np.isin(result.owner, result.classes).all()
+    assert str(result)
+
+
+def scored(hostile: Hostile, **settings: Any) -> list[AffinityResult]:
+    """Score the points of the fit, then the centres, then the queries."""
+    settings = {"eps": 0.25, "max_samples": 20_000, "random_state": 0, **settings}
+    scorer = AffinityScorer(centers=hostile.centers, **settings)
+    results = [scorer.fit_affinity(hostile.X, hostile.labels), scorer.affinity(scorer.cluster_centers_)]
+    if hostile.queries is not None:
+        results.append(scorer.affinity(hostile.queries))
+    return results
+
+
+@each_measure
+@pytest.mark.parametrize("name", SCENES)
+def test_rows_sum_to_one_and_nothing_is_nan(name, domain, method):
+    for result in scored(SCENES[name](), domain=domain, method=method):
+        assert_sane(result)
+
+
+@pytest.mark.parametrize("domain", ["box", "ball", None])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one cluster",
+        "two clusters",
+        "centres on a grid",
+        "offset 1e9",
+        "size 1e-300",
+        "sizes 1e6 and 1e-6",
+        "sizes from 1e-4 to 1e6",
+    ],
+)
+def test_rejection_too(name, domain):
+    hostile = SCENES[name]()
+    settings = {"method": "rejection", "domain": domain, "eps": 0.3, "max_samples": 10_000, "random_state": 0}
+    scorer = AffinityScorer(centers=hostile.centers, **settings).fit(hostile.X, hostile.labels)
+    near_the_middle = scorer.cluster_centers_.mean(axis=0) + 0.01 * (hostile.X[:3] - hostile.X.mean(axis=0))
+    assert_sane(scorer.affinity(hostile.X[:8]))
+    assert_sane(scorer.affinity(near_the_middle))
+
+
+@pytest.mark.parametrize("domain", ["box", "ball"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one cluster",
+        "one point",
+        "two points",
+        "two clusters",
+        "all points equal",
+        "every point a cluster",
+        "every point three times",
+        "constant columns",
+        "size 1e150",
+        "size 1e-150",
+        "offset 1e9",
+        "sizes 1e6 and 1e-6",
+        "784 dimensions",
+        "an outlier by itself",
+        "an outlier as noise",
+    ],
+)
+def test_leaving_each_point_out_too(name, domain):
+    hostile = SCENES[name]()
+    settings = {"domain": domain, "eps": 0.3, "max_samples": 10_000, "random_state": 0}
+    assert_sane(affinity(hostile.X, hostile.labels, leave_one_out=True, **settings))
+
+
+@each_measure
+@pytest.mark.parametrize(
+    "name", ["two clusters", "more clusters than dimensions", "centres on a circle", "784 dimensions", "offset 1e9"]
+)
+def test_a_point_at_a_centre_belongs_to_it_alone(name, domain, method):
+    hostile = SCENES[name]()
+    scorer = AffinityScorer(centers=hostile.centers, domain=domain, method=method).fit(hostile.X, hostile.labels)
+    at_centres = scorer.affinity(scorer.cluster_centers_)
+    np.testing.assert_array_equal(at_centres.affinity, np.eye(at_centres.n_clusters))
+    assert (at_centres.standard_error == 0).all()
+
+
+@each_measure
+def test_equal_centres_share_equally(domain, method):
+    centers = cloud(4, seed=1)
+    settings = {"domain": domain, "method": method, "eps": 0.1, "random_state": 0}
+    once = AffinityScorer(centers=centers, **settings).fit(cloud()).affinity(cloud())
+    twice = AffinityScorer(centers=np.concatenate([centers, centers[:1]]), **settings).fit(cloud()).affinity(cloud())
+    np.testing.assert_array_equal(twice.affinity[:, 0], twice.affinity[:, 4])
+    joined = np.column_stack([twice.affinity[:, 0] + twice.affinity[:, 4], twice.affinity[:, 1:4]])
+    # The walls of a ball and the axes of the reduced space follow the mean of the centres, which moves.
+    tolerance = {"box": 1e-9, "ball": 0.2, None: 1e-9}[domain] if method == "auto" else 0.2
+    np.testing.assert_allclose(joined, once.affinity, atol=tolerance)
+
+
+@each_measure
+def test_one_cluster_owns_every_point(domain, method):
+    result = affinity(cloud(), np.full(24, 7), domain=domain, method=method)
+    assert result.affinity.tolist() == [[1.0]] * 24
+    assert (result.standard_error == 0).all()
+
+
+@each_measure
+def test_every_point_a_cluster_of_its_own_owns_itself(domain, method):
+    result = affinity(cloud(), np.arange(24), domain=domain, method=method)
+    np.testing.assert_array_equal(result.affinity, np.eye(24))
+
+
+@each_measure
+def test_copies_of_all_points_change_nothing(domain, method):
+    X, labels = cloud(24, 2), turns(24, 4)
+    settings = {"domain": domain, "method": method, "eps": 0.1, "random_state": 0}
+    centers = np.array([X[labels == i].mean(axis=0) for i in range(4)])
+    once = affinity(X, labels, centers=centers, **settings)
+    thrice = affinity(np.repeat(X, 3, axis=0), np.repeat(labels, 3), centers=centers, **settings)
+    np.testing.assert_array_equal(thrice.affinity, np.repeat(once.affinity, 3, axis=0))
+
+
+@each_measure
+@pytest.mark.parametrize("d", [3, 6], ids=["own axes", "reduced"])
+@pytest.mark.parametrize("power", [-1000, -498, -40, 40, 498, 990])
+def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, method):
+    X, labels = cloud(24, d), turns(24, 4)
+    settings = {"domain": domain, "method": method, "eps": 0.25, "random_state": 0}
+    plain = affinity(X, labels, **settings)
+    scaled = affinity(X * 2.0**power, labels, **settings)
+    np.testing.assert_array_equal(scaled.affinity, plain.affinity)
+    np.testing.assert_array_equal(scaled.standard_error, plain.standard_error)
+    np.testing.assert_array_equal(scaled.off_span, plain.off_span * 2.0**power)
+
+
+@pytest.mark.parametrize("domain", ["box", None])
+@pytest.mark.parametrize("d", [2, 5], ids=["own axes", "reduced"])
+@pytest.mark.parametrize("size", [1e150, 1e-150, 1e299, 1e-300, 1e6])
+def test_rescaling_changes_nothing_but_rounding(d, size, domain):
+    X, labels = cloud(24, d), turns(24, 3)
+    plain = affinity(X, labels, domain=domain)
+    np.testing.assert_allclose(affinity(X * size, labels, domain=domain).affinity, plain.affinity, atol=1e-9)
+
+
+@each_measure
+def test_subnormal_numbers_are_whole_numbers_of_the_least_one(domain, method):
+    X = np.round(cloud(d=3) * 100)
+    centers = X[:4]
+    settings = {"domain": domain, "method": method, "eps": 0.25, "random_state": 0}
+    plain = affinity(X, centers=centers, **settings)
+    tiny = affinity(X * 5e-324, centers=centers * 5e-324, **settings)
+    np.testing.assert_array_equal(tiny.affinity, plain.affinity)
+    np.testing.assert_array_equal(tiny.engine, plain.engine)
+
+
+@pytest.mark.parametrize("domain", ["box", None])
+@pytest.mark.parametrize("d", [2, 5], ids=["own axes", "reduced"])
+@pytest.mark.parametrize(("offset", "tolerance"), [(1e3, 1e-10), (1e6, 1e-7), (1e9, 1e-4)])
+def test_an_offset_changes_no_more_than_its_rounding(d, offset, tolerance, domain):
+    # On a lattice that the offset does not round, so that only our own arithmetic is on trial.
+    X = np.round(cloud(24, d) * 2**10) / 2**10
+    labels = turns(24, 3)
+    plain = affinity(X, labels, domain=domain)
+    np.testing.assert_allclose(affinity(X + offset, labels, domain=domain).affinity, plain.affinity, atol=tolerance)
+
+
+@pytest.mark.parametrize("domain", ["ball", None])
+def test_constant_columns_say_nothing(domain):
+    X, labels = with_constant_columns(), turns(24, 4)
+    settings = {"domain": domain, "eps": 0.05, "random_state": 0}
+    narrow = affinity(X[:, [0, 2, 4]], labels, **settings)
+    wide = affinity(X, labels, **settings)
+    assert wide.how.dim == narrow.how.dim == 3
+    reach = 1.96 * (narrow.standard_error + wide.standard_error)
+    assert (np.abs(wide.affinity - narrow.affinity) <= 2 * reach + 1e-9).all()
+
+
+@pytest.mark.parametrize("size", [1e6, 1e12, 1e100, 1e300])
+def test_far_outside_a_box_a_point_belongs_to_the_owner_of_the_corner_it_faces(size):
+    X, labels = cloud(40, 2), turns(40, 4)
+    scorer = AffinityScorer().fit(X, labels)
+    directions = np.array([[1.0, 0.7], [-0.6, 1.0], [-1.0, -0.8], [0.9, -1.0]])
+    result = scorer.affinity(directions * size)
+    everything = np.concatenate([X, scorer.cluster_centers_])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    reach = 0.1 * (high - low)
+    corners = np.where(directions > 0, high + reach, low - reach)
+    nearest = ((corners[:, None] - scorer.cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
+    assert result.hidden.all()
+    np.testing.assert_allclose(result.affinity, np.eye(4)[nearest], atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [2, 5], ids=["own axes", "reduced"])
+@pytest.mark.parametrize("size", [1e9, 1e100, 1e300])
+def test_far_out_in_the_whole_space_only_the_direction_counts(d, size):
+    X, labels = cloud(40, d), turns(40, 3)
+    scorer = AffinityScorer(domain=None).fit(X, labels)
+    away = cloud(10, d, seed=5)
+    near = scorer.affinity(scorer.cluster_centers_.mean(axis=0) + away * 1e7)
+    np.testing.assert_allclose(scorer.affinity(away * size).affinity, near.affinity, atol=1e-5)
+
+
+def test_an_outlier_outside_all_clusters_leaves_the_whole_space_alone():
+    X = with_an_outlier()
+    labels = np.where(np.arange(24) == 5, -1, turns(24, 3))
+    others = np.arange(24) != 5
+    result = affinity(X, labels, domain=None)
+    np.testing.assert_allclose(
+        result.affinity[others], affinity(X[others], labels[others], domain=None).affinity, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64])
+def test_integers_at_the_limits_are_the_numbers_they_are(dtype):
+    X = at_the_limits(dtype)
+    exact = affinity(X.astype(np.float64), turns(24, 2))
+    np.testing.assert_array_equal(affinity(X, turns(24, 2)).affinity, exact.affinity)
+    np.testing.assert_array_equal(exact.owner, turns(24, 2))

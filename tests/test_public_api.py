@@ -1,0 +1,152 @@
+"""What the package shows to the world."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.metadata
+import inspect
+import re
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+import allegiance
+
+PUBLIC = ["AffinityResult", "AffinityScorer", "Polytope", "PrecisionWarning", "affinity", "sample_polytope"]
+CALLED_BY_USERS = ["AffinityScorer", "Polytope", "affinity", "sample_polytope"]
+
+
+def sections(docstring: str) -> dict[str, list[str]]:
+    """Split a NumPy docstring into its sections, a title followed by a line of dashes."""
+    found: dict[str, list[str]] = {"": []}
+    lines = inspect.cleandoc(docstring).splitlines()
+    title = ""
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if following and set(following) == {"-"}:
+            title = line
+            found[title] = []
+        elif not (line and set(line) == {"-"}):
+            found[title].append(line)
+    return found
+
+
+def described(section: list[str]) -> list[str]:
+    """Return the names described in a section such as Parameters: its lines without indent, types left out."""
+    heads = [line.split(" : ")[0] for line in section if line and not line.startswith(" ")]
+    return [name.strip().lstrip("*") for head in heads for name in head.split(",")]
+
+
+def public_methods(cls: type) -> list[tuple[str, object]]:
+    own = [(name, member) for name, member in vars(cls).items() if not name.startswith("_")]
+    return [(name, member) for name, member in own if callable(member) or isinstance(member, property | classmethod)]
+
+
+def test_exactly_these_names_are_public():
+    assert sorted(allegiance.__all__) == PUBLIC
+    assert dir(allegiance) == sorted([*PUBLIC, "__version__"])
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_name_loads_once_and_knows_itself(name):
+    value = getattr(allegiance, name)
+    assert getattr(allegiance, name) is value
+    assert value.__name__ == name
+
+
+def test_star_import_brings_the_public_names():
+    namespace: dict[str, object] = {}
+    exec("from allegiance import *", namespace)
+    assert {name for name in namespace if not name.startswith("__")} == set(PUBLIC)
+
+
+def test_unknown_name_is_an_attribute_error_that_says_which():
+    with pytest.raises(AttributeError, match="'allegiance' has no attribute 'afinity'"):
+        allegiance.afinity  # noqa: B018
+    with pytest.raises(ImportError, match="afinity"):
+        exec("from allegiance import afinity")
+
+
+def test_version_is_that_of_the_installed_package():
+    assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?(\.dev\d+)?", allegiance.__version__)
+    assert importlib.metadata.version("allegiance") == allegiance.__version__
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_docstring_describes_every_parameter(name):
+    value = getattr(allegiance, name)
+    documented = sections(value.__doc__)
+    summary = documented[""][0]
+    assert summary.endswith(".")
+    if is_dataclass(value):
+        # Built by the library, not by users: its fields are attributes.
+        assert described(documented["Attributes"]) == [
+            field.name for field in fields(value) if not field.name.startswith("_")
+        ]
+    elif name in CALLED_BY_USERS:
+        assert described(documented["Parameters"]) == list(inspect.signature(value).parameters)
+    else:
+        assert issubclass(value, Warning)
+
+
+@pytest.mark.parametrize("name", ["AffinityResult", "AffinityScorer", "Polytope"])
+def test_every_public_method_says_what_it_does(name):
+    methods = public_methods(getattr(allegiance, name))
+    assert methods
+    assert [method for method, member in methods if not (member.__doc__ or "").strip()] == []
+
+
+def test_function_and_estimator_share_their_parameters():
+    function = dict(inspect.signature(allegiance.affinity).parameters)
+    estimator = dict(inspect.signature(allegiance.AffinityScorer).parameters)
+    del function["X"], function["labels"], estimator["estimator"]
+    assert list(function) == list(estimator)
+    for name, parameter in function.items():
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameter == estimator[name]
+
+
+def test_defaults_are_those_promised():
+    defaults = {
+        name: parameter.default for name, parameter in inspect.signature(allegiance.affinity).parameters.items()
+    }
+    promised = {
+        "labels": None,
+        "centers": None,
+        "divergence": "euclidean",
+        "weights": None,
+        "domain": "box",
+        "margin": 0.1,
+        "method": "auto",
+        "eps": 0.03,
+        "random_state": None,
+    }
+    assert {name: defaults[name] for name in promised} == promised
+
+
+def test_sample_polytope_has_the_promised_signature():
+    signature = inspect.signature(allegiance.sample_polytope)
+    assert [
+        (name, parameter.default)
+        for name, parameter in signature.parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ] == [
+        ("burn_in", None),
+        ("thin", 1),
+        ("directions", "random"),
+        ("rounding", True),
+        ("start", None),
+        ("random_state", None),
+    ]
+    assert list(signature.parameters)[:3] == ["A", "b", "n_samples"]
+
+
+@pytest.mark.parametrize("name", CALLED_BY_USERS)
+def test_examples_run_and_say_the_truth(name):
+    value = getattr(allegiance, name)
+    examples = doctest.DocTestFinder(exclude_empty=True).find(value, name, globs={})
+    runner = doctest.DocTestRunner()
+    said: list[str] = []
+    for example in examples:
+        runner.run(example, out=said.append)
+    assert runner.tries > 0
+    assert runner.failures == 0, "".join(said)
