@@ -26,7 +26,7 @@ LAYERS = [
     ["engines"],
     ["_validation", "_clustering", "_representatives", "_territory", "_frames", "_summary"],
     ["_result"],
-    ["_estimator"],
+    ["_estimator", "clusterers"],
     ["_affinity"],
     ["__init__"],
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from typing import Any, NamedTuple
@@ -338,7 +339,7 @@ class AffinityScorer(
                 f"{imprecise} of {label.shape[0]} points did not reach eps={settings.eps:g} within "
                 f"max_samples={settings.max_samples:,}: see standard_error, raise max_samples or eps.",
                 PrecisionWarning,
-                stacklevel=3,
+                stacklevel=_levels_up_to_the_user(),
             )
         return AffinityResult(
             affinity=scene.expand(estimate.affinity),
@@ -359,6 +360,15 @@ class AffinityScorer(
             _engine=estimate.engine,
             _frame=frame,
         )
+
+
+def _levels_up_to_the_user() -> int:
+    """Return the ``stacklevel`` that makes a warning of the caller point to the first line outside this package."""
+    frame = inspect.currentframe()
+    level = -1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "allegiance":
+        frame, level = frame.f_back, level + 1
+    return level + 1
 
 
 def _nearest(diagram: Diagram, position: FloatArray) -> AnyArray:

@@ -59,6 +59,14 @@ def measured_by(result: AffinityResult) -> str:
     return f"{engines}; {precision}"
 
 
+def _title(result: AffinityResult) -> str:
+    return f"Affinity of {_count(result.n_points, 'point')} to {_count(result.n_clusters, 'cluster')}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _headlines(result: AffinityResult) -> list[str]:
     """Say how many points are stable, and what else a reader should know before the table."""
     n, stable = result.n_points, int(result.stable.sum())
@@ -96,9 +104,10 @@ def _numbers(line: ClusterLine) -> tuple[str, str]:
 def _footer(result: AffinityResult) -> list[str]:
     how = result.how
     reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
+    where = f"domain {how.domain}, {_count(how.dim, 'dimension')}{reduced}"
     return [
         f"measured by  {measured_by(result)}",
-        f"territory    domain {how.domain}, {how.dim} dimensions{reduced}; seed {how.seed}; {how.seconds:.2f} s",
+        f"territory    {where}; seed {how.seed}; {how.seconds:.2f} s",
     ]
 
 
@@ -107,7 +116,7 @@ def summary_text(result: AffinityResult) -> str:
     lines, left_out = _shown(cluster_lines(result))
     width = max(7, *(len(str(line.name)) for line in lines))
     out = [
-        f"Affinity of {result.n_points:,} points to {result.n_clusters:,} clusters",
+        _title(result),
         *_headlines(result),
         "",
         f"{'cluster':<{width}}  {'points':>9}  {'stable':>7}  {'confidence':>10}  rival",
@@ -131,7 +140,7 @@ def summary_html(result: AffinityResult) -> str:
     more = f"<p>... and {left_out:,} more clusters, all at least as stable</p>" if left_out else ""
     foot = "<br>".join(escape(line) for line in _footer(result))
     return (
-        f"<div><p><b>Affinity of {result.n_points:,} points to {result.n_clusters:,} clusters.</b> "
+        f"<div><p><b>{_title(result)}.</b> "
         f"{escape('; '.join(_headlines(result)))}.</p><table><thead><tr><th>cluster</th><th>points</th><th>stable</th>"
         f"<th>confidence</th><th>rival</th></tr></thead><tbody>{rows}</tbody></table>{more}"
         f"<p><small>{foot}</small></p></div>"

@@ -26,9 +26,7 @@ def make_domain(domain: Any, margin: float, diagram: Diagram, position: FloatArr
     limited = bool(np.isfinite(bounds).any())
     if domain is None:
         if limited:
-            raise ValueError(
-                "domain=None needs a divergence that is defined everywhere: use domain='box'."
-            )
+            raise ValueError("domain=None needs a divergence that is defined everywhere: use domain='box'.")
         return UnboundedDomain(diagram.positions)
     if isinstance(domain, Polytope):
         A, b = _in_diagram_coordinates(domain, diagram)

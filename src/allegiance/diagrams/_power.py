@@ -47,11 +47,15 @@ class PowerDiagram:
         """(k,) weights in squared units of the coordinates."""
         if self.weights is None:
             return np.zeros(self.positions.shape[0])
-        return self.weights * self.embedding.unit**2
+        return self._to_coordinates(self.weights)
 
-    @property
+    @cached_property
     def _own_weight(self) -> float:
-        return self.query_weight * self.embedding.unit**2
+        return float(self._to_coordinates(np.array(self.query_weight))) if self.query_weight else 0.0
+
+    def _to_coordinates(self, weight: FloatArray) -> FloatArray:
+        """Scale by the square of the unit, one factor at a time: the square itself may overflow."""
+        return weight * self.embedding.unit * self.embedding.unit
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:

@@ -24,7 +24,8 @@ class Reduction:
     """The affine map y = (factor * x @ whitening - shift) @ basis * rescale from rows of X to the span of the sites.
 
     Ratios of volumes depend on y only through the r-dimensional span of the differences of the sites, so nothing is
-    lost by measuring there. If the sites span the whole space (``basis`` is None) the user's own axes are kept.
+    lost by measuring there. If the sites span the whole space (``basis`` is None), or all columns in which they differ,
+    the user's own axes are kept.
     ``factor`` and ``rescale`` are powers of two, which round nothing: with them, data of size 1e150 or 1e-150 can be
     squared.
 
@@ -71,9 +72,13 @@ class Reduction:
         rank = int(np.count_nonzero(singular > noise))
         if keep_axes or rank == d:
             return cls(factor, shift, None, rescale, whitening)
-        basis = rows[:rank].T
-        largest = np.abs(basis).argmax(axis=0)
-        basis = basis * np.sign(basis[largest, np.arange(rank)])
+        varying = np.flatnonzero(np.ptp(scaled, axis=0) > 0)
+        if rank == varying.size:
+            basis = np.eye(d)[:, varying]
+        else:
+            basis = rows[:rank].T
+            largest = np.abs(basis).argmax(axis=0)
+            basis = basis * np.sign(basis[largest, np.arange(rank)])
         return cls(factor, shift, np.ascontiguousarray(basis), rescale, whitening)
 
     @property

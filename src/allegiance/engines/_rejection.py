@@ -75,5 +75,9 @@ class RejectionEngine:
             r = self._scene.dim
             rows.append(np.vstack([np.eye(r), -np.eye(r)]))
             bounds.append(np.full(2 * r, self._scene.domain.radius))
-        lower, upper = bounding_box(np.vstack(rows), np.concatenate(bounds))
+        try:
+            lower, upper = bounding_box(np.vstack(rows), np.concatenate(bounds))
+        except (ValueError, RuntimeError):
+            # Columns of very different size can be too much for linear programs; the cube around the domain serves.
+            lower, upper = np.full(self._scene.dim, -1.0), np.full(self._scene.dim, 1.0)
         return (lower + upper) / 2.0, float(np.linalg.norm(upper - lower)) / 2.0

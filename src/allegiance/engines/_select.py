@@ -36,7 +36,7 @@ def select_engine(scene: Scene, settings: Settings, method: str, *, leave_one_ou
     4. flat walls and few sites in at most four dimensions: exact;
     5. else shared samples, and hit-and-run for the queries that get too few of them.
     """
-    if scene.n_sites == 1 and not leave_one_out:
+    if scene.n_sites == 1:
         return _SingleSite()
     unbounded = isinstance(scene.domain, UnboundedDomain)
     if leave_one_out:
