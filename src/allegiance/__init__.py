@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from ._affinity import affinity
     from ._estimator import AffinityScorer
     from ._result import AffinityResult
+    from .clusterers import KernelKMeans
+    from .diagrams import BregmanDivergence
     from .domains import Polytope
     from .engines import PrecisionWarning
     from .samplers import sample_polytope
@@ -21,13 +23,24 @@ __version__ = "0.1.0"
 _HOMES = {
     "AffinityResult": "._result",
     "AffinityScorer": "._estimator",
+    "BregmanDivergence": ".diagrams",
+    "KernelKMeans": ".clusterers",
     "Polytope": ".domains",
     "PrecisionWarning": ".engines",
     "affinity": "._affinity",
     "sample_polytope": ".samplers",
 }
 
-__all__ = ["AffinityResult", "AffinityScorer", "Polytope", "PrecisionWarning", "affinity", "sample_polytope"]
+__all__ = [
+    "AffinityResult",
+    "AffinityScorer",
+    "BregmanDivergence",
+    "KernelKMeans",
+    "Polytope",
+    "PrecisionWarning",
+    "affinity",
+    "sample_polytope",
+]
 
 
 def __getattr__(name: str) -> Any:

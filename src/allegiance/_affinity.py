@@ -12,8 +12,17 @@ def affinity(
     labels: Any = None,
     *,
     centers: Any = None,
-    divergence: str = "euclidean",
+    divergence: Any = "euclidean",
+    covariance: Any = None,
+    shrinkage: str = "ledoit-wolf",
+    smoothing: float = 0.0,
+    kernel: Any = None,
+    kernel_params: dict[str, Any] | None = None,
+    kernel_approximation: str | None = None,
+    n_components: int = 500,
     weights: Any = None,
+    query_weight: float | None = None,
+    weight_scale: float | str = 1.0,
     representative: str = "mean",
     leave_one_out: bool = False,
     domain: Any = "box",
@@ -39,9 +48,12 @@ def affinity(
         (n,) labels from any clustering; -1 means noise, which is scored but is no cluster.
     centers
         (k, d) representatives, instead of the labels or beside them.
-    divergence, weights, representative, leave_one_out, domain, margin, method, eps, max_samples, n_jobs, \
-random_state, verbose
-        As in :class:`AffinityScorer`.
+    divergence, covariance, shrinkage, smoothing, kernel, kernel_params, kernel_approximation, n_components
+        What closeness means: as in :class:`AffinityScorer`.
+    weights, query_weight, weight_scale
+        How important the clusters are: as in :class:`AffinityScorer`.
+    representative, leave_one_out, domain, margin, method, eps, max_samples, n_jobs, random_state, verbose
+        What stands for a cluster, and how volume is measured: as in :class:`AffinityScorer`.
 
     Returns
     -------
@@ -70,7 +82,16 @@ random_state, verbose
     scorer = AffinityScorer(
         centers=centers,
         divergence=divergence,
+        covariance=covariance,
+        shrinkage=shrinkage,
+        smoothing=smoothing,
+        kernel=kernel,
+        kernel_params=kernel_params,
+        kernel_approximation=kernel_approximation,
+        n_components=n_components,
         weights=weights,
+        query_weight=query_weight,
+        weight_scale=weight_scale,
         representative=representative,
         leave_one_out=leave_one_out,
         domain=domain,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._clustering import check_clusterer, fit_clusterer, means_without_each
 from ._frames import FrameLike
+from ._influence import Influence
 from ._random import resolve_seed
 from ._representatives import REPRESENTATIVES, representatives
 from ._result import AffinityResult, HowMeasured
@@ -40,7 +42,7 @@ from ._validation import (
     check_rows,
     check_sites,
 )
-from .diagrams import Diagram, LinearEmbedding, Located, PowerDiagram
+from .diagrams import Diagram, Located
 from .domains import Polytope
 from .engines import METHODS, PrecisionWarning, Scene, Settings, measure, select_engine
 from .engines._estimate import Z95
@@ -66,9 +68,33 @@ class AffinityScorer(
     centers
         (k, d) representatives of the clusters. By default they are computed from the labels.
     divergence
-        How influence falls off: "euclidean".
+        How influence falls off: "euclidean"; "mahalanobis" with a ``covariance``; "within", Mahalanobis with the pooled
+        covariance of the clusters themselves; "kl", "itakura-saito", "logistic", "exponential"; or a
+        :class:`BregmanDivergence`.
+    covariance
+        (d, d) matrix for "mahalanobis".
+    shrinkage
+        How "within" shrinks its covariance: "ledoit-wolf" or "oas".
+    smoothing
+        A number added to every entry of X and of the centers, so that "kl" and "itakura-saito" accept zeros.
+    kernel
+        "linear", "rbf", "polynomial", "laplacian", "cosine", "precomputed" (X is then the Gram matrix, and new rows
+        hold kernel values against the points of the fit), or a callable. Influence is then distance in the space
+        of the kernel, where clusters are represented by their means.
+    kernel_params
+        Parameters of the kernel, such as ``{"gamma": 0.5}``.
+    kernel_approximation
+        None for exact kernel sums, or "fourier", "nystroem", "hash": an approximate map for large n.
+    n_components
+        The number of features of the approximate map.
     weights
-        Importance of the clusters: None, all alike.
+        Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
+        per volume of spread; or an array (k,). A weight is subtracted from the squared distance.
+    query_weight
+        The weight of a point; None is the average over points, for "size" 1/n.
+    weight_scale
+        What weights are multiplied with to become squared distances, or "auto" for the mean squared distance of the
+        points from their representatives, with which rescaling the data changes nothing.
     representative
         What stands for a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its points).
     leave_one_out
@@ -128,8 +154,17 @@ class AffinityScorer(
         estimator: Any = None,
         *,
         centers: Any = None,
-        divergence: str = "euclidean",
+        divergence: Any = "euclidean",
+        covariance: Any = None,
+        shrinkage: str = "ledoit-wolf",
+        smoothing: float = 0.0,
+        kernel: Any = None,
+        kernel_params: dict[str, Any] | None = None,
+        kernel_approximation: str | None = None,
+        n_components: int = 500,
         weights: Any = None,
+        query_weight: float | None = None,
+        weight_scale: float | str = 1.0,
         representative: str = "mean",
         leave_one_out: bool = False,
         domain: Any = "box",
@@ -144,7 +179,16 @@ class AffinityScorer(
         self.estimator = estimator
         self.centers = centers
         self.divergence = divergence
+        self.covariance = covariance
+        self.shrinkage = shrinkage
+        self.smoothing = smoothing
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.kernel_approximation = kernel_approximation
+        self.n_components = n_components
         self.weights = weights
+        self.query_weight = query_weight
+        self.weight_scale = weight_scale
         self.representative = representative
         self.leave_one_out = leave_one_out
         self.domain = domain
@@ -175,23 +219,26 @@ class AffinityScorer(
         for name in [name for name in vars(self) if name.endswith("_") or name in ("_engine", "_scene")]:
             delattr(self, name)
         settings = self._check_settings()
-        X = check_rows(self, X, reset=True)
+        influence = self._influence()
+        X = influence.prepare(check_rows(self, X, reset=True))
         members = self._membership(X, y, fit_params)
-        with np.errstate(over="ignore", invalid="ignore"):
-            sites = check_sites(self._representatives(X, members))
-        self._check_leave_one_out(members)
-        diagram = PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=isinstance(self.domain, Polytope)))
-        located = diagram.locate(X, settings.threads)
+        self._check_combinations(members)
+        sites = self._representatives(X, members)
+        in_own_axes = isinstance(self.domain, Polytope)
+        diagram, located = influence.fit(X, members, sites, settings, keep_axes=in_own_axes)
+        if members is None:
+            members = Membership(np.arange(diagram.positions.shape[0]), _nearest(diagram, located.position))
+        diagram = influence.weighted(diagram, located, members.codes)
         scene = Scene(diagram, make_domain(self.domain, float(self.margin), diagram, located.position))
         engine = select_engine(scene, settings, self.method)
         if self.leave_one_out:
             self._own_cells_engine = select_engine(scene, settings, self.method, leave_one_out=True)
-        if members is None:
-            members = Membership(np.arange(sites.shape[0]), _nearest(diagram, located.position))
         self.classes_ = members.classes
         self.labels_ = _labels_of(members)
-        self.cluster_centers_ = sites
-        self._n_features_out = sites.shape[0]
+        if sites is not None:
+            self.cluster_centers_ = sites
+        self._n_features_out = self.classes_.size
+        self._fitted_influence = influence
         self._settings, self._scene, self._engine = settings, scene, engine
         return _Fit(located, members.codes)
 
@@ -209,7 +256,7 @@ class AffinityScorer(
         check_is_fitted(self)
         started = time.perf_counter()
         frame = FrameLike.of(X)
-        X = check_rows(self, X, reset=False)
+        X = self._fitted_influence.prepare(check_rows(self, X, reset=False))
         located = self._scene.diagram.locate(X, self._settings.threads)
         return self._score(located, self._labels_of_new(X, located.position), frame, started)
 
@@ -247,7 +294,7 @@ class AffinityScorer(
         affinities may favour another cluster: see ``affinity(X).owner``.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        X = self._fitted_influence.prepare(check_rows(self, X, reset=False))
         position = self._scene.diagram.locate(X, self._settings.threads).position
         return self._labels_of_new(X, position)
 
@@ -263,6 +310,7 @@ class AffinityScorer(
         tags = super().__sklearn_tags__()
         inner = self.estimator
         tags.input_tags.sparse = not isinstance(inner, BaseEstimator) or get_tags(inner).input_tags.sparse
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 
@@ -270,8 +318,6 @@ class AffinityScorer(
         """Check the parameters that need no data."""
         if self.estimator is not None:
             check_clusterer(self.estimator)
-        check_choice(self.divergence, "divergence", ("euclidean",))
-        check_choice(self.weights, "weights", (None,))
         check_choice(self.representative, "representative", REPRESENTATIVES)
         check_choice(self.method, "method", METHODS)
         if not isinstance(self.domain, Polytope):
@@ -303,18 +349,41 @@ class AffinityScorer(
             )
         return None
 
-    def _representatives(self, X: Rows, members: Membership | None) -> FloatArray:
-        if self.centers is not None:
-            return check_centers(self.centers, X.shape[1])
-        assert members is not None
-        return representatives(X, members.codes, members.classes.size, self.representative)
+    def _influence(self) -> Influence:
+        """Check and gather the parameters that say what closeness means."""
+        names = [field.name for field in fields(Influence)]
+        influence = Influence(**{name: getattr(self, name) for name in names})
+        influence.check()
+        return influence
 
-    def _check_leave_one_out(self, members: Membership | None) -> None:
-        if self.leave_one_out and (members is None or self.centers is not None or self.representative != "mean"):
+    def _representatives(self, X: Rows, members: Membership | None) -> FloatArray | None:
+        if self.kernel is not None:
+            return None
+        if self.centers is not None:
+            return check_sites(np.asarray(self._influence().prepare(check_centers(self.centers, X.shape[1]))))
+        assert members is not None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return check_sites(representatives(X, members.codes, members.classes.size, self.representative))
+
+    def _check_combinations(self, members: Membership | None) -> None:
+        """Raise for parameters that each make sense, but not together."""
+        if self.kernel is not None and (self.centers is not None or self.representative != "mean"):
+            raise ValueError(
+                "kernel represents clusters by their means in its own space: leave out centers and representative."
+            )
+        if self.kernel is not None and isinstance(self.domain, Polytope):
+            raise ValueError(
+                "domain=Polytope is given in the coordinates of X, which a kernel leaves: use 'box' or 'ball'."
+            )
+        if not self.leave_one_out:
+            return
+        if members is None or self.centers is not None or self.representative != "mean":
             raise ValueError(
                 "leave_one_out=True recomputes the mean of a cluster without one of its points: it needs labels, no "
                 "centers, and representative='mean'."
             )
+        if self.weights is not None:
+            raise ValueError("leave_one_out=True would change the weights with every point: use weights=None.")
 
     def _labels_of_new(self, X: Rows, position: FloatArray) -> AnyArray:
         inner = getattr(self, "estimator_", None)
@@ -349,6 +418,7 @@ class AffinityScorer(
             hidden=estimate.hidden,
             off_span=located.off_span,
             how=HowMeasured(
+                influence=self._fitted_influence.describe(),
                 domain=scene.domain.name,
                 method=self.method,
                 eps=settings.eps,
@@ -363,10 +433,10 @@ class AffinityScorer(
 
 
 def _levels_up_to_the_user() -> int:
-    """Return the ``stacklevel`` that makes a warning of the caller point to the first line outside this package."""
+    """Return the ``stacklevel`` that makes a warning of the caller point to the first line of the user."""
     frame = inspect.currentframe()
     level = -1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "allegiance":
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("allegiance", "sklearn"):
         frame, level = frame.f_back, level + 1
     return level + 1
 

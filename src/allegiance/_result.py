@@ -19,6 +19,8 @@ from .engines._estimate import Z95
 class HowMeasured:
     """How the affinities were measured, for the record and the summary."""
 
+    influence: str
+    """What closeness means: the divergence or kernel, and the weights."""
     domain: str
     method: str
     eps: float

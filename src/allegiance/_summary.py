@@ -105,7 +105,9 @@ def _footer(result: AffinityResult) -> list[str]:
     how = result.how
     reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
     where = f"domain {how.domain}, {_count(how.dim, 'dimension')}{reduced}"
+    closeness = [] if how.influence == "euclidean" else [f"closeness    {how.influence}"]
     return [
+        *closeness,
         f"measured by  {measured_by(result)}",
         f"territory    {where}; seed {how.seed}; {how.seconds:.2f} s",
     ]

@@ -2,6 +2,7 @@
 
 =====================  ==================================================================================
 ``_projection``        rows of X to coordinates in the span of the sites, one row at a time
+``_grouping``          samples grouped by the site that owns them
 ``_owner_counts``      how many shared samples each query steals from each site
 ``_simplex_fraction``  exact volume that each query steals from each triangulated cell
 ``_owner_chain``       hit-and-run inside the cell of each query, counting the owners it passes

@@ -12,6 +12,8 @@ from ._jit import jit
 
 #: Samples in one block. A block of coordinates and four rows of partial sums stay in the innermost cache.
 BLOCK = 256
+#: Used samples of a block are a multiple of this many.
+LANES = 16
 #: Queries that share each load of a block. Callers pad the queries to a multiple of it.
 TOGETHER = 4
 
@@ -34,7 +36,7 @@ def count_owners(
     nearly coincide therefore lose no accuracy.
 
     ``blocks`` is float32 (number of blocks, r, BLOCK), coordinate-major so that the inner loops run over samples;
-    ``widths`` gives the used samples of each block, a multiple of 16, with NaN in unused places, which never count;
+    ``widths`` gives the used samples of each block, a multiple of LANES, with NaN in unused places, which never count;
     ``owners`` is ascending. ``query_a`` is (n, r) with n a multiple of TOGETHER; ``counts`` int32 (n, k).
     """
     n, r = query_a.shape

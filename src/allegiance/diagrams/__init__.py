@@ -1,15 +1,23 @@
 """Which functions: a clustering as affine functions f_i(y) = b_i - <a_i, y>, lower meaning closer."""
 
 from ._affine import AffineFunctions, Diagram, Located
+from ._bregman import BregmanDiagram
+from ._divergence import BregmanDivergence
 from ._embedding import Embedding, LinearEmbedding
+from ._feature_maps import FeatureEmbedding
+from ._kernel import KernelEmbedding
 from ._power import PowerDiagram
 from ._recession import RecessionDiagram
 from ._reduction import Reduction
 
 __all__ = [
     "AffineFunctions",
+    "BregmanDiagram",
+    "BregmanDivergence",
     "Diagram",
     "Embedding",
+    "FeatureEmbedding",
+    "KernelEmbedding",
     "LinearEmbedding",
     "Located",
     "PowerDiagram",

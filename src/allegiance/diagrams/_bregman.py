@@ -13,7 +13,8 @@ from allegiance._typing import AnyArray, FloatArray, Rows
 
 from ._affine import AffineFunctions, Located
 from ._divergence import BregmanDivergence
-from ._i_projection import Family, Start, product_by_rows, solve_rows
+from ._i_projection import Family, Start
+from ._rowwise import product_by_rows, solve_rows
 
 #: Numbers of one chunk of rows in the user's coordinates: small enough to stay in the cache of a core.
 _CHUNK = 2**17
@@ -177,10 +178,9 @@ class BregmanDiagram:
         if self.axes is not None:
             return self._projected(position)
         # Clusters that lose their only point stand at zero, which may be outside; what they get there is not used.
-        low, high = (
-            np.nextafter(end, 0.5 * sum(np.clip(self.divergence.domain, -1, 1))) for end in self.divergence.domain
-        )
-        points = np.clip(position, low, high)
+        low, high = self.divergence.domain
+        inside = ((position > low) & (position < high)).all(axis=1)
+        points = np.where(inside[:, None], position, self.origin)
         slopes = self.divergence.slopes(points, self.origin)
         return AffineFunctions(slopes, self._constants_of(points, slopes))
 

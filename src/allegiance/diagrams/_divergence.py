@@ -38,6 +38,8 @@ class Coordinatewise(NamedTuple):
     """The y with phi'(y) - phi'(c) = u, for u and c; anything outside the domain if there is none."""
     spread: RowMap
     """1 / phi''(y): the second derivative of the conjugate of phi, where y is its first."""
+    bend: float
+    """How fast that second derivative changes: bound of the third divided by it, infinite if there is none."""
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,7 @@ class Kernel:
         if callable(kernel):
             return cls(kernel, params)
         if kernel not in KERNELS:
-            listed = ", ".join(repr(name) for name in KERNELS)
-            raise ValueError(f"kernel must be one of {listed} or a function k(X, Y) -> (n, m), got {kernel!r}.")
+            raise ValueError(f"kernel must be one of {', '.join(KERNELS)} or a function k(X, Y), got {kernel!r}.")
         allowed = _PARAMETERS.get(kernel, ())
         if unknown := set(params) - set(allowed):
             listed = ", ".join(allowed) or "no parameters"

@@ -8,7 +8,7 @@ import numpy as np
 
 from allegiance._typing import FloatArray
 
-from ._divergence import BregmanDivergence, Coordinatewise
+from ._divergence import BregmanDivergence, Coordinatewise, Generator, RowMap
 
 
 def _log_ratio(y: FloatArray, c: FloatArray) -> FloatArray:
@@ -144,26 +144,26 @@ def _squared_spread(y: FloatArray) -> FloatArray:
 
 
 #: phi, its gradient and the inverse of that, the domain, and the accurate forms.
-_BUILT_IN = {
+_BUILT_IN: dict[str, tuple[tuple[Generator, RowMap, RowMap, tuple[float, float]], Coordinatewise]] = {
     "kl": (
         (_kl_phi, np.log, np.exp, (0.0, np.inf)),
-        Coordinatewise(_kl_divergence, _log_ratio, _kl_point, _kl_spread),
+        Coordinatewise(_kl_divergence, _log_ratio, _kl_point, _kl_spread, 1.0),
     ),
     "itakura-saito": (
         (_saito_phi, _saito_gradient, _saito_gradient, (0.0, np.inf)),
-        Coordinatewise(_saito_divergence, _saito_slope, _saito_point, _saito_spread),
+        Coordinatewise(_saito_divergence, _saito_slope, _saito_point, _saito_spread, np.inf),
     ),
     "logistic": (
         (_logistic_phi, _logistic_gradient, _logistic_inverse, (0.0, 1.0)),
-        Coordinatewise(_logistic_divergence, _logistic_slope, _logistic_point, _logistic_spread),
+        Coordinatewise(_logistic_divergence, _logistic_slope, _logistic_point, _logistic_spread, 1.0),
     ),
     "exponential": (
         (_exponential_phi, np.exp, np.log, (-np.inf, np.inf)),
-        Coordinatewise(_exponential_divergence, _exponential_slope, _exponential_point, _exponential_spread),
+        Coordinatewise(_exponential_divergence, _exponential_slope, _exponential_point, _exponential_spread, np.inf),
     ),
     "squared": (
         (_squared_phi, _squared_gradient, _squared_inverse, (-np.inf, np.inf)),
-        Coordinatewise(_squared_divergence, _squared_slope, _squared_point, _squared_spread),
+        Coordinatewise(_squared_divergence, _squared_slope, _squared_point, _squared_spread, 0.0),
     ),
 }
 #: What :func:`divergence_by_name` knows.

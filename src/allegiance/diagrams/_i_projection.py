@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._rows import row_dots
-from allegiance._threads import kernel_ready
 from allegiance._typing import AnyArray, BoolArray, FloatArray
 
 from ._affine import AffineFunctions
 from ._divergence import BregmanDivergence
 from ._primal_projection import project_in_primal
+from ._primal_search import PrimalSearch
+from ._rowwise import norms, product_by_rows, solve_rows
 
 _EPS = float(np.finfo(float).eps)
 #: Evaluations after which a row is given up, and the residual, relative to the point, at which one that no longer
@@ -75,6 +76,11 @@ class Family:
         return float(np.sqrt(self.origin @ self.origin))
 
     @cached_property
+    def gradient_size(self) -> float:
+        """The length of the gradient at the origin, next to which slopes are rounded."""
+        return float(np.linalg.norm(self.divergence.gradient(self.origin[None])))
+
+    @cached_property
     def _pairs(self) -> FloatArray:
         """(r (r + 1) / 2, d) products of two axes."""
         first, second = np.triu_indices(self.dim)
@@ -85,27 +91,31 @@ class Family:
         position, squares = product_by_rows(Y, self.origin, self.axes)
         return position, np.sqrt(squares)
 
+    def combine(self, theta: FloatArray) -> FloatArray:
+        """Return theta @ axes (n, d)."""
+        return product_by_rows(theta, np.zeros(self.dim), self._columns)[0]
+
     def members(self, theta: FloatArray) -> FloatArray:
         """Return the points (n, d) with coordinates theta (n, r); NaN where there is none."""
-        slopes, _ = product_by_rows(theta, np.zeros(self.dim), self._columns)
-        return self.divergence.points(slopes, self.origin)
+        return self.divergence.points(self.combine(theta), self.origin)
 
-    def hessians(self, theta: FloatArray, Y: FloatArray) -> FloatArray:
-        """Return the derivatives (n, r, r) of position by theta at the members Y (n, d)."""
-        n, r = theta.shape
-        forms = self.divergence.coordinatewise
-        if forms is None:
-            return self._difference_hessians(theta)
-        spread = forms.spread(Y)
+    def moments(self, spread: FloatArray) -> FloatArray:
+        """Return axes diag(s) axesᵀ (n, r, r) for rows s of ``spread`` (n, d)."""
+        n, r = spread.shape[0], self.dim
         if r > _FEW_AXES:
             # One product per row, of the same shape for every row, so that other rows cannot change its rounding.
             return np.stack([(self.axes * row) @ self._columns for row in spread]) if n else np.empty((0, r, r))
-        upper, _ = product_by_rows(spread, np.zeros(Y.shape[1]), self._pairs)
-        hessians = np.empty((n, r, r))
+        upper, _ = product_by_rows(spread, np.zeros(spread.shape[1]), self._pairs)
+        moments = np.empty((n, r, r))
         first, second = np.triu_indices(r)
-        hessians[:, first, second] = upper
-        hessians[:, second, first] = upper
-        return hessians
+        moments[:, first, second] = upper
+        moments[:, second, first] = upper
+        return moments
+
+    def hessians(self, theta: FloatArray, Y: FloatArray) -> FloatArray:
+        """Return the derivatives (n, r, r) of position by theta at the members Y (n, d)."""
+        forms = self.divergence.coordinatewise
+        return self._difference_hessians(theta) if forms is None else self.moments(forms.spread(Y))
 
     def _difference_hessians(self, theta: FloatArray) -> FloatArray:
         hessians = np.empty((*theta.shape, self.dim))
@@ -128,8 +138,10 @@ class Family:
             If some are not found: the target lies at the edge of what the domain allows, or beyond.
         """
         search = _Search(self, target, start)
-        if self.divergence.invertible:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if self.divergence.coordinatewise is not None and np.isinf(self.divergence.domain).all():
+                self._find_without_edge(search, start)
+            elif self.divergence.invertible:
                 search.run()
         failed = 0
         for row in np.flatnonzero(~search.found):
@@ -146,6 +158,16 @@ class Family:
             )
         return AffineFunctions(search.theta, search.psi)
 
+    def _find_without_edge(self, search: _Search, start: Start) -> None:
+        rows = np.flatnonzero(~search.found)
+        if not rows.size:
+            return
+        known = self.members(start.functions.a[rows]) - self.combine(search.residual[rows])
+        primal = PrimalSearch(self, known)
+        primal.run()
+        search.theta[rows], search.psi[rows] = primal.functions()
+        search.found[rows] = primal.found
+
 
 class _Search:
     """Damped Newton steps towards the minimum of psi(theta) - <theta, target>, all rows at once, each by itself.
@@ -159,10 +181,10 @@ class _Search:
         self.theta, self.psi = (part.copy() for part in start.functions)
         self.residual = start.position - target
         self.step = -np.einsum("nij,nj->ni", start.inverse_hessian, self.residual)
-        self.length = np.ones(target.shape[0])
+        self.length = self._lengths(self.step)
         self.tolerance = 16.0 * _EPS * np.sqrt(family.origin.shape[0])
         # At a member that is already known there is nothing to find, and its own theta is kept to the last bit.
-        self.found: BoolArray = _norms(self.residual) <= _EPS * (family.size + _norms(target))
+        self.found: BoolArray = norms(self.residual) <= _EPS * (family.size + norms(target))
 
     def run(self) -> None:
         """Search until all rows are found or lost."""
@@ -171,6 +193,23 @@ class _Search:
             if not rows.size:
                 return
             rows = self._advance(rows)
+
+    def _lengths(self, step: FloatArray) -> FloatArray:
+        """Return how much (n,) of each step (n, r) to try first.
+
+        Where the second derivative h of the conjugate obeys |h'| <= bend h, a step along which no gradient moves by
+        more than delta / bend may be taken to the share log(1 + delta) / delta: that converges from anywhere (Sun and
+        Tran-Dinh, 2019). Full steps could end where a point is at its edge but for rounding, and h has no digits left.
+        """
+        lengths = np.ones(step.shape[0])
+        forms = self.family.divergence.coordinatewise
+        if forms is None or np.isinf(forms.bend):
+            return lengths
+        # No coordinate moves by more than the step is long, since the axes are orthonormal.
+        long = np.flatnonzero(forms.bend * norms(step) > 1.0)
+        delta = forms.bend * np.abs(self.family.combine(step[long])).max(axis=1, initial=0.0)
+        lengths[long] = np.where(delta > 1.0, np.log1p(delta) / np.maximum(delta, 1.0), 1.0)
+        return lengths
 
     def _advance(self, rows: AnyArray) -> AnyArray:
         """Try one step for each row, and return the rows that need another."""
@@ -182,8 +221,8 @@ class _Search:
         downhill = -row_dots(before, step)
         uphill = row_dots(residual, step)
         accepted = uphill <= _UPHILL * downhill
-        error = _norms(residual) / (distance + self.family.size)
-        stalled = (error <= _STALLED) & (_norms(residual) >= 0.5 * _norms(before))
+        error = norms(residual) / (distance + self.family.size)
+        stalled = (error <= _STALLED) & (norms(residual) >= 0.5 * norms(before))
         found = (error <= self.tolerance) | stalled
         take = accepted | found
         self.theta[rows[take]], self.residual[rows[take]] = trial[take], residual[take]
@@ -194,36 +233,10 @@ class _Search:
         if again.any():
             hessians = self.family.hessians(trial[again], Y[again])
             self.step[rows[again]] = -solve_rows(hessians, residual[again])
-            self.length[rows[again]] = 1.0
+            self.length[rows[again]] = self._lengths(self.step[rows[again]])
         short = rows[~take]
         share = downhill[~take] / (downhill[~take] + uphill[~take])
         self.length[short] *= np.clip(np.nan_to_num(share, nan=0.25), 0.1, 0.9)
         # A step that is not downhill, or vanished, comes from a Hessian without digits left.
         alive = np.isfinite(self.step[rows]).all(axis=1) & (self.length[rows] > _EPS) & ~found
         return rows[alive]
-
-
-def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (X - shift) @ axes.T (n, m), each row in the same way whatever the others, and squared norms (n,)."""
-    from allegiance._kernels._projection import project_rows
-
-    rows, shift, axes = kernel_ready(X, shift, axes)
-    out, norms = np.empty((X.shape[0], axes.shape[0])), np.empty(X.shape[0])
-    project_rows(rows, 1.0, shift, axes, out, norms)
-    return out, norms
-
-
-def _norms(A: FloatArray) -> FloatArray:
-    return np.sqrt((A * A).sum(axis=1))
-
-
-def solve_rows(hessians: FloatArray, residual: FloatArray) -> FloatArray:
-    """Return hessians⁻¹ residual (n, r); a trace of a ridge keeps one singular row from stopping the others."""
-    r = residual.shape[1]
-    trace = np.trace(hessians, axis1=1, axis2=2)
-    usable = np.isfinite(hessians).all(axis=(1, 2)) & (trace > 0)
-    ridge = np.where(usable, 1e-15 * trace, 1.0)
-    matrices = np.where(usable[:, None, None], hessians, 0.0) + ridge[:, None, None] * np.eye(r)
-    steps: FloatArray = np.linalg.solve(matrices, residual[:, :, None])[:, :, 0]
-    steps[~usable] = np.nan
-    return steps

@@ -115,7 +115,7 @@ def _newton_step(
 def _downhill(
     divergence: BregmanDivergence, y: FloatArray, origin: FloatArray, step: FloatArray, slopes: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return the end of the step and its slopes (d,), the step shortened until it stays inside and does not overshoot."""
+    """Return the end of the step and its slopes (d,), the step shortened until it stays inside and downhill."""
     steepness = -float(step @ slopes)
     if not steepness > 0:
         return None

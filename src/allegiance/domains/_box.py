@@ -35,4 +35,5 @@ class BoxDomain:
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw ``n`` independent uniform points (n, r)."""
-        return rng.uniform(-1.0, 1.0, (n, self.center.shape[0]))
+        # Single precision is drawn in half the time, and is all that the counting kernel keeps.
+        return 2.0 * rng.random((n, self.center.shape[0]), dtype=np.float32).astype(np.float64) - 1.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from allegiance._random import stream
 from allegiance._threads import for_row_blocks, kernel_ready
-from allegiance._typing import AnyArray, BoolArray, FloatArray
+from allegiance._typing import AnyArray, BoolArray
 
 from ._estimate import SHARED, Z95, Estimate, Queries, Settings, binomial_errors
 from ._scene import Scene
@@ -16,7 +16,7 @@ from ._scene import Scene
 #: Samples in one bank: enough that an average cell, one of k + 1 that tile the domain, gets this many. Later banks,
 #: which only queries with small cells need, are larger.
 _HITS_PER_BANK = 256
-_SMALL_BANKS = 10
+_SMALL_BANKS = 14
 _LATER = 8
 _MAX_BANK = 65_536
 #: Banks are kept for the next call as long as they take less than this many bytes together.
@@ -26,8 +26,6 @@ _FIRST_LOOK = 2
 _MAX_GROWTH = 3.0
 #: Below this share of the domain a walk inside the cell is cheaper than waiting for samples to fall into it.
 _RARE = 0.02
-#: The kernel's inner loops run over multiples of this many samples.
-_LANES = 16
 
 
 class _Bank(NamedTuple):
@@ -126,10 +124,14 @@ class SharedSamplesEngine:
         counts += hits[:n]
 
     def _bank(self, index: int) -> _Bank:
+        from allegiance._kernels._grouping import group_by_owner
+
         bank = self._kept.get(index)
         if bank is None:
             points = self._scene.domain.sample(self._bank_size(index), stream(self._settings.seed, SHARED, index))
-            bank = _group_by_owner(points.astype(np.float32).astype(np.float64), self._scene)
+            # Owners of the points as the counting kernel will see them.
+            points = points.astype(np.float32).astype(np.float64)
+            bank = _Bank(*group_by_owner(*kernel_ready(points, *self._scene.functions)))
             if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
                 self._kept[index] = bank
         return bank
@@ -137,34 +139,3 @@ class SharedSamplesEngine:
     def __getstate__(self) -> dict[str, object]:
         # Banks follow from the seed: a pickle need not carry them.
         return {**self.__dict__, "_kept": {}}
-
-
-def _group_by_owner(points: FloatArray, scene: Scene) -> _Bank:
-    from allegiance._kernels._owner_counts import BLOCK
-
-    owner = _owners(points, scene)
-    columns = np.ascontiguousarray(points[np.argsort(owner, kind="stable")].T, dtype=np.float32)
-    sizes = np.bincount(owner, minlength=scene.n_sites)
-    blocks_of = -(-sizes // BLOCK)
-    blocks = np.full((blocks_of.sum(), scene.dim, BLOCK), np.nan, np.float32)
-    widths = np.full(blocks_of.sum(), BLOCK)
-    ends = np.cumsum(sizes)
-    starts = np.concatenate([np.arange(end - size, end, BLOCK) for size, end in zip(sizes, ends, strict=True)])
-    owners = np.repeat(np.arange(scene.n_sites), blocks_of)
-    for i, (start, end) in enumerate(zip(starts, ends[owners], strict=True)):
-        part = columns[:, start : min(start + BLOCK, end)]
-        blocks[i, :, : part.shape[1]] = part
-        widths[i] = -(-part.shape[1] // _LANES) * _LANES
-    return _Bank(blocks, widths, owners)
-
-
-def _owners(points: FloatArray, scene: Scene) -> AnyArray:
-    """Return the number (m,) of the site that owns each point; 16 bits where they suffice, which sort faster."""
-    a, b = scene.functions
-    values = b[:, None] - a @ points.T
-    owner = np.zeros(points.shape[0], np.int16 if scene.n_sites < 2**15 else np.int64)
-    lowest = values[0].copy()
-    for i in range(1, scene.n_sites):
-        np.copyto(owner, i, where=values[i] < lowest)
-        np.minimum(lowest, values[i], out=lowest)
-    return owner

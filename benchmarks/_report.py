@@ -1,0 +1,85 @@
+"""Rows of the benchmark table, the table itself, and the result files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parent / "results"
+_UNIT_SCALES = {"s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")), "B": ((1e9, "GB"), (1e6, "MB"))}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison.
+
+    ``ratio`` says how many times better we are than the peer, so more is better. ``met`` is None where nothing was
+    aimed at or the peer is absent.
+    """
+
+    what: str
+    ours: float
+    unit: str = "s"
+    peer: str = ""
+    theirs: float | None = None
+    ratio: float | None = None
+    target: str = ""
+    met: bool | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def faster_row(what: str, ours: float, peer: str, theirs: float, at_least: float | None = None, **details: Any) -> Row:
+    """Compare two times; ``at_least`` is how many times faster we aim to be."""
+    ratio = theirs / ours
+    target = "" if at_least is None else f">= {at_least:g} x"
+    met = None if at_least is None else ratio >= at_least
+    return Row(what, ours, "s", peer, theirs, ratio, target, met, details)
+
+
+def limit_row(what: str, ours: float, unit: str, limit: float, **details: Any) -> Row:
+    """Compare a time or a size with the most that we allow ourselves."""
+    return Row(what, ours, unit, target=f"<= {quantity(limit, unit)}", met=ours <= limit, details=details)
+
+
+def absent_row(what: str, ours: float, peer: str) -> Row:
+    """Say that the peer of a comparison is not installed."""
+    return Row(what, ours, "s", f"{peer}: not installed")
+
+
+def quantity(value: float, unit: str) -> str:
+    """Write a number with three digits and a unit of fitting size."""
+    for scale, name in _UNIT_SCALES.get(unit, ()):
+        if abs(value) >= scale:
+            return f"{value / scale:.3g} {name}"
+    scale, name = _UNIT_SCALES[unit][-1] if unit in _UNIT_SCALES else (1.0, unit)
+    return f"{value / scale:.3g} {name}".strip()
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return all rows as one table of text."""
+    head = ("what", "ours", "peer", "ratio", "target", "met")
+    cells = [head, *(_cells(row) for row in rows)]
+    widths = [max(len(row[c]) for row in cells) for c in range(len(head))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return "\n".join([lines[0], "-" * (sum(widths) + 2 * len(widths) - 2), *lines[1:]])
+
+
+def save(name: str, rows: Sequence[Row], machine: dict[str, Any]) -> Path:
+    """Write the rows of one benchmark, with the machine, to ``results/<name>.json``."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    content = {"benchmark": name, "machine": machine, "rows": [asdict(row) for row in rows]}
+    path.write_text(json.dumps(content, indent=2, default=float, ensure_ascii=False) + "\n")
+    return path
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    peer = row.peer
+    if row.theirs is not None:
+        peer = f"{peer} {quantity(row.theirs, row.unit)}"
+    ratio = "" if row.ratio is None else f"{row.ratio:,.0f} x" if row.ratio >= 100 else f"{row.ratio:.3g} x"
+    met = {True: "yes", False: "NO", None: ""}[row.met]
+    return row.what, quantity(row.ours, row.unit), peer, ratio, row.target, met

@@ -1,0 +1,142 @@
+"""k-means with Bregman divergences."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from allegiance.clusterers._bregman_kmeans import BregmanKMeans, _Lloyd
+from allegiance.diagrams._divergence import BregmanDivergence
+from allegiance.diagrams._generators import divergence_by_name
+
+
+def quartic(Y):
+    return (Y**4).sum(axis=1) + (Y**2).sum(axis=1)
+
+
+def quartic_gradient(Y):
+    return 4 * Y**3 + 2 * Y
+
+
+def needs_positive_data(model):
+    """Name the checks that standardise their data whatever the tags say."""
+    if not model.__sklearn_tags__().input_tags.positive_only:
+        return {}
+    return {"check_clustering": "its data are negative, which the divergence cannot take"}
+
+
+@parametrize_with_checks(
+    [
+        BregmanKMeans(3, divergence="euclidean", n_init=1, random_state=0),
+        BregmanKMeans(3, divergence="exponential", n_init=1, random_state=0),
+        BregmanKMeans(3, divergence=BregmanDivergence(quartic, quartic_gradient), n_init=1, random_state=0),
+        BregmanKMeans(3, divergence="kl", smoothing=1.0, n_init=1, random_state=0),
+        BregmanKMeans(3, divergence="itakura-saito", smoothing=1.0, n_init=1, random_state=0),
+    ],
+    expected_failed_checks=needs_positive_data,
+)
+def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+def topics(rng, n=300, k=4, d=20, length=200):
+    shares = rng.dirichlet(np.full(d, 0.5), k)
+    truth = rng.integers(k, size=n)
+    return np.stack([rng.multinomial(length, shares[label]) for label in truth]), truth
+
+
+def test_euclidean_equals_kmeans_from_the_same_centres(rng):
+    X, _ = make_blobs(400, 5, centers=6, cluster_std=3.0, random_state=0)
+    init = X[:6]
+    weights = rng.uniform(0.5, 2.0, 400)
+    theirs = KMeans(6, init=init, n_init=1, tol=0).fit(X, sample_weight=weights)
+    ours = BregmanKMeans(6, divergence="euclidean", init=init, tol=0.0).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_)
+    np.testing.assert_allclose(ours.inertia_, theirs.inertia_)
+    np.testing.assert_allclose(ours.score(X), theirs.score(X))
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X) ** 2)
+
+
+def test_kl_recovers_topics(rng):
+    X, truth = topics(rng)
+    model = BregmanKMeans(4, divergence="kl", smoothing=0.5, random_state=0).fit(X)
+    assert adjusted_rand_score(truth, model.labels_) > 0.98
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.cluster_centers_[0], X[model.labels_ == 0].mean(axis=0))
+
+
+@pytest.mark.parametrize("name", ["kl", "itakura-saito", "logistic", "exponential", "squared"])
+def test_inertia_falls(rng, name):
+    X = rng.uniform(0.05, 0.95, (200, 4))
+    inertia = []
+    for steps in range(1, 12):
+        lloyd = _Lloyd(X, np.ones(200), divergence_by_name(name), steps, 0.0)
+        inertia.append(lloyd.run(X[:5]).inertia)
+    assert (np.diff(inertia) <= 1e-12).all()
+    assert inertia[-1] < inertia[0]
+    away = divergence_by_name(name).between(X, X[:7])
+    np.testing.assert_allclose(lloyd.away(X[:7]), away, atol=1e-13)
+
+
+@pytest.mark.parametrize("divergence", ["kl", "euclidean"])
+def test_weights_are_repetitions(rng, divergence):
+    X, _ = topics(rng, n=80)
+    X = X + rng.uniform(0.1, 0.9, X.shape)
+    weights = rng.integers(0, 4, 80)
+    model = BregmanKMeans(4, divergence=divergence, random_state=3)
+    weighted = clone(model).fit(X, sample_weight=weights)
+    shuffled = rng.permutation(weights.sum())
+    repeated = clone(model).fit(np.repeat(X, weights, axis=0)[shuffled])
+    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_)
+    np.testing.assert_allclose(weighted.inertia_, repeated.inertia_)
+
+
+def test_empty_clusters_are_filled(rng):
+    X = rng.uniform(1.0, 2.0, (50, 2))
+    init = np.vstack([X[:2], np.full((2, 2), 1000.0)])
+    model = BregmanKMeans(4, divergence="kl", init=init).fit(X)
+    assert set(model.labels_) == {0, 1, 2, 3}
+
+
+def test_duplicates_leave_clusters_empty():
+    X = np.repeat([[1.0, 2.0], [3.0, 1.0]], 5, axis=0)
+    with pytest.warns(ConvergenceWarning, match="only 2 of n_clusters=3"):
+        model = BregmanKMeans(3, random_state=0).fit(X)
+    assert model.inertia_ == pytest.approx(0.0, abs=1e-12)
+
+
+def test_more_starts_are_never_worse(rng):
+    X, _ = topics(rng, k=8)
+    once = BregmanKMeans(8, smoothing=0.5, n_init=1, random_state=0).fit(X)
+    often = BregmanKMeans(8, smoothing=0.5, n_init=6, random_state=0).fit(X)
+    assert often.inertia_ <= once.inertia_
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"divergence": "cosine"}, "divergence must be one of"),
+        ({"smoothing": 0.0}, "row 0, column 1 is 0, .*smoothing="),
+        ({"smoothing": -1.0}, "smoothing must be in"),
+        ({"init": "random"}, "init must be"),
+        ({"init": np.ones((2, 2))}, "init has 2 centres but n_clusters is 3"),
+        ({"n_clusters": 0}, "n_clusters must be at least 1"),
+        ({"n_clusters": 9}, "n_samples=4 must be at least n_clusters=9"),
+    ],
+)
+def test_bad_parameters(changes, match):
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 5.0], [4.0, 4.0]])
+    model = BregmanKMeans(3, divergence="kl", smoothing=1.0).set_params(**changes)
+    with pytest.raises(ValueError, match=match):
+        model.fit(X)
+
+
+def test_no_weight_at_all():
+    with pytest.raises(ValueError, match="zero"):
+        BregmanKMeans(1, divergence="euclidean").fit([[1.0], [2.0]], sample_weight=[0.0, 0.0])
