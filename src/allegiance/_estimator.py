@@ -48,6 +48,10 @@ from .engines import METHODS, PrecisionWarning, Scene, Settings, measure, select
 from .engines._estimate import Z95
 
 
+#: Rows compared with all sites at a time.
+_ROWS = 8192
+
+
 class _Fit(NamedTuple):
     """What scoring the points of a fit can reuse: where they are, and their cluster numbers."""
 
@@ -445,12 +449,13 @@ def _nearest(diagram: Diagram, position: FloatArray) -> AnyArray:
     """Return the number (n,) of the site with the lowest function at each position."""
     a, b = diagram.functions
     nearest = np.zeros(position.shape[0], dtype=np.int64)
-    lowest = np.full(position.shape[0], np.inf)
-    for i in range(b.size):
-        value = b[i] - row_dots(position, a[i])
-        closer = value < lowest
-        nearest[closer] = i
-        lowest[closer] = value[closer]
+    for start in range(0, position.shape[0], _ROWS):
+        rows = slice(start, start + _ROWS)
+        lowest = np.full(nearest[rows].shape, np.inf)
+        for i in range(b.size):
+            value = b[i] - row_dots(position[rows], a[i])
+            np.copyto(nearest[rows], i, where=value < lowest)
+            np.minimum(lowest, value, out=lowest)
     return nearest
 
 

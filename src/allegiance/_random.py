@@ -34,4 +34,4 @@ def stream(seed: int, *key: int) -> np.random.Generator:
     Streams with different keys are independent, and a stream does not depend on which others were used before it:
     that is what makes results the same for any thread count, chunk size and order of rows.
     """
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=key)))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))

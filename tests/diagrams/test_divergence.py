@@ -56,7 +56,8 @@ def test_forms_of_a_named_divergence_agree(rng, name):
     np.testing.assert_allclose(divergence.inverse_gradient(divergence.gradient(Y)), Y, rtol=1e-10)
     step = 1e-5
     curvature = (divergence.slopes(Y + step, c) - divergence.slopes(Y - step, c)) / (2 * step)
-    np.testing.assert_allclose(divergence.coordinatewise.spread(Y), 1 / curvature, rtol=1e-4)
+    np.testing.assert_allclose(divergence.coordinatewise.spread(Y, slopes, c), 1 / curvature, rtol=1e-4)
+    np.testing.assert_allclose(divergence.potentials(Y, slopes, c), divergence.rowwise(c, Y), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", DIVERGENCES)

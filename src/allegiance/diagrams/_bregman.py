@@ -150,7 +150,7 @@ class BregmanDiagram:
         if not self.divergence.invertible:
             return np.zeros((k, self.dim, self.dim))
         with np.errstate(all="ignore"):
-            hessians = self._family.hessians(self._slopes, self.sites)
+            hessians = self._family.hessians(self._slopes, self.sites, self._family.combine(self._slopes))
         return np.stack([solve_rows(hessians, np.tile(unit, (k, 1))) for unit in np.eye(self.dim)], axis=2)
 
     def _projected(self, position: FloatArray) -> AffineFunctions:
@@ -179,8 +179,9 @@ class BregmanDiagram:
             return self._projected(position)
         # Clusters that lose their only point stand at zero, which may be outside; what they get there is not used.
         low, high = self.divergence.domain
-        inside = ((position > low) & (position < high)).all(axis=1)
-        points = np.where(inside[:, None], position, self.origin)
+        outside = np.flatnonzero(~((position > low) & (position < high)).all(axis=1))
+        points = position.copy()
+        points[outside] = self.origin
         slopes = self.divergence.slopes(points, self.origin)
         return AffineFunctions(slopes, self._constants_of(points, slopes))
 

@@ -18,6 +18,8 @@ Generator: TypeAlias = Callable[[FloatArray], FloatArray]
 RowMap: TypeAlias = Callable[[FloatArray], FloatArray]
 #: Maps two arrays that broadcast to one, coordinate by coordinate.
 PairMap: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+#: The same for three. Of y and its slope u relative to c, one may have digits where the other has none left.
+TripleMap: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 #: Points, and coordinates or directions, at which the functions of a new divergence are compared.
 _TRIALS = 12
@@ -36,10 +38,10 @@ class Coordinatewise(NamedTuple):
     """phi'(y) - phi'(c)."""
     point: PairMap
     """The y with phi'(y) - phi'(c) = u, for u and c; anything outside the domain if there is none."""
-    spread: RowMap
-    """1 / phi''(y): the second derivative of the conjugate of phi, where y is its first."""
-    bend: float
-    """How fast that second derivative changes: bound of the third divided by it, infinite if there is none."""
+    spread: TripleMap
+    """1 / phi''(y), for y, u and c as in ``point``: the second derivative of the conjugate of phi."""
+    potential: TripleMap
+    """D(c ‖ y), for y, u and c as in ``point``: the conjugate of phi, up to an affine function."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +147,19 @@ class BregmanDivergence:
         else:
             assert self.inverse_gradient is not None
             points = np.array(self.inverse_gradient(self._evaluate(c[None])[1] + slopes), dtype=np.float64)
+        # A point may reach the edge by rounding, but not pass it.
         low, high = self.domain
         if points.size:
-            points[~((points.min(axis=1) > low) & (points.max(axis=1) < high))] = np.nan
+            with np.errstate(invalid="ignore"):
+                least, most = points.min(axis=1), points.max(axis=1)
+            points[~((least >= low) & (most <= high) & (least > -np.inf) & (most < np.inf))] = np.nan
         return points
+
+    def potentials(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray:
+        """Return D(c ‖ y) (n,) for rows of Y (n, d) with ∇phi(y) - ∇phi(c) = slope (n, d)."""
+        if self.coordinatewise is not None:
+            return self.coordinatewise.potential(Y, slopes, c).sum(axis=1)
+        return self.rowwise(c, Y)
 
     @property
     def invertible(self) -> bool:

@@ -39,8 +39,15 @@ def _kl_point(u: FloatArray, c: FloatArray) -> FloatArray:
     return points
 
 
-def _kl_spread(y: FloatArray) -> FloatArray:
+def _kl_spread(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
     return y
+
+
+def _kl_potential(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
+    potential = np.expm1(u)
+    potential -= u
+    potential *= c
+    return potential
 
 
 def _saito_phi(Y: FloatArray) -> FloatArray:
@@ -63,8 +70,12 @@ def _saito_point(u: FloatArray, c: FloatArray) -> FloatArray:
     return c / (1.0 - c * u)
 
 
-def _saito_spread(y: FloatArray) -> FloatArray:
+def _saito_spread(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
     return y * y
+
+
+def _saito_potential(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
+    return -np.log1p(-c * u) - c * u
 
 
 def _logistic_phi(Y: FloatArray) -> FloatArray:
@@ -76,7 +87,8 @@ def _logistic_gradient(Y: FloatArray) -> FloatArray:
 
 
 def _logistic_divergence(y: FloatArray, c: FloatArray) -> FloatArray:
-    return y * _log_ratio(y, c) + (1.0 - y) * _log_ratio(1.0 - y, 1.0 - c)
+    # Each as a generalised Kullback-Leibler divergence: what that adds to one side it takes from the other.
+    return _kl_divergence(y, c) + _kl_divergence(1.0 - y, 1.0 - c)
 
 
 def _logistic_slope(y: FloatArray, c: FloatArray) -> FloatArray:
@@ -91,8 +103,15 @@ def _logistic_inverse(A: FloatArray) -> FloatArray:
     return 1.0 / (1.0 + np.exp(-A))
 
 
-def _logistic_spread(y: FloatArray) -> FloatArray:
-    return y * (1.0 - y)
+def _logistic_spread(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
+    return y * _logistic_point(-u, 1.0 - c)
+
+
+def _logistic_potential(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
+    # The same for 1 - y, so that the exponential does not overflow.
+    side = np.where(u > 0, 1.0 - c, c)
+    down = -np.abs(u)
+    return np.log1p(side * np.expm1(down)) - side * down
 
 
 def _exponential_phi(Y: FloatArray) -> FloatArray:
@@ -111,8 +130,12 @@ def _exponential_point(u: FloatArray, c: FloatArray) -> FloatArray:
     return c + np.log1p(u * np.exp(-c))
 
 
-def _exponential_spread(y: FloatArray) -> FloatArray:
+def _exponential_spread(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
     return np.exp(-y)
+
+
+def _exponential_potential(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
+    return _exponential_divergence(c, y)
 
 
 def _squared_phi(Y: FloatArray) -> FloatArray:
@@ -139,31 +162,37 @@ def _squared_inverse(A: FloatArray) -> FloatArray:
     return 0.5 * A
 
 
-def _squared_spread(y: FloatArray) -> FloatArray:
+def _squared_spread(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
     return np.full_like(y, 0.5)
+
+
+def _squared_potential(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
+    return 0.25 * u * u
 
 
 #: phi, its gradient and the inverse of that, the domain, and the accurate forms.
 _BUILT_IN: dict[str, tuple[tuple[Generator, RowMap, RowMap, tuple[float, float]], Coordinatewise]] = {
     "kl": (
         (_kl_phi, np.log, np.exp, (0.0, np.inf)),
-        Coordinatewise(_kl_divergence, _log_ratio, _kl_point, _kl_spread, 1.0),
+        Coordinatewise(_kl_divergence, _log_ratio, _kl_point, _kl_spread, _kl_potential),
     ),
     "itakura-saito": (
         (_saito_phi, _saito_gradient, _saito_gradient, (0.0, np.inf)),
-        Coordinatewise(_saito_divergence, _saito_slope, _saito_point, _saito_spread, np.inf),
+        Coordinatewise(_saito_divergence, _saito_slope, _saito_point, _saito_spread, _saito_potential),
     ),
     "logistic": (
         (_logistic_phi, _logistic_gradient, _logistic_inverse, (0.0, 1.0)),
-        Coordinatewise(_logistic_divergence, _logistic_slope, _logistic_point, _logistic_spread, 1.0),
+        Coordinatewise(_logistic_divergence, _logistic_slope, _logistic_point, _logistic_spread, _logistic_potential),
     ),
     "exponential": (
         (_exponential_phi, np.exp, np.log, (-np.inf, np.inf)),
-        Coordinatewise(_exponential_divergence, _exponential_slope, _exponential_point, _exponential_spread, np.inf),
+        Coordinatewise(
+            _exponential_divergence, _exponential_slope, _exponential_point, _exponential_spread, _exponential_potential
+        ),
     ),
     "squared": (
         (_squared_phi, _squared_gradient, _squared_inverse, (-np.inf, np.inf)),
-        Coordinatewise(_squared_divergence, _squared_slope, _squared_point, _squared_spread, 0.0),
+        Coordinatewise(_squared_divergence, _squared_slope, _squared_point, _squared_spread, _squared_potential),
     ),
 }
 #: What :func:`divergence_by_name` knows.

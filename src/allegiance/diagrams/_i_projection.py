@@ -20,7 +20,7 @@ from ._rowwise import norms, product_by_rows, solve_rows
 _EPS = float(np.finfo(float).eps)
 #: Evaluations after which a row is given up, and the residual, relative to the point, at which one that no longer
 #: improves counts as found.
-_MAX_EVALUATIONS, _STALLED = 200, 1e-9
+_MAX_EVALUATIONS, _STALLED = 500, 1e-9
 #: A step is accepted if the slope along it ends below this share of the slope downhill at its start.
 _UPHILL = 0.5
 #: Step of the finite differences that stand in for the second derivatives of a custom divergence.
@@ -95,9 +95,10 @@ class Family:
         """Return theta @ axes (n, d)."""
         return product_by_rows(theta, np.zeros(self.dim), self._columns)[0]
 
-    def members(self, theta: FloatArray) -> FloatArray:
-        """Return the points (n, d) with coordinates theta (n, r); NaN where there is none."""
-        return self.divergence.points(self.combine(theta), self.origin)
+    def members(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the points (n, d) with coordinates theta (n, r), NaN where there is none, and theta @ axes (n, d)."""
+        slopes = self.combine(theta)
+        return self.divergence.points(slopes, self.origin), slopes
 
     def moments(self, spread: FloatArray) -> FloatArray:
         """Return axes diag(s) axesᵀ (n, r, r) for rows s of ``spread`` (n, d)."""
@@ -112,10 +113,12 @@ class Family:
         moments[:, second, first] = upper
         return moments
 
-    def hessians(self, theta: FloatArray, Y: FloatArray) -> FloatArray:
-        """Return the derivatives (n, r, r) of position by theta at the members Y (n, d)."""
+    def hessians(self, theta: FloatArray, Y: FloatArray, slopes: FloatArray) -> FloatArray:
+        """Return the derivatives (n, r, r) of position by theta at members Y (n, d) with slopes theta @ axes (n, d)."""
         forms = self.divergence.coordinatewise
-        return self._difference_hessians(theta) if forms is None else self.moments(forms.spread(Y))
+        if forms is None:
+            return self._difference_hessians(theta)
+        return self.moments(forms.spread(Y, slopes, self.origin))
 
     def _difference_hessians(self, theta: FloatArray) -> FloatArray:
         hessians = np.empty((*theta.shape, self.dim))
@@ -125,7 +128,7 @@ class Family:
             for sign in (1.0, -1.0):
                 moved = theta.copy()
                 moved[:, c] += sign * step
-                ends.append(self.positions(self.members(moved))[0])
+                ends.append(self.positions(self.members(moved)[0])[0])
             hessians[:, :, c] = (ends[0] - ends[1]) / (2.0 * step)[:, None]
         return (hessians + hessians.transpose(0, 2, 1)) / 2.0
 
@@ -162,7 +165,7 @@ class Family:
         rows = np.flatnonzero(~search.found)
         if not rows.size:
             return
-        known = self.members(start.functions.a[rows]) - self.combine(search.residual[rows])
+        known = self.members(start.functions.a[rows])[0] - self.combine(search.residual[rows])
         primal = PrimalSearch(self, known)
         primal.run()
         search.theta[rows], search.psi[rows] = primal.functions()
@@ -181,7 +184,7 @@ class _Search:
         self.theta, self.psi = (part.copy() for part in start.functions)
         self.residual = start.position - target
         self.step = -np.einsum("nij,nj->ni", start.inverse_hessian, self.residual)
-        self.length = self._lengths(self.step)
+        self.length = np.ones(target.shape[0])
         self.tolerance = 16.0 * _EPS * np.sqrt(family.origin.shape[0])
         # At a member that is already known there is nothing to find, and its own theta is kept to the last bit.
         self.found: BoolArray = norms(self.residual) <= _EPS * (family.size + norms(target))
@@ -194,46 +197,29 @@ class _Search:
                 return
             rows = self._advance(rows)
 
-    def _lengths(self, step: FloatArray) -> FloatArray:
-        """Return how much (n,) of each step (n, r) to try first.
-
-        Where the second derivative h of the conjugate obeys |h'| <= bend h, a step along which no gradient moves by
-        more than delta / bend may be taken to the share log(1 + delta) / delta: that converges from anywhere (Sun and
-        Tran-Dinh, 2019). Full steps could end where a point is at its edge but for rounding, and h has no digits left.
-        """
-        lengths = np.ones(step.shape[0])
-        forms = self.family.divergence.coordinatewise
-        if forms is None or np.isinf(forms.bend):
-            return lengths
-        # No coordinate moves by more than the step is long, since the axes are orthonormal.
-        long = np.flatnonzero(forms.bend * norms(step) > 1.0)
-        delta = forms.bend * np.abs(self.family.combine(step[long])).max(axis=1, initial=0.0)
-        lengths[long] = np.where(delta > 1.0, np.log1p(delta) / np.maximum(delta, 1.0), 1.0)
-        return lengths
-
     def _advance(self, rows: AnyArray) -> AnyArray:
         """Try one step for each row, and return the rows that need another."""
         step, before = self.step[rows], self.residual[rows]
         trial = self.theta[rows] + self.length[rows, None] * step
-        Y = self.family.members(trial)
+        Y, slopes = self.family.members(trial)
         position, distance = self.family.positions(Y)
         residual = position - self.target[rows]
         downhill = -row_dots(before, step)
         uphill = row_dots(residual, step)
         accepted = uphill <= _UPHILL * downhill
         error = norms(residual) / (distance + self.family.size)
-        stalled = (error <= _STALLED) & (norms(residual) >= 0.5 * norms(before))
+        stalled = (error <= _STALLED) & (norms(residual) >= 0.9 * norms(before))
         found = (error <= self.tolerance) | stalled
         take = accepted | found
         self.theta[rows[take]], self.residual[rows[take]] = trial[take], residual[take]
         self.found[rows[found]] = True
         if found.any():
-            self.psi[rows[found]] = self.family.divergence.rowwise(self.family.origin, Y[found])
+            self.psi[rows[found]] = self.family.divergence.potentials(Y[found], slopes[found], self.family.origin)
         again = accepted & ~found
         if again.any():
-            hessians = self.family.hessians(trial[again], Y[again])
+            hessians = self.family.hessians(trial[again], Y[again], slopes[again])
             self.step[rows[again]] = -solve_rows(hessians, residual[again])
-            self.length[rows[again]] = self._lengths(self.step[rows[again]])
+            self.length[rows[again]] = 1.0
         short = rows[~take]
         share = downhill[~take] / (downhill[~take] + uphill[~take])
         self.length[short] *= np.clip(np.nan_to_num(share, nan=0.25), 0.1, 0.9)

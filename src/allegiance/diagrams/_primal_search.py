@@ -51,7 +51,7 @@ class PrimalSearch:
     def functions(self) -> AffineFunctions:
         """Return theta (n, r) and D(origin ‖ y) (n,)."""
         theta = product_by_rows(self.slopes, np.zeros(self.y.shape[1]), self.family.axes)[0]
-        return AffineFunctions(theta, self.family.divergence.rowwise(self.family.origin, self.y))
+        return AffineFunctions(theta, self.family.divergence.potentials(self.y, self.slopes, self.family.origin))
 
     def _error(self, slopes: FloatArray) -> FloatArray:
         """Return how far (n,) slopes (n, d) are outside the span of the axes, relative to the gradients."""
@@ -64,7 +64,7 @@ class PrimalSearch:
         family, slopes = self.family, self.slopes[rows]
         forms = family.divergence.coordinatewise
         assert forms is not None
-        spread = forms.spread(self.y[rows])
+        spread = forms.spread(self.y[rows], slopes, family.origin)
         weighted = spread * slopes
         moment, _ = product_by_rows(weighted, np.zeros(slopes.shape[1]), family.axes)
         theta = solve_rows(family.moments(spread), moment)

@@ -37,7 +37,8 @@ class ExactEngine:
         If the cells do not tile the domain to ten digits.
     """
 
-    block = 65_536
+    # Small enough that the numbers of a block stay in the cache from one step to the next.
+    block = 8192
 
     def __init__(self, scene: Scene, settings: Settings, max_simplices: int = MAX_SIMPLICES) -> None:
         if scene.dim > MAX_DIM:

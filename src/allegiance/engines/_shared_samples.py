@@ -24,8 +24,10 @@ _KEEP_BYTES = 128 * 2**20
 #: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
 _FIRST_LOOK = 2
 _MAX_GROWTH = 3.0
-#: Below this share of the domain a walk inside the cell is cheaper than waiting for samples to fall into it.
+#: A cell with less than this share of the domain, which would need more than this many small banks, is walked: that is
+#: cheaper than waiting for samples to fall into it.
 _RARE = 0.02
+_PATIENCE = 40
 
 
 class _Bank(NamedTuple):
@@ -44,7 +46,7 @@ class SharedSamplesEngine:
     are comparable, and no answer depends on the order or number of queries.
 
     Samples come in banks. At each look a query that reached ``eps`` leaves, and another one is told how many banks it
-    will need. Queries with a small cell, for which ``max_samples`` will not suffice, are returned as not found.
+    will need. Queries with a small cell that would need very many are returned as not found.
     """
 
     block = 32_768
@@ -79,7 +81,7 @@ class SharedSamplesEngine:
                 continue
             precise, needed = self._judge(found[looked], drawn)
             rare = found[looked].sum(axis=1) < _RARE * drawn
-            hopeless = ~precise & rare & (needed > most)
+            hopeless = ~precise & rare & (needed > min(most, _PATIENCE * self._bank_size(0)))
             found[np.flatnonzero(looked)[hopeless]] = 0
             next_look[looked] = np.minimum(needed, most)
             stay = np.ones(active.size, dtype=bool)

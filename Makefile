@@ -1,0 +1,50 @@
+# Everything a fresh machine needs: python3 and make. Each target installs what it uses into .venv.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format bench bench-quick clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.core: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade "pip>=25.1"
+	$(PIP) install --quiet --editable ".[all]"
+	@touch $@
+
+# One stamp for each dependency group of pyproject.toml.
+$(VENV)/.group-%: $(VENV)/.core
+	$(PIP) install --quiet --group $*
+	@touch $@
+
+demo: $(VENV)/.core ## cluster the digits of scikit-learn, say which labels to trust, save a picture
+	@$(RUN) examples/digits.py
+
+test: $(VENV)/.group-test ## the everyday tests
+	$(RUN) -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/.group-test ## the tests that take longer
+	$(RUN) -m pytest -m slow
+
+lint: $(VENV)/.group-lint ## style and types
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(VENV)/.group-lint ## rewrite the sources in the project's style
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+bench: $(VENV)/.group-bench ## speed and memory beside other libraries, one table (some minutes)
+	@$(RUN) benchmarks/run.py
+
+bench-quick: $(VENV)/.group-bench ## the same on less data
+	@$(RUN) benchmarks/run.py --quick
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) out benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
