@@ -17,7 +17,7 @@ from _mnist import Job, mnist_job
 from _report import Row
 from _side_by_side import Task, side_by_side
 from allegiance import AffinityScorer
-from allegiance._kernels._owner_counts import TOGETHER, count_owners
+from allegiance._kernels._owner_counts import count_owners
 from allegiance._threads import for_row_blocks
 
 _TILE = 32
@@ -58,11 +58,13 @@ def _counting(job: Job) -> tuple[Task, tuple[int, int, int]]:
     bank = engine._bank(0)
     counts = np.zeros((queries.n, scene.n_sites), np.int32)
 
-    def work(rows: slice) -> None:
-        count_owners(queries.a[rows], queries.b[rows], *scene.functions, *bank, counts[rows])
+    rows = np.arange(queries.n)
+
+    def work(part: slice) -> None:
+        count_owners(rows[part], queries.a, queries.b, *scene.functions, *bank, counts)
 
     def task() -> None:
-        for_row_blocks(work, queries.n, usable_cores(), multiple=TOGETHER)
+        for_row_blocks(work, queries.n, usable_cores())
 
     samples = int(np.isfinite(bank.blocks[:, 0]).sum())  # the rest of a block is padding, and no useful work
     return task, (queries.n, scene.dim, samples)

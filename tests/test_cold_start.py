@@ -143,5 +143,12 @@ COUNT_SIGNATURES = """
 @pytest.mark.slow
 def test_each_kernel_is_compiled_for_one_signature():
     signatures = json.loads(run(textwrap.dedent(EVERY_ENGINE) + textwrap.dedent(COUNT_SIGNATURES)))
-    assert set(signatures) == {"count_owners", "group_by_owner", "polytope_chain", "project_rows", "stolen_volumes", "walk_cells"}
+    assert set(signatures) == {
+        "count_owners",
+        "group_by_owner",
+        "polytope_chain",
+        "project_rows",
+        "stolen_volumes",
+        "walk_cells",
+    }
     assert {name: seen for name, seen in signatures.items() if len(seen) != 1} == {}

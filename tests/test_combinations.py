@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from allegiance import BregmanDivergence, Polytope, affinity
 
 TABLE = Path(__file__).parents[1] / "docs" / "combinations.md"
+DEPEND_ON_THE_HULL = ("exact", "shared", "closed-form")
 METHODS = ("auto", "exact", "shared", "hit-and-run", "rejection", "closed-form")
 
 RNG = np.random.default_rng(5)
@@ -59,7 +60,9 @@ def outcome(influence, domain, method, weights):
         try:
             result = affinity(data, LABELS, domain=DOMAINS[domain], method=method, **settings, **INFLUENCES[influence])
         except ValueError as error:
-            assert any(word in str(error) for word in ("method=", "domain=", "kernel")), error
+            refusal = str(error)
+            if not any(word in refusal for word in ("method=", "domain=", "kernel")):
+                raise
             return False
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, atol=1e-12)
     assert np.isfinite(result.standard_error).all()
@@ -70,6 +73,9 @@ def served(influence, domain):
     """The methods that serve a kind of influence over a domain, the same with and without weights."""
     plain = [method for method in METHODS if outcome(influence, domain, method, None)]
     weighted = [method for method in METHODS if outcome(influence, domain, method, "size")]
+    if domain == "None":
+        # Inside the hull of the sites and outside it different methods apply, and where points lie is up to the data.
+        plain, weighted = ([m for m in methods if m not in DEPEND_ON_THE_HULL] for methods in (plain, weighted))
     assert plain == weighted
     return plain
 

@@ -15,6 +15,7 @@ import allegiance
 CALLED_BY_USERS = [
     "AffinityScorer",
     "BregmanDivergence",
+    "BregmanKMeans",
     "KernelKMeans",
     "Polytope",
     "affinity",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ._affinity import affinity
     from ._estimator import AffinityScorer
     from ._result import AffinityResult
-    from .clusterers import KernelKMeans
+    from .clusterers import BregmanKMeans, KernelKMeans
     from .diagrams import BregmanDivergence
     from .domains import Polytope
     from .engines import PrecisionWarning
@@ -24,6 +24,7 @@ _HOMES = {
     "AffinityResult": "._result",
     "AffinityScorer": "._estimator",
     "BregmanDivergence": ".diagrams",
+    "BregmanKMeans": ".clusterers",
     "KernelKMeans": ".clusterers",
     "Polytope": ".domains",
     "PrecisionWarning": ".engines",
@@ -35,6 +36,7 @@ __all__ = [
     "AffinityResult",
     "AffinityScorer",
     "BregmanDivergence",
+    "BregmanKMeans",
     "KernelKMeans",
     "Polytope",
     "PrecisionWarning",

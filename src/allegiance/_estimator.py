@@ -47,7 +47,6 @@ from .domains import Polytope
 from .engines import METHODS, PrecisionWarning, Scene, Settings, measure, select_engine
 from .engines._estimate import Z95
 
-
 #: Rows compared with all sites at a time.
 _ROWS = 8192
 
@@ -364,7 +363,7 @@ class AffinityScorer(
         if self.kernel is not None:
             return None
         if self.centers is not None:
-            return check_sites(np.asarray(self._influence().prepare(check_centers(self.centers, X.shape[1]))))
+            return check_sites(self._influence().prepare(check_centers(self.centers, X.shape[1]), "centers"))
         assert members is not None
         with np.errstate(over="ignore", invalid="ignore"):
             return check_sites(representatives(X, members.codes, members.classes.size, self.representative))

@@ -98,7 +98,7 @@ class Influence:
             return self.divergence
         return divergence_by_name(self.divergence) if self.divergence in BREGMAN else None
 
-    def prepare(self, X: Rows) -> Rows:
+    def prepare(self, X: Rows, argument: str = "X") -> Rows:
         """Return rows as the divergence needs them: smoothed, and inside its domain."""
         bregman = self._bregman
         if bregman is None:
@@ -107,7 +107,7 @@ class Influence:
             raise TypeError(f"X is sparse, but divergence {bregman.name!r} needs dense X: call X.toarray() first.")
         if self.smoothing:
             X = X + self.smoothing
-        check_rows_inside(X, bregman)
+        check_rows_inside(X, bregman, argument)
         return X
 
     def fit(

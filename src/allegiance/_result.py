@@ -52,7 +52,8 @@ class AffinityResult:
     hidden
         (n,) whether the point owns no territory at all; its affinity is then the limit of a vanishing territory.
     off_span
-        (n,) distance of the point from the span of the cluster representatives, which affinity does not see.
+        (n,) distance of the point from the span of the cluster representatives, which affinity does not see. For
+        Bregman divergences it is the divergence of the point from its projection on the span.
     how
         How it was measured.
     """

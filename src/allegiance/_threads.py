@@ -38,13 +38,20 @@ def kernel_ready(*arrays: AnyArray) -> list[AnyArray]:
     return [np.require(array, requirements=["C", "W"]) for array in arrays]
 
 
-def for_row_blocks(work: Callable[[slice], None], n_rows: int, threads: int, *, multiple: int = 1) -> None:
+def for_row_blocks(
+    work: Callable[[slice], None],
+    n_rows: int,
+    threads: int,
+    *,
+    blocks_per_thread: int = _BLOCKS_PER_THREAD,
+    multiple: int = 1,
+) -> None:
     """Call ``work(rows)`` for slices that cover ``range(n_rows)``, each starting at a multiple of ``multiple``.
 
     ``work`` must write to its own rows only. Threads pay off because kernels release the GIL; the pool lives for this
     one call, so nothing of it can be inherited by a forked process.
     """
-    blocks = min(threads * _BLOCKS_PER_THREAD, n_rows // _MIN_ROWS)
+    blocks = min(threads * blocks_per_thread, n_rows // _MIN_ROWS)
     if threads == 1 or blocks < 2:
         work(slice(0, n_rows))
         return

@@ -44,13 +44,24 @@ def test_bad_covariances(matrix, says):
 
 
 def test_within_covariance_is_scikit_learns(rng):
-    X = rng.normal(size=(60, 3))
+    X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
     codes = np.arange(60) % 4 - 1
     centers = np.array([X[codes == i].mean(axis=0) for i in range(3)])
     residuals = (X - centers[codes])[codes >= 0]
-    expected = LedoitWolf(assume_centered=True).fit(residuals).covariance_
+    scale = np.sqrt((residuals**2).mean(axis=0))
+    expected = LedoitWolf(assume_centered=True).fit(residuals / scale).covariance_ * np.outer(scale, scale)
     np.testing.assert_allclose(within_covariance(X, codes, centers, "ledoit-wolf"), expected)
     assert not np.allclose(within_covariance(X, codes, centers, "oas"), expected)
+
+
+def test_columns_that_vary_only_between_clusters(rng):
+    """They keep their variance over all points, so that nothing is infinitely important."""
+    codes = np.arange(40) % 2
+    X = np.column_stack([rng.normal(size=40), codes, np.ones(40)])
+    centers = np.array([X[codes == i].mean(axis=0) for i in range(2)])
+    covariance = within_covariance(X, codes, centers, "oas")
+    assert (np.diag(covariance) > 0).all()
+    assert np.isfinite(whitening_of(covariance, 3)).all()
 
 
 def test_within_needs_variation(rng):

@@ -130,9 +130,7 @@ class TestChebyshevCenter:
         A, b, _ = random_body(rng, d)
         radius = chebyshev_center(A, b)[1]
         order, lengths = rng.permutation(len(A)), rng.uniform(0.1, 10.0, len(A))
-        moved = chebyshev_center(
-            (A * lengths[:, None])[order], (size * lengths * (b + A @ rng.normal(size=d)))[order]
-        )
+        moved = chebyshev_center((A * lengths[:, None])[order], (size * lengths * (b + A @ rng.normal(size=d)))[order])
         assert moved[1] == pytest.approx(size * radius, rel=1e-6)
 
     @quick
@@ -242,9 +240,7 @@ class TestBoundingBox:
         rng = np.random.default_rng(seed)
         A, b, _ = random_body(rng, d)
         units = 10.0 ** rng.uniform(-6.0, 6.0, d)
-        np.testing.assert_allclose(
-            np.array(bounding_box(A / units, b)) / units, bounding_box(A, b), atol=1e-8
-        )
+        np.testing.assert_allclose(np.array(bounding_box(A / units, b)) / units, bounding_box(A, b), atol=1e-8)
 
     def test_rotated_needle(self):
         turn = ortho_group.rvs(5, random_state=2)

@@ -89,9 +89,7 @@ class TestKernel:
         from allegiance._kernels._polytope_chain import polytope_chain
 
         sample_polytope(*cube(2), 10, random_state=0)
-        sample_polytope(
-            np.array(cube(3)[0], dtype=np.float32, order="F"), [1] * 6, np.int32(5), thin=np.uint8(2)
-        )
+        sample_polytope(np.array(cube(3)[0], dtype=np.float32, order="F"), [1] * 6, np.int32(5), thin=np.uint8(2))
         assert len(polytope_chain.signatures) == 1
 
     def test_is_loaded_only_for_sampling(self):
@@ -140,9 +138,7 @@ class TestDistribution:
         A, b = cube(3)
         rng = np.random.default_rng(0)
         far = rng.uniform(0.0, 1.0, (200, 3))
-        y = sample_polytope(
-            np.vstack([A, far]), np.append(b, far.sum(axis=1)), 10_000, thin=9, random_state=4
-        )
+        y = sample_polytope(np.vstack([A, far]), np.append(b, far.sum(axis=1)), 10_000, thin=9, random_state=4)
         assert p_value(*unit_cube_statistics(y)) > 1e-6
 
     def test_from_a_corner(self):
@@ -191,9 +187,7 @@ class TestSeeds:
     def test_scales_with_the_body(self, size):
         A, b = odd_body(np.random.default_rng(2))
         expected = sample_polytope(A, b, 300, random_state=0)
-        np.testing.assert_allclose(
-            sample_polytope(A, size * b, 300, random_state=0) / size, expected, atol=1e-9
-        )
+        np.testing.assert_allclose(sample_polytope(A, size * b, 300, random_state=0) / size, expected, atol=1e-9)
 
 
 class TestChain:

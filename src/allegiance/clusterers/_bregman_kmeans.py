@@ -129,13 +129,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.cluster_centers_ = best.centers - self.smoothing
         self.labels_, self.inertia_, self.n_iter_ = best.labels, best.inertia, best.n_iter
         self._n_features_out = k
-        distinct = np.unique(best.labels).size
-        if distinct < k:
-            warnings.warn(
-                f"only {distinct} of n_clusters={k} clusters have points: are there duplicates in X?",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        _warn_if_empty(best.labels, k)
         return self
 
     def predict(self, X: Any) -> AnyArray:
@@ -272,6 +266,16 @@ class _Lloyd:
             sums[i] = self.weights[members] @ self.centred[members]
         means = self.mean + sums / np.where(total > 0, total, 1.0)[:, None]
         return np.where(total[:, None] > 0, means, centers)
+
+
+def _warn_if_empty(labels: AnyArray, k: int) -> None:
+    distinct = np.unique(labels).size
+    if distinct < k:
+        warnings.warn(
+            f"only {distinct} of n_clusters={k} clusters have points: are there duplicates in X?",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def _draw(mass: FloatArray, order: AnyArray, uniform: FloatArray) -> AnyArray:

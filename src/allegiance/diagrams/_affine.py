@@ -24,7 +24,7 @@ class Located(NamedTuple):
     position: FloatArray
     """(n, r) coordinates."""
     off_span: FloatArray
-    """(n,) distance of each row from the span of the sites, in the user's units."""
+    """(n,) distance, for Bregman diagrams divergence, of each row from the span of the sites, in the user's units."""
 
 
 def no_bounds(r: int) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,7 +44,7 @@ class Coordinatewise(NamedTuple):
     """D(c ‖ y), for y, u and c as in ``point``: the conjugate of phi, up to an affine function."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BregmanDivergence:
     """A divergence of your own, from a strictly convex function phi and its gradient.
 
@@ -81,7 +81,10 @@ class BregmanDivergence:
     domain: tuple[float, float] = (-np.inf, np.inf)
     inverse_gradient: RowMap | None = None
     name: str = "custom"
-    coordinatewise: Coordinatewise | None = field(default=None, repr=False)
+    coordinatewise: Coordinatewise | None = None
+
+    def __repr__(self) -> str:
+        return f"BregmanDivergence(name={self.name!r}, domain={self.domain})"
 
     def __post_init__(self) -> None:
         low, high = (float(end) for end in self.domain)

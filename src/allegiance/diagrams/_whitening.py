@@ -41,6 +41,10 @@ def whitening_of(covariance: Any, n_features: int) -> FloatArray:
 def within_covariance(X: Rows, codes: AnyArray, centers: FloatArray, shrinkage: str) -> FloatArray:
     """Return the covariance (d, d) of the points around the representatives of their clusters, shrunk.
 
+    Columns are brought to equal variance first and the shrunk result is scaled back: shrinking towards a multiple of
+    the identity would otherwise depend on the units of the columns. A column that does not vary inside any cluster
+    counts with its variance over all points.
+
     Parameters
     ----------
     X
@@ -61,6 +65,9 @@ def within_covariance(X: Rows, codes: AnyArray, centers: FloatArray, shrinkage: 
             "divergence='within' needs points that differ from the representative of their cluster: all are equal to "
             "it. Use fewer clusters, or divergence='euclidean'."
         )
+    scale = np.sqrt((residuals**2).mean(axis=0))
+    scale = np.where(scale > 0, scale, dense(X[members]).std(axis=0))
+    scale = np.where(scale > 0, scale, 1.0)
     estimator = LedoitWolf if shrinkage == "ledoit-wolf" else OAS
-    covariance: FloatArray = estimator(assume_centered=True).fit(residuals).covariance_
-    return covariance
+    shrunk: FloatArray = estimator(assume_centered=True).fit(residuals / scale).covariance_
+    return shrunk * np.outer(scale, scale)

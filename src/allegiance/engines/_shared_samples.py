@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import threading
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,42 +55,43 @@ class SharedSamplesEngine:
     def __init__(self, scene: Scene, settings: Settings) -> None:
         self._scene = scene
         self._settings = settings
-        self._kept: dict[int, _Bank] = {}
+        self._start_drawing()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
         estimate = Estimate.blank(queries.n, self._scene.n_sites, SHARED)
-        counts = self._count_adaptively(queries)
+        counts = np.zeros((queries.n, self._scene.n_sites), np.int32)
+
+        def work(rows: slice) -> None:
+            self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts)
+
+        for_row_blocks(work, queries.n, self._settings.threads, blocks_per_thread=1)
         total = counts.sum(axis=1)
         estimate.affinity[:] = counts / np.maximum(total, 1)[:, None]
         estimate.standard_error[:] = binomial_errors(counts, total)
         return estimate
 
-    def _count_adaptively(self, queries: Queries) -> AnyArray:
-        """Return counts (n, k); zero for queries given up."""
+    def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray) -> None:
+        """Count for the queries in ``active`` until they are precise; zero for queries given up."""
+        from allegiance._kernels._owner_counts import count_owners
+
         most = self._settings.max_samples
-        counts = np.zeros((queries.n, self._scene.n_sites), np.int32)
         next_look = np.full(queries.n, min(_FIRST_LOOK * self._bank_size(0), most))
-        active = np.arange(queries.n)
-        part, found, n_banks, drawn = queries, counts, 0, 0
+        slopes, constants = kernel_ready(*self._scene.functions)
+        n_banks, drawn = 0, 0
         while active.size:
-            self._count(part, self._bank(n_banks), found)
+            count_owners(active, queries.a, queries.b, slopes, constants, *self._bank(n_banks), counts)
             drawn += self._bank_size(n_banks)
             n_banks += 1
-            looked = next_look <= drawn
-            if not looked.any():
-                continue
-            precise, needed = self._judge(found[looked], drawn)
-            rare = found[looked].sum(axis=1) < _RARE * drawn
+            due = next_look[active] <= drawn
+            looked = active[due]
+            precise, needed = self._judge(counts[looked], drawn)
+            rare = counts[looked].sum(axis=1) < _RARE * drawn
             hopeless = ~precise & rare & (needed > min(most, _PATIENCE * self._bank_size(0)))
-            found[np.flatnonzero(looked)[hopeless]] = 0
+            counts[looked[hopeless]] = 0
             next_look[looked] = np.minimum(needed, most)
-            stay = np.ones(active.size, dtype=bool)
-            stay[looked] = ~(precise | hopeless | (drawn >= most))
-            counts[active] = found
-            active, next_look, found = active[stay], next_look[stay], found[stay]
-            part = queries.take(active)
-        return counts
+            due[due] = precise | hopeless | (drawn >= most)
+            active = active[~due]
 
     def _judge(self, counts: AnyArray, drawn: int) -> tuple[BoolArray, AnyArray]:
         """Tell which queries are precise enough, and after how many samples to look at the others again."""
@@ -106,38 +108,28 @@ class SharedSamplesEngine:
         before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
         return max(min(small if index < _SMALL_BANKS else large, self._settings.max_samples - before), 1)
 
-    def _count(self, queries: Queries, bank: _Bank, counts: AnyArray) -> None:
-        from allegiance._kernels._owner_counts import TOGETHER, count_owners
-
-        n = queries.n
-        padded = -(-n // TOGETHER) * TOGETHER
-        a, b, hits = (
-            np.zeros((padded, self._scene.dim)),
-            np.zeros(padded),
-            np.zeros((padded, counts.shape[1]), np.int32),
-        )
-        a[:n], b[:n] = queries.a, queries.b
-        site_a, site_b, blocks, widths, owners = kernel_ready(*self._scene.functions, *bank)
-
-        def work(rows: slice) -> None:
-            count_owners(a[rows], b[rows], site_a, site_b, blocks, widths, owners, hits[rows])
-
-        for_row_blocks(work, padded, self._settings.threads, multiple=TOGETHER)
-        counts += hits[:n]
-
     def _bank(self, index: int) -> _Bank:
         from allegiance._kernels._grouping import group_by_owner
 
-        bank = self._kept.get(index)
-        if bank is None:
-            points = self._scene.domain.sample(self._bank_size(index), stream(self._settings.seed, SHARED, index))
-            # Owners of the points as the counting kernel will see them.
-            points = points.astype(np.float32).astype(np.float64)
-            bank = _Bank(*group_by_owner(*kernel_ready(points, *self._scene.functions)))
-            if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
-                self._kept[index] = bank
+        with self._drawing:
+            bank = self._kept.get(index)
+            if bank is None:
+                points = self._scene.domain.sample(self._bank_size(index), stream(self._settings.seed, SHARED, index))
+                # Owners of the points as the counting kernel will see them.
+                points = points.astype(np.float32).astype(np.float64)
+                bank = _Bank(*group_by_owner(*kernel_ready(points, *self._scene.functions)))
+                if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
+                    self._kept[index] = bank
         return bank
 
-    def __getstate__(self) -> dict[str, object]:
-        # Banks follow from the seed: a pickle need not carry them.
-        return {**self.__dict__, "_kept": {}}
+    def __getstate__(self) -> dict[str, Any]:
+        # Banks follow from the seed: a pickle need not carry them, and cannot carry a lock.
+        return {name: value for name, value in self.__dict__.items() if name not in ("_kept", "_drawing")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start_drawing()
+
+    def _start_drawing(self) -> None:
+        self._kept: dict[int, _Bank] = {}
+        self._drawing = threading.Lock()
