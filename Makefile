@@ -4,6 +4,9 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check
 
+# Labelled data sets that are not part of the project, where a copy lies beside it.
+export ALLEGIANCE_DATA ?= $(abspath $(wildcard ../shared/data))
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow lint format bench bench-quick clean
 
