@@ -1,4 +1,4 @@
-"""Labels from a clusterer, and the clusters without one of their points."""
+"""Labels: from a clusterer, from the nearest site, and back to the user's own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from ._rows import row_dots
 from ._typing import AnyArray, FloatArray, Rows
+from ._validation import NOISE, Membership
+from .diagrams import Diagram
+
+#: Rows compared with all sites at a time.
+_ROWS = 8192
 
 
 class Clustered(NamedTuple):
@@ -54,3 +60,25 @@ def means_without_each(codes: AnyArray, means: FloatArray, position: FloatArray)
         without = own + (own - position) / others
     without[others[:, 0] <= 0] = np.nan
     return without
+
+
+def nearest_sites(diagram: Diagram, position: FloatArray) -> AnyArray:
+    """Return the number (n,) of the site with the lowest function at each position."""
+    a, b = diagram.functions
+    nearest = np.zeros(position.shape[0], dtype=np.int64)
+    for start in range(0, position.shape[0], _ROWS):
+        rows = slice(start, start + _ROWS)
+        lowest = np.full(nearest[rows].shape, np.inf)
+        for i in range(b.size):
+            value = b[i] - row_dots(position[rows], a[i])
+            np.copyto(nearest[rows], i, where=value < lowest)
+            np.minimum(lowest, value, out=lowest)
+    return nearest
+
+
+def labels_of(members: Membership) -> AnyArray:
+    """Return the user's labels again, noise as -1."""
+    labels: AnyArray = members.classes[members.codes]
+    if (members.codes == NOISE).any():
+        labels = np.where(members.codes == NOISE, NOISE, labels)
+    return labels

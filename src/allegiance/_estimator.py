@@ -20,18 +20,16 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._clustering import check_clusterer, fit_clusterer, means_without_each
+from ._clustering import check_clusterer, fit_clusterer, labels_of, means_without_each, nearest_sites
 from ._frames import FrameLike
 from ._influence import Influence
 from ._random import resolve_seed
 from ._representatives import REPRESENTATIVES, representatives
 from ._result import AffinityResult, HowMeasured
-from ._rows import row_dots
 from ._territory import make_domain
 from ._threads import effective_threads
 from ._typing import AnyArray, FloatArray, Rows
 from ._validation import (
-    NOISE,
     Membership,
     check_centers,
     check_choice,
@@ -42,13 +40,10 @@ from ._validation import (
     check_rows,
     check_sites,
 )
-from .diagrams import Diagram, Located
+from .diagrams import Located
 from .domains import Polytope
 from .engines import METHODS, PrecisionWarning, Scene, Settings, measure, select_engine
 from .engines._estimate import Z95
-
-#: Rows compared with all sites at a time.
-_ROWS = 8192
 
 
 class _Fit(NamedTuple):
@@ -230,14 +225,14 @@ class AffinityScorer(
         in_own_axes = isinstance(self.domain, Polytope)
         diagram, located = influence.fit(X, members, sites, settings, keep_axes=in_own_axes)
         if members is None:
-            members = Membership(np.arange(diagram.positions.shape[0]), _nearest(diagram, located.position))
+            members = Membership(np.arange(diagram.positions.shape[0]), nearest_sites(diagram, located.position))
         diagram = influence.weighted(diagram, located, members.codes)
         scene = Scene(diagram, make_domain(self.domain, float(self.margin), diagram, located.position))
         engine = select_engine(scene, settings, self.method)
         if self.leave_one_out:
             self._own_cells_engine = select_engine(scene, settings, self.method, leave_one_out=True)
         self.classes_ = members.classes
-        self.labels_ = _labels_of(members)
+        self.labels_ = labels_of(members)
         if sites is not None:
             self.cluster_centers_ = sites
         self._n_features_out = self.classes_.size
@@ -392,7 +387,7 @@ class AffinityScorer(
         inner = getattr(self, "estimator_", None)
         if inner is not None and hasattr(inner, "predict"):
             return np.asarray(inner.predict(X))
-        return self.classes_[_nearest(self._scene.diagram, position)]
+        return self.classes_[nearest_sites(self._scene.diagram, position)]
 
     def _score(
         self,
@@ -442,25 +437,3 @@ def _levels_up_to_the_user() -> int:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("allegiance", "sklearn"):
         frame, level = frame.f_back, level + 1
     return level + 1
-
-
-def _nearest(diagram: Diagram, position: FloatArray) -> AnyArray:
-    """Return the number (n,) of the site with the lowest function at each position."""
-    a, b = diagram.functions
-    nearest = np.zeros(position.shape[0], dtype=np.int64)
-    for start in range(0, position.shape[0], _ROWS):
-        rows = slice(start, start + _ROWS)
-        lowest = np.full(nearest[rows].shape, np.inf)
-        for i in range(b.size):
-            value = b[i] - row_dots(position[rows], a[i])
-            np.copyto(nearest[rows], i, where=value < lowest)
-            np.minimum(lowest, value, out=lowest)
-    return nearest
-
-
-def _labels_of(members: Membership) -> AnyArray:
-    """Return the user's labels again, noise as -1."""
-    labels: AnyArray = members.classes[members.codes]
-    if (members.codes == NOISE).any():
-        labels = np.where(members.codes == NOISE, NOISE, labels)
-    return labels

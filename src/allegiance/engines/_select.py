@@ -21,7 +21,7 @@ METHODS = ("auto", "exact", "shared", "hit-and-run", "rejection", "closed-form")
 
 #: Most sites for which auto measures exactly, by dimension: there the triangulation takes about a second to build and
 #: a query costs no more than some tens of microseconds (docs/decisions/0003-engine-choice.md).
-_EXACT_SITES = {1: 2000, 2: 500, 3: 200, 4: 12}
+_EXACT_SITES = {1: 2000, 2: 500, 3: 200, 4: 40}
 
 
 def select_engine(scene: Scene, settings: Settings, method: str, *, leave_one_out: bool = False) -> Engine:
