@@ -22,11 +22,13 @@ def project_rows(
     r = axes.shape[0]
     row = np.empty(d)
     for i in range(n):
+        # Sums stand in loops that store nothing: a loop that also stores is vectorised only if a test at run time says
+        # that its arrays do not overlap, so its sums could have other bits from one call to the next.
+        for j in range(d):
+            row[j] = factor * X[i, j] - shift[j]
         norm = 0.0
         for j in range(d):
-            value = factor * X[i, j] - shift[j]
-            row[j] = value
-            norm += value * value
+            norm += row[j] * row[j]
         norms[i] = norm
         for c in range(r):
             total = 0.0
