@@ -28,7 +28,7 @@ def test_group_by_owner(rng, m, r, k):
     """Every point stands once, in the group of its owner, in its order; unused places hold NaN."""
     site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
     points = rng.uniform(-1, 1, (m, r)).astype(np.float32).astype(np.float64)
-    blocks, widths, owners = group_by_owner(points, site_a, site_b)
+    blocks, widths, owners = group_by_owner(points.T.astype(np.float32, order="C"), site_a, site_b)
     owner = (site_b - points @ site_a.T).argmin(axis=1)
     assert (np.diff(owners) >= 0).all()
     assert (widths % 16 == 0).all()
@@ -53,7 +53,7 @@ def test_count_owners(rng, r):
     gap = (query_b - points @ query_a.T) - (site_b[owner] - (points * site_a[owner]).sum(axis=1))[:, None]
     clear = (np.abs(gap) > 1e-5).all(axis=1)
     points, owner = points[clear], owner[clear]
-    blocks, widths, owners = group_by_owner(points, site_a, site_b)
+    blocks, widths, owners = group_by_owner(points.T.astype(np.float32, order="C"), site_a, site_b)
     counts = np.zeros((n, k), np.int32)
     rows = np.array([3, 0, 7, 9, 1])
     count_owners(rows, query_a, query_b, site_a, site_b, blocks, widths, owners, counts)

@@ -11,31 +11,34 @@ from ._owner_counts import BLOCK, LANES
 
 
 @jit()
-def group_by_owner(points: FloatArray, site_a: FloatArray, site_b: FloatArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+def group_by_owner(columns: AnyArray, site_a: FloatArray, site_b: FloatArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return ``blocks``, ``widths`` and ``owners`` as :func:`count_owners` wants them.
 
-    ``points`` is (m, r). A point goes to the site of lowest value, the first of equals; inside a group points keep
-    their order.
+    ``columns`` is float32 (r, m), one sample per column. A sample goes to the site of lowest value, the first of
+    equals; inside a group samples keep their order.
     """
-    m, r = points.shape
+    r, m = columns.shape
     k = site_a.shape[0]
-    owner = np.empty(m, np.int64)
+    owner = np.zeros(m, np.int64)
     sizes = np.zeros(k, np.int64)
-    value = np.empty(k)
-    slopes = np.ascontiguousarray(site_a.T)
-    for s in range(m):
+    lowest = np.empty(BLOCK)
+    value = np.empty(BLOCK)
+    for start in range(0, m, BLOCK):
+        width = min(BLOCK, m - start)
+        lowest[:] = np.inf
         for i in range(k):
-            value[i] = site_b[i]
-        for c in range(r):
-            y = points[s, c]
-            for i in range(k):
-                value[i] -= slopes[c, i] * y
-        best = 0
-        for i in range(1, k):
-            if value[i] < value[best]:
-                best = i
-        owner[s] = best
-        sizes[best] += 1
+            for s in range(width):
+                value[s] = site_b[i]
+            for c in range(r):
+                slope = site_a[i, c]
+                for s in range(width):
+                    value[s] -= slope * columns[c, start + s]
+            for s in range(width):
+                if value[s] < lowest[s]:
+                    lowest[s] = value[s]
+                    owner[start + s] = i
+        for s in range(width):
+            sizes[owner[start + s]] += 1
     first = np.zeros(k + 1, np.int64)
     for i in range(k):
         first[i + 1] = first[i] + (sizes[i] + BLOCK - 1) // BLOCK
@@ -51,7 +54,8 @@ def group_by_owner(points: FloatArray, site_a: FloatArray, site_b: FloatArray) -
     for s in range(m):
         i = owner[s]
         t = first[i] + rank[i] // BLOCK
+        at = rank[i] % BLOCK
         for c in range(r):
-            blocks[t, c, rank[i] % BLOCK] = points[s, c]
+            blocks[t, c, at] = columns[c, s]
         rank[i] += 1
     return blocks, widths, owners

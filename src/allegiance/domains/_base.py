@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from allegiance._typing import BoolArray, FloatArray
+from allegiance._typing import AnyArray, BoolArray, FloatArray
 
 
 class Domain(Protocol):
@@ -27,8 +27,8 @@ class Domain(Protocol):
     def name(self) -> str:
         """How the user called it."""
 
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw ``n`` independent uniform points (n, r)."""
+    def sample(self, n: int, rng: np.random.Generator) -> AnyArray:
+        """Draw ``n`` independent uniform points (n, r), in single precision at least."""
 
 
 def halfspaces(domain: Domain) -> tuple[FloatArray, FloatArray]:

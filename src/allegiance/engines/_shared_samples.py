@@ -115,9 +115,8 @@ class SharedSamplesEngine:
             bank = self._kept.get(index)
             if bank is None:
                 points = self._scene.domain.sample(self._bank_size(index), stream(self._settings.seed, SHARED, index))
-                # Owners of the points as the counting kernel will see them.
-                points = points.astype(np.float32).astype(np.float64)
-                bank = _Bank(*group_by_owner(*kernel_ready(points, *self._scene.functions)))
+                columns = points.T.astype(np.float32, order="C")
+                bank = _Bank(*group_by_owner(*kernel_ready(columns, *self._scene.functions)))
                 if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
                     self._kept[index] = bank
         return bank
