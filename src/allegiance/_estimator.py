@@ -244,12 +244,12 @@ class AffinityScorer(
         return hasattr(self, "_engine")
 
     def affinity(self, X: Any) -> AffinityResult:
-        """Score points, known or new.
+        """Score points.
 
         Parameters
         ----------
         X
-            (n, d)
+            (n, d) points, known or new.
         """
         check_is_fitted(self)
         started = time.perf_counter()
@@ -259,7 +259,13 @@ class AffinityScorer(
         return self._score(located, self._labels_of_new(X, located.position), frame, started)
 
     def fit_affinity(self, X: Any, y: Any = None, **fit_params: Any) -> AffinityResult:
-        """Fit, and score the points of the fit, with their labels and, if asked for, each left out of its cluster."""
+        """Fit, and score the points of the fit, with their labels and, if asked for, each left out of its cluster.
+
+        Parameters
+        ----------
+        X, y, **fit_params
+            As in :meth:`fit`.
+        """
         started = time.perf_counter()
         located, codes = self._fit(X, y, fit_params)
         moved = None
@@ -269,20 +275,44 @@ class AffinityScorer(
         return self._score(located, self.labels_, FrameLike.of(X), started, moved)
 
     def transform(self, X: Any) -> FloatArray:
-        """Return affinities (n, k)."""
+        """Return affinities (n, k), columns in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X
+            (n, d) points, known or new.
+        """
         return self.affinity(X).affinity
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> FloatArray:
-        """Fit, and return affinities (n, k) of the points of the fit."""
+        """Fit, and return affinities (n, k) of the points of the fit.
+
+        Parameters
+        ----------
+        X, y, **fit_params
+            As in :meth:`fit`.
+        """
         return self.fit_affinity(X, y, **fit_params).affinity
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> AnyArray:
-        """Fit, and return the labels (n,) of the points of the fit."""
+        """Fit, and return the labels (n,) of the points of the fit.
+
+        Parameters
+        ----------
+        X, y, **fit_params
+            As in :meth:`fit`.
+        """
         labels: AnyArray = self.fit(X, y, **fit_params).labels_
         return labels
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the confidence (n,) in each point: its largest affinity."""
+        """Return the confidence (n,) in each point: its largest affinity.
+
+        Parameters
+        ----------
+        X
+            (n, d) points, known or new.
+        """
         return self.affinity(X).confidence
 
     def predict(self, X: Any) -> AnyArray:
@@ -290,6 +320,11 @@ class AffinityScorer(
 
         That is what the estimator's own ``predict`` says, if it has one, else the nearest representative. The
         affinities may favour another cluster: see ``affinity(X).owner``.
+
+        Parameters
+        ----------
+        X
+            (n, d) points, known or new.
         """
         check_is_fitted(self)
         X = self._fitted_influence.prepare(check_rows(self, X, reset=False))
