@@ -221,7 +221,7 @@ class AffinityScorer(
         X = influence.prepare(check_rows(self, X, reset=True))
         members = self._membership(X, y, fit_params)
         self._check_combinations(members)
-        sites = self._representatives(X, members)
+        sites = self._representatives(X, members, influence)
         in_own_axes = isinstance(self.domain, Polytope)
         diagram, located = influence.fit(X, members, sites, settings, keep_axes=in_own_axes)
         if members is None:
@@ -389,11 +389,11 @@ class AffinityScorer(
         influence.check()
         return influence
 
-    def _representatives(self, X: Rows, members: Membership | None) -> FloatArray | None:
+    def _representatives(self, X: Rows, members: Membership | None, influence: Influence) -> FloatArray | None:
         if self.kernel is not None:
             return None
         if self.centers is not None:
-            return check_sites(self._influence().prepare(check_centers(self.centers, X.shape[1]), "centers"))
+            return check_sites(influence.prepare(check_centers(self.centers, X.shape[1]), "centers"))
         assert members is not None
         with np.errstate(over="ignore", invalid="ignore"):
             return check_sites(representatives(X, members.codes, members.classes.size, self.representative))

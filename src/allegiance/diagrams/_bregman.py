@@ -14,6 +14,7 @@ from allegiance._typing import AnyArray, FloatArray, Rows
 from ._affine import AffineFunctions, Located
 from ._divergence import BregmanDivergence
 from ._i_projection import Family, Start
+from ._reduction import span_axes
 from ._rowwise import product_by_rows, solve_rows
 
 #: Numbers of one chunk of rows in the user's coordinates: small enough to stay in the cache of a core.
@@ -57,21 +58,15 @@ class BregmanDiagram:
     @classmethod
     def of_sites(cls, sites: FloatArray, divergence: BregmanDivergence, *, keep_axes: bool = False) -> BregmanDiagram:
         """Find the span of the gradients at ``sites`` (k, d), or keep the user's axes whatever the span."""
-        k, d = sites.shape
+        d = sites.shape[1]
         divergence.check(d)
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
         ordered = sites[np.lexsort(sites.T[::-1])]
         origin = ordered[divergence.between(ordered, ordered).sum(axis=0).argmin()]
         slopes = divergence.slopes(ordered, origin)
-        _, singular, rows = np.linalg.svd(slopes - slopes.mean(axis=0), full_matrices=False)
-        rounding = np.finfo(float).eps * max(k, d)
-        noise = 4 * rounding * (singular[0] + np.abs(divergence.gradient(ordered)).max())
-        rank = int(np.count_nonzero(singular > noise))
-        if keep_axes or rank == d:
-            return cls(sites, divergence, origin, None)
-        largest = np.abs(rows[:rank]).argmax(axis=1)
-        signs = np.sign(rows[np.arange(rank), largest])
-        return cls(sites, divergence, origin, np.ascontiguousarray(rows[:rank] * signs[:, None]))
+        axes = span_axes(slopes - slopes.mean(axis=0), float(np.abs(divergence.gradient(ordered)).max()))
+        in_own_axes = keep_axes or axes.shape[0] == d
+        return cls(sites, divergence, origin, None if in_own_axes else np.ascontiguousarray(axes))
 
     @cached_property
     def _family(self) -> Family:

@@ -65,20 +65,12 @@ class Reduction:
         shift = scaled.mean(axis=0)
         centred = scaled - shift
         rescale = _power_of_two(np.abs(centred).max())
-        k, d = sites.shape
-        _, singular, rows = np.linalg.svd(centred * rescale, full_matrices=False)
-        rounding = np.finfo(float).eps * max(k, d)
-        noise = 4 * rounding * (singular[0] + np.abs(scaled).max() * rescale)
-        rank = int(np.count_nonzero(singular > noise))
+        axes = span_axes(centred * rescale, float(np.abs(scaled).max()) * rescale)
+        rank, d = axes.shape
         if keep_axes or rank == d:
             return cls(factor, shift, None, rescale, whitening)
         varying = np.flatnonzero(np.ptp(scaled, axis=0) > 0)
-        if rank == varying.size:
-            basis = np.eye(d)[:, varying]
-        else:
-            basis = rows[:rank].T
-            largest = np.abs(basis).argmax(axis=0)
-            basis = basis * np.sign(basis[largest, np.arange(rank)])
+        basis = np.eye(d)[:, varying] if rank == varying.size else axes.T
         return cls(factor, shift, np.ascontiguousarray(basis), rescale, whitening)
 
     @property
@@ -155,6 +147,19 @@ class Reduction:
             size = np.abs(ray).max()
             position[row] = ray * (_FAR / size) if size > 0 else 0.0
         np.nan_to_num(off_span, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
+
+
+def span_axes(centred: FloatArray, size: float) -> FloatArray:
+    """Return orthonormal rows (r, d) that span the rows of ``centred`` (k, d), the widest direction first.
+
+    Directions at the level of rounding are left out, where ``size`` is that of the numbers before they were centred.
+    The largest entry of each axis is positive, so that the axes do not turn round.
+    """
+    _, singular, rows = np.linalg.svd(centred, full_matrices=False)
+    noise = 4 * np.finfo(float).eps * max(centred.shape) * (singular[0] + size)
+    axes = rows[: int(np.count_nonzero(singular > noise))]
+    largest = np.abs(axes).argmax(axis=1)
+    return axes * np.sign(axes[np.arange(axes.shape[0]), largest])[:, None]
 
 
 def _power_of_two(size: float) -> float:
