@@ -9,39 +9,70 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import datasets, displays, metrics
     from ._affinity import affinity
     from ._estimator import AffinityScorer
     from ._result import AffinityResult
+    from .applications import (
+        ActiveKMeans,
+        ConsensusClustering,
+        IncrementalKMeans,
+        affinity_against_distance,
+        compare_clusterings,
+        stability_curve,
+        validate_consensus,
+    )
     from .clusterers import BregmanKMeans, KernelKMeans
     from .diagrams import BregmanDivergence
     from .domains import Polytope
     from .engines import PrecisionWarning
     from .samplers import sample_polytope
+    from .streaming import score_stream
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ActiveKMeans": ".applications._active",
     "AffinityResult": "._result",
     "AffinityScorer": "._estimator",
     "BregmanDivergence": ".diagrams",
     "BregmanKMeans": ".clusterers",
+    "ConsensusClustering": ".applications._consensus",
+    "IncrementalKMeans": ".applications._incremental",
     "KernelKMeans": ".clusterers",
     "Polytope": ".domains",
     "PrecisionWarning": ".engines",
     "affinity": "._affinity",
+    "affinity_against_distance": ".applications._against_distance",
+    "compare_clusterings": ".applications._compare",
     "sample_polytope": ".samplers",
+    "score_stream": ".streaming",
+    "stability_curve": ".applications._curve",
+    "validate_consensus": ".applications._validate_consensus",
 }
+_MODULES = ("datasets", "displays", "metrics")
 
 __all__ = [
+    "ActiveKMeans",
     "AffinityResult",
     "AffinityScorer",
     "BregmanDivergence",
     "BregmanKMeans",
+    "ConsensusClustering",
+    "IncrementalKMeans",
     "KernelKMeans",
     "Polytope",
     "PrecisionWarning",
     "affinity",
+    "affinity_against_distance",
+    "compare_clusterings",
+    "datasets",
+    "displays",
+    "metrics",
     "sample_polytope",
+    "score_stream",
+    "stability_curve",
+    "validate_consensus",
 ]
 
 
@@ -50,6 +81,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOMES[name], __name__), name)
         globals()[name] = value
         return value
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

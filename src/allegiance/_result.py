@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,37 @@ class AffinityResult:
         """
         frame = self._frame if like is None else FrameLike.of(like)
         return frame.build(self._columns())
+
+    def report(
+        self,
+        path: Any,
+        X: Any = None,
+        *,
+        images: Any = None,
+        feature_names: Any = None,
+        title: str | None = None,
+    ) -> Path:
+        """Write one HTML file that shows the result, and return its path. It opens offline, without a server.
+
+        Needs the extra ``report``.
+
+        Parameters
+        ----------
+        path
+            The file to write; an existing one is replaced once the new one is complete.
+        X
+            (n, d) the data that was scored. It gives the map its coordinates and the table its distinguishing features;
+            without it the map shows the affinities themselves.
+        images
+            (n, height, width) or (n, height, width, 3) pictures of the points, to show beside the points to review.
+        feature_names
+            (d,) names of the columns of X; by default those of a frame.
+        title
+            The heading of the page.
+        """
+        from .report import write_report
+
+        return write_report(self, path, X, images=images, feature_names=feature_names, title=title)
 
     def _columns(self) -> dict[str, AnyArray]:
         columns: dict[str, AnyArray] = {

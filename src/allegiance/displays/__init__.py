@@ -1,0 +1,1 @@
+"""Pictures of affinities, as scikit-learn displays."""

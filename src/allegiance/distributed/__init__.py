@@ -1,0 +1,1 @@
+"""Scoring Dask collections."""

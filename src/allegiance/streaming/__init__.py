@@ -1,0 +1,1 @@
+"""Scoring more rows than memory holds."""

@@ -1,0 +1,1 @@
+"""Tables on disk: reading in batches, writing without half files."""
