@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check
 export ALLEGIANCE_DATA ?= $(abspath $(wildcard ../shared/data))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format bench bench-quick clean
+.PHONY: help demo test test-slow lint format bench bench-quick bench-scale study paper clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,13 +24,22 @@ $(VENV)/.group-%: $(VENV)/.core
 	$(PIP) install --quiet --group $*
 	@touch $@
 
-demo: $(VENV)/.core ## cluster the digits of scikit-learn, say which labels to trust, save a picture
+# The tests of the report drive a browser. Where it is missing and cannot be installed, they are skipped by name.
+$(VENV)/.browser: $(VENV)/.core
+	@if ! command -v chromedriver >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -y -qq --no-install-recommends chromium chromium-driver >/dev/null \
+	  || echo "no browser could be installed: the tests that drive one are skipped"; \
+	fi
+	@touch $@
+
+demo: $(VENV)/.core ## cluster the digits of scikit-learn, say which labels to trust, write a report
 	@$(RUN) examples/digits.py
 
-test: $(VENV)/.group-test ## the everyday tests
+test: $(VENV)/.group-test $(VENV)/.browser ## the everyday tests
 	$(RUN) -m pytest -n 2 -m "not slow"
 
-test-slow: $(VENV)/.group-test ## the tests that take longer
+test-slow: $(VENV)/.group-test $(VENV)/.browser ## the tests that take longer
 	$(RUN) -m pytest -m slow
 
 lint: $(VENV)/.group-lint ## style and types
@@ -47,6 +56,15 @@ bench: $(VENV)/.group-bench ## speed and memory beside other libraries, one tabl
 
 bench-quick: $(VENV)/.group-bench ## the same on less data
 	@$(RUN) benchmarks/run.py --quick
+
+bench-scale: $(VENV)/.group-bench ## ten million rows from disk, and Dask (some minutes, 3 GB of disk)
+	@$(RUN) benchmarks/scale.py
+
+study: $(VENV)/.group-bench ## do low scores find the misassigned points? beside other scores (about half an hour)
+	@$(RUN) benchmarks/study.py
+
+paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (under 20 minutes)
+	@$(VENV)/bin/allegiance paper -o out/paper
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) out benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -51,9 +52,10 @@ CONFINED = {
     "click": {"cli"},
     "rich": {"cli"},
     "ot": {"metrics"},
+    "pandas": {"_frames"},
 }
-#: Libraries of the users' own data. What is needed of them comes through narwhals or ``_extras.require``.
-FOREIGN = {"pandas", "polars"}
+#: Libraries of the users' own data: what is needed of them comes through narwhals.
+FOREIGN = {"polars"}
 #: Imports from a higher layer, inside functions: methods that open what is built on top of them.
 DOORS = {("_result", "report"), ("_affinity", "distributed"), ("_estimator", "distributed")}
 IMPORT_NAMES = {"scikit-learn": "sklearn", "POT": "ot"}
@@ -109,9 +111,16 @@ def own_parts(path: Path) -> Iterator[tuple[str, int]]:
             yield (rest[0] if rest and rest[0] in HEIGHT else "__init__"), line
 
 
+def required(path: Path) -> Iterator[Import]:
+    """Yield the optional libraries that a module imports through ``_extras.require``."""
+    for node in without_type_checking(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require":
+            yield Import(ast.literal_eval(node.args[0]), node.lineno)
+
+
 def libraries(path: Path) -> Iterator[tuple[str, int]]:
     """Yield the libraries, the standard one left out, that a module imports."""
-    for imported, line in imports(path):
+    for imported, line in (*imports(path), *required(path)):
         top = imported.split(".")[0]
         if top != "allegiance" and top not in sys.stdlib_module_names:
             yield top, line
@@ -143,11 +152,25 @@ def test_libraries_stay_where_they_belong(path):
     assert wrong == []
 
 
-def test_imports_no_library_that_is_not_a_dependency():
+def import_names(requirements: list[str]) -> set[str]:
+    """Return what is imported from the projects required, extras of our own left out."""
+    names = {re.split(r"[\[>]", requirement)[0] for requirement in requirements} - {"allegiance"}
+    return {IMPORT_NAMES.get(name, name) for name in names}
+
+
+def test_imports_exactly_the_libraries_that_are_declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {requirement.split(">=")[0] for requirement in project["dependencies"]}
-    allowed = {IMPORT_NAMES.get(name, name) for name in declared}
-    assert {library for path in MODULES for library, _ in libraries(path)} == allowed
+    extras = [requirement for group in project["optional-dependencies"].values() for requirement in group]
+    # UMAP is used where it happens to be installed; distributed comes with dask.
+    declared = import_names(project["dependencies"]) | import_names(extras) | {"umap", "distributed"}
+    assert {library for path in MODULES for library, _ in libraries(path)} == declared
+
+
+def test_the_core_imports_no_optional_library():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    core = import_names(project["dependencies"])
+    imported = {imported.split(".")[0] for path in MODULES if part_of(path) != "cli" for imported, _ in imports(path)}
+    assert imported - set(sys.stdlib_module_names) - {"allegiance"} == core
 
 
 def test_kernels_import_numba_and_numpy_only():

@@ -5,23 +5,53 @@ from __future__ import annotations
 import doctest
 import importlib.metadata
 import inspect
+import operator
 import re
 from dataclasses import fields, is_dataclass
+from typing import Any
 
 import pytest
 
 import allegiance
 
 CALLED_BY_USERS = [
+    "ActiveKMeans",
     "AffinityScorer",
     "BregmanDivergence",
     "BregmanKMeans",
+    "ConsensusClustering",
+    "IncrementalKMeans",
     "KernelKMeans",
     "Polytope",
     "affinity",
+    "affinity_against_distance",
+    "compare_clusterings",
     "sample_polytope",
+    "score_stream",
+    "stability_curve",
+    "validate_consensus",
 ]
-PUBLIC = sorted([*CALLED_BY_USERS, "AffinityResult", "PrecisionWarning"])
+MODULES = {
+    "datasets": ["load_2d5c", "load_3d5c", "load_iris", "load_mnist_test", "load_soybean"],
+    "displays": [
+        "AffinityMapDisplay",
+        "AffinityProfileDisplay",
+        "DiagramDisplay",
+        "FlowDisplay",
+        "GalleryDisplay",
+        "SamplesDisplay",
+        "StolenAreaDisplay",
+    ],
+    "metrics": ["lift_emd", "rand_distance"],
+}
+IN_MODULES = [f"{module}.{name}" for module, names in MODULES.items() for name in names]
+NAMES = sorted([*CALLED_BY_USERS, "AffinityResult", "PrecisionWarning"])
+PUBLIC = sorted([*NAMES, *MODULES])
+
+
+def public(name: str) -> Any:
+    """Return what stands under a dotted name of the package."""
+    return operator.attrgetter(name)(allegiance)
 
 
 def sections(docstring: str) -> dict[str, list[str]]:
@@ -54,7 +84,12 @@ def test_exactly_these_names_are_public():
     assert dir(allegiance) == sorted([*PUBLIC, "__version__"])
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize(("module", "names"), MODULES.items())
+def test_public_modules_export_exactly_these(module, names):
+    assert sorted(public(module).__all__) == names
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_name_loads_once_and_knows_itself(name):
     value = getattr(allegiance, name)
     assert getattr(allegiance, name) is value
@@ -79,13 +114,13 @@ def test_version_is_that_of_the_installed_package():
     assert importlib.metadata.version("allegiance") == allegiance.__version__
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", [*NAMES, *IN_MODULES])
 def test_docstring_describes_every_parameter(name):
-    value = getattr(allegiance, name)
+    value = public(name)
     documented = sections(value.__doc__)
     summary = documented[""][0]
     assert summary.endswith(".")
-    if name in CALLED_BY_USERS:
+    if name in CALLED_BY_USERS or name in IN_MODULES:
         assert described(documented["Parameters"]) == list(inspect.signature(value).parameters)
     elif is_dataclass(value):
         # Built by the library, not by users: its fields are attributes.
@@ -148,9 +183,9 @@ def test_sample_polytope_has_the_promised_signature():
     assert list(signature.parameters)[:3] == ["A", "b", "n_samples"]
 
 
-@pytest.mark.parametrize("name", CALLED_BY_USERS)
+@pytest.mark.parametrize("name", [*CALLED_BY_USERS, *IN_MODULES])
 def test_examples_run_and_say_the_truth(name):
-    value = getattr(allegiance, name)
+    value = public(name)
     examples = doctest.DocTestFinder(exclude_empty=True).find(value, name, globs={})
     runner = doctest.DocTestRunner()
     said: list[str] = []

@@ -1,0 +1,124 @@
+"""Run the experiments one after the other, keep what is finished, write the page."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import allegiance
+
+from ._page import PICTURES, write_pages
+from ._section import Section
+from ._setup import Setup
+
+#: The experiments in the order of the paper, each a module here with ``run(setup) -> Section``.
+EXPERIMENTS = (
+    "power-diagram",
+    "stolen-area",
+    "distance",
+    "maps",
+    "density",
+    "hit-and-run",
+    "active",
+    "consensus",
+    "incremental",
+    "digits",
+    "running-times",
+    "rejections",
+    "ratios",
+    "growth",
+)
+
+
+class Outcome(NamedTuple):
+    """How an experiment ended."""
+
+    name: str
+    section: Section | None
+    skipped: str = ""
+    """Why it could not run here, if so."""
+    seconds: float = 0.0
+    resumed: bool = False
+
+
+def run_paper(
+    out: str | os.PathLike[str],
+    *,
+    only: Iterable[str] | None = None,
+    n_seeds: int = 10,
+    fresh: bool = False,
+    announce: Callable[[str, int, int], None] = lambda name, done, total: None,
+) -> list[Outcome]:
+    """Run the paper's experiments and write ``paper.md`` and ``paper.html``, with pictures, into a folder.
+
+    An experiment that finished in an earlier run with the same version and number of seeds is taken from there.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    only
+        Names of experiments; by default all.
+    n_seeds
+        How many seeds each random experiment is repeated with.
+    fresh
+        Run everything again.
+    announce
+        Called before each experiment with its name, how many are done, and how many there are.
+    """
+    names = _check_names(EXPERIMENTS if only is None else only)
+    folder = Path(out)
+    setup = Setup(folder / PICTURES, n_seeds)
+    outcomes = []
+    for done, name in enumerate(names):
+        announce(name, done, len(names))
+        outcomes.append(_run_one(name, setup, folder / "finished" / f"{name}.json", fresh))
+        # After each experiment, so that an interrupted run leaves a page of what it finished.
+        write_pages(folder, outcomes, n_seeds)
+    return outcomes
+
+
+def _check_names(only: Iterable[str]) -> list[str]:
+    names = [only] if isinstance(only, str) else list(only)
+    for name in names:
+        if name not in EXPERIMENTS:
+            near = get_close_matches(name, EXPERIMENTS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"only: there is no experiment {name!r}.{hint} There are: {', '.join(EXPERIMENTS)}.")
+    return [name for name in EXPERIMENTS if name in names]
+
+
+def _run_one(name: str, setup: Setup, kept: Path, fresh: bool) -> Outcome:
+    fingerprint = {"version": allegiance.__version__, "seeds": setup.n_seeds}
+    if not fresh and (finished := _finished(kept, fingerprint, setup)) is not None:
+        return Outcome(name, Section.from_json(finished["section"]), "", finished["seconds"], resumed=True)
+    started = time.perf_counter()
+    module = import_module(f"allegiance.paper._{name.replace('-', '_')}")
+    try:
+        section: Section = module.run(setup)
+    except FileNotFoundError as error:
+        return Outcome(name, None, str(error))
+    seconds = time.perf_counter() - started
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    whole = kept.with_suffix(".json.part")
+    whole.write_text(json.dumps({**fingerprint, "seconds": seconds, "section": section.to_json()}, indent=1))
+    whole.replace(kept)
+    return Outcome(name, section, "", seconds)
+
+
+def _finished(kept: Path, fingerprint: dict[str, Any], setup: Setup) -> dict[str, Any] | None:
+    """Return what an earlier run kept, if it is whole and of the same kind."""
+    try:
+        content: dict[str, Any] = json.loads(kept.read_text())
+    except (OSError, ValueError):
+        return None
+    same = all(content.get(key) == value for key, value in fingerprint.items())
+    pictures = content.get("section", {}).get("pictures", ())
+    whole = all((setup.pictures / picture["file"]).exists() for picture in pictures)
+    return content if same and whole else None
