@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from allegiance._arrays import real_array
 from allegiance._typing import AnyArray, FloatArray
@@ -49,7 +50,7 @@ class Polytope:
             raise ValueError("Polytope has no interior: no x satisfies A x < b.")
 
     @classmethod
-    def box(cls, lower: AnyArray, upper: AnyArray) -> Polytope:
+    def box(cls, lower: ArrayLike, upper: ArrayLike) -> Polytope:
         """Return the box between the corners ``lower`` and ``upper``, both (d,)."""
         low, high = real_array("lower of Polytope.box", lower, 1), real_array("upper of Polytope.box", upper, 1)
         if low.shape != high.shape:

@@ -1,4 +1,4 @@
-"""MNIST: do low affinities find ambiguous digits?"""
+"""MNIST: whether low affinities find ambiguous digits."""
 
 from __future__ import annotations
 
@@ -39,23 +39,26 @@ def run(setup: Setup) -> Section:
     unstable = [float(1.0 - run.result.stable.mean()) for run in runs]
     return Section(
         title="MNIST: the most and the least trusted digits",
-        asks="The paper runs k-means on MNIST and shows, for four digits, one example of high affinity (0.96, 1.0, 1.0, 0.92) and one of low "
-        "(0.38, 0.46, 0.34, 0.42). It does not say which; we draw the most and the least trusted 4, 9, 0 and 6 of the first "
-        "seed. The paper argues by eye; we also count: a label is wrong if the digit is not the commonest of its cluster.",
+        asks="The paper runs k-means on MNIST and shows, for four digits, one example of high affinity (0.96, 1.0, "
+        "1.0, 0.92) and one of low (0.38, 0.46, 0.34, 0.42). It does not say which; we draw the most and the least "
+        "trusted 4, 9, 0 and 6 of the first seed. The paper argues by eye; we also count: a label is wrong if the "
+        "digit is not the commonest of its cluster.",
         pictures=(Picture(_draw(setup, runs[0].result, data, high, low), _caption(runs[0].result, high, low)),),
         tables=(Table(("confidence", "wrong labels"), rows, "Share of wrong k-means labels by confidence"),),
         findings=(
             Finding(
                 "Low affinity means ambiguous digits",
                 ratio >= 2.0 and min(auroc) > 0.6,
-                f"{errors[:, 0].mean():.0%} wrong labels among the least trusted tenth, {errors[:, -1].mean():.0%} among the most trusted; "
-                f"confidence ranks wrong labels with an AUROC of {spread(auroc)}",
+                f"{errors[:, 0].mean():.0%} wrong labels among the least trusted tenth, {errors[:, -1].mean():.0%} "
+                f"among the most trusted; confidence ranks wrong labels with an AUROC of {spread(auroc)}",
             ),
         ),
         remarks=(
-            f"{percent_spread(unstable)} of the points are unstable; the paper reports 17 %. The share depends on the region "
-            "in which volume is measured, on which the paper is silent: almost no digit lies in the hull of ten means.",
-            "The paper sets the score of stable points to 1 but prints 0.96 and 0.92. We show the largest affinity itself.",
+            f"{percent_spread(unstable)} of the points are unstable; the paper reports 17 %. The share depends on "
+            "the region in which volume is measured, on which the paper is silent: almost no digit lies in the "
+            "hull of ten means.",
+            "The paper sets the score of stable points to 1 but prints 0.96 and 0.92. We show the largest affinity "
+            "itself.",
         ),
     )
 

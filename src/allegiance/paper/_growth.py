@@ -27,7 +27,9 @@ def run(setup: Setup) -> Section:
         "clusters k": (CLUSTERS, [_seconds(_N, k, _D) for k in CLUSTERS]),
         "dimensions d": (DIMENSIONS, [_seconds(_N, _K, d) for d in DIMENSIONS]),
     }
-    exponents = {name: float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]) for name, (sizes, seconds) in series.items()}
+    exponents = {
+        name: float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]) for name, (sizes, seconds) in series.items()
+    }
     rows = tuple(
         (
             name,
@@ -40,8 +42,9 @@ def run(setup: Setup) -> Section:
     of_n, of_k, of_d = exponents.values()
     return Section(
         title="Growth of the cost",
-        asks="The paper's bound is linear in n, cubic in k after the reduction, and free of d but for the reduction itself. We time "
-        f"`affinity(X, centers=C)` on Gaussian blobs around n = {_N:,}, k = {_K}, d = {_D}, best of {_TURNS} calls.",
+        asks="The paper's bound is linear in n, cubic in k after the reduction, and free of d but for the "
+        f"reduction itself. We time `affinity(X, centers=C)` on Gaussian blobs around n = {_N:,}, k = {_K}, d = "
+        f"{_D}, best of {_TURNS} calls.",
         tables=(Table(("varied", "from, to", "time", "exponent"), rows),),
         findings=(
             Finding("Cost grows linearly in n", of_n < 1.15, f"exponent {of_n:.2f}", timed=True),

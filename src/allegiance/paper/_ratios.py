@@ -28,11 +28,12 @@ def run(setup: Setup) -> Section:
     listed = ", ".join(f"{slopes[d].mean():.2f}" for d in DIMENSIONS)
     return Section(
         title="Ratios of distances and of volumes",
-        asks="The paper says that on a line affinities equal ratios of distances, and that in d dimensions ratios of distances behave like "
-        "ratios of volumes to the power 1/d. We take 40 sites, uniform in the unit cube, 2,000 queries in its middle, "
-        "and the exact affinities without a box. On a line the affinity to the left neighbour is compared with the distance to the "
-        "right one over the distance between the two. In d dimensions we fit log(affinity to the nearest site / to the "
-        "second) = s log(distance to the second / to the nearest): the paper's sentence says s = d.",
+        asks="The paper says that on a line affinities equal ratios of distances, and that in d dimensions ratios "
+        "of distances behave like ratios of volumes to the power 1/d. We take 40 sites, uniform in the unit cube, "
+        "2,000 queries in its middle, and the exact affinities without a box. On a line the affinity to the left "
+        "neighbour is compared with the distance to the right one over the distance between the two. In d "
+        "dimensions we fit log(affinity to the nearest site / to the second) = s log(distance to the second / to "
+        "the nearest): the paper's sentence says s = d.",
         tables=(
             Table(
                 ("dimensions d", "slope s", "s / d"),
@@ -40,7 +41,9 @@ def run(setup: Setup) -> Section:
             ),
         ),
         findings=(
-            Finding("On a line affinities equal ratios of distances", on_line < 1e-9, f"largest difference {on_line:.0e}"),
+            Finding(
+                "On a line affinities equal ratios of distances", on_line < 1e-9, f"largest difference {on_line:.0e}"
+            ),
             Finding(
                 "Ratios of distances behave like ratios of volumes to the power 1/d",
                 all(PROPORTIONAL[0] <= value <= PROPORTIONAL[1] for value in relative),
@@ -48,7 +51,8 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            "The paper offers the power 1/d as a rule of thumb. Volumes do vary more than distances, but the power grows more slowly than d.",
+            "The paper offers the power 1/d as a rule of thumb. Volumes do vary more than distances, but the power "
+            "grows more slowly than d.",
         ),
     )
 
@@ -65,7 +69,12 @@ def _line_error(seed: int) -> float:
 def _slope(d: int, seed: int) -> float:
     """Fit the power over many draws of the sites, with queries from the middle, where the hull contains them."""
     rng = stream(seed, d)
-    pairs = np.vstack([_log_ratios(rng.random((N_SITES, d)), rng.uniform(0.4, 0.6, (N_QUERIES // N_DRAWS, d))) for _ in range(N_DRAWS)])
+    pairs = np.vstack(
+        [
+            _log_ratios(rng.random((N_SITES, d)), rng.uniform(0.4, 0.6, (N_QUERIES // N_DRAWS, d)))
+            for _ in range(N_DRAWS)
+        ]
+    )
     return float(np.polyfit(pairs[:, 0], pairs[:, 1], 1)[0])
 
 

@@ -27,10 +27,10 @@ def run(setup: Setup) -> Section:
     least = min(rejected[20])
     return Section(
         title="Rejection from an enclosing ball",
-        asks="The paper found that in twenty dimensions over 1,000 points are rejected for each good sample, without saying of which "
-        "diagram. Ours: 2 d sites from a standard normal distribution, a query at their mean, and the box around the sites. The "
-        "ball is the smallest around the mean of 2,000 points of the cell that contains them all: smaller than any ball that "
-        "contains the cell, so that the counts are lower bounds.",
+        asks="The paper found that in twenty dimensions over 1,000 points are rejected for each good sample, "
+        "without saying of which diagram. Ours: 2 d sites from a standard normal distribution, a query at their "
+        "mean, and the box around the sites. The ball is the smallest around the mean of 2,000 points of the cell "
+        "that contains them all: smaller than any ball that contains the cell, so that the counts are lower bounds.",
         tables=(Table(("dimensions", "rejected per kept point, median over seeds", "least"), rows),),
         findings=(
             Finding(
@@ -40,8 +40,8 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            f"Counts stop at {_DRAWN:,} draws: a larger one means that none or few points were kept. By shared samples a query gets about "
-            "one in k + 1, in any dimension.",
+            f"Counts stop at {_DRAWN:,} draws: a larger one means that none or few points were kept. By shared "
+            "samples a query gets about one in k + 1, in any dimension.",
         ),
     )
 

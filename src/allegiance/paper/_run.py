@@ -33,6 +33,7 @@ EXPERIMENTS = (
     "rejections",
     "ratios",
     "growth",
+    "choices",
 )
 
 

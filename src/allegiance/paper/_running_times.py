@@ -47,24 +47,35 @@ def run(setup: Setup) -> Section:
     rows = tuple(_row(data, times[data.name], errors.get(data.name)) for data in present)
     return Section(
         title="Running times and error of approximation",
-        asks="The paper reports seconds for the affinities of all points (so its text; its caption says of one point) by 1,000 "
-        "steps of hit-and-run after a burn-in of 1,000, and the error against exact areas and volumes in two and three "
-        "dimensions. We time `affinity(X, centers=C)` with default settings for all points, k-means centres given, "
-        "and repeat the paper's walk on 20 points for each seed for the error. An error is the largest difference of a point's k "
-        "shares to the exact ones; the table shows its root mean square and its largest value over points and seeds.",
+        asks="The paper reports seconds for the affinities of all points (so its text; its caption says of one "
+        "point) by 1,000 steps of hit-and-run after a burn-in of 1,000, and the error against exact areas and "
+        "volumes in two and three dimensions. We time `affinity(X, centers=C)` with default settings for all "
+        "points, k-means centres given, and repeat the paper's walk on 20 points for each seed for the error. An "
+        "error is the largest difference of a point's k shares to the exact ones; the table shows its root mean "
+        "square and its largest value over points and seeds.",
         tables=(
             Table(
-                ("data", "n x d, k", "paper, time", "ours, all points", "engine", "paper, error", "walk, rms (max)", "shared, rms (max)"),
+                (
+                    "data",
+                    "n x d, k",
+                    "paper, time",
+                    "ours, all points",
+                    "engine",
+                    "paper, error",
+                    "walk, rms (max)",
+                    "shared, rms (max)",
+                ),
                 rows,
             ),
         ),
         findings=tuple(_findings(times, errors)),
         remarks=(
             *missing,
-            "Two and three dimensions are measured exactly by default, so that the errors of the last two columns are those of "
-            "methods we would not use there.",
-            "Successive steps of a walk depend on each other, so that 1,000 of them are worth fewer independent samples, and fewer in "
-            "three dimensions than in two. The shared samples stop when the 95 % interval of every share is within 0.03.",
+            "Two and three dimensions are measured exactly by default, so that the errors of the last two columns "
+            "are those of methods we would not use there.",
+            "Successive steps of a walk depend on each other, so that 1,000 of them are worth fewer independent "
+            "samples, and fewer in three dimensions than in two. The shared samples stop when the 95 % interval of "
+            "every share is within 0.03.",
         ),
     )
 
@@ -137,5 +148,8 @@ def _findings(times: dict[str, tuple[list[float], str]], errors: dict[str, _Erro
     if "MNIST test data" in times:
         seconds = times["MNIST test data"][0]
         yield Finding(
-            "All 10,000 affinities of MNIST within 0.58 s", float(np.mean(seconds)) <= 0.58, f"{spread(seconds)} s", timed=True
+            "All 10,000 affinities of MNIST within 0.58 s",
+            float(np.mean(seconds)) <= 0.58,
+            f"{spread(seconds)} s",
+            timed=True,
         )
