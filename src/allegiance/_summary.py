@@ -10,7 +10,7 @@ import numpy as np
 from ._typing import AnyArray
 
 if TYPE_CHECKING:
-    from ._result import AffinityResult
+    from ._ranked import RankedResult
 
 #: Clusters listed before the table is cut; the least stable come first then.
 _MAX_CLUSTERS = 20
@@ -28,7 +28,7 @@ class ClusterLine(NamedTuple):
     """The most frequent runner-up, or owner if it is another cluster, of its unstable points."""
 
 
-def cluster_lines(result: AffinityResult) -> list[ClusterLine]:
+def cluster_lines(result: RankedResult) -> list[ClusterLine]:
     """Summarise the points of each label, noise last."""
     lines = []
     noise: Any = -1
@@ -49,17 +49,17 @@ def cluster_lines(result: AffinityResult) -> list[ClusterLine]:
     return lines
 
 
-def measured_by(result: AffinityResult) -> str:
+def measured_by(result: RankedResult) -> str:
     """Say which engines measured how many points, and how precisely."""
     names, counts = np.unique(result.engine, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     engines = ", ".join(f"{names[i]} ({counts[i]:,})" for i in order)
-    worst = 1.96 * float(result.standard_error.max(initial=0.0))
+    worst = 1.96 * float(result.worst_error.max(initial=0.0))
     precision = "exact" if worst == 0 else f"95 % intervals within ±{worst:.3f}"
     return f"{engines}; {precision}"
 
 
-def _title(result: AffinityResult) -> str:
+def _title(result: RankedResult) -> str:
     return f"Affinity of {_count(result.n_points, 'point')} to {_count(result.n_clusters, 'cluster')}"
 
 
@@ -67,7 +67,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _headlines(result: AffinityResult) -> list[str]:
+def _headlines(result: RankedResult) -> list[str]:
     """Say how many points are stable, and what else a reader should know before the table."""
     n, stable = result.n_points, int(result.stable.sum())
     undecided = int((~result.decided).sum())
@@ -82,7 +82,7 @@ def _headlines(result: AffinityResult) -> list[str]:
     return lines
 
 
-def _is_noise(result: AffinityResult) -> Any:
+def _is_noise(result: RankedResult) -> Any:
     if result.label.dtype.kind in "iu":
         return result.label == -1
     return np.zeros(result.n_points, dtype=bool)
@@ -101,7 +101,7 @@ def _numbers(line: ClusterLine) -> tuple[str, str]:
     return (f"{line.stable:.1%}", f"{line.confidence:.2f}") if line.points else ("-", "-")
 
 
-def _footer(result: AffinityResult) -> list[str]:
+def _footer(result: RankedResult) -> list[str]:
     how = result.how
     reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
     where = f"domain {how.domain}, {_count(how.dim, 'dimension')}{reduced}"
@@ -113,7 +113,7 @@ def _footer(result: AffinityResult) -> list[str]:
     ]
 
 
-def summary_text(result: AffinityResult) -> str:
+def summary_text(result: RankedResult) -> str:
     """Return the summary as plain text."""
     lines, left_out = _shown(cluster_lines(result))
     width = max(7, *(len(str(line.name)) for line in lines))
@@ -131,7 +131,7 @@ def summary_text(result: AffinityResult) -> str:
     return "\n".join([*out, "", *_footer(result)])
 
 
-def summary_html(result: AffinityResult) -> str:
+def summary_html(result: RankedResult) -> str:
     """Return the summary as a small HTML table for notebooks."""
     lines, left_out = _shown(cluster_lines(result))
     rows = "".join(

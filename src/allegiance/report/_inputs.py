@@ -1,0 +1,85 @@
+"""What the user passes to a report beside the result."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from allegiance._ranked import RankedResult
+from allegiance._typing import AnyArray, Rows
+from allegiance._validation import check_rows
+
+
+class Features(NamedTuple):
+    """The data behind the points."""
+
+    rows: Rows
+    """(n, d) dense or CSR, finite."""
+    names: list[str]
+    """(d,) one for each column."""
+
+
+def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None:
+    """Return X with a name for each of its columns, or None if there is no X."""
+    if X is None:
+        if feature_names is not None:
+            raise ValueError("feature_names names the columns of X: pass X too, or leave feature_names out.")
+        return None
+    rows = check_rows(BaseEstimator(), X, reset=True)
+    if rows.shape[0] != n_points:
+        raise ValueError(f"X has {rows.shape[0]} rows but the result has {n_points} points: pass the rows it scored.")
+    return Features(rows, _names(X, feature_names, rows.shape[1]))
+
+
+def _names(X: Any, feature_names: Any, n_features: int) -> list[str]:
+    if feature_names is None:
+        frame = nw.from_native(X, pass_through=True, eager_only=True)
+        feature_names = frame.columns if isinstance(frame, nw.DataFrame) else range(n_features)
+        return [name if isinstance(name, str) else f"x{name}" for name in feature_names]
+    if isinstance(feature_names, str):
+        raise TypeError("feature_names must be one name for each column of X, got a single string.")
+    names = [str(name) for name in feature_names]
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} entries but X has {n_features} columns: they must be equal.")
+    return names
+
+
+def check_images(images: Any, n_points: int) -> AnyArray | None:
+    """Return images as an array (n, height, width) or (n, height, width, 3) of finite numbers, or None."""
+    if images is None:
+        return None
+    try:
+        pixels = np.asarray(images)
+    except ValueError as error:
+        raise ValueError("images must all have the same height and width: resize them first.") from error
+    if pixels.dtype.kind not in "buif":
+        raise TypeError(f"images must be an array of numbers, got dtype {pixels.dtype}.")
+    if pixels.ndim not in (3, 4) or (pixels.ndim == 4 and pixels.shape[3] != 3) or 0 in pixels.shape[1:]:
+        raise ValueError(
+            f"images must have shape (n, height, width) or (n, height, width, 3), got an array of shape {pixels.shape}."
+        )
+    if pixels.shape[0] != n_points:
+        raise ValueError(
+            f"images has {pixels.shape[0]} entries but the result has {n_points} points: pass one image for each."
+        )
+    if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
+        raise ValueError("images contains NaN or infinity: its numbers must be finite.")
+    return pixels
+
+
+def point_ids(result: RankedResult, X: Any) -> tuple[list[Any], str] | None:
+    """Return the index of the frame that was scored, or of X, with its name; None if rows have only their numbers."""
+    index = result._frame.index
+    if index is None:
+        frame = nw.from_native(X, pass_through=True, eager_only=True)
+        index = nw.maybe_get_index(frame) if isinstance(frame, nw.DataFrame) else None
+    if index is None:
+        return None
+    ids = list(index)
+    if ids == list(range(len(ids))):
+        return None
+    name = getattr(index, "name", None)
+    return ids, "id" if name is None else str(name)

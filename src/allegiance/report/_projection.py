@@ -1,0 +1,75 @@
+"""Where the points lie on the map."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+from allegiance._ranked import RankedResult
+from allegiance._rows import dense, is_sparse
+from allegiance._typing import FloatArray, Rows
+
+from ._inputs import Features
+from ._largest import all_affinities
+
+#: Columns up to which the covariance matrix is decomposed; above, only its two largest directions are searched.
+_MANY_COLUMNS = 1000
+#: Entries up to which a sparse matrix is made dense.
+_SMALL = 10_000_000
+#: Numbers beyond this are scaled down, since their squares could overflow.
+_LARGE = 1e100
+
+
+class Projection(NamedTuple):
+    """Two coordinates for each point."""
+
+    x: FloatArray
+    y: FloatArray
+    x_label: str
+    y_label: str
+    description: str
+    """What the map shows, for the reader of the page."""
+
+
+def project(result: RankedResult, features: Features | None) -> Projection:
+    """Place the points by the two principal components of their features, or of their affinities."""
+    if features is not None:
+        values, names, subject = features.rows, features.names, "the features"
+    else:
+        values, subject = all_affinities(result), "the affinities"
+        names = [f"affinity to {name}" for name in result.classes.tolist()]
+        if result.n_clusters == 2:  # They sum to 1: the second says nothing new.
+            values, names = values[:, :1], names[:1]
+    if values.shape[1] == 1:
+        return Projection(
+            dense(values)[:, 0], result.confidence, names[0], "confidence", f"{names[0]}, against confidence"
+        )
+    if values.shape[1] == 2 or values.shape[0] == 1:
+        x, y = dense(values[:, :2]).T
+        return Projection(x, y, names[0], names[1], f"{names[0]} and {names[1]}, as they are")
+    coordinates, shares = _principal_components(values, result.how.seed)
+    first, second = (f"principal component ({share:.0%} of the variance)" for share in shares)
+    return Projection(
+        coordinates[:, 0],
+        coordinates[:, 1],
+        f"first {first}",
+        f"second {second}",
+        f"the first two principal components of {subject}",
+    )
+
+
+def _principal_components(values: Rows, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates (n, 2) and the shares (2,) of the variance."""
+    n, d = values.shape
+    if is_sparse(values) and (n <= 3 or n * d <= _SMALL):
+        values = dense(values)
+    largest = float(abs(values).max())
+    scale = largest if largest > _LARGE else 1.0
+    solver = "covariance_eigh" if d <= _MANY_COLUMNS else "arpack" if is_sparse(values) else "randomized"
+    pca = PCA(2, svd_solver=solver, random_state=seed % 2**32)
+    with np.errstate(divide="ignore", invalid="ignore"):  # All points may be equal: no variance to share out.
+        coordinates = pca.fit_transform(values / scale)
+    shares = np.nan_to_num(pca.explained_variance_ratio_)
+    return np.asarray(coordinates, dtype=np.float64) * scale, shares

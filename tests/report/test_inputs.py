@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from allegiance.report._inputs import check_features, check_images
+
+
+@pytest.mark.parametrize(
+    ("X", "names", "message"),
+    [
+        (np.ones((3, 2)), None, "X has 3 rows but the result has 4 points"),
+        (np.full((4, 2), np.nan), None, "X"),
+        ([["a"]] * 4, None, "X cannot be used"),
+        (np.ones(4), None, "X|2D"),
+        (np.ones((4, 2)), ["a"], "feature_names has 1 entries but X has 2 columns"),
+        (None, ["a"], "feature_names names the columns of X"),
+    ],
+    ids=["rows", "nan", "text", "flat", "names", "no data"],
+)
+def test_bad_features_are_named(X, names, message):
+    with pytest.raises(ValueError, match=message):
+        check_features(X, names, 4)
+
+
+def test_one_string_is_not_a_list_of_names():
+    with pytest.raises(TypeError, match="feature_names must be one name for each column"):
+        check_features(np.ones((4, 2)), "ab", 4)
+
+
+def test_columns_without_names_are_numbered():
+    assert check_features(np.ones((2, 3)), None, 2).names == ["x0", "x1", "x2"]
+
+
+@pytest.mark.parametrize(
+    ("images", "error", "message"),
+    [
+        (np.ones((3, 5, 5)), ValueError, "images has 3 entries but the result has 4 points"),
+        (np.ones((4, 25)), ValueError, "images must have shape"),
+        (np.ones((4, 5, 5, 4)), ValueError, "images must have shape"),
+        (np.ones((4, 0, 5)), ValueError, "images must have shape"),
+        (np.full((4, 5, 5), np.inf), ValueError, "images contains NaN or infinity"),
+        ([np.ones((5, 5)), np.ones((6, 6))], ValueError, "images must all have the same height"),
+        (["a.png"] * 4, TypeError, "images must be an array of numbers"),
+    ],
+    ids=["length", "flat", "channels", "empty", "infinite", "ragged", "paths"],
+)
+def test_bad_images_are_named(images, error, message):
+    with pytest.raises(error, match=message):
+        check_images(images, 4)
