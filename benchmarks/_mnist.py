@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from allegiance.datasets import load_mnist_test
+
 N, D, K = 10_000, 784, 10
 _SIDE = 28
-_IMAGES = Path("mnist") / "t10k-images-idx3-ubyte.gz"
 
 
 class Job(NamedTuple):
@@ -29,23 +27,15 @@ class Job(NamedTuple):
 
 
 def mnist_job() -> Job:
-    """Cluster the MNIST test set, from the folder named by ``ALLEGIANCE_DATA``, else a synthetic stand-in."""
+    """Cluster the MNIST test set if there is a copy on this machine, else a synthetic stand-in."""
     from sklearn.cluster import KMeans
 
-    folder = os.environ.get("ALLEGIANCE_DATA")
-    path = Path(folder) / _IMAGES if folder else None
-    if path is not None and path.exists():
-        X, source = _read_images(path), "the MNIST test set"
-    else:
+    try:
+        X, source = load_mnist_test(download_if_missing=False).data, "the MNIST test set"
+    except FileNotFoundError:
         X, source = _synthetic_digits(), "synthetic digits"
     means = KMeans(K, n_init=1, random_state=0).fit(X)
     return Job(X, means.labels_.astype(np.intp), means.cluster_centers_, source)
-
-
-def _read_images(path: Path) -> npt.NDArray[np.float64]:
-    with gzip.open(path) as file:
-        pixels = np.frombuffer(file.read(), np.uint8, offset=16)
-    return pixels.reshape(-1, D).astype(np.float64)
 
 
 def _synthetic_digits() -> npt.NDArray[np.float64]:
