@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+import allegiance
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "allegiance"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -27,7 +29,9 @@ LAYERS = [
     ["engines"],
     ["_validation"],
     ["_influence", "_clustering", "_representatives", "_territory", "_frames", "_summary"],
-    ["_result"],
+    ["_ranked"],
+    ["_result", "_top_result"],
+    ["_scoring", "_passes"],
     ["_estimator", "clusterers"],
     ["_affinity"],
     ["metrics", "datasets", "tables"],
@@ -57,7 +61,7 @@ CONFINED = {
 #: Libraries of the users' own data: what is needed of them comes through narwhals.
 FOREIGN = {"polars"}
 #: Imports from a higher layer, inside functions: methods that open what is built on top of them.
-DOORS = {("_result", "report"), ("_affinity", "distributed"), ("_estimator", "distributed")}
+DOORS = {("_ranked", "report"), ("_affinity", "distributed"), ("_estimator", "distributed")}
 IMPORT_NAMES = {"scikit-learn": "sklearn", "POT": "ot"}
 MAX_LINES = 600
 
@@ -104,11 +108,14 @@ def name_of(path: Path) -> str:
 
 
 def own_parts(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield the parts of this package that a module imports."""
+    """Yield the parts of this package that a module imports; a public name counts as the part it comes from."""
     for imported, line in imports(path):
         top, *rest = imported.split(".")
-        if top == "allegiance":
-            yield (rest[0] if rest and rest[0] in HEIGHT else "__init__"), line
+        if top != "allegiance" or rest == ["__version__"]:
+            continue
+        name = rest[0] if rest else "__init__"
+        home = allegiance._HOMES.get(name, f".{name}").split(".")[1]
+        yield (home if home in HEIGHT else "__init__"), line
 
 
 def required(path: Path) -> Iterator[Import]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import allegiance
+from allegiance import __version__
 from allegiance._extras import require
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def write_pages(folder: Path, outcomes: Sequence[Outcome], n_seeds: int) -> None
     content: dict[str, Any] = {
         "outcomes": outcomes,
         "n_seeds": n_seeds,
-        "version": allegiance.__version__,
+        "version": __version__,
         "pictures": PICTURES.as_posix(),
     }
     folder.mkdir(parents=True, exist_ok=True)

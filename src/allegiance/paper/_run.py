@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import allegiance
+from allegiance import __version__
 
 from ._page import PICTURES, write_pages
 from ._section import Section
@@ -96,7 +96,7 @@ def _check_names(only: Iterable[str]) -> list[str]:
 
 
 def _run_one(name: str, setup: Setup, kept: Path, fresh: bool) -> Outcome:
-    fingerprint = {"version": allegiance.__version__, "seeds": setup.n_seeds}
+    fingerprint = {"version": __version__, "seeds": setup.n_seeds}
     if not fresh and (finished := _finished(kept, fingerprint, setup)) is not None:
         return Outcome(name, Section.from_json(finished["section"]), "", finished["seconds"], resumed=True)
     started = time.perf_counter()
