@@ -1,0 +1,256 @@
+"""LiftEMD against its definition, as a metric, and at size."""
+
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+
+from allegiance.metrics import lift_emd
+from allegiance.metrics._lift_kernel import median_distance
+from allegiance.metrics._transport import by_linear_programming, transport_cost
+
+#: Distances are roots of differences of numbers of size 1.
+ROUNDING = 1e-7
+
+
+def by_definition(K, a, b):
+    """LiftEMD of memberships a (n, k) and b (n, l) from the matrix of kernel values, one pair at a time."""
+    cost = np.empty((a.shape[1], b.shape[1]))
+    for i in range(a.shape[1]):
+        for j in range(b.shape[1]):
+            product = a[:, i] @ K @ b[:, j] / np.sqrt((a[:, i] @ K @ a[:, i]) * (b[:, j] @ K @ b[:, j]))
+            cost[i, j] = np.sqrt(max(2 - 2 * product, 0))
+    moves_out = [(np.arange(cost.size) // cost.shape[1] == i).astype(float) for i in range(cost.shape[0])]
+    moves_in = [(np.arange(cost.size) % cost.shape[1] == j).astype(float) for j in range(cost.shape[1])]
+    masses = np.concatenate([a.sum(axis=0), b.sum(axis=0)]) / len(K)
+    return linprog(cost.ravel(), A_eq=np.array(moves_out + moves_in), b_eq=masses).fun
+
+
+def one_hot(labels):
+    return (np.asarray(labels)[:, None] == np.unique(labels)).astype(float)
+
+
+@pytest.fixture
+def data(rng):
+    return rng.normal(size=(60, 3)), rng.integers(0, 4, 60), rng.integers(0, 3, 60)
+
+
+@pytest.mark.parametrize("bandwidth", [0.3, 1.0, 5.0])
+def test_equals_its_definition(data, bandwidth):
+    X, a, b = data
+    K = rbf_kernel(X, gamma=1 / (2 * bandwidth**2))
+    assert lift_emd(X, a, b, bandwidth=bandwidth) == pytest.approx(by_definition(K, one_hot(a), one_hot(b)), abs=1e-9)
+
+
+def test_equals_its_definition_for_the_laplacian_kernel_and_a_function(data):
+    X, a, b = data
+    expected = by_definition(laplacian_kernel(X, gamma=1 / 2.5), one_hot(a), one_hot(b))
+    assert lift_emd(X, a, b, kernel="laplacian", bandwidth=2.5) == pytest.approx(expected, abs=1e-9)
+    by_function = lift_emd(X, a, b, kernel=lambda A, B: laplacian_kernel(A, B, gamma=1 / 2.5))
+    assert by_function == pytest.approx(expected, abs=1e-9)
+
+
+def test_equals_its_definition_for_soft_memberships(data, rng):
+    X, a, _ = data
+    soft = rng.dirichlet([0.5, 0.5, 0.5], 60)
+    expected = by_definition(rbf_kernel(X, gamma=0.5), one_hot(a), soft)
+    assert lift_emd(X, a, soft, bandwidth=1.0) == pytest.approx(expected, abs=1e-9)
+
+
+def test_memberships_of_one_are_labels(data):
+    X, a, b = data
+    assert lift_emd(X, one_hot(a), b) == lift_emd(X, a, b)
+    assert lift_emd(X, one_hot(a), a) == 0.0
+
+
+def test_the_bandwidth_is_the_median_distance(data):
+    X, a, b = data
+    distances = [np.linalg.norm(X[i] - X[j]) for i in range(60) for j in range(i)]
+    assert median_distance(X, "euclidean") == pytest.approx(np.median(distances), rel=1e-12)
+    assert lift_emd(X, a, b) == pytest.approx(lift_emd(X, a, b, bandwidth=np.median(distances)), abs=1e-12)
+
+
+def test_moving_or_scaling_the_data_changes_nothing(data):
+    X, a, b = data
+    assert lift_emd(1000.0 * X + 1e6, a, b) == pytest.approx(lift_emd(X, a, b), abs=1e-7)
+
+
+def test_the_median_of_many_rows_comes_from_a_sample_and_of_copies_from_the_others(rng):
+    X = rng.normal(size=(5000, 2))
+    distance = median_distance(X, "euclidean")
+    assert distance == median_distance(X, "euclidean")
+    assert distance == pytest.approx(2 * np.sqrt(np.log(2)), rel=0.03)  # of two standard normal points in the plane
+    copies = np.zeros((10, 1))
+    assert median_distance(copies, "euclidean") == 1.0
+    copies[0] = 3.0
+    assert median_distance(copies, "euclidean") == 3.0
+
+
+def partitions(draw, n):
+    return np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+
+
+@st.composite
+def points_and_partitions(draw):
+    n = draw(st.integers(2, 12))
+    grid = draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=n, max_size=n, unique=True))
+    return np.array(grid, dtype=float), *(partitions(draw, n) for _ in range(3))
+
+
+def same_partition(a, b):
+    return ((a[:, None] == a) == (b[:, None] == b)).all()
+
+
+@pytest.mark.parametrize("approximation", [None, "fourier"])
+@settings(max_examples=30)
+@given(case=points_and_partitions())
+def test_is_a_metric_on_partitions_of_distinct_points(approximation, case):
+    X, a, b, c = case
+
+    def distance(one, other):
+        return lift_emd(X, one, other, kernel_approximation=approximation, n_components=40, n_jobs=1)
+
+    ab, ba, bc, ac = distance(a, b), distance(b, a), distance(b, c), distance(a, c)
+    largest = np.sqrt(2) if approximation is None else 2.0  # features may have negative inner products
+    assert 0 <= ab <= largest * (1 + 1e-9)
+    assert ab == pytest.approx(ba, abs=ROUNDING)
+    assert ac <= ab + bc + ROUNDING
+    assert distance(a, 3 - a) == 0.0
+    assert (ab == 0) == same_partition(a, b)
+    if not same_partition(a, b):
+        assert ab > 1e-4
+
+
+def test_exchanged_copies_of_a_row_are_the_one_thing_it_cannot_see():
+    X = np.array([[0.0], [0.0], [5.0]])
+    assert lift_emd(X, [0, 1, 1], [1, 0, 1], bandwidth=2.0) == pytest.approx(0.0, abs=ROUNDING)
+    assert lift_emd(X, [0, 0, 1], [0, 1, 2], bandwidth=2.0) == pytest.approx(0.0, abs=ROUNDING)
+
+
+def test_splitting_a_soft_cluster_in_proportion_changes_nothing(data, rng):
+    X, *_ = data
+    soft = rng.dirichlet([1.0, 1.0], 60)
+    split = np.column_stack([0.3 * soft[:, 0], 0.7 * soft[:, 0], soft[:, 1]])
+    assert lift_emd(X, soft, split) == pytest.approx(0.0, abs=ROUNDING)
+
+
+def test_points_of_noise_are_clusters_of_their_own(data):
+    X, a, b = data
+    noisy, separate = a.copy(), a.copy()
+    noisy[:5], separate[:5] = -1, np.arange(100, 105)
+    assert lift_emd(X, noisy, b) == pytest.approx(lift_emd(X, separate, b), abs=1e-12)
+    assert lift_emd(X, noisy, separate) == 0.0
+    assert lift_emd(X, noisy, a) > 0.01
+
+
+def test_names_of_clusters_do_not_matter(data):
+    X, a, b = data
+    names = np.array(["d", "c", "b", "a"])[a]
+    assert lift_emd(X, names, b) == pytest.approx(lift_emd(X, a, b), abs=1e-12)
+    assert lift_emd(X, names, a) == 0.0
+
+
+def test_sparse_rows_and_single_precision_give_the_same(data):
+    X, a, b = data
+    X = np.where(np.abs(X) > 1, X, 0).astype(np.float32)
+    assert lift_emd(sp.csr_array(X), a, b) == pytest.approx(lift_emd(X.astype(float), a, b), abs=1e-9)
+    assert lift_emd(X, a, b) == pytest.approx(lift_emd(X.astype(float), a, b), abs=1e-9)
+
+
+@pytest.mark.parametrize("approximation", ["fourier", "nystroem"])
+def test_features_come_to_the_exact_kernel(rng, approximation):
+    X = rng.normal(size=(400, 3))
+    a, b = (X[:, 0] > 0).astype(int), (X[:, 1] > 0.5).astype(int)
+    exact = lift_emd(X, a, b)
+    errors = [abs(lift_emd(X, a, b, kernel_approximation=approximation, n_components=m) - exact) for m in (4, 4000)]
+    assert errors[1] < min(errors[0], 0.01)
+
+
+def test_features_are_the_same_in_every_call_unless_another_seed_is_given(data):
+    X, a, b = data
+    values = [
+        lift_emd(X, a, b, kernel_approximation="fourier", n_components=20, **seed)
+        for seed in ({}, {}, {"random_state": 1})
+    ]
+    assert values[0] == values[1]
+    assert values[0] != values[2]
+
+
+@pytest.mark.parametrize("approximation", [None, "fourier"])
+def test_threads_change_no_bit(rng, approximation):
+    X, a, b = rng.normal(size=(1500, 3)), rng.integers(0, 5, 1500), rng.integers(0, 4, 1500)
+    values = {lift_emd(X, a, b, kernel_approximation=approximation, n_jobs=jobs) for jobs in (1, 2, 3)}
+    assert len(values) == 1
+
+
+def test_ten_thousand_points_need_no_matrix_of_all_pairs(rng):
+    X, a, b = rng.normal(size=(10_000, 2)), rng.integers(0, 10, 10_000), rng.integers(0, 10, 10_000)
+    lift_emd(X[:20], a[:20], b[:20])  # libraries loaded on first use are not counted
+    tracemalloc.start()
+    value = lift_emd(X, a, b)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0 < value < 0.2
+    assert peak < 60e6  # all pairs would take 800 MB
+
+
+def test_works_without_pot(data, monkeypatch):
+    X, a, b = data
+    with_pot = lift_emd(X, a, b)
+    monkeypatch.setitem(sys.modules, "ot", None)
+    assert lift_emd(X, a, b) == pytest.approx(with_pot, abs=1e-9)
+    assert lift_emd(X, a, a) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (12, 5), (30, 30)])
+def test_both_solvers_agree(rng, shape):
+    pytest.importorskip("ot")
+    cost, source, target = rng.random(shape), rng.random(shape[0]) + 0.01, rng.random(shape[1]) + 0.01
+    expected = by_linear_programming(cost, source / source.sum(), target / target.sum())
+    assert transport_cost(cost, source, target) == pytest.approx(expected, abs=1e-9)
+
+
+def test_optimal_transport_on_a_line_is_the_area_between_the_distribution_functions(rng):
+    x, source, target = np.sort(rng.random(20)), rng.random(20), rng.random(20)
+    source, target = source / source.sum(), target / target.sum()
+    area = np.abs(np.cumsum(source - target))[:-1] @ np.diff(x)
+    assert transport_cost(np.abs(x[:, None] - x), source, target) == pytest.approx(area, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"labels_a": [0, 1]}, ValueError, "labels_a"),
+        ({"labels_b": [[1.0]] * 5}, ValueError, "labels_b has 5 rows but X has 60"),
+        ({"labels_b": [[0.5, 0.6]] * 60}, ValueError, "labels_b must hold memberships"),
+        ({"labels_b": [[-0.5, 1.5]] * 60}, ValueError, "labels_b must hold memberships"),
+        ({"labels_b": [[np.nan, 1.0]] * 60}, ValueError, "labels_b contains NaN"),
+        ({"labels_b": [0.5] * 60}, ValueError, "labels_b cannot be used: labels must be discrete"),
+        ({"labels_b": [-1] * 60}, ValueError, "labels_b cannot be used.*no cluster"),
+        ({"X": [[np.nan, 1.0]] * 60}, ValueError, "X contains NaN"),
+        ({"X": np.zeros(60)}, ValueError, "Expected 2D"),
+        ({"X": np.full((60, 2), 1e300) * np.arange(60)[:, None]}, ValueError, "X is too large"),
+        ({"kernel": "linear"}, ValueError, "kernel must be one of 'rbf', 'laplacian'"),
+        ({"kernel": lambda A, B: -rbf_kernel(A, B)}, ValueError, "no length"),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, ValueError, "not finite"),
+        ({"kernel": rbf_kernel, "bandwidth": 1.0}, ValueError, "bandwidth belongs to"),
+        ({"bandwidth": 0.0}, ValueError, "bandwidth must be in"),
+        ({"bandwidth": "median"}, TypeError, "bandwidth must be a number"),
+        ({"bandwidth": 1e-200}, ValueError, "out of the range"),
+        ({"kernel_approximation": "some"}, ValueError, "kernel_approximation must be one of"),
+        ({"kernel_approximation": "fourier", "kernel": "laplacian"}, ValueError, "needs kernel=rbf"),
+        ({"n_components": 0}, ValueError, "n_components must be at least 1"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
+    ],
+)
+def test_bad_input_is_named(data, change, error, message):
+    X, a, b = data
+    arguments = {"X": X, "labels_a": a, "labels_b": b} | change
+    with pytest.raises(error, match=message):
+        lift_emd(**arguments)
