@@ -1,0 +1,140 @@
+"""Draw every kind of picture that allegiance makes.
+
+``python examples/gallery.py`` writes the pictures of ``docs/plots.md`` to ``docs/images``; a folder may be named
+instead, and ``--style dark_background`` draws them for dark pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_iris, make_blobs
+
+from allegiance import AffinityScorer, affinity
+from allegiance.displays import (
+    AffinityMapDisplay,
+    AffinityProfileDisplay,
+    DiagramDisplay,
+    FlowDisplay,
+    GalleryDisplay,
+    SamplesDisplay,
+    StolenAreaDisplay,
+)
+
+#: Four corners and a centre, as in the paper's figures.
+CENTERS = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0], [3.0, 3.0]])
+
+
+def five_clusters() -> tuple[np.ndarray, AffinityScorer]:
+    """Return five Gaussians of 100 points in the plane, and a scorer of their k-means clusters."""
+    X, _ = make_blobs(500, centers=CENTERS, cluster_std=1.0, random_state=1)
+    return X, AffinityScorer(KMeans(5, n_init=10, random_state=0), random_state=0).fit(X)
+
+
+def contour_map() -> AffinityMapDisplay:
+    """Draw confidence as contours."""
+    X, scorer = five_clusters()
+    return AffinityMapDisplay.from_estimator(scorer, X)
+
+
+def heat_map() -> AffinityMapDisplay:
+    """Draw confidence in grey, lower being brighter."""
+    X, scorer = five_clusters()
+    return AffinityMapDisplay.from_estimator(scorer, X, kind="heat")
+
+
+def principal_plane() -> AffinityMapDisplay:
+    """Draw confidence on the plane of the principal axes of four features."""
+    X = load_iris(as_frame=True).data
+    scorer = AffinityScorer(KMeans(3, n_init=10, random_state=0), random_state=0).fit(X)
+    return AffinityMapDisplay.from_estimator(scorer, X)
+
+
+def power_diagram() -> DiagramDisplay:
+    """Draw the cells of weighted clusters."""
+    X, _ = make_blobs([400, 60, 150, 60, 30], centers=CENTERS, cluster_std=0.8, random_state=1)
+    scorer = AffinityScorer(KMeans(5, n_init=10, random_state=0), weights="size", weight_scale=8.0).fit(X)
+    return DiagramDisplay.from_estimator(scorer, X)
+
+
+def stolen_area() -> StolenAreaDisplay:
+    """Draw the territory of one point between the clusters."""
+    X, scorer = five_clusters()
+    return StolenAreaDisplay.from_estimator(scorer, [2.2, 1.4], X)
+
+
+def samples() -> SamplesDisplay:
+    """Draw samples of the same territory."""
+    X, scorer = five_clusters()
+    return SamplesDisplay.from_estimator(scorer, [2.2, 1.4], X)
+
+
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    """Return the digits of scikit-learn and the letters of their ten k-means clusters."""
+    X = load_digits().data
+    return X, np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(X)]
+
+
+def profile() -> AffinityProfileDisplay:
+    """Draw the sorted confidences of each cluster of digits."""
+    return AffinityProfileDisplay.from_result(affinity(*digits(), random_state=0))
+
+
+def flow() -> FlowDisplay:
+    """Draw where the unstable digits lean."""
+    return FlowDisplay.from_result(affinity(*digits(), random_state=0))
+
+
+def gallery() -> GalleryDisplay:
+    """Draw the most and the least trusted digits."""
+    X, labels = digits()
+    return GalleryDisplay.from_result(affinity(X, labels, random_state=0), X, image_shape=(8, 8), cmap="gray_r")
+
+
+def table() -> GalleryDisplay:
+    """Write the most and the least trusted flowers as a table."""
+    X = load_iris(as_frame=True).data
+    result = AffinityScorer(KMeans(3, n_init=10, random_state=0), random_state=0).fit_affinity(X)
+    return GalleryDisplay.from_result(result, X, n=5)
+
+
+PICTURES: dict[str, Callable[[], object]] = {
+    "map_contour": contour_map,
+    "map_heat": heat_map,
+    "map_pca": principal_plane,
+    "diagram_power": power_diagram,
+    "stolen_area": stolen_area,
+    "samples": samples,
+    "profile": profile,
+    "flow": flow,
+    "gallery_images": gallery,
+    "gallery_table": table,
+}
+
+
+def main() -> None:
+    """Draw all pictures."""
+    parser = argparse.ArgumentParser(description="Draw every kind of picture that allegiance makes.")
+    here = Path(__file__).resolve().parents[1] / "docs" / "images"
+    parser.add_argument("folder", nargs="?", type=Path, default=here, help="where to (default: docs/images)")
+    parser.add_argument("--style", default="default", help="a style of matplotlib, such as dark_background")
+    parser.add_argument("--transparent", action="store_true", help="leave the background out")
+    arguments = parser.parse_args()
+    mpl.use("Agg")
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    with plt.style.context(arguments.style):
+        for name, draw in PICTURES.items():
+            figure = draw().figure_
+            figure.savefig(arguments.folder / f"{name}.png", dpi=75, transparent=arguments.transparent)
+            plt.close(figure)
+            print(arguments.folder / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""Affinity as a landscape over the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allegiance._estimator import AffinityScorer
+from allegiance._typing import FloatArray
+from allegiance._validation import check_choice, check_count
+
+from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title
+from ._draw_plane import PlanePoints, draw_cells, draw_points, draw_sites, frame_axes, label_clusters, size_for
+from ._embedding import embed, without_plane
+from ._field import grid_of, middles, score_grid, values_of
+from ._inputs import check_class, check_one_label_per_row, check_plotted_rows, check_scorer
+from ._palette import ALARM, COLOR_SCALE, GREY_SCALE
+from ._section import PlaneDiagram, choose_view
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Steps between contours.
+_STEP = 0.05
+_CONFIDENCE = "confidence"
+
+
+class AffinityMapDisplay:
+    """Confidence, or the affinity to one cluster, all over the plane of the data, with the diagram and the points.
+
+    ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in the second, lower affinity is brighter.
+
+    Parameters
+    ----------
+    diagram
+        Cells and representatives in the plane.
+    points
+        The points drawn.
+    field
+        (m, m) values over the view, rows from bottom to top; NaN where the divergence is not defined. None for
+        projections that no plane of the data stands for.
+    which
+        "confidence", or the label of the cluster shown.
+
+    See Also
+    --------
+    DiagramDisplay : Only the cells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.displays import AffinityMapDisplay
+    >>> X = np.random.default_rng(0).normal(size=(90, 2)) + np.repeat([[0, 0], [4, 0], [2, 3]], 30, axis=0)
+    >>> scorer = AffinityScorer().fit(X, np.repeat(["a", "b", "c"], 30))
+    >>> display = AffinityMapDisplay.from_estimator(scorer, X, resolution=50)
+    >>> display.frame().shape
+    (2500, 3)
+    """
+
+    def __init__(
+        self, *, diagram: PlaneDiagram, points: PlanePoints, field: FloatArray | None, which: Any = _CONFIDENCE
+    ) -> None:
+        self.diagram = diagram
+        self.points = points
+        self.field = field
+        self.which = which
+
+    @classmethod
+    def from_estimator(
+        cls,
+        scorer: AffinityScorer,
+        X: Any,
+        *,
+        labels: Any = None,
+        which: Any = _CONFIDENCE,
+        features: Any = None,
+        projection: Any = None,
+        at: Any = None,
+        view: Any = None,
+        resolution: int = 150,
+        random_state: Any = 0,
+        ax: Any = None,
+        **kw: Any,
+    ) -> AffinityMapDisplay:
+        """Score a grid over the plane, and draw.
+
+        With more than two features a plane must be chosen. A slice (``features``) and the plane of the principal axes
+        (``projection="pca"``, the default) are real planes of the space: every place of the picture is scored as the
+        point it is, and only the points, which lie before and behind the plane, are projected on it. A UMAP picture, or
+        coordinates of your own, is no plane: no point of the data belongs to a place between the points, so they are
+        drawn alone, coloured by their own values.
+
+        Parameters
+        ----------
+        scorer
+            A fitted :class:`AffinityScorer`.
+        X
+            (n, d) points to draw.
+        labels
+            (n,) their labels; by default those that the scorer gives to new points.
+        which
+            "confidence", or the label of a cluster to show the affinity to.
+        features
+            Two features, by number or name: a slice, with the other features as in ``at``.
+        projection
+            "pca"; "umap", if umap-learn is installed; or an (n, 2) array of coordinates.
+        at
+            (d,) a point that the plane goes through; by default the mean of X.
+        view
+            ((left, right), (bottom, top)) in the coordinates of the plane; by default the domain or the data.
+        resolution
+            Places of the grid along each axis.
+        random_state
+            Seed of UMAP.
+        ax
+            Axes to draw on; by default those of a new figure.
+        **kw
+            For :meth:`plot`.
+        """
+        scorer = check_scorer(scorer, "AffinityMapDisplay")
+        if scorer._fitted_influence.kernel == "precomputed":
+            raise ValueError("AffinityMapDisplay scores the places of a plane, which kernel='precomputed' cannot.")
+        rows = check_plotted_rows(scorer, X)
+        if check_count(resolution, "resolution") < 2:
+            raise ValueError("resolution must be at least 2: one place makes no map.")
+        column = (
+            None if isinstance(which, str) and which == _CONFIDENCE else check_class(which, scorer.classes_, "which")
+        )
+        result = scorer.affinity(X)
+        label = result.label if labels is None else check_one_label_per_row(labels, rows.shape[0])
+        value = values_of(result, column)
+        field = None
+        if projection is None or (isinstance(projection, str) and projection == "pca"):
+            seen = choose_view(scorer, rows, features, projection, at, view)
+            position, diagram = seen.plane.project(rows), seen.diagram(scorer)
+            field = score_grid(scorer, seen, resolution, column)
+        else:
+            if not (features is None and at is None and view is None):
+                raise ValueError("features, at and view choose a plane, which this projection does not have.")
+            position, names = embed(rows, projection, random_state)
+            diagram = without_plane(position, scorer.classes_, names)
+        shown = _CONFIDENCE if column is None else scorer.classes_[column]
+        points = PlanePoints(position, label, value)
+        return cls(diagram=diagram, points=points, field=field, which=shown).plot(ax=ax, **kw)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str = "contour",
+        cmap: Any = None,
+        show_cells: bool = True,
+        show_points: bool = True,
+        show_labels: bool = True,
+        point_kw: dict[str, Any] | None = None,
+    ) -> AffinityMapDisplay:
+        """Draw, and return the display.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        kind
+            "contour", or "heat" for shades of grey.
+        cmap
+            A colour map instead of "cividis", or of grey.
+        show_cells, show_points, show_labels
+            Whether to draw the cells with their representatives, the points, and the labels of the clusters.
+        point_kw
+            For the points, as in ``Axes.scatter``.
+        """
+        check_choice(kind, "kind", ("contour", "heat"))
+        ax = axes_to_draw_on(ax, "AffinityMapDisplay.plot", size_for(self.diagram, colorbar=True))
+        self.ax_, self.figure_ = ax, ax.figure
+        frame_axes(ax, self.diagram)
+        cmap = cmap or (COLOR_SCALE if kind == "contour" else GREY_SCALE)
+        self.threshold_: Any = None
+        self.cells_, self.sites_, self.points_ = None, None, []
+        if self.field is None:
+            scale = {"cmap": cmap, "vmin": min(float(self.points.value.min()), 0.5 - _STEP), "vmax": 1.0}
+            self.points_ = draw_points(ax, self.points, self.diagram.classes, scale=scale, **(point_kw or {}))
+            self.field_: Any = self.points_[0]
+        else:
+            self._draw_field(ax, kind, cmap)
+            if show_cells:
+                self.cells_, self.sites_ = draw_cells(ax, self.diagram), draw_sites(ax, self.diagram)
+            if show_points:
+                self.points_ = draw_points(ax, self.points, self.diagram.classes, **(point_kw or {}))
+        self._draw_colorbar(ax)
+        set_title(ax, *self._titles())
+        self.labels_ = label_clusters(ax, self.diagram, self.points) if show_labels else []
+        return self
+
+    def frame(self, like: Any = None, *, points: bool = False) -> Any:
+        """Return the numbers behind the picture: ``x``, ``y`` and the value at every place of the grid.
+
+        Parameters
+        ----------
+        like
+            A frame whose kind to use; pandas by default.
+        points
+            Return the points instead, with their labels. Without a grid they are all there is.
+        """
+        name = _CONFIDENCE if self._is_confidence else f"affinity_{self.which}"
+        if points or self.field is None:
+            x, y = self.points.position.T
+            return frame_of({"x": x, "y": y, "label": self.points.label, name: self.points.value}, like)
+        grid = grid_of(self.diagram.lower, self.diagram.upper, self.field.shape[0])
+        return frame_of({"x": grid[:, 0], "y": grid[:, 1], name: self.field.ravel()}, like)
+
+    @property
+    def _is_confidence(self) -> bool:
+        return isinstance(self.which, str) and self.which == _CONFIDENCE
+
+    def _titles(self) -> tuple[str, ...]:
+        subject = "Confidence" if self._is_confidence else f"Affinity to cluster {self.which}"
+        if self.field is None:
+            return (f"{subject} of the points", "no plane of the data, so no field between them")
+        side = "above" if np.nanmin(self.field) >= 0.5 else "below"
+        line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
+        note = f"{self.diagram.note}; points projected" if self.diagram.note else ""
+        return (f"{subject} at every place; {line}", note)
+
+    def _draw_field(self, ax: Axes, kind: str, cmap: Any) -> None:
+        assert self.field is not None
+        lower, upper, m = self.diagram.lower, self.diagram.upper, self.field.shape[0]
+        field = np.ma.masked_invalid(self.field)
+        x, y = (middles(lower[i], upper[i], m) for i in range(2))
+        lowest = min(np.floor(float(field.min()) / _STEP) * _STEP, 1.0 - 2 * _STEP)
+        levels = np.arange(lowest, 1.0 + _STEP / 2, _STEP)
+        if kind == "heat":
+            extent = (lower[0], upper[0], lower[1], upper[1])
+            self.field_ = ax.imshow(
+                field,
+                origin="lower",
+                extent=extent,
+                cmap=cmap,
+                vmin=lowest,
+                vmax=1.0,
+                interpolation="bilinear",
+                aspect=ax.get_aspect(),
+            )
+        else:
+            # The topmost level belongs to no band by itself.
+            below = np.minimum(field, 1.0 - 1e-9)
+            self.field_ = ax.contourf(x, y, below, levels=levels, cmap=cmap, vmin=lowest, vmax=1.0)
+            ax.contour(x, y, field, levels=levels[1:-1], colors=[ink_of(ax)], linewidths=0.4, alpha=0.5)
+        if field.min() < 0.5 < field.max():
+            self.threshold_ = ax.contour(x, y, field, levels=[0.5], colors=[ALARM], linewidths=2.0)
+            self.threshold_.set_path_effects(cased(ax, 3.4))
+        # The field is known at the middles of the grid's squares, the outermost half a square inside the view.
+        ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+
+    def _draw_colorbar(self, ax: Axes) -> None:
+        subject = "confidence" if self._is_confidence else f"affinity to cluster {self.which}"
+        # Inside the axes' own frame of reference, so that it stays as high as they are.
+        beside = ax.inset_axes((1.04, 0.0, 0.045, 1.0))
+        self.colorbar_ = ax.figure.colorbar(self.field_, cax=beside, label=subject)
+        low, high = self.colorbar_.mappable.get_clim()
+        self.colorbar_.set_ticks([tick for tick in np.arange(0, 11) / 10 if low - 1e-9 <= tick <= high + 1e-9])
+        if low < 0.5 < high:
+            self.colorbar_.ax.axhline(0.5, color=ALARM, linewidth=2.5)

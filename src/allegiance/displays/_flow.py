@@ -1,0 +1,209 @@
+"""Which cluster the points of each cluster would go to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allegiance._extras import require
+from allegiance._result import AffinityResult
+from allegiance._typing import AnyArray, FloatArray, IntArray
+from allegiance._validation import check_choice
+
+from ._canvas import axes_to_draw_on, frame_of, ink_of, set_title, settle
+from ._inputs import check_result, names_as_array, points_by_label, shortened
+from ._palette import COLOR_SCALE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Width of a digit as a share of the font size, the share of a square that a number may fill, and sizes in points.
+_DIGIT, _FILL, _LARGEST, _SMALLEST = 0.62, 0.85, 10.0, 3.5
+#: Names longer than this are cut, and from this many columns on they are written upright.
+_LONG, _MANY = 16, 12
+
+
+class FlowDisplay:
+    """From label to rival, k x k: where the points of each cluster lean, the unstable ones by default.
+
+    The rival of a point is its runner-up or, if another cluster than its own has the largest affinity, that owner.
+
+    Parameters
+    ----------
+    labels
+        (m,) the clusters, one row of the picture each; noise last.
+    classes
+        (k,) the clusters, one column each.
+    counts
+        (m, k) points of each label with each rival.
+    points
+        (m,) all points of each label.
+    which
+        "unstable" or "all": the points counted.
+
+    See Also
+    --------
+    AffinityProfileDisplay : How many points are unstable.
+
+    Examples
+    --------
+    >>> from allegiance import affinity
+    >>> from allegiance.displays import FlowDisplay
+    >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
+    >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
+    >>> FlowDisplay.from_result(result, which="all").counts.tolist()
+    [[0, 3], [2, 0]]
+    """
+
+    def __init__(
+        self, *, labels: AnyArray, classes: AnyArray, counts: IntArray, points: IntArray, which: str = "unstable"
+    ) -> None:
+        self.labels = labels
+        self.classes = classes
+        self.counts = counts
+        self.points = points
+        self.which = which
+
+    @classmethod
+    def from_result(cls, result: AffinityResult, *, which: str = "unstable", ax: Any = None, **kw: Any) -> FlowDisplay:
+        """Count labels against rivals, and draw.
+
+        Parameters
+        ----------
+        result
+            What :func:`allegiance.affinity` returns, of two clusters or more.
+        which
+            Count the "unstable" points only, or "all".
+        ax
+            Axes to draw on; by default those of a new figure.
+        **kw
+            For :meth:`plot`.
+        """
+        result = check_result(result, "FlowDisplay")
+        check_choice(which, "which", ("unstable", "all"))
+        k = result.n_clusters
+        if k < 2:
+            raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
+        first, second = result._top_two
+        counted = np.full(result.n_points, True) if which == "all" else ~result.stable
+        groups = points_by_label(result)
+        counts = np.zeros((len(groups), k), dtype=np.int64)
+        for i, (_, members) in enumerate(groups):
+            rows = members[counted[members]]
+            counts[i] = np.bincount(np.where(first[rows] == i, second[rows], first[rows]), minlength=k)
+        labels = names_as_array([name for name, _ in groups])
+        points = np.array([rows.size for _, rows in groups])
+        display = cls(labels=labels, classes=result.classes, counts=counts, points=points, which=which)
+        return display.plot(ax=ax, **kw)
+
+    def plot(self, ax: Any = None, *, shares: bool = False, cmap: Any = COLOR_SCALE) -> FlowDisplay:
+        """Draw, and return the display.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        shares
+            Show percentages of all points of each label instead of counts.
+        cmap
+            Colour map.
+        """
+        k = self.counts.shape[1]
+        side = float(np.clip(2.2 + 0.4 * k, 4.2, 13.0))
+        ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 1.0, side))
+        self.ax_, self.figure_ = ax, ax.figure
+        values = 100.0 * self._shares if shares else self.counts.astype(np.float64)
+        self.image_ = ax.imshow(
+            np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
+        )
+        self._draw_frame(ax)
+        counted = "unstable points" if self.which == "unstable" else "points"
+        unit = f"{counted}, % of all points of the label" if shares else counted
+        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=unit)
+        total, everything = int(self.counts.sum()), int(self.points.sum())
+        note = f"{total:,} {counted}" if self.which == "all" else f"{total:,} {counted} of {everything:,}"
+        set_title(ax, "Where points lean: from their label to their rival", note)
+        self.texts_ = self._write_numbers(ax, values, shares)
+        return self
+
+    def frame(self, like: Any = None) -> Any:
+        """Return one row per pair: ``label``, ``rival``, ``points`` and their ``share`` of all points of the label.
+
+        Parameters
+        ----------
+        like
+            A frame whose kind to use; pandas by default.
+        """
+        m, k = self.counts.shape
+        row, column = np.divmod(np.arange(m * k), k)
+        apart = row != column
+        columns: dict[str, AnyArray] = {
+            "label": self.labels[row[apart]],
+            "rival": self.classes[column[apart]],
+            "points": self.counts.ravel()[apart],
+            "share": self._shares.ravel()[apart],
+        }
+        return frame_of(columns, like)
+
+    @property
+    def _shares(self) -> FloatArray:
+        """(m, k) counts as shares of all points of the label; 0 for labels without points."""
+        return self.counts / np.maximum(self.points, 1)[:, None]
+
+    def _draw_frame(self, ax: Axes) -> None:
+        """Name rows and columns, draw a grid, and grey the diagonal, where nothing can be."""
+        m, k = self.counts.shape
+        names = [shortened(str(name), _LONG) for name in self.classes]
+        upright = k > _MANY or max(map(len, names)) * k > 40
+        size = float(np.clip(220.0 / max(m, k), 5.0, 9.0))
+        ax.set_xticks(range(k), names, rotation=90 if upright else 0, fontsize=size)
+        ax.set_yticks(range(m), [shortened(str(name), _LONG) for name in self.labels], fontsize=size)
+        ax.set(
+            xlabel="rival: runner-up, or owner if another cluster",
+            ylabel="label",
+            xlim=(-0.5, k - 0.5),
+            ylim=(m - 0.5, -0.5),
+        )
+        ax.hlines(np.arange(m + 1) - 0.5, -0.5, k - 0.5, color=ink_of(ax), linewidth=0.3, alpha=0.4)
+        ax.vlines(np.arange(k + 1) - 0.5, -0.5, m - 0.5, color=ink_of(ax), linewidth=0.3, alpha=0.4)
+        for i in range(min(m, k)):
+            ax.fill(
+                [i - 0.5, i + 0.5, i + 0.5, i - 0.5],
+                [i - 0.5, i - 0.5, i + 0.5, i + 0.5],
+                color=ink_of(ax),
+                alpha=0.12,
+                linewidth=0,
+            )
+
+    def _write_numbers(self, ax: Axes, values: FloatArray, shares: bool) -> list[Any]:
+        """Write the numbers in the largest size at which all fit their squares; none if they would be too small."""
+        colors = require("matplotlib.colors", "plot", "FlowDisplay.plot")
+        rows, columns = np.nonzero(values)
+        texts = [_percent(value) if shares else _count(value) for value in values[rows, columns]]
+        if not texts:
+            return [
+                ax.text(0.5, 0.5, "no such points", transform=ax.transAxes, ha="center", va="center", color=ink_of(ax))
+            ]
+        settle(ax)
+        box = ax.get_window_extent()
+        width, height = (box.width / values.shape[1], box.height / values.shape[0])
+        points = 72.0 / ax.figure.figure.dpi
+        size = _FILL * points * min(width / (_DIGIT * max(map(len, texts))), height / 1.3)
+        if size < _SMALLEST:
+            return []
+        drawn = []
+        for row, column, text in zip(rows.tolist(), columns.tolist(), texts, strict=True):
+            red, green, blue = colors.to_rgb(self.image_.cmap(self.image_.norm(values[row, column])))
+            bright = 0.299 * red + 0.587 * green + 0.114 * blue
+            ink = "black" if bright > 0.5 else "white"
+            drawn.append(ax.text(column, row, text, ha="center", va="center", fontsize=min(size, _LARGEST), color=ink))
+        return drawn
+
+
+def _count(value: float) -> str:
+    return f"{int(value)}" if value < 10_000 else f"{value / 1000:.0f}k"
+
+
+def _percent(value: float) -> str:
+    return "<1" if value < 0.5 else f"{value:.0f}"

@@ -1,0 +1,128 @@
+"""What displays are given: checks with errors that say what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from allegiance._estimator import AffinityScorer
+from allegiance._result import AffinityResult
+from allegiance._rows import dense
+from allegiance._typing import AnyArray, FloatArray, Rows
+from allegiance._validation import check_rows
+
+
+def check_scorer(scorer: Any, caller: str) -> AffinityScorer:
+    """Return a fitted scorer of two features or more, or say how to get one."""
+    if isinstance(scorer, AffinityResult):
+        raise TypeError(
+            f"{caller} needs the fitted AffinityScorer, not its result, which keeps no diagram: "
+            "fit AffinityScorer().fit(X, labels)."
+        )
+    if not isinstance(scorer, AffinityScorer):
+        raise TypeError(
+            f"{caller} needs a fitted AffinityScorer, got {type(scorer).__name__}: wrap a clusterer as "
+            "AffinityScorer(clusterer).fit(X), or labels as AffinityScorer().fit(X, labels)."
+        )
+    check_is_fitted(scorer)
+    if scorer.n_features_in_ < 2:
+        raise ValueError(
+            f"{caller} draws a plane, but the scorer was fitted on one feature: use AffinityProfileDisplay."
+        )
+    return scorer
+
+
+def check_result(result: Any, caller: str) -> AffinityResult:
+    """Return an affinity result, or say how to get one."""
+    if not isinstance(result, AffinityResult):
+        raise TypeError(
+            f"{caller} needs an AffinityResult, got {type(result).__name__}: call affinity(X, labels), or "
+            "scorer.affinity(X)."
+        )
+    return result
+
+
+def check_data_of(result: AffinityResult, X: Any, name: str = "X") -> Any:
+    """Return X, as it is, if it has one row for each point of the result."""
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if rows != result.n_points:
+        raise ValueError(f"{name} has {rows} rows but result has {result.n_points} points: they must be equal.")
+    return X
+
+
+def check_query(scorer: AffinityScorer, query: Any) -> FloatArray:
+    """Return one point as a row (1, d)."""
+    values = np.asarray(query, dtype=np.float64)
+    d = scorer.n_features_in_
+    if values.shape not in ((d,), (1, d)):
+        raise ValueError(f"query must be one point of {d} features, such as X[0], got shape {values.shape}.")
+    if not np.isfinite(values).all():
+        raise ValueError("query contains NaN or infinity.")
+    scorer._fitted_influence.prepare(values.reshape(1, d), "query")
+    return values.reshape(1, d)
+
+
+def check_plotted_rows(scorer: AffinityScorer, X: Any) -> Rows:
+    """Return X as the scorer takes it, in double precision."""
+    rows = check_rows(scorer, X, reset=False)
+    return rows.astype(np.float64) if hasattr(rows, "tocsr") else dense(rows)
+
+
+def check_class(value: Any, classes: AnyArray, name: str) -> int:
+    """Return the number of the cluster with this label."""
+    found = np.flatnonzero(classes.astype(str) == str(value))
+    if not found.size:
+        known = ", ".join(repr(label) for label in classes.tolist())
+        raise ValueError(f"{name} must be 'confidence' or the label of a cluster ({known}), got {value!r}.")
+    return int(found[0])
+
+
+def check_one_label_per_row(labels: Any, n: int) -> AnyArray:
+    """Return labels (n,)."""
+    values = np.asarray(labels)
+    if values.shape != (n,):
+        raise ValueError(f"labels must hold one label for each of the {n} rows of X, got shape {values.shape}.")
+    return values
+
+
+def feature_names_of(scorer: AffinityScorer) -> list[str]:
+    """Return the names of the features, numbered if X had none."""
+    names = getattr(scorer, "feature_names_in_", None)
+    return [f"feature {i}" for i in range(scorer.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def require_cells(scorer: AffinityScorer, caller: str) -> AffinityScorer:
+    """Return a scorer whose cells have straight sides in the space of X."""
+    if scorer._fitted_influence.kernel is not None:
+        raise ValueError(
+            f"{caller} draws cells with straight sides, but those of a kernel lie in its own space: use "
+            "AffinityMapDisplay, which scores every place, or leave out kernel."
+        )
+    return scorer
+
+
+#: What the label -1 is called in pictures.
+NOISE_NAME = "noise"
+
+
+def points_by_label(result: AffinityResult) -> list[tuple[Any, AnyArray]]:
+    """Return each label with the rows of its points, in the order of the clusters; points of no cluster last."""
+    groups = [(name, np.flatnonzero(result.label == name)) for name in result.classes.tolist()]
+    noise = np.flatnonzero(~np.isin(result.label, result.classes))
+    return [*groups, (NOISE_NAME, noise)] if noise.size else groups
+
+
+def names_as_array(names: list[Any]) -> AnyArray:
+    """Return names of clusters as an array: numbers stay numbers unless noise is among them."""
+    mixed = len({isinstance(name, str) for name in names}) > 1
+    return np.array([str(name) for name in names] if mixed else names)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return a text of at most ``length`` characters, its middle left out if need be."""
+    if len(text) <= length:
+        return text
+    tail = max(length - 1, 1) // 2
+    return text[: max(length - 1 - tail, 0)] + "…" + text[-tail:]

@@ -1,0 +1,89 @@
+"""Where points lean, counted one by one."""
+
+import numpy as np
+import pytest
+
+from allegiance import affinity
+from allegiance.displays import FlowDisplay
+
+
+@pytest.fixture
+def result(rng):
+    X = rng.normal(size=(400, 3))
+    labels = np.where(np.arange(400) < 30, -1, some_labels(X))
+    return affinity(X, labels, random_state=0)
+
+
+def some_labels(X):
+    """Some division into five parts that does not follow the nearest mean everywhere."""
+    return np.digitize(X[:, 0] + 0.3 * X[:, 1], [-1.0, -0.3, 0.3, 1.0])
+
+
+@pytest.mark.parametrize("which", ["unstable", "all"])
+def test_counts(result, which):
+    expected = np.zeros((6, 5), dtype=int)
+    for row in range(result.n_points):
+        if which == "unstable" and result.confidence[row] > 0.5:
+            continue
+        label = result.label[row]
+        ranked = np.argsort(-result.affinity[row], kind="stable")
+        rival = ranked[0] if result.classes[ranked[0]] != label else ranked[1]
+        expected[label if label >= 0 else 5, rival] += 1
+    display = FlowDisplay.from_result(result, which=which)
+    np.testing.assert_array_equal(display.counts, expected)
+    assert display.labels.tolist() == ["0", "1", "2", "3", "4", "noise"]
+    assert (np.diag(display.counts[:5]) == 0).all()
+
+
+def test_frame(result):
+    display = FlowDisplay.from_result(result, which="all")
+    frame = display.frame()
+    assert len(frame) == 6 * 5 - 5
+    assert frame["points"].sum() == 400
+    sizes = frame.groupby("label")["points"].sum()
+    np.testing.assert_allclose(frame["share"], frame["points"] / sizes[frame["label"]].to_numpy())
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_numbers_in_the_squares(result, shares):
+    display = FlowDisplay.from_result(result, which="all", shares=shares)
+    assert len(display.texts_) == np.count_nonzero(display.counts)
+    for text in display.texts_:
+        column, row = (int(value) for value in text.get_position())
+        count = display.counts[row, column]
+        percent = 100 * count / display.points[row]
+        assert text.get_text() == (("<1" if percent < 0.5 else f"{percent:.0f}") if shares else str(count))
+
+
+def test_large_counts_are_shortened(result):
+    display = FlowDisplay(
+        labels=np.array(["a", "b"]),
+        classes=np.array(["a", "b"]),
+        counts=np.array([[0, 123_456], [9_999, 0]]),
+        points=np.array([200_000, 10_000]),
+    )
+    assert [text.get_text() for text in display.plot().texts_] == ["123k", "9999"]
+
+
+def test_no_unstable_points_at_all():
+    X = np.array([[0.0, 0.0], [0.1, 0.0], [9.0, 9.0], [9.1, 9.0]])
+    display = FlowDisplay.from_result(affinity(X, [0, 0, 1, 1]))
+    assert display.counts.sum() == 0
+    assert [text.get_text() for text in display.texts_] == ["no such points"]
+
+
+@pytest.mark.parametrize(("k", "names"), [(2, "long"), (8, "short"), (8, "long"), (30, "short")])
+def test_texts_do_not_overlap(texts_in_order, rng, k, names):
+    X = rng.normal(size=(60 * k, 6))
+    labels = rng.permutation(np.arange(60 * k) % k)
+    labels = np.array([f"a long name of {i}" if names == "long" else f"c{i}" for i in labels])
+    texts_in_order(FlowDisplay.from_result(affinity(X, labels, eps=0.2, random_state=0), which="all").figure_)
+
+
+def test_mistakes(result):
+    with pytest.raises(ValueError, match="which must be one of"):
+        FlowDisplay.from_result(result, which="stable")
+    with pytest.raises(ValueError, match="at least two clusters"):
+        FlowDisplay.from_result(affinity(np.zeros((3, 2)) + np.arange(3)[:, None], [0, 0, 0]))
+    with pytest.raises(TypeError, match="AffinityResult"):
+        FlowDisplay.from_result("result")

@@ -1,0 +1,132 @@
+"""The most and the least trusted rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+
+from allegiance import affinity
+from allegiance.displays import GalleryDisplay
+
+
+@pytest.fixture(scope="module")
+def digits():
+    data = load_digits()
+    X, y = data.data[:300], data.target[:300]
+    return X, affinity(X, y, eps=0.1, random_state=0)
+
+
+def test_extremes_overall(digits):
+    X, result = digits
+    shown = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=6).shown
+    order = np.sort(result.confidence)
+    most, least = shown["group"] == "most trusted", shown["group"] == "least trusted"
+    np.testing.assert_array_equal(shown["confidence"][most], order[::-1][:6])
+    np.testing.assert_array_equal(shown["confidence"][least], order[:6])
+    rows = shown["row"]
+    np.testing.assert_array_equal(shown["label"], result.label[rows])
+    np.testing.assert_array_equal(shown["runner_up"], result.runner_up[rows])
+    second = np.sort(result.affinity[rows], axis=1)[:, -2]
+    np.testing.assert_allclose(shown["runner_up_affinity"], second, atol=1e-12)
+
+
+def test_extremes_of_each_cluster(digits):
+    X, result = digits
+    shown = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=3, per_cluster=True).shown
+    for name in range(10):
+        order = np.sort(result.confidence[result.label == name])
+        mine = shown["cluster"] == str(name)
+        np.testing.assert_array_equal(shown["confidence"][mine], [*order[::-1][:3], *order[:3]])
+        assert (shown["label"][mine] == name).all()
+
+
+def test_images_are_those_of_the_rows(digits):
+    X, result = digits
+    display = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=4)
+    assert len(display.images_) == 8
+    for image, row in zip(display.images_, display.shown["row"], strict=True):
+        np.testing.assert_array_equal(image.get_array(), X[row].reshape(8, 8))
+    again = GalleryDisplay.from_result(result, X.reshape(-1, 8, 8), n=4)
+    np.testing.assert_array_equal(again.values, display.values)
+
+
+def test_colour_images(digits):
+    X, result = digits
+    colours = np.repeat(X[:, :, None] * 15.9, 3, axis=2).reshape(-1, 8, 8, 3)
+    display = GalleryDisplay.from_result(result, colours.reshape(300, -1), image_shape=(8, 8, 3), n=2)
+    np.testing.assert_allclose(display.images_[0].get_array(), colours[display.shown["row"][0]] / 255)
+
+
+def test_captions(digits):
+    X, result = digits
+    display = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=5)
+    for text, row in zip(display.texts_, display.shown["row"], strict=False):
+        first, second = text.get_text().split("\n")
+        label, owner = result.label[row], result.owner[row]
+        assert first == (f"{label}" if label == owner else f"{label} (→{owner})") + f": {result.confidence[row]:.2f}"
+        assert second.startswith(f"then {result.runner_up[row]}: ")
+
+
+def test_table_of_a_frame(digits):
+    _, result = digits
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 7)), columns=list("abcdefg"), index=np.arange(300) + 1000)
+    frame["e"] += 10 * result.label
+    display = GalleryDisplay.from_result(result, frame, n=3)
+    assert len(display.feature_names) == 5
+    assert "e" in display.feature_names
+    shown = display.frame()
+    np.testing.assert_array_equal(shown["e"], frame["e"].to_numpy()[shown["row"]])
+    chosen = GalleryDisplay.from_result(result, frame, n=3, features=["g", 0])
+    assert chosen.feature_names == ["g", "a"]
+    texts = [text.get_text() for text in chosen.texts_]
+    assert texts[:8] == ["trust", "row", "label", "confidence", "runner-up", "its affinity", "g", "a"]
+    assert f"{frame['g'].iloc[chosen.shown['row'][0]]:.4g}" in texts
+
+
+def test_table_of_sparse_and_of_mixed_data(digits):
+    X, result = digits
+    dense = GalleryDisplay.from_result(result, X, n=3)
+    sparse = GalleryDisplay.from_result(result, sp.csr_matrix(X), n=3)
+    assert sparse.feature_names == dense.feature_names
+    np.testing.assert_array_equal(sparse.values, dense.values)
+    mixed = pd.DataFrame({"name": [f"row {i}" for i in range(300)], "size": np.arange(300.0)})
+    display = GalleryDisplay.from_result(result, mixed, n=2)
+    assert f"row {display.shown['row'][0]}" in [text.get_text() for text in display.texts_]
+
+
+def test_too_few_rows_are_not_shown_twice():
+    X = np.array([[0.0], [1.0], [4.0], [9.0], [10.0]])
+    result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
+    shown = GalleryDisplay.from_result(result, X, n=50).shown
+    assert sorted(shown["row"]) == [0, 1, 2, 3, 4]
+    shown = GalleryDisplay.from_result(result, X, n=50, per_cluster=True).shown
+    assert sorted(shown["row"]) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("names", ["short", "long"])
+@pytest.mark.parametrize("kw", [{"image_shape": (8, 8)}, {}], ids=["images", "table"])
+@pytest.mark.parametrize("per_cluster", [False, True])
+def test_texts_do_not_overlap(texts_in_order, kw, per_cluster, names):
+    data = load_digits(n_class=4)
+    X = data.data[:120]
+    labels = np.array([f"the cluster called {c}" if names == "long" else str(c) for c in data.target[:120]])
+    result = affinity(X, labels, eps=0.1, random_state=0)
+    texts_in_order(GalleryDisplay.from_result(result, X, n=3, per_cluster=per_cluster, **kw).figure_)
+
+
+def test_mistakes(digits):
+    X, result = digits
+    with pytest.raises(ValueError, match="X has 299 rows but result has 300 points"):
+        GalleryDisplay.from_result(result, X[1:])
+    with pytest.raises(ValueError, match="product of 64"):
+        GalleryDisplay.from_result(result, X, image_shape=(8, 9))
+    with pytest.raises(ValueError, match="product of 64"):
+        GalleryDisplay.from_result(result, X, image_shape=64)
+    with pytest.raises(ValueError, match="feature_names has 2 names but X has 64 columns"):
+        GalleryDisplay.from_result(result, X, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match="features must be names or numbers from 0 to 63"):
+        GalleryDisplay.from_result(result, X, features=["x"])
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        GalleryDisplay.from_result(result, X, n=0)
