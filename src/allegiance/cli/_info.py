@@ -1,0 +1,140 @@
+"""``allegiance info``: what is installed, and what is in a table."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._console import console, print_json, print_table
+from ._options import RunOptions, run_options
+
+if TYPE_CHECKING:
+    from allegiance.tables import Source
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals")
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "report": ("bokeh", "jinja2"),
+    "io": ("pyarrow",),
+    "cli": ("click", "rich"),
+    "pandas": ("pandas",),
+    "transport": ("POT",),
+    "dask": ("dask", "distributed"),
+}
+
+EPILOG = """\b
+Examples:
+  allegiance info
+  allegiance info flowers.csv
+  allegiance info flowers.csv --json
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Show versions, or the columns of a table.")
+@click.argument("data", nargs=-1)
+@click.option("--input-format", type=click.Choice(["csv", "tsv", "parquet", "arrow", "npy", "npz"]), help="Of DATA.")
+@run_options
+def info(data: tuple[str, ...], input_format: str | None, run: RunOptions) -> None:
+    """Show versions and extras, or the columns, types and missing values of DATA."""
+    if data:
+        from allegiance.tables import open_source
+
+        _show_table(open_source(data, format=input_format), run)
+    else:
+        _show_installation(run)
+
+
+def _show_installation(run: RunOptions) -> None:
+    from allegiance import __version__
+
+    libraries = {name: _version(name) for name in LIBRARIES}
+    extras = {extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()}
+    cache = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(os.path.dirname(os.path.dirname(__file__)), "_kernels")
+    if os.environ.get("ALLEGIANCE_CACHE", "1") == "0":
+        cache = "off (ALLEGIANCE_CACHE=0)"
+    if run.json:
+        print_json(
+            {
+                "allegiance": __version__,
+                "python": platform.python_version(),
+                "libraries": libraries,
+                "extras": extras,
+                "kernel_cache": cache,
+            }
+        )
+        return
+    out = console(err=False)
+    rows = [("", name, found) for name, found in [("python", platform.python_version()), *libraries.items()]]
+    rows += [(extra, name, found) for extra, names in extras.items() for name, found in names.items()]
+    shown = [(extra, name, found or f"missing: pip install 'allegiance[{extra}]'") for extra, name, found in rows]
+    print_table(
+        out, f"allegiance {__version__}", ("extra", "library", "version"), shown, left=("extra", "library", "version")
+    )
+    out.print(f"compiled kernels: {cache}", soft_wrap=True)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _show_table(source: Source, run: RunOptions) -> None:
+    columns, rows = _columns_of(source)
+    if run.json:
+        print_json({"data": source.where, "rows": rows, "columns": columns})
+        return
+    header = ("column", "type", "missing", "min", "max", "example")
+    shown = [[_shown(column[name]) for name in header] for column in columns]
+    title = f"{source.where}: {rows:,} rows, {len(columns)} columns"
+    print_table(console(err=False), title, header, shown, left=("column", "type", "example"))
+
+
+def _columns_of(source: Source) -> tuple[list[dict[str, Any]], int]:
+    """Look at every column in one pass."""
+    import pyarrow.compute as compute
+    from pyarrow import types
+
+    found: dict[str, dict[str, Any]] = {
+        field.name: {
+            "column": field.name,
+            "type": str(field.type),
+            "missing": 0,
+            "min": None,
+            "max": None,
+            "example": None,
+        }
+        for field in source.schema
+    }
+    rows = 0
+    for batch in source.batches():
+        rows += batch.num_rows
+        for name, column in zip(source.names, batch.columns, strict=True):
+            entry = found[name]
+            valid = column.drop_null()
+            if types.is_floating(column.type):
+                valid = valid.filter(compute.invert(compute.is_nan(valid)))
+            elif types.is_string(column.type):
+                valid = valid.filter(compute.not_equal(valid, ""))
+            entry["missing"] += len(column) - len(valid)
+            if len(valid) and entry["example"] is None:
+                entry["example"] = valid[0].as_py()
+            if len(valid) and (types.is_integer(column.type) or types.is_floating(column.type)):
+                low, high = compute.min_max(valid).as_py().values()
+                entry["min"] = low if entry["min"] is None else min(low, entry["min"])
+                entry["max"] = high if entry["max"] is None else max(high, entry["max"])
+    return list(found.values()), rows
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

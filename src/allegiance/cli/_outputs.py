@@ -1,0 +1,150 @@
+"""What is written: checked before the work, complete after it, and saying where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._console import print_json, say
+from ._options import RunOptions, bundled
+from ._program import Program
+from ._tally import Tally
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from allegiance._ranked import RankedResult
+    from allegiance.tables import Sink
+
+    from ._points import Points
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """The table to write."""
+
+    output: str | None
+    output_format: str | None
+
+
+output_options = bundled(
+    "out",
+    OutputOptions,
+    [
+        click.option("-o", "--output", metavar="OUT", help="Table to write; - for CSV on standard output."),
+        click.option(
+            "--format",
+            "output_format",
+            type=click.Choice(["csv", "tsv", "parquet", "arrow", "jsonl", "json"]),
+            help="Format of OUT, if the ending of its name does not say.",
+        ),
+    ],
+)
+
+
+def provenance() -> dict[str, Any]:
+    """Return what every result says about where it comes from: version, command and parameters."""
+    from allegiance import __version__
+
+    context = click.get_current_context()
+    root = context.find_root().command
+    given = {
+        name: value for name, value in context.params.items() if not (value is None or value is False or value == ())
+    }
+    command_line = root.command_line if isinstance(root, Program) else ""
+    return {"version": __version__, "command": command_line, "parameters": given}
+
+
+def open_output(out: OutputOptions, run: RunOptions) -> Sink | None:
+    """Return the sink of the output, after checking that it can be written; None if there is no output."""
+    from allegiance.tables import open_sink
+
+    if out.output is None:
+        return None
+    if run.json and out.output == "-":
+        raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
+    return open_sink(out.output, force=run.force, format=out.output_format, metadata=provenance())
+
+
+def write_output(sink: Sink | None, table: pa.Table) -> None:
+    """Write a table, if anywhere."""
+    if sink is not None:
+        with sink:
+            sink.write(table)
+
+
+def summary_of(result: RankedResult, points: Points, scores: pa.Table, review: int) -> dict[str, Any]:
+    """Return the summary of scores in memory.
+
+    Parameters
+    ----------
+    result
+        The scores.
+    points
+        What was scored.
+    scores
+        The scores as a table, behind what identifies the points.
+    review
+        How many points to list.
+    """
+    tally = Tally(result.classes, points.ids.column_names, review)
+    tally.add(scores)
+    return {**tally.summary(), "how": asdict(result.how)}
+
+
+def say_written(path: str | None, run: RunOptions) -> None:
+    """Name a file that was written, if there is one."""
+    if path not in (None, "-"):
+        say(run, f"Wrote {path}")
+
+
+def behind_ids(ids: pa.Table, columns: dict[str, Any]) -> pa.Table:
+    """Return columns behind those that identify the rows.
+
+    Parameters
+    ----------
+    ids
+        What identifies the rows.
+    columns
+        (n,) arrays by name.
+    """
+    import pyarrow as pa
+
+    from allegiance.tables import TableError
+
+    clash = set(ids.column_names) & set(columns)
+    if clash:
+        raise TableError(f"--id {min(clash)} has the name of a column of the result: rename it in the data.")
+    return pa.table({name: ids.column(name) for name in ids.column_names} | columns)
+
+
+def check_report(report: str | None, run: RunOptions) -> None:
+    """Raise if a report could not be written once the work is done."""
+    from allegiance.tables import check_writable
+
+    if report is None:
+        return
+    check_writable(report, force=run.force)
+    for library in ("bokeh", "jinja2"):
+        if find_spec(library) is None:
+            raise click.ClickException(f"a report needs {library}: pip install 'allegiance[report]'.")
+
+
+def write_report(result: RankedResult, points: Points, path: str, title: str | None, run: RunOptions) -> None:
+    """Write the HTML report, in which points go by their identifiers."""
+    named: Any = result
+    if points.has_ids:
+        from allegiance._frames import FrameLike
+
+        names = [" / ".join(map(str, row.values())) for row in points.ids.to_pylist()]
+        named = replace(named, _frame=FrameLike(index=names))
+    named.report(path, points.X, feature_names=list(points.names), title=title)
+    say_written(path, run)
+
+
+def print_result(values: dict[str, Any], **files: str | None) -> None:
+    """Print one JSON object: where it comes from, the result, the files written."""
+    print_json({**provenance(), **values, **files})

@@ -1,0 +1,57 @@
+"""``allegiance report``: a result as one HTML file."""
+
+from __future__ import annotations
+
+import click
+
+from ._clustering import check_clustering
+from ._console import note
+from ._options import (
+    ClusteringOptions,
+    DataOptions,
+    RunOptions,
+    ScoringOptions,
+    clustering_options,
+    data_options,
+    run_options,
+    scoring_options,
+)
+from ._outputs import behind_ids, check_report, print_result, summary_of, write_report
+from ._points import open_data
+from ._score import score_in_memory
+
+EPILOG = """\b
+Examples:
+  allegiance report flowers.csv --labels species -o report.html
+  allegiance report flowers.csv --clusters 3 --id name --title "Flowers" -o report.html
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Write an HTML report about a clustering.")
+@data_options
+@clustering_options
+@scoring_options
+@click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The page to write.")
+@click.option("--title", help="Its heading.")
+@run_options
+def report(
+    data: DataOptions,
+    clustering: ClusteringOptions,
+    scoring: ScoringOptions,
+    output: str,
+    title: str | None,
+    run: RunOptions,
+) -> None:
+    """Score DATA and write one HTML page about it: verdict, maps, points to review.
+
+    The page needs no network and no other file.
+    """
+    check_clustering(clustering)
+    check_report(output, run)
+    columns = [clustering.labels] if clustering.labels else []
+    opened = open_data(data, columns, lambda text: note(run, text))
+    points, result = score_in_memory(opened, clustering, scoring, run)
+    write_report(result, points, output, title, run)
+    if run.json:
+        scores = behind_ids(points.ids, result.columns())
+        print_result(summary_of(result, points, scores, review=10), report=output)

@@ -1,0 +1,166 @@
+"""``allegiance score``: how far to trust each label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._clustering import check_clustering, scorer_of
+from ._console import note, shows_progress
+from ._options import (
+    ClusteringOptions,
+    DataOptions,
+    RunOptions,
+    ScoringOptions,
+    clustering_options,
+    data_options,
+    run_options,
+    scoring_options,
+)
+from ._outputs import (
+    OutputOptions,
+    behind_ids,
+    check_report,
+    open_output,
+    output_options,
+    print_result,
+    say_written,
+    summary_of,
+    write_output,
+    write_report,
+)
+from ._points import Opened, Points, load_matrix, load_points, open_data
+from ._program import UNDER_THRESHOLD
+from ._stream import MANY_ROWS, score_in_passes, why_not_streamed
+from ._summary import print_summary
+
+if TYPE_CHECKING:
+    from allegiance._ranked import RankedResult
+
+EPILOG = """\b
+Examples:
+  allegiance score flowers.csv --labels species
+  allegiance score flowers.csv --clusters 3 --id name -o scores.csv
+  allegiance score events.parquet --centers centers.csv -o scores.parquet
+  cat flowers.csv | allegiance score - --clusters 3 -o - > scores.csv
+  allegiance score flowers.csv --labels species --fail-under 0.9
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Score every row of a table.")
+@data_options
+@clustering_options
+@scoring_options
+@output_options
+@click.option("--top", metavar="N", type=click.IntRange(min=1), help="Keep the N largest affinities of a row only.")
+@click.option("--report", metavar="FILE", help="Also write an HTML report.")
+@click.option(
+    "--review", metavar="N", default=10, show_default=True, type=click.IntRange(min=0), help="Points to list."
+)
+@click.option(
+    "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1), help="Exit with 3 if fewer points are stable."
+)
+@click.option(
+    "--stream/--in-memory",
+    default=None,
+    help=f"Read the table in passes, never all of it at once.  [default: beyond {MANY_ROWS:,} rows]",
+)
+@click.option(
+    "--batch-rows",
+    type=click.IntRange(min=1),
+    default=65_536,
+    show_default=True,
+    help="Rows in memory at a time, if the table is streamed.",
+)
+@click.option("--restart", is_flag=True, help="Do not go on with an interrupted run that was streamed.")
+@run_options
+def score(
+    data: DataOptions,
+    clustering: ClusteringOptions,
+    scoring: ScoringOptions,
+    out: OutputOptions,
+    top: int | None,
+    report: str | None,
+    review: int,
+    fail_under: float | None,
+    stream: bool | None,
+    batch_rows: int,
+    restart: bool,
+    run: RunOptions,
+) -> int:
+    """Score every row of DATA: how much of its territory comes from each cluster.
+
+    DATA is CSV, TSV, Parquet, Arrow or Feather, .npy or .npz, or - for CSV on standard input; several files with the
+    same columns are read as one. The summary is printed on standard output, unless that carries data.
+    """
+    check_clustering(clustering)
+    check_report(report, run)
+    sink = open_output(out, run)
+    columns = [clustering.labels] if clustering.labels else []
+    opened = open_data(data, columns, lambda text: note(run, text))
+    if _streams(stream, opened, clustering, scoring, report, run):
+        summary = score_in_passes(
+            opened, clustering, scoring, run, sink, top=top, review=review, batch_rows=batch_rows, restart=restart
+        )
+    else:
+        points, result = score_in_memory(opened, clustering, scoring, run, top)
+        scores = behind_ids(points.ids, result.columns())
+        write_output(sink, scores)
+        summary = summary_of(result, points, scores, review)
+        if report is not None:
+            write_report(result, points, report, None, run)
+    say_written(out.output, run)
+    if run.json:
+        print_result(summary, output=out.output, report=report)
+    elif not run.quiet:
+        print_summary(summary, err=out.output == "-", verbose=run.verbose)
+    return verdict(summary["stable_share"], fail_under, run)
+
+
+def _streams(
+    stream: bool | None,
+    opened: Opened,
+    clustering: ClusteringOptions,
+    scoring: ScoringOptions,
+    report: str | None,
+    run: RunOptions,
+) -> bool:
+    """Decide whether to read the table in passes."""
+    if stream is False or (stream is None and opened.features.n_rows <= MANY_ROWS):
+        return False
+    obstacle = why_not_streamed(clustering, scoring, report)
+    if obstacle is None:
+        if clustering.clusters is not None:
+            note(run, "clusters are found by mini-batch k-means, since the table is read in passes.")
+        return True
+    if stream:
+        raise click.UsageError(f"{obstacle} needs all rows in memory: leave it or --stream out.")
+    note(run, f"{opened.features.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
+    return False
+
+
+def score_in_memory(
+    opened: Opened,
+    clustering: ClusteringOptions,
+    scoring: ScoringOptions,
+    run: RunOptions,
+    top: int | None = None,
+) -> tuple[Points, RankedResult]:
+    """Read the points, cluster them if asked to, and score them."""
+    points = load_points(opened, [clustering.labels] if clustering.labels else [])
+    centers = None
+    if clustering.centers:
+        centers = load_matrix(clustering.centers, opened.features, "--centers")
+    scorer: Any = scorer_of(clustering, scoring, run, centers, progress=shows_progress(run))
+    labels = points.labels(clustering.labels) if clustering.labels else None
+    return points, scorer.fit_affinity(points.X, labels, top=top)
+
+
+def verdict(share: float, fail_under: float | None, run: RunOptions) -> int:
+    """Return the exit code for a share of stable points."""
+    if fail_under is None or share >= fail_under:
+        return 0
+    if not run.quiet:
+        click.echo(f"{share:.1%} of the points are stable, below --fail-under {fail_under:g}.", err=True)
+    return UNDER_THRESHOLD

@@ -1,0 +1,41 @@
+"""``allegiance warmup``: compile now what would be compiled on first use."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from ._console import print_json, say
+from ._options import RunOptions, run_options
+
+EPILOG = """\b
+Examples:
+  allegiance warmup
+  RUN pip install 'allegiance[cli]' && allegiance warmup     # in a Dockerfile
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Compile the kernels now.")
+@run_options
+def warmup(run: RunOptions) -> None:
+    """Compile the kernels, so that the first real run does not have to.
+
+    They are kept on disk until the package, Python, numba or the processor changes.
+    """
+    import numpy as np
+
+    from allegiance import affinity, sample_polytope
+
+    started = time.perf_counter()
+    rng = np.random.default_rng(0)
+    # Few dimensions are measured exactly, many by samples; leaving points out and other domains walk chains.
+    for dimensions, method in [(2, "exact"), (6, "shared"), (6, "hit-and-run"), (6, "rejection")]:
+        X = rng.normal(size=(32, dimensions))
+        affinity(X, np.arange(32) % 8, method=method, eps=0.2, random_state=0)
+    sample_polytope(np.vstack([np.eye(2), -np.eye(2)]), np.ones(4), 10, random_state=0)
+    seconds = time.perf_counter() - started
+    if run.json:
+        print_json({"seconds": seconds})
+    else:
+        say(run, f"Kernels are ready ({seconds:.1f} s).")

@@ -1,0 +1,138 @@
+"""The other commands: each gives what the library gives."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from allegiance import ConsensusClustering, affinity, compare_clusterings, stability_curve, validate_consensus
+from allegiance.cli._clustering import clusterer
+from allegiance.tables import open_source
+from cli.command import call
+
+
+@pytest.fixture
+def two_labels(tmp_path, points):
+    X, groups = points
+    np.savez(tmp_path / "two.npz", X=X, first=groups, second=(X[:, 0] > 3).astype(int) + 2 * (X[:, 1] > 3))
+    return tmp_path / "two.npz"
+
+
+def test_report_writes_a_page(flowers, tmp_path):
+    page = tmp_path / "page.html"
+    result = call("report", flowers, "--labels", "species", "--id", "name", "--title", "A <title>", "-o", page)
+    text = page.read_text()
+    assert "A &lt;title&gt;" in text
+    assert "width" in text
+    assert str(page) in result.stderr
+    assert result.stdout == ""
+
+
+def test_compare_gives_what_the_library_gives(two_labels, points, tmp_path):
+    X, groups = points
+    words = ["compare", two_labels, "--labels", "first", "--labels", "second", "--algorithm", "kmeans", "--clusters", 3]
+    found = json.loads(call(*words, "-o", tmp_path / "compared.csv", "--json").stdout)
+    second = (X[:, 0] > 3).astype(int) + 2 * (X[:, 1] > 3)
+    candidates = {"first": groups, "second": second, "kmeans": clusterer("kmeans", 3, 0)}
+    expected = compare_clusterings(X, candidates, random_state=0)
+    assert [line["name"] for line in found["candidates"]] == ["first", "second", "kmeans"]
+    assert [line["stable"] for line in found["candidates"]] == expected.stable.mean(axis=0).tolist()
+    table = open_source(tmp_path / "compared.csv").read()
+    assert table["best"].to_pylist() == expected.best.tolist()
+    np.testing.assert_allclose(table["confidence_second"], expected.results["second"].confidence)
+    text = call(*words).stdout
+    assert "stable in every candidate" in text
+    assert "Fewer clusters are stable more easily" in text
+
+
+def test_consensus_gives_what_the_library_gives(two_labels, points, tmp_path):
+    X, groups = points
+    words = ["consensus", two_labels, "--clusters", 3, "--labels", "first", "--labels", "second", "--by", "hac"]
+    found = json.loads(call(*words, "-o", tmp_path / "agreed.csv", "--json").stdout)
+    second = (X[:, 0] > 3).astype(int) + 2 * (X[:, 1] > 3)
+    model = ConsensusClustering({"first": groups, "second": second}, 3, method="hac", random_state=0).fit(X)
+    validation = validate_consensus(X, model.labelings_, model.labels_, random_state=0)
+    assert found["verdict"] == validation.verdict
+    assert [line["clustering"] for line in found["clusterings"]] == ["first", "second", "consensus"]
+    table = open_source(tmp_path / "agreed.csv").read()
+    assert table["consensus"].to_pylist() == model.labels_.tolist()
+    assert table["label_first"].to_pylist() == groups.tolist()
+
+
+def test_consensus_of_the_usual_five(flowers):
+    result = call("consensus", flowers, "--clusters", 3, "--drop", "species", "--id", "name")
+    for name in ["k-means", "single", "average", "complete", "ward", "consensus"]:
+        assert name in result.stdout
+
+
+def test_curve_gives_what_the_library_gives(flowers, points, tmp_path):
+    X, _ = points
+    words = ["curve", flowers, "--drop", "species", "--id", "name", "--clusters", "2-3,5", "--references", 2]
+    found = json.loads(call(*words, "-o", tmp_path / "curve.csv", "--json").stdout)
+    expected = stability_curve(X, lambda k: clusterer("kmeans", k, 0), [2, 3, 5], n_references=2, random_state=0)
+    assert found["suggested"] == expected.suggested
+    table = open_source(tmp_path / "curve.csv").read()
+    assert table["n_clusters"].to_pylist() == [2, 3, 5]
+    np.testing.assert_allclose(table["excess"], expected.excess)
+    assert "excess" in call(*words).stdout
+
+
+@pytest.mark.parametrize("kind", ["map", "heat", "diagram", "profile", "flow", "gallery", "stolen", "samples"])
+def test_every_kind_of_picture(flowers, tmp_path, kind):
+    out = tmp_path / "picture.png"
+    call("plot", flowers, "--clusters", 4, "--drop", "species", "--id", "name", "--kind", kind, "-o", out, "--dpi", 50)
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_show_the_names_of_the_features(flowers, tmp_path):
+    common = ["plot", flowers, "--labels", "species", "--id", "name"]
+    call(*common, "-o", tmp_path / "map.svg")
+    text = (tmp_path / "map.svg").read_text()
+    assert "<!-- width -->" in text
+    assert "<!-- height -->" in text
+    call(*common, "--kind", "gallery", "-o", tmp_path / "gallery.svg")
+    assert "<!-- width -->" in (tmp_path / "gallery.svg").read_text()
+    call(*common, "-o", tmp_path / "map.pdf", "--slice", "height,width")
+    assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
+    assert "Did you mean 'width'" in call(*common, "-o", tmp_path / "x.png", "--slice", "height,widht", code=1).stderr
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_pictures_of_images_and_single_rows(points, tmp_path, rng):
+    X, groups = points
+    np.savez(tmp_path / "images.npz", X=rng.uniform(size=(60, 12)) + X[:, :1], groups=groups)
+    common = ["plot", tmp_path / "images.npz", "--labels", "groups", "--dpi", 50]
+    call(*common, "--kind", "gallery", "--image-shape", "3x4", "--count", 3, "-o", tmp_path / "gallery.png")
+    assert (
+        "beyond the last row, 59"
+        in call(*common, "--kind", "stolen", "--row", 60, "-o", tmp_path / "stolen.png", code=2).stderr
+    )
+
+
+def test_paper_hands_over_its_options(tmp_path, monkeypatch):
+    from allegiance.paper import Outcome
+
+    asked = {}
+
+    def run_paper(out, *, only, n_seeds, fresh, announce):
+        asked.update(out=out, only=only, n_seeds=n_seeds, fresh=fresh)
+        announce("maps", 0, 1)
+        return [Outcome("maps", None, "no data")]
+
+    monkeypatch.setattr("allegiance.paper.run_paper", run_paper)
+    result = call("paper", "-o", tmp_path, "--only", "maps", "--seeds", 3)
+    assert asked == {"out": str(tmp_path), "only": ("maps",), "n_seeds": 3, "fresh": False}
+    assert "[1/1] maps" in result.stderr
+    assert "Skipped maps: no data" in result.stderr
+
+
+def test_several_files_are_one_table(flowers, points, tmp_path):
+    X, groups = points
+    header, *rows = flowers.read_text().splitlines()
+    for number, part in enumerate([rows[:25], rows[25:]]):
+        (tmp_path / f"part-{number}.csv").write_text("\n".join([header, *part]))
+    parts = [tmp_path / "part-0.csv", tmp_path / "part-1.csv"]
+    found = json.loads(call("score", *parts, "--labels", "species", "--id", "name", "--json").stdout)
+    assert found["stable"] == affinity(X, groups, random_state=0).stable.sum()

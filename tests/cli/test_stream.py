@@ -1,0 +1,145 @@
+"""Tables read in passes: the scores of the same table in memory, whatever its length."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from allegiance.tables import open_sink, open_source
+from cli.command import call
+
+
+@pytest.fixture
+def table(tmp_path, rng):
+    """Points in five dimensions, some of them hard to measure, with names and a few holes."""
+    X = rng.normal(size=(400, 5)) + 6 * rng.integers(0, 2, size=(400, 5))
+    lines = [",".join([f"{i:04d}", *("" if i % 50 == 7 and j == 2 else repr(x) for j, x in enumerate(row))])
+             for i, row in enumerate(X.tolist())]  # fmt: skip
+    path = tmp_path / "points.csv"
+    path.write_text("\n".join(["name,a,b,c,d,e", *lines]))
+    np.savetxt(tmp_path / "centers.csv", X[::40] + 0.1, delimiter=",", header="a,b,c,d,e", comments="")
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("more", [[], ["--top", "2"], ["--standardize"], ["--domain", "ball"], ["--eps", "0.2"]])
+def test_given_centers_give_the_same_file_either_way(table, tmp_path, ending, more):
+    common = ["score", table, "--id", "name", "--centers", tmp_path / "centers.csv", "--impute", "drop", "--json"]
+    common += ["--batch-rows", 64, *more]
+    summaries = []
+    for way in ["--stream", "--in-memory"]:
+        found = json.loads(call(*common, way, "-o", tmp_path / f"{way}.{ending}").stdout)
+        assert found["points"] == 392
+        summaries.append({name: found[name] for name in ["stable", "undecided", "review"]})
+    streamed, whole = tmp_path / f"--stream.{ending}", tmp_path / f"--in-memory.{ending}"
+    if ending == "parquet":
+        assert pa.parquet.read_table(streamed).equals(pa.parquet.read_table(whole))
+        assert b"allegiance" in pa.parquet.read_schema(streamed).metadata
+    else:
+        assert streamed.read_bytes() == whole.read_bytes()
+    assert summaries[0] == summaries[1]
+    assert not list(tmp_path.glob("*.part*"))
+
+
+def test_clusters_are_found_in_passes(table, tmp_path):
+    common = ["score", table, "--id", "name", "--impute", "median", "--clusters", 6, "--stream"]
+    result = call(*common, "-o", tmp_path / "scores.parquet")
+    assert "mini-batch k-means" in result.stderr
+    scores = open_source(tmp_path / "scores.parquet").read()
+    assert scores["name"].to_pylist() == [f"{i:04d}" for i in range(400)]
+    assert len(set(scores["label"].to_pylist())) == 6
+
+
+def test_streams_reach_standard_output_or_nothing_at_all(table, tmp_path):
+    common = ["score", "-", "--drop", "c", "--id", "name", "--clusters", 3, "--stream"]
+    result = call(*common, "-o", "-", stdin=table.read_bytes())
+    assert len(result.stdout.splitlines()) == 401
+    assert "points are stable" in result.stderr
+    assert "points are stable" in call(*common, stdin=table.read_bytes()).stdout
+
+
+def test_what_needs_all_rows_is_said(table, tmp_path):
+    common = ["score", table, "--id", "name", "--drop", "c", "--stream"]
+    for words in [
+        ["--labels", "a"],
+        ["--clusters", "3", "--algorithm", "gmm"],
+        ["--clusters", "3", "--kernel", "rbf"],
+        ["--clusters", "3", "--report", tmp_path / "r.html"],
+    ]:
+        assert "needs all rows in memory" in call(*common, *words, code=2).stderr
+
+
+def test_long_tables_are_streamed_by_themselves(table, monkeypatch):
+    monkeypatch.setattr("allegiance.cli._score.MANY_ROWS", 100)
+    common = ["score", table, "--id", "name", "--drop", "c"]
+    assert "mini-batch k-means" in call(*common, "--clusters", 3).stderr
+    assert "mini-batch" not in call(*common, "--clusters", 3, "--in-memory").stderr
+    told = call(*common, "--clusters", 3, "--algorithm", "gmm").stderr
+    assert "400 rows are read into memory, since --algorithm gmm needs them all at once" in told
+
+
+def test_an_interrupted_stream_goes_on_where_it_stopped(table, tmp_path, monkeypatch):
+    from allegiance.streaming._checkpoint import Checkpoint
+
+    out = tmp_path / "scores.csv"
+    common = ["score", table, "--id", "name", "--drop", "c", "--clusters", 3, "--stream", "--batch-rows", 64]
+    call(*common, "-o", tmp_path / "whole.csv")
+    add = Checkpoint.add
+
+    def interrupted(self, batch):
+        if self.n_parts == 3:
+            raise KeyboardInterrupt
+        add(self, batch)
+
+    monkeypatch.setattr(Checkpoint, "add", interrupted)
+    assert "goes on where this one stopped" in call(*common, "-o", out, code=130).stderr
+    assert not out.exists()
+    monkeypatch.setattr(Checkpoint, "add", add)
+    assert "192 of 400 rows were scored by an earlier run" in call(*common, "-o", out).stderr
+    assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+#: Runs the command, and says how much memory it took at most, in bytes.
+PEAK = """
+import resource, sys
+from allegiance.cli import main
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["--centers", "--clusters"])
+def test_five_million_rows_in_bounded_memory(tmp_path, rng, way):
+    n, batch = 5_000_000, 250_000
+    path, out = tmp_path / "big.csv", tmp_path / "scores.parquet"
+    centers = np.array([[0.0, 0, 0, 0], [9, 0, 0, 0], [0, 9, 0, 0], [0, 0, 9, 0], [0, 0, 0, 9], [9, 9, 9, 9]])
+    with open_sink(path) as sink:
+        for start in range(0, n, batch):
+            X = (centers[rng.integers(0, 6, batch)] + rng.normal(size=(batch, 4))).round(3)
+            columns = {"key": np.arange(start, start + batch)} | {f"x{j}": X[:, j] for j in range(4)}
+            sink.write(pa.table(columns))
+    np.savetxt(tmp_path / "centers.csv", centers, delimiter=",", header="x0,x1,x2,x3", comments="")
+    given = tmp_path / "centers.csv" if way == "--centers" else 6
+    words = ["score", path, "--id", "key", way, given, "--eps", 0.1, "--top", 1, "-o", out, "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *map(str, words)], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    found = json.loads(done.stdout)
+    assert found["points"] == n
+    assert [cluster["points"] for cluster in found["clusters"]] == pytest.approx([n / 6] * 6, rel=0.01)
+    keys = open_source(out).read(["key"])["key"]
+    assert keys[0].as_py() == "0"
+    assert (len(keys), keys[-1].as_py()) == (n, str(n - 1))
+    assert os.path.getsize(path) > 100e6
+    # The matrix alone has 160 MB, its table of scores more than 500; imports alone take some 400.
+    assert int(done.stderr.splitlines()[-1]) < 1.2e9
