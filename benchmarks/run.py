@@ -17,7 +17,16 @@ from _machine import describe_machine, machine_lines
 from _report import Row, save, table
 
 #: Cheap and disturbance-prone first; each module has a function ``run(quick) -> list[Row]``.
-BENCHMARKS = ("cold_start", "exact_queries", "mnist_job", "counting_kernel", "growth", "memory", "influence")
+BENCHMARKS = (
+    "cold_start",
+    "exact_queries",
+    "mnist_job",
+    "counting_kernel",
+    "growth",
+    "memory",
+    "influence",
+    "applications",
+)
 
 
 def main() -> None:

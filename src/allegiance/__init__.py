@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ActiveKMeans": ".applications._active",
+    "ActiveKMeans": ".applications",
     "AffinityResult": "._result",
     "AffinityScorer": "._estimator",
     "BregmanDivergence": ".diagrams",
     "BregmanKMeans": ".clusterers",
-    "ConsensusClustering": ".applications._consensus",
-    "IncrementalKMeans": ".applications._incremental",
+    "ConsensusClustering": ".applications",
+    "IncrementalKMeans": ".applications",
     "KernelKMeans": ".clusterers",
     "Polytope": ".domains",
     "PrecisionWarning": ".engines",
     "affinity": "._affinity",
-    "affinity_against_distance": ".applications._against_distance",
-    "compare_clusterings": ".applications._compare",
+    "affinity_against_distance": ".applications",
+    "compare_clusterings": ".applications",
     "sample_polytope": ".samplers",
     "score_stream": ".streaming",
-    "stability_curve": ".applications._curve",
-    "validate_consensus": ".applications._validate_consensus",
+    "stability_curve": ".applications",
+    "validate_consensus": ".applications",
 }
 _MODULES = ("datasets", "displays", "metrics")
 

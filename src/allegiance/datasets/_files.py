@@ -53,7 +53,7 @@ def obtain(
     files
         The files, all of them needed.
     download
-        Returns the unpacked contents in the order of ``files``, or raises what urllib, OpenML or a missing library raise.
+        Returns the unpacked contents in the order of ``files``, or raises what a failed download or import raises.
     download_if_missing
         Whether to try ``download`` at all.
     """

@@ -1,0 +1,335 @@
+"""k-means on a sample of stable and unstable points."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
+
+from allegiance import ActiveKMeans, AffinityScorer
+from allegiance.applications import _nearest
+from allegiance.applications._nearest import NearestCenters
+from allegiance.applications._small_kmeans import SmallKMeans
+from allegiance.applications._stability import Examiner
+from allegiance.applications._stability_sample import FRACTIONS, Pools, best_fraction, held_out_losses, size_of_sample
+
+SEPARATE = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
+
+
+def separate_blobs(n=400):
+    return make_blobs(n, centers=SEPARATE, random_state=0)
+
+
+def overlapping_blobs():
+    """Five blobs, of whose points one in six or so is unstable."""
+    return make_blobs(3000, centers=5, cluster_std=1.5, random_state=0)[0]
+
+
+@parametrize_with_checks(
+    [
+        ActiveKMeans(3, n_init=2, random_state=0),
+        ActiveKMeans(3, sample_size=0.9, stable_fraction=1.0, method="shared", random_state=0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:stable_fraction:UserWarning", "ignore:only . of n_clusters")
+def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+class TestKnownAnswers:
+    def test_separate_blobs_are_found_as_k_means_finds_them(self):
+        X, truth = separate_blobs()
+        model = ActiveKMeans(4, random_state=0).fit(X)
+        assert adjusted_rand_score(truth, model.labels_) == 1.0
+        assert adjusted_rand_score(KMeans(4, n_init=10, random_state=0).fit_predict(X), model.labels_) == 1.0
+        assert model.n_stable_ == 400
+        assert model.stable_fraction_ == 1.0
+
+    def test_a_sample_of_everything_is_k_means(self):
+        X, _ = make_blobs(300, centers=4, cluster_std=1.5, random_state=1)
+        model = ActiveKMeans(4, sample_size=1.0, n_init=20, tol=0.0, random_state=0).fit(X)
+        theirs = KMeans(4, n_init=20, tol=0.0, random_state=0).fit(X)
+        assert adjusted_rand_score(theirs.labels_, model.labels_) == 1.0
+        assert model.inertia_ == pytest.approx(theirs.inertia_)
+        np.testing.assert_array_equal(model.sample_indices_, np.arange(300))
+
+    def test_centres_are_those_of_the_sample_and_labels_those_of_the_centres(self):
+        X, _ = make_blobs(1000, n_features=5, centers=6, cluster_std=4.0, random_state=2)
+        model = ActiveKMeans(6, random_state=0).fit(X)
+        sample = X[model.sample_indices_]
+        near = pairwise_distances(sample, model.cluster_centers_).argmin(axis=1)
+        means = [sample[near == i].mean(axis=0) for i in range(6)]
+        np.testing.assert_allclose(model.cluster_centers_, means, atol=0.2)
+        apart = pairwise_distances(X, model.cluster_centers_)
+        np.testing.assert_array_equal(model.labels_, apart.argmin(axis=1))
+        assert model.inertia_ == pytest.approx((apart.min(axis=1) ** 2).sum())
+
+    def test_one_cluster(self):
+        X, _ = separate_blobs(100)
+        model = ActiveKMeans(1, random_state=0).fit(X)
+        assert not model.labels_.any()
+        np.testing.assert_allclose(model.cluster_centers_[0], X[model.sample_indices_].mean(axis=0))
+
+
+class TestSample:
+    def test_stable_points_are_those_of_the_scorer(self):
+        X, _ = make_blobs(500, centers=5, cluster_std=3.0, random_state=3)
+        seeds = X[:5]
+        extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
+        found = Examiner("auto", 0.03, 0, None).examine(X, seeds, extremes)
+        result = AffinityScorer(centers=seeds, random_state=0).fit(X).affinity(X)
+        np.testing.assert_array_equal(found.stable, result.stable)
+        np.testing.assert_array_equal(found.confidence, result.confidence)
+        np.testing.assert_array_equal(found.owner, result.owner)
+        assert extremes.shape[0] <= 4
+
+    def test_the_box_of_few_rows_is_that_of_all_where_the_space_is_reduced(self, rng):
+        X = rng.normal(size=(300, 12))
+        seeds = X[:5]
+        extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
+        assert extremes.shape[0] <= 8
+        found = Examiner("shared", 0.05, 0, None).examine(X, seeds, extremes)
+        result = AffinityScorer(centers=seeds, method="shared", eps=0.05, random_state=0).fit(X).affinity(X)
+        np.testing.assert_array_equal(found.confidence, result.confidence)
+
+    @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.6, 1.0])
+    def test_has_the_share_asked_for(self, fraction):
+        X = overlapping_blobs()
+        model = ActiveKMeans(5, stable_fraction=fraction, random_state=0).fit(X)
+        size = round(2 * np.sqrt(X.shape[0]))
+        assert model.sample_indices_.size == size
+        assert np.unique(model.sample_indices_).size == size
+        assert model.n_stable_sampled_ == round(fraction * size)
+        assert model.n_stable_sampled_ + model.n_unstable_sampled_ == size
+        assert model.stable_fraction_ == model.n_stable_sampled_ / size
+        assert model.n_stable_ + model.n_unstable_ == X.shape[0]
+        assert min(model.n_stable_, model.n_unstable_) > size
+
+    @pytest.mark.parametrize(
+        ("sample_size", "n", "expected"),
+        [
+            ("2*sqrt(n)", 10_000, 200),
+            ("2*sqrt(n)", 500, 45),
+            ("2*sqrt(n)", 9, 8),
+            (30, 100, 30),
+            (0.3, 100, 30),
+            (1.0, 100, 100),
+            (1, 100, 8),
+            (1000, 100, 100),
+        ],
+    )
+    def test_size(self, sample_size, n, expected):
+        assert size_of_sample(sample_size, n, 8) == expected
+
+    def test_too_few_unstable_points_are_said(self):
+        X, _ = separate_blobs()
+        with pytest.warns(
+            UserWarning, match=r"30 unstable points in a sample of 40, but there are only 0.* stable ones"
+        ):
+            model = ActiveKMeans(4, stable_fraction=0.25, random_state=0).fit(X)
+        assert (model.n_stable_sampled_, model.n_unstable_sampled_) == (40, 0)
+        assert model.stable_fraction_ == 1.0
+
+    def test_too_few_stable_points_are_said(self):
+        pools = Pools(np.arange(3), np.arange(3, 20))
+        with pytest.warns(
+            UserWarning, match=r"8 stable points in a sample of 10, but there are only 3.* unstable ones"
+        ):
+            pools.warn_of_shortage(10, 0.8, stacklevel=1)
+        assert pools.sample(10, 0.8).tolist() == list(range(10))
+
+    def test_the_warning_points_to_the_caller(self):
+        X, _ = separate_blobs()
+        with pytest.warns(UserWarning, match="stable_fraction") as caught:
+            ActiveKMeans(4, stable_fraction=0.25, random_state=0).fit(X)
+        assert caught[0].filename == __file__
+
+
+class TestAuto:
+    def test_takes_the_fraction_with_the_lowest_loss(self):
+        X = overlapping_blobs()
+        seeds = X[:5]
+        stable = AffinityScorer(centers=seeds).fit(X).affinity(X).stable
+        kmeans = SmallKMeans(1, 300, 1e-4)
+        fractions = np.array([stable.mean(), *FRACTIONS])
+        losses = held_out_losses(X, stable, 90, fractions, kmeans, seeds, np.random.default_rng(5))
+        assert losses.shape == (5, 7)
+        assert (losses > 0).all()
+        chosen = best_fraction(X, stable, 90, kmeans, seeds, np.random.default_rng(5))
+        assert chosen == fractions[losses.mean(axis=0).argmin()]
+
+    def test_loss_is_the_distance_of_points_set_aside(self):
+        # Every stable point lies at one of two places; the only unstable ones lie elsewhere. Samples of stable points
+        # alone leave the unstable ones set aside far from their centres, by a known distance.
+        X = np.repeat([[0.0], [10.0], [4.0]], 100, axis=0)
+        stable = np.repeat([True, True, False], 100)
+        losses = held_out_losses(
+            X, stable, 20, np.array([1.0]), SmallKMeans(1, 300, 0.0), X[[0, 100]], np.random.default_rng(0)
+        )
+        shares = losses / 4.0**2
+        # 100 points are set aside, each with a loss of 0 or 4².
+        np.testing.assert_allclose(shares * 100, np.round(shares * 100))
+        assert (np.abs(shares - 1 / 3) < 0.15).all()
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_avoids_the_fraction_that_does_harm(self, seed):
+        X = overlapping_blobs()
+        chosen = ActiveKMeans(5, random_state=seed).fit(X)
+        # Unstable points alone lie between the blobs, and so do their centres.
+        harmful = ActiveKMeans(5, stable_fraction=0.0, random_state=seed).fit(X)
+        assert chosen.stable_fraction_ >= 0.4
+        assert chosen.inertia_ < 0.8 * harmful.inertia_
+
+    def test_says_nothing_when_all_points_are_of_one_kind(self):
+        X, _ = separate_blobs()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert ActiveKMeans(4, random_state=0).fit(X).stable_fraction_ == 1.0
+
+
+class TestReproducible:
+    def test_same_seed_same_result_for_any_number_of_threads_and_blocks(self, monkeypatch):
+        X, _ = make_blobs(700, n_features=6, centers=5, cluster_std=3.0, random_state=4)
+        first = ActiveKMeans(5, random_state=7, n_jobs=1).fit(X)
+        monkeypatch.setattr(_nearest, "BLOCK", 97)
+        second = ActiveKMeans(5, random_state=7, n_jobs=2).fit(X)
+        np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
+        np.testing.assert_array_equal(first.sample_indices_, second.sample_indices_)
+        np.testing.assert_array_equal(first.labels_, second.labels_)
+        other = ActiveKMeans(5, random_state=8).fit(X)
+        assert not np.array_equal(first.sample_indices_, other.sample_indices_)
+
+    def test_clone_and_pickle(self):
+        X, _ = separate_blobs()
+        model = ActiveKMeans(4, random_state=0).fit(X)
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.predict(X), model.labels_)
+        np.testing.assert_array_equal(clone(model).fit(X).labels_, model.labels_)
+
+
+class TestInput:
+    def test_sparse_equals_dense(self, rng):
+        X = rng.poisson(0.4, size=(400, 15)).astype(float)
+        settings = {"stable_fraction": 0.5, "n_init": 1, "method": "shared", "random_state": 0}
+        dense = ActiveKMeans(4, **settings).fit(X)
+        sparse = ActiveKMeans(4, **settings).fit(sp.csr_array(X))
+        np.testing.assert_array_equal(dense.sample_indices_, sparse.sample_indices_)
+        np.testing.assert_allclose(dense.cluster_centers_, sparse.cluster_centers_, atol=1e-12)
+        np.testing.assert_allclose(dense.transform(X), sparse.transform(sp.csr_array(X)), atol=1e-12)
+
+    def test_frames_keep_their_names(self):
+        import pandas as pd
+        import polars as pl
+
+        X, _ = separate_blobs()
+        for frame in (pd.DataFrame(X, columns=["a", "b"]), pl.DataFrame(X, schema=["a", "b"])):
+            model = ActiveKMeans(4, random_state=0).fit(frame)
+            assert model.feature_names_in_.tolist() == ["a", "b"]
+            assert model.get_feature_names_out().tolist() == [f"activekmeans{i}" for i in range(4)]
+            np.testing.assert_array_equal(model.predict(frame), model.labels_)
+
+    def test_methods_agree_with_their_definitions(self):
+        X, _ = separate_blobs()
+        model = ActiveKMeans(4, random_state=0).fit(X)
+        new = X[:50] + 3.0
+        apart = pairwise_distances(new, model.cluster_centers_)
+        np.testing.assert_allclose(model.transform(new), apart)
+        np.testing.assert_array_equal(model.predict(new), apart.argmin(axis=1))
+        assert model.score(new) == pytest.approx(-(apart.min(axis=1) ** 2).sum())
+
+    def test_duplicates_leave_clusters_empty(self):
+        X = np.repeat([[1.0, 2.0], [3.0, 1.0]], 50, axis=0)
+        with pytest.warns(ConvergenceWarning, match="only 2 of n_clusters=3"):
+            model = ActiveKMeans(3, random_state=0).fit(X)
+        assert model.inertia_ == pytest.approx(0.0, abs=1e-12)
+
+    @pytest.mark.parametrize(
+        ("settings", "kind", "says"),
+        [
+            ({"n_clusters": 0}, ValueError, "n_clusters"),
+            ({"n_clusters": 2.0}, TypeError, "n_clusters"),
+            ({"n_clusters": 401}, ValueError, "n_clusters=401"),
+            ({"sample_size": "sqrt(n)"}, ValueError, "sample_size"),
+            ({"sample_size": 0}, ValueError, "sample_size"),
+            ({"sample_size": 1.5}, ValueError, "sample_size"),
+            ({"sample_size": -0.1}, ValueError, "sample_size"),
+            ({"sample_size": True}, TypeError, "sample_size"),
+            ({"sample_size": None}, TypeError, "sample_size"),
+            ({"stable_fraction": "cv"}, ValueError, "stable_fraction"),
+            ({"stable_fraction": 1.1}, ValueError, "stable_fraction"),
+            ({"stable_fraction": -0.1}, ValueError, "stable_fraction"),
+            ({"stable_fraction": np.nan}, ValueError, "stable_fraction"),
+            ({"stable_fraction": None}, TypeError, "stable_fraction"),
+            ({"n_init": 0}, ValueError, "n_init"),
+            ({"max_iter": 0}, ValueError, "max_iter"),
+            ({"tol": -1.0}, ValueError, "tol"),
+            ({"method": "fast"}, ValueError, "method"),
+            ({"eps": 0.0}, ValueError, "eps"),
+            ({"n_jobs": 0}, ValueError, "n_jobs"),
+            ({"random_state": -1}, ValueError, "random_state"),
+            ({"random_state": "seed"}, TypeError, "random_state"),
+        ],
+        ids=str,
+    )
+    def test_bad_settings(self, settings, kind, says):
+        model = ActiveKMeans(**{"n_clusters": 4, **settings})
+        with pytest.raises(kind, match=says):
+            model.fit(separate_blobs()[0])
+        with pytest.raises(NotFittedError):
+            check_is_fitted(model)
+
+    @pytest.mark.parametrize(
+        "X",
+        [
+            np.ones(5),
+            np.empty((0, 2)),
+            np.array([[1.0, np.nan]] * 9),
+            np.array([[1.0, np.inf]] * 9),
+            [["a", "b"]] * 9,
+            np.eye(9) * 1e200,
+            None,
+        ],
+        ids=["1-D", "no rows", "NaN", "inf", "text", "too large", "None"],
+    )
+    def test_bad_data(self, X):
+        model = ActiveKMeans(2)
+        with pytest.raises((ValueError, TypeError), match=r"\bX\b"):
+            model.fit(X)
+        with pytest.raises(NotFittedError):
+            check_is_fitted(model)
+
+
+def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
+    # An array (n, k) of floats would take 8 n k = 19 MB, and the scorer makes two of them and more.
+    n, k = 60_000, 40
+    X = (rng.normal(size=(k, 3)) * 10)[rng.integers(k, size=n)] + rng.normal(size=(n, 3))
+    seeds = X[:k].copy()
+    examiner = Examiner("shared", 0.1, 0, 1)
+    centers = NearestCenters.of(seeds, 1)
+
+    def work(rows):
+        found = examiner.examine(rows, seeds, rows[centers.extreme_rows(rows)])
+        centers.assign(rows)
+        return found
+
+    work(X[:100])
+    peaks = []
+    for size in (n // 2, n):
+        tracemalloc.start()
+        work(X[:size])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # Per point: the flags, confidence and owner kept, the nearest centre and its distance, and a list of row numbers.
+    assert peaks[1] - peaks[0] < 8 * 8 * (n // 2)

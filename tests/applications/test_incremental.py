@@ -1,0 +1,463 @@
+"""k-means on a stream in which doubtful points wait."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from allegiance import AffinityScorer, IncrementalKMeans
+from allegiance.applications import _incremental
+from allegiance.applications._folded import FoldedClusters
+
+TRIANGLE = np.array([[0.0, 0.0], [12.0, 0.0], [6.0, 10.0]])
+BETWEEN = TRIANGLE.mean(axis=0)
+
+
+def three_blobs(n=240, seed=0):
+    X, labels = make_blobs(n, centers=TRIANGLE, random_state=seed)
+    return X, labels
+
+
+def fed(model, X, cuts):
+    for batch in np.split(X, cuts):
+        model.partial_fit(batch)
+    return model
+
+
+def in_batches_of(size, n=240):
+    return np.arange(size, n, size)
+
+
+def apart_from(centers, others):
+    """Return the largest distance of a centre from the nearest of the others."""
+    return pairwise_distances(centers, others).min(axis=1).max()
+
+
+STATE = ("cluster_centers_", "counts_", "pending_")
+COUNTERS = ("inertia_", "n_batches_", "n_samples_seen_", "n_births_", "n_forced_")
+
+
+def assert_same_state(a, b):
+    for name in STATE:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    for name in COUNTERS:
+        assert getattr(a, name) == getattr(b, name), name
+
+
+@parametrize_with_checks(
+    [
+        IncrementalKMeans(3, n_init=1, random_state=0),
+        IncrementalKMeans(3, init_size=3, max_pending=5, method="shared", random_state=0),
+    ],
+)
+def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    check(estimator)
+
+
+class TestAnyBatchSplit:
+    """A stream ends near the centroids of k-means on all of it, however it was cut."""
+
+    @pytest.mark.parametrize("size", [240, 100, 37, 8])
+    @pytest.mark.parametrize("order", ["shuffled", "sorted"])
+    def test_blobs(self, size, order):
+        X, labels = three_blobs()
+        if order == "sorted":
+            X = X[np.argsort(labels, kind="stable")]
+        theirs = KMeans(3, n_init=10, random_state=0).fit(X)
+        model = fed(IncrementalKMeans(3, random_state=0), X, in_batches_of(size)).finalize()
+        assert apart_from(model.cluster_centers_, theirs.cluster_centers_) < 0.05
+        assert adjusted_rand_score(theirs.labels_, model.predict(X)) > 0.97
+
+    @pytest.mark.parametrize("order", ["shuffled", "sorted"])
+    def test_single_rows(self, order):
+        X, labels = three_blobs(120)
+        if order == "sorted":
+            X = X[np.argsort(labels, kind="stable")]
+        theirs = KMeans(3, n_init=10, random_state=0).fit(X)
+        model = IncrementalKMeans(3, init_size=30, method="shared", random_state=0)
+        model = fed(model, X, in_batches_of(1, 120)).finalize()
+        assert model.n_batches_ == 120
+        assert apart_from(model.cluster_centers_, theirs.cluster_centers_) < 0.3
+        assert adjusted_rand_score(theirs.labels_, model.predict(X)) > 0.95
+
+    @given(cuts=st.sets(st.integers(1, 239), max_size=4).map(sorted))
+    @settings(max_examples=15)
+    def test_any_cut(self, cuts):
+        X, _ = three_blobs()
+        theirs = KMeans(3, n_init=10, random_state=0).fit(X)
+        model = fed(IncrementalKMeans(3, random_state=0), X, np.array(cuts, dtype=int)).finalize()
+        assert model.counts_.sum() == 240
+        assert apart_from(model.cluster_centers_, theirs.cluster_centers_) < 0.05
+
+    def test_more_dimensions_than_clusters(self):
+        X, truth = make_blobs(600, n_features=30, centers=6, cluster_std=2.0, random_state=1)
+        model = fed(IncrementalKMeans(6, random_state=0), X, in_batches_of(90, 600)).finalize()
+        assert adjusted_rand_score(truth, model.predict(X)) == 1.0
+        means = [X[truth == i].mean(axis=0) for i in range(6)]
+        match = pairwise_distances(means, model.cluster_centers_).argmin(axis=1)
+        np.testing.assert_allclose(model.cluster_centers_[match], means)
+
+
+class TestWaiting:
+    def test_a_point_between_three_blobs_waits_until_finalised(self):
+        X, _ = three_blobs()
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X[:120])
+        model.partial_fit([BETWEEN])
+        for batch in np.array_split(X[120:], 5):
+            model.partial_fit(batch)
+            assert (model.pending_ == BETWEEN).all(axis=1).any()
+        assert model.counts_.sum() + model.pending_.shape[0] == model.n_samples_seen_ == 241
+        model.finalize()
+        assert model.pending_.shape == (0, 2)
+        assert model.counts_.sum() == 241
+
+    def test_those_that_wait_are_those_that_are_not_stable(self):
+        X, _ = make_blobs(400, centers=TRIANGLE / 3, random_state=2)
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X)
+        result = AffinityScorer(centers=model.cluster_centers_).fit(X).affinity(X)
+        waiting = (X[:, None] == model.pending_).all(axis=2).any(axis=1)
+        # Those folded last moved the centroids a little, so that only clear cases must agree.
+        assert waiting[result.confidence < 0.45].all()
+        assert not waiting[(result.confidence > 0.55) & (result.owner == result.label)].any()
+        assert 10 < waiting.sum() < 200
+
+    def test_centroids_are_the_means_of_what_was_folded(self):
+        X, labels = three_blobs()
+        X = np.vstack([X, [BETWEEN]])
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X)
+        np.testing.assert_array_equal(model.pending_, [BETWEEN])
+        means = np.array([X[:-1][labels == i].mean(axis=0) for i in range(3)])
+        match = pairwise_distances(means, model.cluster_centers_).argmin(axis=1)
+        np.testing.assert_allclose(model.cluster_centers_[match], means)
+        np.testing.assert_array_equal(model.counts_[match], np.bincount(labels))
+        assert model.inertia_ == pytest.approx(((X[:-1] - means[labels]) ** 2).sum())
+
+    def test_those_that_wait_keep_their_order(self):
+        X, _ = three_blobs()
+        between = BETWEEN + np.array([[0.1, 0.0], [0.0, 0.0], [0.0, 0.1], [-0.1, 0.0]])
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X)
+        model.partial_fit(between[:1]).partial_fit(np.vstack([between[1:3], X[:3]])).partial_fit(between[3:])
+        np.testing.assert_array_equal(model.pending_, between)
+
+    def test_one_may_become_stable_later(self):
+        # Centroids at first 0 and 10; then points around 11 draw the right one away, and the point between falls to
+        # the left.
+        around = np.linspace(-3.0, 3.0, 20)[:, None]
+        model = IncrementalKMeans(2, init_size=40, random_state=0).partial_fit(np.vstack([around, around + 10]))
+        model.partial_fit([[5.0]])
+        np.testing.assert_array_equal(model.pending_, [[5.0]])
+        model.partial_fit(around[5:15] + 11)
+        assert model.pending_.shape[0] == 0
+        assert model.n_births_ == 0
+        assert sorted(model.counts_) == [21, 30]
+
+    def test_a_far_point_waits_though_it_is_stable(self):
+        X, _ = three_blobs()
+        far = np.array([[60.0, 0.0]])
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X).partial_fit(far)
+        assert AffinityScorer(centers=model.cluster_centers_).fit(np.vstack([X, far])).affinity(far).stable.all()
+        np.testing.assert_array_equal(model.pending_, far)
+
+
+class TestStart:
+    def test_waits_for_enough_rows(self):
+        X, _ = three_blobs()
+        model = IncrementalKMeans(3, init_size=50, random_state=0)
+        for i in range(49):
+            model.partial_fit(X[i : i + 1])
+        np.testing.assert_array_equal(model.pending_, X[:49])
+        with pytest.raises(NotFittedError):
+            model.predict(X)
+        model.partial_fit(X[49:50])
+        assert model.cluster_centers_.shape == (3, 2)
+
+    def test_waits_for_enough_distinct_rows(self):
+        model = IncrementalKMeans(3, init_size=3, random_state=0).partial_fit([[0.0], [0.0], [1.0], [1.0]])
+        assert model.pending_.shape == (4, 1)
+        model.partial_fit([[5.0]])
+        assert sorted(model.finalize().cluster_centers_[:, 0]) == [0.0, 1.0, 5.0]
+        assert sorted(model.counts_) == [1, 2, 2]
+
+    def test_finalize_starts_with_what_is_there(self):
+        model = IncrementalKMeans(2, random_state=0).partial_fit([[0.0], [1.0], [10.0]]).finalize()
+        assert sorted(model.cluster_centers_[:, 0]) == [0.5, 10.0]
+
+    def test_finalize_with_too_few_distinct_rows_loses_nothing(self):
+        model = IncrementalKMeans(3, random_state=0).partial_fit([[0.0], [1.0], [1.0]])
+        with pytest.raises(ValueError, match="n_clusters=3"):
+            model.finalize()
+        np.testing.assert_array_equal(model.pending_, [[0.0], [1.0], [1.0]])
+        model.partial_fit([[5.0]]).finalize()
+        assert model.counts_.sum() == 4
+
+    def test_one_cluster_is_the_mean(self):
+        X, _ = three_blobs()
+        model = fed(IncrementalKMeans(1, random_state=0), X, [50, 51]).finalize()
+        np.testing.assert_allclose(model.cluster_centers_, [X.mean(axis=0)])
+
+
+class TestBirth:
+    def test_a_blob_that_comes_late_gets_a_cluster(self):
+        X, labels = three_blobs()
+        early, late = X[labels < 2], X[labels == 2]
+        model = IncrementalKMeans(3, random_state=0).partial_fit(early)
+        assert model.n_births_ == 0
+        assert apart_from(TRIANGLE[2:], model.cluster_centers_) > 5
+        model.partial_fit(late).finalize()
+        assert model.n_births_ >= 1
+        assert apart_from(TRIANGLE, model.cluster_centers_) < 0.5
+        assert model.counts_.tolist() == [80, 80, 80]
+
+    def test_no_birth_where_it_does_not_pay(self):
+        X, _ = three_blobs()
+        model = fed(IncrementalKMeans(3, random_state=0), X, in_batches_of(40)).partial_fit([BETWEEN])
+        assert model.n_births_ == 0
+
+    def test_an_empty_cluster_moves_to_where_it_serves(self, rng):
+        clusters = FoldedClusters(np.array([[0.0], [1.0], [50.0]]), np.array([100, 100, 0]), 10.0)
+        moved = clusters.reseated(np.array([[20.0], [20.2]]), rng)
+        np.testing.assert_allclose(moved.centers, [[0.0], [1.0], [20.1]])
+        assert moved.counts.tolist() == [100, 100, 0]
+        assert moved.inertia == 10.0
+
+    def test_a_cluster_given_up_leaves_its_points_to_the_nearest(self, rng):
+        clusters = FoldedClusters(np.array([[0.0], [1.0], [50.0]]), np.array([30, 10, 40]), 7.0)
+        moved = clusters.reseated(np.full((5, 1), 20.0), rng)
+        assert sorted(moved.centers[:, 0]) == [0.25, 20.0, 50.0]
+        assert sorted(moved.counts) == [0, 40, 40]
+        # Merging 30 points at 0 and 10 at 1 costs 30 * 10 / 40.
+        assert moved.inertia == pytest.approx(7.0 + 7.5)
+
+    def test_stays_if_the_objective_would_not_fall(self, rng):
+        clusters = FoldedClusters(np.array([[0.0], [10.0]]), np.array([30, 10]), 7.0)
+        assert clusters.reseated(np.array([[20.0]]), rng) is None
+        assert clusters.reseated(np.array([[0.0]]), rng) is None
+        assert clusters.reseated(np.empty((0, 1)), rng) is None
+        assert FoldedClusters(np.zeros((1, 1)), np.ones(1, dtype=int), 0.0).reseated(np.ones((3, 1)), rng) is None
+
+    @given(seed=st.integers(0, 10_000), k=st.integers(2, 6))
+    @settings(max_examples=40)
+    def test_the_objective_always_falls(self, seed, k):
+        rng = np.random.default_rng(seed)
+        clusters = FoldedClusters(rng.normal(size=(k, 2)), rng.integers(0, 5, size=k), 1.0)
+        rows = rng.normal(size=(12, 2)) * 2
+        moved = clusters.reseated(rows, rng)
+        if moved is not None:
+            assert moved.objective(rows) < clusters.objective(rows)
+            assert moved.counts.sum() == clusters.counts.sum()
+            total = clusters.counts @ clusters.centers
+            np.testing.assert_allclose(moved.counts @ moved.centers, total, atol=1e-9)
+
+    @given(seed=st.integers(0, 10_000))
+    @settings(max_examples=25)
+    def test_folding_in_parts_is_folding_at_once(self, seed):
+        rng = np.random.default_rng(seed)
+        rows, codes = rng.normal(size=(30, 3)), rng.integers(3, size=30)
+        clusters = FoldedClusters(np.zeros((4, 3)), np.zeros(4, dtype=np.int64), 0.0)
+        for part in np.array_split(np.arange(30), 4):
+            clusters = clusters.fold(rows[part], codes[part])
+        for i in np.unique(codes):
+            np.testing.assert_allclose(clusters.centers[i], rows[codes == i].mean(axis=0))
+        np.testing.assert_array_equal(clusters.counts, np.bincount(codes, minlength=4))
+        inertia = sum(((rows[codes == i] - rows[codes == i].mean(axis=0)) ** 2).sum() for i in np.unique(codes))
+        assert clusters.inertia == pytest.approx(inertia)
+
+
+class TestBound:
+    def test_the_surest_of_the_doubtful_go_first(self):
+        X, _ = three_blobs()
+        towards = np.linspace(0.0, 0.05, 6)[:, None]
+        doubtful = BETWEEN + towards * (TRIANGLE[0] - BETWEEN)
+        free = IncrementalKMeans(3, random_state=0).partial_fit(X).partial_fit(doubtful)
+        assert (free.pending_.shape[0], free.n_forced_) == (6, 0)
+        bound = IncrementalKMeans(3, max_pending=4, random_state=0).partial_fit(X).partial_fit(doubtful)
+        assert (bound.pending_.shape[0], bound.n_forced_) == (4, 2)
+        confidence = AffinityScorer(centers=free.cluster_centers_).fit(X).affinity(doubtful).confidence
+        np.testing.assert_array_equal(bound.pending_, doubtful[np.sort(np.argsort(confidence)[:4])])
+        assert bound.counts_.sum() == free.counts_.sum() + 2
+
+    def test_far_points_go_last(self):
+        X, _ = three_blobs()
+        rows = np.array([[60.0, 0.0], BETWEEN])
+        model = IncrementalKMeans(3, max_pending=1, random_state=0).partial_fit(X).partial_fit(rows)
+        np.testing.assert_array_equal(model.pending_, rows[:1])
+        assert model.n_forced_ == 1
+
+    @pytest.mark.parametrize("size", [300, 20])
+    def test_holds_after_every_batch(self, size):
+        X, _ = make_blobs(300, n_features=6, centers=5, cluster_std=4.0, random_state=3)
+        model = IncrementalKMeans(5, init_size=20, max_pending=15, random_state=0)
+        for batch in np.split(X, in_batches_of(size, 300)):
+            model.partial_fit(batch)
+            assert model.pending_.shape[0] <= 15
+        assert model.n_forced_ > 0
+        assert model.counts_.sum() + model.pending_.shape[0] == 300
+
+
+class TestSavedAndResumed:
+    @pytest.mark.parametrize("cut", [1, 2, 5])
+    @pytest.mark.parametrize("random_state", [3, None])
+    def test_identical_from_there_on(self, cut, random_state):
+        X, _ = make_blobs(300, n_features=4, centers=5, cluster_std=3.0, random_state=4)
+        batches = np.array_split(X, 7)
+        model = IncrementalKMeans(5, init_size=60, random_state=random_state)
+        for batch in batches[:cut]:
+            model.partial_fit(batch)
+        file = io.BytesIO()
+        joblib.dump(model, file)
+        file.seek(0)
+        resumed = joblib.load(file)
+        again = pickle.loads(pickle.dumps(model))
+        for batch in batches[cut:]:
+            for each in (model, resumed, again):
+                each.partial_fit(batch)
+        assert_same_state(model, resumed)
+        assert_same_state(model, again)
+        assert_same_state(model.finalize(), resumed.finalize())
+
+    def test_state_holds_no_rows_but_those_that_wait_and_span_the_box(self):
+        X, _ = make_blobs(3000, n_features=10, centers=4, random_state=5)
+        model = fed(IncrementalKMeans(4, random_state=0), X, in_batches_of(500, 3000))
+        rows = model.pending_.shape[0] + model._room.extremes.shape[0] + 4
+        assert model._room.extremes.shape[0] <= 2 * 3
+        assert len(pickle.dumps(model)) < 8 * 10 * rows + 6000
+        assert len(pickle.dumps(model)) < X.nbytes / 10
+
+    def test_the_number_of_threads_changes_nothing(self):
+        X, _ = make_blobs(300, n_features=4, centers=5, cluster_std=3.0, random_state=4)
+        models = [fed(IncrementalKMeans(5, random_state=0, n_jobs=jobs), X, [100, 200]) for jobs in (1, 2)]
+        assert_same_state(*models)
+
+    def test_the_stream_may_go_on_after_finalize(self):
+        X, _ = three_blobs()
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X).finalize().partial_fit([BETWEEN])
+        np.testing.assert_array_equal(model.pending_, [BETWEEN])
+        assert model.n_samples_seen_ == 241
+
+
+class TestFit:
+    def test_is_one_batch_and_finalize(self):
+        X, _ = make_blobs(300, centers=4, cluster_std=2.0, random_state=6)
+        model = IncrementalKMeans(4, random_state=0).fit(X)
+        stream = IncrementalKMeans(4, random_state=0).partial_fit(X).finalize()
+        assert_same_state(model, stream)
+        np.testing.assert_array_equal(model.labels_, stream.predict(X))
+        assert not hasattr(stream, "labels_")
+
+    def test_forgets_the_stream_before(self):
+        X, _ = three_blobs()
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X + 100.0).fit(X)
+        assert_same_state(model, clone(model).fit(X))
+
+    def test_labels_do_not_outlive_the_fit(self):
+        X, _ = three_blobs()
+        model = IncrementalKMeans(3, random_state=0).fit(X).partial_fit(X[:5])
+        assert not hasattr(model, "labels_")
+
+    def test_sparse_batches_equal_dense_ones(self, rng):
+        X = rng.poisson(0.5, size=(200, 8)).astype(float)
+        cuts = [60, 130]
+        dense = fed(IncrementalKMeans(3, random_state=0), X, cuts)
+        sparse = IncrementalKMeans(3, random_state=0)
+        for batch in np.split(X, cuts):
+            sparse.partial_fit(sp.csr_array(batch))
+        assert_same_state(dense, sparse)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("changes", "kind", "says"),
+        [
+            ({"n_clusters": 0}, ValueError, "n_clusters"),
+            ({"n_clusters": "3"}, TypeError, "n_clusters"),
+            ({"init_size": 0}, ValueError, "init_size"),
+            ({"init_size": 2.5}, TypeError, "init_size"),
+            ({"max_pending": 0}, ValueError, "max_pending"),
+            ({"max_pending": "all"}, TypeError, "max_pending"),
+            ({"n_init": 0}, ValueError, "n_init"),
+            ({"max_iter": 0}, ValueError, "max_iter"),
+            ({"tol": -1.0}, ValueError, "tol"),
+            ({"method": "fast"}, ValueError, "method"),
+            ({"eps": 2.0}, ValueError, "eps"),
+            ({"n_jobs": 0}, ValueError, "n_jobs"),
+            ({"random_state": -1}, ValueError, "random_state"),
+        ],
+        ids=str,
+    )
+    def test_bad_settings(self, changes, kind, says):
+        X, _ = three_blobs()
+        for method in ("fit", "partial_fit"):
+            model = IncrementalKMeans(3).set_params(**changes)
+            with pytest.raises(kind, match=says):
+                getattr(model, method)(X)
+            assert not hasattr(model, "pending_")
+            with pytest.raises(NotFittedError):
+                model.predict(X)
+
+    @pytest.mark.parametrize(
+        "batch",
+        [
+            np.ones(2),
+            np.empty((0, 2)),
+            [[1.0, np.nan]],
+            [[1.0, np.inf]],
+            [["a", "b"]],
+            [[1e200, 0.0]],
+            None,
+            np.ones((3, 5)),
+        ],
+        ids=["1-D", "no rows", "NaN", "inf", "text", "too large", "None", "too wide"],
+    )
+    def test_a_bad_batch_leaves_the_stream_as_it_was(self, batch):
+        X, _ = three_blobs()
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X)
+        before = pickle.loads(pickle.dumps(model))
+        with pytest.raises((ValueError, TypeError), match=r"\bX\b"):
+            model.partial_fit(batch)
+        assert_same_state(model, before)
+
+    def test_a_failure_in_the_middle_leaves_the_stream_as_it_was(self, monkeypatch):
+        X, _ = three_blobs()
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X[:100])
+        before = pickle.loads(pickle.dumps(model))
+
+        def fail(*_args):
+            raise MemoryError
+
+        monkeypatch.setattr(_incremental.Examiner, "examine", fail)
+        with pytest.raises(MemoryError):
+            model.partial_fit(X[100:])
+        monkeypatch.undo()
+        assert_same_state(model, before)
+        assert_same_state(model.partial_fit(X[100:]), before.partial_fit(X[100:]))
+
+    def test_other_number_of_clusters_in_mid_stream(self):
+        X, _ = three_blobs()
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X).set_params(n_clusters=4)
+        with pytest.raises(ValueError, match="n_clusters=4"):
+            model.partial_fit(X)
+        assert model.fit(X).counts_.size == 4
+
+    def test_too_few_rows_to_fit(self):
+        model = IncrementalKMeans(3)
+        with pytest.raises(ValueError, match="n_clusters=3"):
+            model.fit([[0.0], [1.0]])
+        assert not hasattr(model, "pending_")
+
+    def test_nothing_to_finalize(self):
+        with pytest.raises(NotFittedError, match="partial_fit"):
+            IncrementalKMeans(3).finalize()
