@@ -159,6 +159,7 @@ class RankedResult(ABC):
         path: Any,
         X: Any = None,
         *,
+        ids: Any = None,
         images: Any = None,
         feature_names: Any = None,
         title: str | None = None,
@@ -172,8 +173,10 @@ class RankedResult(ABC):
         path
             The file to write; an existing one is replaced once the new one is complete.
         X
-            (n, d) the data that was scored. It gives the map its coordinates and the table its distinguishing features;
-            without it the map shows the affinities themselves.
+            (n, d) the data that was scored, or other features of the same points. It gives the map its coordinates and
+            the table its distinguishing features; without it the map shows the affinities themselves.
+        ids
+            (n,) what identifies the points; by default the index of the frame that was scored, or of X.
         images
             (n, height, width) or (n, height, width, 3) pictures of the points, to show beside the points to review.
         feature_names
@@ -183,7 +186,7 @@ class RankedResult(ABC):
         """
         from .report import write_report
 
-        return write_report(self, path, X, images=images, feature_names=feature_names, title=title)
+        return write_report(self, path, X, ids=ids, images=images, feature_names=feature_names, title=title)
 
     def __len__(self) -> int:
         return self.n_points

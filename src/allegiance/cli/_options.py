@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -13,6 +14,24 @@ Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
 
 ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
+
+
+class ImageShape(click.ParamType[tuple[int, ...]]):
+    """HEIGHTxWIDTH, or HEIGHTxWIDTHx3 in colours."""
+
+    name = "HxW"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the numbers.
+
+        Parameters
+        ----------
+        value, param, ctx
+            From click.
+        """
+        if re.fullmatch(r"[1-9]\d*x[1-9]\d*(x3)?", value) is None:
+            self.fail(f"{value!r} is not of the form HEIGHTxWIDTH, such as 28x28.", param, ctx)
+        return tuple(int(part) for part in value.split("x"))
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import math
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ._console import print_json, say
-from ._options import RunOptions, bundled
+from ._options import ImageShape, RunOptions, bundled
 from ._program import Program
 from ._tally import Tally
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allegiance._ranked import RankedResult
-    from allegiance.tables import Sink
+    from allegiance.tables import Features, Sink
 
     from ._points import Points
 
@@ -133,15 +134,41 @@ def check_report(report: str | None, run: RunOptions) -> None:
             raise click.ClickException(f"a report needs {library}: pip install 'allegiance[report]'.")
 
 
-def write_report(result: RankedResult, points: Points, path: str, title: str | None, run: RunOptions) -> None:
-    """Write the HTML report, in which points go by their identifiers."""
-    named: Any = result
-    if points.has_ids:
-        from allegiance._frames import FrameLike
+@dataclass(frozen=True)
+class PageOptions:
+    """How the report looks."""
 
-        names = [" / ".join(map(str, row.values())) for row in points.ids.to_pylist()]
-        named = replace(named, _frame=FrameLike(index=names))
-    named.report(path, points.X, feature_names=list(points.names), title=title)
+    title: str | None
+    image_shape: tuple[int, ...] | None
+
+
+page_options = bundled(
+    "page",
+    PageOptions,
+    [
+        click.option("--title", help="Heading of the report."),
+        click.option(
+            "--image-shape", type=ImageShape(), help="Rows are images of this shape: show them in the report."
+        ),
+    ],
+)
+
+
+def check_page(page: PageOptions, features: Features) -> None:
+    """Raise if rows cannot be images of the shape that was asked for."""
+    shape = page.image_shape
+    if shape is not None and math.prod(shape) != len(features.names):
+        listed = "x".join(map(str, shape))
+        raise click.BadParameter(
+            f"{listed} is {math.prod(shape)} numbers, but rows have {len(features.names)}.", param_hint="--image-shape"
+        )
+
+
+def write_report(result: RankedResult, points: Points, path: str, page: PageOptions, run: RunOptions) -> None:
+    """Write the HTML report, in which points go by their identifiers."""
+    ids = [" / ".join(map(str, row.values())) for row in points.ids.to_pylist()] if points.has_ids else None
+    images = None if page.image_shape is None else points.X.reshape(-1, *page.image_shape)
+    result.report(path, points.X, ids=ids, images=images, feature_names=list(points.names), title=page.title)
     say_written(path, run)
 
 

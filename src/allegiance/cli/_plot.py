@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from ._console import note, print_json, shows_progress
 from ._options import (
     ClusteringOptions,
     DataOptions,
+    ImageShape,
     RunOptions,
     ScoringOptions,
     clustering_options,
@@ -53,7 +53,7 @@ _ENDINGS = (".png", ".svg", ".pdf")
 @click.option("--slice", "axes", metavar="A,B", help="Two features that span the plane.  [default: principal axes]")
 @click.option("--projection", type=click.Choice(["pca", "umap"]), help="For more than two features.")
 @click.option("--row", type=click.IntRange(min=0), help="Row for stolen and samples.  [default: least trusted]")
-@click.option("--image-shape", metavar="HxW", help="Rows are images, for the gallery.")
+@click.option("--image-shape", type=ImageShape(), help="Rows are images, for the gallery.")
 @click.option("--count", type=click.IntRange(min=1), default=8, show_default=True, help="Rows in the gallery.")
 @click.option("--dpi", type=click.IntRange(min=1), default=150, show_default=True, help="Dots per inch of a PNG.")
 @click.option("-o", "--output", metavar="FILE", required=True, help="Picture to write: .png, .svg or .pdf.")
@@ -66,7 +66,7 @@ def plot(
     axes: str | None,
     projection: str | None,
     row: int | None,
-    image_shape: str | None,
+    image_shape: tuple[int, ...] | None,
     count: int,
     dpi: int,
     output: str,
@@ -76,7 +76,6 @@ def plot(
     from allegiance.tables import replacing
 
     check_clustering(clustering)
-    shape = _shape(image_shape)
     ending = Path(output).suffix.lower()
     if ending not in _ENDINGS:
         raise click.BadParameter(f"{output!r} must end in .png, .svg or .pdf.", param_hint="-o")
@@ -86,7 +85,7 @@ def plot(
         # A picture goes into a file; a window would not help, and there may be no screen.
         os.environ.setdefault("MPLBACKEND", "Agg")
         if kind in ("profile", "flow", "gallery"):
-            display = _of_result(kind, result, frame, count, shape)
+            display = _of_result(kind, result, frame, count, image_shape)
         else:
             display = _of_scorer(kind, scorer, result, frame, row, plane)
         display.figure_.savefig(temporary, format=ending[1:], dpi=dpi, bbox_inches="tight")
@@ -160,13 +159,3 @@ def _features(axes: str | None, names: list[str]) -> list[str] | None:
     if len(found) != 2:
         raise click.BadParameter(f"{axes!r} does not name two features, such as width,height.", param_hint="--slice")
     return found
-
-
-def _shape(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    if re.fullmatch(r"\d+x\d+(x3)?", text) is None:
-        raise click.BadParameter(
-            f"{text!r} is not of the form HEIGHTxWIDTH, such as 28x28.", param_hint="--image-shape"
-        )
-    return tuple(int(part) for part in text.split("x"))

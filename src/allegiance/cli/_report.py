@@ -16,7 +16,16 @@ from ._options import (
     run_options,
     scoring_options,
 )
-from ._outputs import behind_ids, check_report, print_result, summary_of, write_report
+from ._outputs import (
+    PageOptions,
+    behind_ids,
+    check_page,
+    check_report,
+    page_options,
+    print_result,
+    summary_of,
+    write_report,
+)
 from ._points import open_data
 from ._score import score_in_memory
 
@@ -24,6 +33,7 @@ EPILOG = """\b
 Examples:
   allegiance report flowers.csv --labels species -o report.html
   allegiance report flowers.csv --clusters 3 --id name --title "Flowers" -o report.html
+  allegiance report digits.parquet --clusters 10 --image-shape 8x8
 """
 
 
@@ -32,14 +42,14 @@ Examples:
 @clustering_options
 @scoring_options
 @click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The page to write.")
-@click.option("--title", help="Its heading.")
+@page_options
 @run_options
 def report(
     data: DataOptions,
     clustering: ClusteringOptions,
     scoring: ScoringOptions,
     output: str,
-    title: str | None,
+    page: PageOptions,
     run: RunOptions,
 ) -> None:
     """Score DATA and write one HTML page about it: verdict, maps, points to review.
@@ -50,8 +60,9 @@ def report(
     check_report(output, run)
     columns = [clustering.labels] if clustering.labels else []
     opened = open_data(data, columns, lambda text: note(run, text))
+    check_page(page, opened.features)
     points, result = score_in_memory(opened, clustering, scoring, run)
-    write_report(result, points, output, title, run)
+    write_report(result, points, output, page, run)
     if run.json:
         scores = behind_ids(points.ids, result.columns())
         print_result(summary_of(result, points, scores, review=10), report=output)

@@ -20,10 +20,13 @@ from ._options import (
 )
 from ._outputs import (
     OutputOptions,
+    PageOptions,
     behind_ids,
+    check_page,
     check_report,
     open_output,
     output_options,
+    page_options,
     print_result,
     say_written,
     summary_of,
@@ -55,6 +58,7 @@ Examples:
 @output_options
 @click.option("--top", metavar="N", type=click.IntRange(min=1), help="Keep the N largest affinities of a row only.")
 @click.option("--report", metavar="FILE", help="Also write an HTML report.")
+@page_options
 @click.option(
     "--review", metavar="N", default=10, show_default=True, type=click.IntRange(min=0), help="Points to list."
 )
@@ -82,6 +86,7 @@ def score(
     out: OutputOptions,
     top: int | None,
     report: str | None,
+    page: PageOptions,
     review: int,
     fail_under: float | None,
     stream: bool | None,
@@ -99,6 +104,7 @@ def score(
     sink = open_output(out, run)
     columns = [clustering.labels] if clustering.labels else []
     opened = open_data(data, columns, lambda text: note(run, text))
+    check_page(page, opened.features)
     if _streams(stream, opened, clustering, scoring, report, run):
         summary = score_in_passes(
             opened, clustering, scoring, run, sink, top=top, review=review, batch_rows=batch_rows, restart=restart
@@ -109,7 +115,7 @@ def score(
         write_output(sink, scores)
         summary = summary_of(result, points, scores, review)
         if report is not None:
-            write_report(result, points, report, None, run)
+            write_report(result, points, report, page, run)
     say_written(out.output, run)
     if run.json:
         print_result(summary, output=out.output, report=report)

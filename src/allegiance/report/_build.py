@@ -35,6 +35,7 @@ def write_report(
     path: Any,
     X: Any = None,
     *,
+    ids: Any = None,
     images: Any = None,
     feature_names: Any = None,
     title: str | None = None,
@@ -47,7 +48,7 @@ def write_report(
         What :func:`allegiance.affinity` returns.
     path
         The file to write; an existing one is replaced once the new one is complete.
-    X, images, feature_names, title
+    X, ids, images, feature_names, title
         As in :func:`render_report`.
 
     Examples
@@ -67,7 +68,7 @@ def write_report(
         raise IsADirectoryError(f"path is a folder, {given}: name a file in it, such as {given / 'report.html'}.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path is in a folder that does not exist, {given.parent}: create it first.")
-    page = render_report(result, X, images=images, feature_names=feature_names, title=title)
+    page = render_report(result, X, ids=ids, images=images, feature_names=feature_names, title=title)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with temporary.open("xb") as file:
@@ -83,6 +84,7 @@ def render_report(
     result: RankedResult,
     X: Any = None,
     *,
+    ids: Any = None,
     images: Any = None,
     feature_names: Any = None,
     title: str | None = None,
@@ -99,6 +101,8 @@ def render_report(
     X
         (n, d) the data that was scored, or other features of the same points. It gives the map its coordinates and the
         table its distinguishing features; without it the map shows the affinities themselves.
+    ids
+        (n,) what identifies the points; by default the index of the frame that was scored, or of X.
     images
         (n, height, width) or (n, height, width, 3) pictures of the points, to show beside the points to review. Bytes
         are taken as they are, other numbers are stretched between the smallest and the largest.
@@ -117,7 +121,7 @@ def render_report(
     """
     features = check_features(X, feature_names, result.n_points)
     pixels = check_images(images, result.n_points)
-    ids = point_ids(result, X)
+    named = point_ids(result, X, ids)
     shown, groups, confidence = choose_points(result), group_points(result), confidences(result)
     above, profile = counts_above(confidence, groups), sorted_profile(confidence, groups)
     projection = project(result, features)
@@ -134,7 +138,7 @@ def render_report(
             "steps": STEPS,
             "above": above.tolist(),
             "sizes": [row.points for row in clusters],
-            "ids": None if ids is None else [str(ids[0][row])[:_ID_LENGTH] for row in shown.rows],
+            "ids": None if named is None else [str(named[0][row])[:_ID_LENGTH] for row in shown.rows],
             "features": _used_names(features, pulls),
             "pictures": pictures,
             "perReview": shown.all_review / max(shown.review, 1),
@@ -148,7 +152,7 @@ def render_report(
         clusters=clusters,
         n_points=result.n_points,
         n_stable=shown.all_stable,
-        id_name=None if ids is None else ids[1],
+        id_name=None if named is None else named[1],
         has_features=features is not None,
         has_pictures=pictures is not None,
         note=shown_note(shown, None if pictures is None else len(pictures)),

@@ -70,16 +70,26 @@ def check_images(images: Any, n_points: int) -> AnyArray | None:
     return pixels
 
 
-def point_ids(result: RankedResult, X: Any) -> tuple[list[Any], str] | None:
-    """Return the index of the frame that was scored, or of X, with its name; None if rows have only their numbers."""
+def point_ids(result: RankedResult, X: Any, ids: Any = None) -> tuple[list[Any], str] | None:
+    """Return what identifies the points, and its name; None if rows have only their numbers.
+
+    That is ``ids`` if given, else the index of the frame that was scored, or of X.
+    """
+    if ids is not None:
+        given = list(ids)
+        if len(given) != result.n_points:
+            raise ValueError(
+                f"ids has {len(given)} entries but the result has {result.n_points} points: pass one for each."
+            )
+        return given, "id"
     index = result._frame.index
     if index is None:
         frame = nw.from_native(X, pass_through=True, eager_only=True)
         index = nw.maybe_get_index(frame) if isinstance(frame, nw.DataFrame) else None
     if index is None:
         return None
-    ids = list(index)
-    if ids == list(range(len(ids))):
+    found = list(index)
+    if found == list(range(len(found))):
         return None
     name = getattr(index, "name", None)
-    return ids, "id" if name is None else str(name)
+    return found, "id" if name is None else str(name)
