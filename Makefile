@@ -34,7 +34,10 @@ $(VENV)/.browser: $(VENV)/.core
 	@touch $@
 
 demo: $(VENV)/.core ## cluster the digits of scikit-learn, say which labels to trust, write a report
-	@$(RUN) examples/digits.py
+	@$(RUN) examples/digits.py out/digits.csv
+	$(VENV)/bin/allegiance score out/digits.csv --clusters 10 --id image --id digit --image-shape 8x8 \
+	  --title "Handwritten digits in ten clusters" -o out/scored.csv --report out/report.html --force
+	@echo && echo "The report, to look at in a browser: out/report.html"
 
 test: $(VENV)/.group-test $(VENV)/.browser ## the everyday tests
 	$(RUN) -m pytest -n 2 -m "not slow"

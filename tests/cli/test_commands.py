@@ -20,6 +20,21 @@ def two_labels(tmp_path, points):
     return tmp_path / "two.npz"
 
 
+@pytest.mark.parametrize("command", [("report", "-o"), ("score", "--report")], ids=["report", "score"])
+def test_rows_that_are_images_are_shown_as_such(command, flowers, tmp_path):
+    page = tmp_path / "page.html"
+    name, option = command
+    call(name, flowers, "--labels", "species", "--id", "name", "--image-shape", "1x2", option, page)
+    assert "data:image/png;base64" in page.read_text()
+
+
+def test_an_image_shape_that_does_not_fit_the_rows_is_a_usage_error(flowers, tmp_path):
+    words = ("report", flowers, "--labels", "species", "--id", "name", "-o", tmp_path / "page.html", "--image-shape")
+    assert "3x3 is 9 numbers, but rows have 2" in call(*words, "3x3", code=2).stderr
+    assert "'3' is not of the form HEIGHTxWIDTH" in call(*words, "3", code=2).stderr
+    assert not (tmp_path / "page.html").exists()
+
+
 def test_report_writes_a_page(flowers, tmp_path):
     page = tmp_path / "page.html"
     result = call("report", flowers, "--labels", "species", "--id", "name", "--title", "A <title>", "-o", page)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from allegiance.report._inputs import check_features, check_images
+from allegiance import affinity
+from allegiance.report._inputs import check_features, check_images, point_ids
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,19 @@ def test_columns_without_names_are_numbered():
 def test_bad_images_are_named(images, error, message):
     with pytest.raises(error, match=message):
         check_images(images, 4)
+
+
+def test_ids_come_before_the_index_of_a_frame():
+    import pandas as pd
+
+    X = pd.DataFrame(np.eye(3), index=["p", "q", "r"])
+    result = affinity(X, [0, 1, 2], random_state=0)
+    assert point_ids(result, X) == (["p", "q", "r"], "id")
+    assert point_ids(result, X, ids=(7, 8, 9)) == ([7, 8, 9], "id")
+
+
+def test_ids_of_another_length_are_an_error():
+    result = affinity(np.eye(3), [0, 1, 2], random_state=0)
+    assert point_ids(result, None) is None
+    with pytest.raises(ValueError, match="ids has 2 entries but the result has 3 points"):
+        point_ids(result, None, ids=[1, 2])

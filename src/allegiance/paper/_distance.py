@@ -63,8 +63,9 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            "This configuration was chosen among six that look like the paper's figure, after seeing where the runs put q; "
-            "in one of the six, and with wider clusters, c3 leads. All six are in the page on comparing clusterings.",
+            "This configuration was chosen among six that look like the paper's figure, after seeing where the "
+            "runs put q; in one of the six, and with wider clusters, c3 leads. All six are in the page on "
+            "comparing clusterings.",
             "Most runs give q to c1, the nearest centre, where the paper says nothing of the remaining 83.",
         ),
     )
