@@ -31,9 +31,9 @@ LAYERS = [
     ["_influence", "_clustering", "_representatives", "_territory", "_frames", "_summary"],
     ["_ranked"],
     ["_result", "_top_result"],
-    ["_scoring", "_passes"],
+    ["_scoring", "state"],
     ["_estimator", "clusterers"],
-    ["_affinity"],
+    ["_affinity", "_passes"],
     ["metrics", "datasets", "tables"],
     ["applications", "displays", "streaming", "distributed"],
     ["report"],
@@ -168,8 +168,8 @@ def import_names(requirements: list[str]) -> set[str]:
 def test_imports_exactly_the_libraries_that_are_declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [requirement for group in project["optional-dependencies"].values() for requirement in group]
-    # UMAP is used where it happens to be installed; distributed comes with dask.
-    declared = import_names(project["dependencies"]) | import_names(extras) | {"umap", "distributed"}
+    # distributed comes with dask.
+    declared = import_names(project["dependencies"]) | import_names(extras) | {"distributed"}
     assert {library for path in MODULES for library, _ in libraries(path)} == declared
 
 

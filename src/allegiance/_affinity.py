@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from ._result import AffinityResult
+from ._top_result import TopAffinityResult
 
 
-def affinity(
+# For type checkers: what comes back depends on ``top`` alone. The settings are spelt out below, once.
+@overload
+def affinity(X: Any, labels: Any = None, *, top: None = None, **settings: Any) -> AffinityResult: ...
+
+
+@overload
+def affinity(X: Any, labels: Any = None, *, top: int, **settings: Any) -> TopAffinityResult: ...
+
+
+def affinity(  # type: ignore[misc]
     X: Any,
     labels: Any = None,
     *,
@@ -33,7 +43,8 @@ def affinity(
     n_jobs: int | None = None,
     random_state: Any = None,
     verbose: bool = False,
-) -> AffinityResult:
+    top: int | None = None,
+) -> AffinityResult | TopAffinityResult:
     """Score every point of a clustering: how much of its territory comes from each cluster.
 
     Suppose a point were a cluster of its own: it would take some territory from the existing clusters. Its affinity
@@ -43,7 +54,7 @@ def affinity(
     Parameters
     ----------
     X
-        (n, d) data: array, sparse matrix, or frame (pandas, polars).
+        (n, d) data: array, sparse matrix, or frame (pandas, polars); or a Dask array or frame, and the result is lazy.
     labels
         (n,) labels from any clustering; -1 means noise, which is scored but is no cluster.
     centers
@@ -54,11 +65,13 @@ def affinity(
         How important the clusters are: as in :class:`AffinityScorer`.
     representative, leave_one_out, domain, margin, method, eps, max_samples, n_jobs, random_state, verbose
         What stands for a cluster, and how volume is measured: as in :class:`AffinityScorer`.
+    top
+        Keep only this many of the largest affinities of each point: for many clusters. None keeps all.
 
     Returns
     -------
-    AffinityResult
-        Affinities and what follows from them, in the order of X.
+    AffinityResult or TopAffinityResult
+        Affinities and what follows from them, in the order of X; the second with ``top``.
 
     See Also
     --------
@@ -103,4 +116,4 @@ def affinity(
         random_state=random_state,
         verbose=verbose,
     )
-    return scorer.fit_affinity(X, labels)
+    return scorer.fit_affinity(X, labels, top=top)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import time
-import warnings
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from sklearn.base import (
@@ -24,10 +22,14 @@ from ._clustering import check_clusterer, fit_clusterer, labels_of, means_withou
 from ._frames import FrameLike
 from ._influence import Influence
 from ._random import resolve_seed
+from ._ranked import concatenate
 from ._representatives import REPRESENTATIVES, representatives
-from ._result import AffinityResult, HowMeasured
-from ._territory import make_domain
+from ._result import AffinityResult
+from ._rows import is_lazy
+from ._scoring import Scoring
+from ._territory import extent_of, make_domain
 from ._threads import effective_threads
+from ._top_result import TopAffinityResult
 from ._typing import AnyArray, FloatArray, Rows
 from ._validation import (
     Membership,
@@ -42,8 +44,13 @@ from ._validation import (
 )
 from .diagrams import Located
 from .domains import Polytope
-from .engines import METHODS, PrecisionWarning, Scene, Settings, measure, select_engine
-from .engines._estimate import Z95
+from .engines import METHODS, Scene, Settings, select_engine
+from .state import FORMAT, VERSION, check_header, decode, encode, read_state, write_state
+
+#: Rows scored at a time if only the largest affinities are kept.
+_TOP_ROWS = 65_536
+#: What a state must hold.
+_STATE = ("params", "n_features", "feature_names", "classes", "centers", "diagram", "domain")
 
 
 class _Fit(NamedTuple):
@@ -204,18 +211,21 @@ class AffinityScorer(
         Parameters
         ----------
         X
-            (n, d) data: array, sparse matrix or frame.
+            (n, d) data: array, sparse matrix or frame, or a Dask array or frame, whose sums are then computed.
         y
             (n,) labels of any clustering, -1 for noise; ignored if an ``estimator`` was given.
         **fit_params
             Passed to the estimator by scikit-learn's metadata routing.
         """
+        if is_lazy(X):
+            from .distributed import fit_lazily
+
+            return fit_lazily(self, X, y, fit_params)
         self._fit(X, y, fit_params)
         return self
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> _Fit:
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_engine", "_scene")]:
-            delattr(self, name)
+        self._forget()
         settings = self._check_settings()
         influence = self._influence()
         X = influence.prepare(check_rows(self, X, reset=True))
@@ -227,52 +237,103 @@ class AffinityScorer(
         if members is None:
             members = Membership(np.arange(diagram.positions.shape[0]), nearest_sites(diagram, located.position))
         diagram = influence.weighted(diagram, located, members.codes)
-        scene = Scene(diagram, make_domain(self.domain, float(self.margin), diagram, located.position))
-        engine = select_engine(scene, settings, self.method)
+        extent = extent_of(self.domain, diagram, located.position)
+        scene = Scene(diagram, make_domain(self.domain, float(self.margin), diagram, extent))
         if self.leave_one_out:
             self._own_cells_engine = select_engine(scene, settings, self.method, leave_one_out=True)
-        self.classes_ = members.classes
+        self._install(scene, settings, influence, members.classes, sites)
         self.labels_ = labels_of(members)
+        return _Fit(located, members.codes)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left."""
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_engine", "_scene")]:
+            delattr(self, name)
+
+    def _install(
+        self, scene: Scene, settings: Settings, influence: Influence, classes: AnyArray, sites: FloatArray | None
+    ) -> None:
+        """Become fitted: with a scene just found, or one found before and loaded."""
+        engine = select_engine(scene, settings, self.method)
+        self.classes_ = classes
         if sites is not None:
             self.cluster_centers_ = sites
-        self._n_features_out = self.classes_.size
+        self._n_features_out = classes.size
         self._fitted_influence = influence
         self._settings, self._scene, self._engine = settings, scene, engine
-        return _Fit(located, members.codes)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_engine")
 
-    def affinity(self, X: Any) -> AffinityResult:
+    @overload
+    def affinity(self, X: Any, *, top: None = None) -> AffinityResult: ...
+
+    @overload
+    def affinity(self, X: Any, *, top: int) -> TopAffinityResult: ...
+
+    def affinity(self, X: Any, *, top: int | None = None) -> AffinityResult | TopAffinityResult:
         """Score points.
 
         Parameters
         ----------
         X
-            (n, d) points, known or new.
+            (n, d) points, known or new. For a Dask array or frame the result is lazy, partition by partition.
+        top
+            Keep only this many of the largest affinities of each point, in a :class:`TopAffinityResult`: for many
+            clusters, since memory then goes with n x top instead of n x k. None keeps all.
         """
         check_is_fitted(self)
-        started = time.perf_counter()
+        keep = None if top is None else check_count(top, "top")
+        if is_lazy(X):
+            from .distributed import affinity_lazily
+
+            return affinity_lazily(self, X, keep)
         frame = FrameLike.of(X)
         X = self._fitted_influence.prepare(check_rows(self, X, reset=False))
-        located = self._scene.diagram.locate(X, self._settings.threads)
-        return self._score(located, self._labels_of_new(X, located.position), frame, started)
+        result: AffinityResult | TopAffinityResult
+        if keep is None:
+            result = self._score_rows(X, frame, None)
+        else:
+            # In parts, so that not even the places (n, r) of the points are held for all of them.
+            starts = range(0, max(X.shape[0], 1), _TOP_ROWS)
+            parts = [self._score_rows(X[start : start + _TOP_ROWS], FrameLike(), keep) for start in starts]
+            result = concatenate(parts, frame)
+        self._scoring().warn_if_imprecise(result)
+        return result
 
-    def fit_affinity(self, X: Any, y: Any = None, **fit_params: Any) -> AffinityResult:
+    @overload
+    def fit_affinity(self, X: Any, y: Any = None, *, top: None = None, **fit_params: Any) -> AffinityResult: ...
+
+    @overload
+    def fit_affinity(self, X: Any, y: Any = None, *, top: int, **fit_params: Any) -> TopAffinityResult: ...
+
+    def fit_affinity(
+        self, X: Any, y: Any = None, *, top: int | None = None, **fit_params: Any
+    ) -> AffinityResult | TopAffinityResult:
         """Fit, and score the points of the fit, with their labels and, if asked for, each left out of its cluster.
 
         Parameters
         ----------
         X, y, **fit_params
             As in :meth:`fit`.
+        top
+            As in :meth:`affinity`.
         """
         started = time.perf_counter()
+        keep = None if top is None else check_count(top, "top")
+        if is_lazy(X):
+            from .distributed import fit_affinity_lazily
+
+            return fit_affinity_lazily(self, X, y, fit_params, keep)
         located, codes = self._fit(X, y, fit_params)
-        moved = None
+        moved, engine = None, None
         if self.leave_one_out:
             means = self._scene.diagram.positions
-            moved = codes, means_without_each(codes, means, located.position)
-        return self._score(located, self.labels_, FrameLike.of(X), started, moved)
+            moved, engine = (codes, means_without_each(codes, means, located.position)), self._own_cells_engine
+        scoring = self._scoring(engine)
+        result = scoring.score(located, self.labels_, FrameLike.of(X), started, keep, moved)
+        scoring.warn_if_imprecise(result)
+        return result
 
     def transform(self, X: Any) -> FloatArray:
         """Return affinities (n, k), columns in the order of ``classes_``.
@@ -313,7 +374,7 @@ class AffinityScorer(
         X
             (n, d) points, known or new.
         """
-        return self.affinity(X).confidence
+        return self.affinity(X, top=1).confidence
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label (n,) the clustering gives to each point.
@@ -327,9 +388,87 @@ class AffinityScorer(
             (n, d) points, known or new.
         """
         check_is_fitted(self)
+        if is_lazy(X):
+            from .distributed import predict_lazily
+
+            return predict_lazily(self, X)
         X = self._fitted_influence.prepare(check_rows(self, X, reset=False))
         position = self._scene.diagram.locate(X, self._settings.threads).position
         return self._labels_of_new(X, position)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that scoring needs, as plain values and arrays: the sites, the domain, the settings and the seed.
+
+        It holds no training data, except that an exact kernel is a sum over the points of the fit. The estimator and
+        ``labels_`` are left out: :meth:`from_dict` gives a scorer that labels points by the nearest representative.
+        """
+        check_is_fitted(self)
+        params = self.get_params(deep=False) | {"estimator": None, "random_state": self._settings.seed}
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "params": {name: encode(value, name) for name, value in params.items()},
+            "n_features": self.n_features_in_,
+            "feature_names": encode(names, "feature_names_in_"),
+            "classes": encode(self.classes_, "classes_"),
+            "centers": getattr(self, "cluster_centers_", None),
+            "diagram": encode(self._scene.diagram, "diagram"),
+            "domain": encode(self._scene.domain, "domain"),
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> AffinityScorer:
+        """Return the fitted scorer that :meth:`to_dict` described: it gives the same affinities to the last bit.
+
+        Parameters
+        ----------
+        state
+            What :meth:`to_dict` returned.
+        """
+        check_header(state)
+        try:
+            found = {name: decode(state[name]) for name in _STATE}
+        except KeyError as error:
+            raise ValueError(f"the state is incomplete: {error} is missing.") from error
+        scorer = cls(**found["params"])
+        settings, influence = scorer._check_settings(), scorer._influence()
+        scorer.n_features_in_ = found["n_features"]
+        if found["feature_names"] is not None:
+            scorer.feature_names_in_ = found["feature_names"]
+        scene = Scene(found["diagram"], found["domain"])
+        scorer._install(scene, settings, influence, found["classes"], found["centers"])
+        return scorer
+
+    def save(self, path: Any) -> None:
+        """Write :meth:`to_dict` to one file of JSON and NumPy arrays, without pickle.
+
+        Parameters
+        ----------
+        path
+            The file, by custom ``*.scorer``. An existing one is replaced once the new one is complete.
+        """
+        write_state(self.to_dict(), path)
+
+    @classmethod
+    def load(cls, path: Any) -> AffinityScorer:
+        """Return the scorer of a file that :meth:`save` wrote, now or with an earlier version of the package.
+
+        It gives the same affinities to the last bit. Of the scorer that was saved it lacks ``labels_`` and the
+        estimator: points are labelled by the nearest representative, which is what k-means does itself, up to ties,
+        but not every estimator.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If the file is no saved scorer, of a later version, incomplete or altered.
+        """
+        return cls.from_dict(read_state(path))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how ``fit`` passes metadata to the estimator."""
@@ -424,51 +563,23 @@ class AffinityScorer(
             return np.asarray(inner.predict(X))
         return self.classes_[nearest_sites(self._scene.diagram, position)]
 
-    def _score(
-        self,
-        located: Located,
-        label: AnyArray,
-        frame: FrameLike,
-        started: float,
-        moved: tuple[AnyArray, FloatArray] | None = None,
-    ) -> AffinityResult:
-        scene, settings = self._scene, self._settings
-        engine = self._engine if moved is None else self._own_cells_engine
-        estimate = measure(engine, scene, located.position, settings, moved)
-        if Z95 * estimate.standard_error.max() > settings.eps:
-            imprecise = int((Z95 * estimate.standard_error.max(axis=1) > settings.eps).sum())
-            warnings.warn(
-                f"{imprecise} of {label.shape[0]} points did not reach eps={settings.eps:g} within "
-                f"max_samples={settings.max_samples:,}: see standard_error, raise max_samples or eps.",
-                PrecisionWarning,
-                stacklevel=_levels_up_to_the_user(),
-            )
-        return AffinityResult(
-            affinity=scene.expand(estimate.affinity),
-            standard_error=scene.expand(estimate.standard_error),
-            label=label,
-            classes=self.classes_,
-            hidden=estimate.hidden,
-            off_span=located.off_span,
-            how=HowMeasured(
-                influence=self._fitted_influence.describe(),
-                domain=scene.domain.name,
-                method=self.method,
-                eps=settings.eps,
-                seed=settings.seed,
-                dim=scene.dim,
-                n_features=self.n_features_in_,
-                seconds=time.perf_counter() - started,
-            ),
-            _engine=estimate.engine,
-            _frame=frame,
+    def _scoring(self, engine: Any = None) -> Scoring:
+        return Scoring(
+            self._scene,
+            self._engine if engine is None else engine,
+            self._settings,
+            self.classes_,
+            self._fitted_influence.describe(),
+            self.method,
+            self.n_features_in_,
         )
 
-
-def _levels_up_to_the_user() -> int:
-    """Return the ``stacklevel`` that makes a warning of the caller point to the first line of the user."""
-    frame = inspect.currentframe()
-    level = -1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("allegiance", "sklearn"):
-        frame, level = frame.f_back, level + 1
-    return level + 1
+    def _score_rows(
+        self, X: Rows, frame: FrameLike, top: int | None, label: AnyArray | None = None
+    ) -> AffinityResult | TopAffinityResult:
+        """Score prepared rows (n, d), labelling them as new points if they have no ``label`` (n,)."""
+        started = time.perf_counter()
+        located = self._scene.diagram.locate(X, self._settings.threads)
+        if label is None:
+            label = self._labels_of_new(X, located.position)
+        return self._scoring().score(located, label, frame, started, top)

@@ -24,7 +24,7 @@ from .diagrams import (
 from .diagrams._divergence import check_rows_inside
 from .diagrams._feature_maps import APPROXIMATIONS, KERNELS, feature_map
 from .diagrams._generators import divergence_by_name
-from .diagrams._weights import WEIGHTS, cluster_weights
+from .diagrams._weights import WEIGHTS, SpreadSums
 from .diagrams._whitening import SHRINKAGES, whitening_of, within_covariance
 from .engines import Settings
 
@@ -32,6 +32,7 @@ LINEAR = ("euclidean", "mahalanobis", "within")
 BREGMAN = ("kl", "itakura-saito", "logistic", "exponential")
 #: Divergences on positive numbers, for which adding a constant makes room for zeros.
 SMOOTHED = ("kl", "itakura-saito")
+WITHIN_NEEDS_LABELS = "divergence='within' needs labels, to know which points vary around which centre."
 
 
 @dataclass(frozen=True)
@@ -133,23 +134,28 @@ class Influence:
             embedding, located = self._kernel_embedding(X, members, settings)
             return PowerDiagram(embedding), located
         assert sites is not None
-        bregman = self._bregman
-        diagram: Diagram
-        if bregman is not None:
-            diagram = BregmanDiagram.of_sites(sites, bregman, keep_axes=keep_axes)
-        else:
-            whitening = self._whitening(X, members, sites)
-            diagram = PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening))
+        covariance = None
+        if self.is_within:
+            if members is None:
+                raise ValueError(WITHIN_NEEDS_LABELS)
+            covariance = within_covariance(X, members.codes, sites, self.shrinkage)
+        diagram = self.diagram_of(sites, covariance, keep_axes=keep_axes)
         return diagram, diagram.locate(X, settings.threads)
 
-    def _whitening(self, X: Rows, members: Membership | None, sites: FloatArray) -> FloatArray | None:
-        if self.divergence == "euclidean":
-            return None
-        if self.divergence == "mahalanobis":
-            return whitening_of(self.covariance, X.shape[1])
-        if members is None:
-            raise ValueError("divergence='within' needs labels, to know which points vary around which centre.")
-        return whitening_of(within_covariance(X, members.codes, sites, self.shrinkage), X.shape[1])
+    @property
+    def is_within(self) -> bool:
+        """Whether the covariance of the clusters themselves says what closeness means."""
+        return isinstance(self.divergence, str) and self.divergence == "within"
+
+    def diagram_of(self, sites: FloatArray, covariance: FloatArray | None, *, keep_axes: bool) -> Diagram:
+        """Return the diagram of ``sites`` (k, d), without weights; for "within", given the covariance (d, d)."""
+        bregman = self._bregman
+        if bregman is not None:
+            return BregmanDiagram.of_sites(sites, bregman, keep_axes=keep_axes)
+        whitening = None
+        if self.divergence != "euclidean":
+            whitening = whitening_of(covariance if self.is_within else self.covariance, sites.shape[1])
+        return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening))
 
     def _kernel_embedding(self, X: Rows, members: Membership, settings: Settings) -> tuple[Embedding, Located]:
         params = self.kernel_params or {}
@@ -164,10 +170,12 @@ class Influence:
         """Return the diagram with the weights asked for, given where the points of the fit are."""
         if self.weights is None:
             return diagram
-        # Noise belongs to no cluster; its spread is computed against any site and then left out.
-        spread = diagram.divergences(located, np.maximum(codes, 0))
-        k, dim = diagram.positions.shape
-        weights = cluster_weights(self.weights, self.query_weight, self.weight_scale, codes, spread, dim, k)
+        return self.weighted_by(diagram, spread_sums(diagram, located, codes))
+
+    def weighted_by(self, diagram: Diagram, sums: SpreadSums) -> Diagram:
+        """Return the diagram with the weights asked for, given sums over the points of the fit."""
+        dim = diagram.positions.shape[1]
+        weights = sums.weights(self.weights, self.query_weight, self.weight_scale, dim)
         return diagram.weighted(weights.sites, weights.query)
 
     def describe(self) -> str:
@@ -181,3 +189,10 @@ class Influence:
         if self.weights is None:
             return str(words)
         return f"{words}, weights {self.weights if isinstance(self.weights, str) else 'given'}"
+
+
+def spread_sums(diagram: Diagram, located: Located, codes: AnyArray) -> SpreadSums:
+    """Sum the divergences of points from the sites with their ``codes`` (n,), -1 for noise."""
+    # Noise belongs to no cluster; its spread is computed against any site and then left out.
+    spread = diagram.divergences(located, np.maximum(codes, 0))
+    return SpreadSums.of(codes, spread, diagram.positions.shape[0])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -27,7 +29,7 @@ def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> Flo
         others, which compares all pairs inside a cluster.
     """
     if kind == "mean":
-        return _means(X, codes, n_clusters)
+        return mean_sums(X, codes, n_clusters).means
     if kind == "median" and is_sparse(X):
         raise TypeError(
             "representative='median' needs dense X: most coordinates of a sparse median are zero. Use 'mean'."
@@ -42,8 +44,29 @@ def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> Flo
     return chosen
 
 
-def _means(X: Rows, codes: AnyArray, n_clusters: int) -> FloatArray:
-    """Sum in float64, chunk by chunk, around a member of each cluster, so that a large common offset rounds nothing."""
+class MeanSums(NamedTuple):
+    """Sums from which means follow, around an origin in each cluster, so that a large common offset rounds nothing."""
+
+    sizes: FloatArray
+    """(k,) numbers of points."""
+    origin: FloatArray
+    """(k, d)"""
+    sums: FloatArray
+    """(k, d) of the points less the origin."""
+
+    @property
+    def means(self) -> FloatArray:
+        """The means (k, d)."""
+        return self.origin + self.sums / self.sizes[:, None]
+
+    def plus(self, other: MeanSums) -> MeanSums:
+        """Return the sums over both sets of points, around the origin of this one."""
+        moved = other.sums + other.sizes[:, None] * (other.origin - self.origin)
+        return MeanSums(self.sizes + other.sizes, self.origin, self.sums + moved)
+
+
+def mean_sums(X: Rows, codes: AnyArray, n_clusters: int) -> MeanSums:
+    """Sum the members of each cluster in float64, chunk by chunk; for parameters see :func:`representatives`."""
     n, d = X.shape
     if is_sparse(X):
         origin = np.zeros((n_clusters, d))
@@ -63,7 +86,7 @@ def _means(X: Rows, codes: AnyArray, n_clusters: int) -> FloatArray:
         total = indicator @ rows
         sums += dense(total)
         sizes += np.bincount(part, minlength=n_clusters)
-    return origin + sums / sizes[:, None]
+    return MeanSums(sizes, origin, sums)
 
 
 def _medoid(members: Rows) -> int:

@@ -16,6 +16,11 @@ def is_sparse(X: Rows) -> bool:
     return bool(sp.issparse(X))
 
 
+def is_lazy(X: object) -> bool:
+    """Tell whether X is a Dask collection, without importing Dask."""
+    return hasattr(type(X), "__dask_graph__")
+
+
 def dense(X: Rows) -> FloatArray:
     """Return X as a dense float64 array."""
     return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,33 @@ from .diagrams import Diagram
 from .domains import BallDomain, BoxDomain, Domain, Polytope, PolytopeDomain, UnboundedDomain
 
 
-def make_domain(domain: Any, margin: float, diagram: Diagram, position: FloatArray) -> Domain:
-    """Return the domain the user named, around the sites of ``diagram`` and the data at ``position`` (n, r).
+class Extent(NamedTuple):
+    """How far points reach."""
+
+    lower: FloatArray
+    """(r,) least coordinates."""
+    upper: FloatArray
+    """(r,) largest coordinates."""
+    reach: float
+    """Largest squared distance from the mean of the sites; 0 where only a box is needed."""
+
+    def plus(self, other: Extent) -> Extent:
+        """Return the extent of both sets of points."""
+        lower, upper = np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper)
+        return Extent(lower, upper, max(self.reach, other.reach))
+
+
+def extent_of(domain: Any, diagram: Diagram, position: FloatArray) -> Extent:
+    """Return what ``domain`` needs to know of points at ``position`` (n, r); see :func:`make_domain`."""
+    reach = 0.0
+    if isinstance(domain, str) and domain == "ball":
+        away = position - diagram.positions.mean(axis=0)
+        reach = float(row_dots(away, away).max())
+    return Extent(position.min(axis=0), position.max(axis=0), reach)
+
+
+def make_domain(domain: Any, margin: float, diagram: Diagram, extent: Extent) -> Domain:
+    """Return the domain the user named, around the sites of ``diagram`` and data of some extent.
 
     Parameters
     ----------
@@ -31,14 +56,11 @@ def make_domain(domain: Any, margin: float, diagram: Diagram, position: FloatArr
     if isinstance(domain, Polytope):
         A, b = _in_diagram_coordinates(domain, diagram)
         return PolytopeDomain(*_with_bounds(A, b, *bounds))
-    everything = (position, diagram.positions)
+    everything = extent.plus(extent_of(domain, diagram, diagram.positions))
     if domain == "box":
-        lower = np.min([part.min(axis=0) for part in everything], axis=0)
-        upper = np.max([part.max(axis=0) for part in everything], axis=0)
-        return BoxDomain(lower, upper, margin, bounds if limited else None)
+        return BoxDomain(everything.lower, everything.upper, margin, bounds if limited else None)
     center = diagram.positions.mean(axis=0)
-    reach = max(float(row_dots(part - center, part - center).max()) for part in everything)
-    return BallDomain(center, float(np.sqrt(reach)), bounds if limited else None)
+    return BallDomain(center, float(np.sqrt(everything.reach)), bounds if limited else None)
 
 
 def _with_bounds(A: FloatArray, b: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:

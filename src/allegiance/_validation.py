@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ._arrays import real_array
-from ._typing import AnyArray, FloatArray, Rows
+from ._typing import AnyArray, BoolArray, FloatArray, Rows
 
 #: The label that clusterers give to points of no cluster.
 NOISE = -1
@@ -55,6 +55,21 @@ def check_labels(labels: Any, n_rows: int, n_centers: int | None = None) -> Memb
         The number of centres, if they were given. Integer labels in ``range(n_centers)`` then name rows of the
         centres; other labels must be as many as the centres and are matched in sorted order.
     """
+    values, noise = discrete_labels(labels, n_rows)
+    try:
+        classes, member = np.unique(values[~noise], return_inverse=True)
+    except TypeError as error:
+        raise TypeError("labels must be of one kind: they mix types that cannot be compared.") from error
+    named = check_classes(classes, n_centers)
+    if named is not classes:
+        member = values[~noise].astype(np.int64)
+    codes = np.full(n_rows, NOISE, dtype=np.int64)
+    codes[~noise] = member
+    return Membership(named, codes)
+
+
+def discrete_labels(labels: Any, n_rows: int) -> tuple[AnyArray, BoolArray]:
+    """Return labels (n,) as integers or strings, and which of them are noise."""
     if isinstance(labels, (list, tuple)) and len({isinstance(label, str) for label in labels}) == 2:
         raise TypeError("labels mixes names and numbers: use names only, or numbers with -1 for noise.")
     values = np.asarray(labels)
@@ -63,26 +78,26 @@ def check_labels(labels: Any, n_rows: int, n_centers: int | None = None) -> Memb
     if values.shape[0] != n_rows:
         raise ValueError(f"labels has {values.shape[0]} entries but X has {n_rows} rows: they must be equal.")
     values = _as_discrete(values)
-    numeric = values.dtype.kind in "iu"
-    noise = values == NOISE if numeric else np.zeros(n_rows, dtype=bool)
-    try:
-        classes, member = np.unique(values[~noise], return_inverse=True)
-    except TypeError as error:
-        raise TypeError("labels must be of one kind: they mix types that cannot be compared.") from error
+    return values, values == NOISE if values.dtype.kind in "iu" else np.zeros(n_rows, dtype=bool)
+
+
+def check_classes(classes: AnyArray, n_centers: int | None) -> AnyArray:
+    """Return the label (k,) of each cluster: the distinct labels found, or all numbers of centres if they name these.
+
+    ``n_centers`` is the number of centres, if they were given; see :func:`check_labels`.
+    """
     if classes.size == 0:
         raise ValueError("labels contains no cluster: every point is noise (-1), so there is nothing to belong to.")
-    if n_centers is not None:
-        if numeric and classes[0] >= 0 and classes[-1] < n_centers:
-            member = values[~noise].astype(np.int64)
-            classes = np.arange(n_centers)
-        elif classes.size != n_centers:
-            raise ValueError(
-                f"labels names {classes.size} clusters but centers has {n_centers} rows: use labels 0 to "
-                f"{n_centers - 1}, or as many distinct labels as centers."
-            )
-    codes = np.full(n_rows, NOISE, dtype=np.int64)
-    codes[~noise] = member
-    return Membership(classes, codes)
+    if n_centers is None:
+        return classes
+    if classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < n_centers:
+        return np.arange(n_centers)
+    if classes.size != n_centers:
+        raise ValueError(
+            f"labels names {classes.size} clusters but centers has {n_centers} rows: use labels 0 to "
+            f"{n_centers - 1}, or as many distinct labels as centers."
+        )
+    return classes
 
 
 def _as_discrete(values: AnyArray) -> AnyArray:

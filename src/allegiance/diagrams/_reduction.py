@@ -70,8 +70,10 @@ class Reduction:
         if keep_axes or rank == d:
             return cls(factor, shift, None, rescale, whitening)
         varying = np.flatnonzero(np.ptp(scaled, axis=0) > 0)
-        basis = np.eye(d)[:, varying] if rank == varying.size else axes.T
-        return cls(factor, shift, np.ascontiguousarray(basis), rescale, whitening)
+        if rank == varying.size:
+            axes = np.zeros((rank, d))
+            axes[np.arange(rank), varying] = 1.0
+        return cls(factor, shift, np.ascontiguousarray(axes.T), rescale, whitening)
 
     @property
     def dim(self) -> int:

@@ -45,30 +45,52 @@ def cluster_weights(
     dim, k
         Dimension r, and number of clusters.
     """
-    members = codes >= 0
-    n = max(int(members.sum()), 1)
-    sizes = np.bincount(codes[members], minlength=k).astype(np.float64)
-    mean_spread = float(spread[members].mean()) if members.any() else 0.0
-    if isinstance(weights, str):
-        raw = sizes / n if weights == "size" else _densities(codes[members], sizes, spread[members], dim)
-    else:
-        raw = real_array("weights", weights, 1)
-        if raw.shape != (k,):
-            raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: must be equal.")
-        if not np.isfinite(raw).all():
-            raise ValueError("weights must be finite.")
-    own = float(raw.sum()) / n if query_weight is None else query_weight
-    factor = mean_spread if isinstance(scale, str) else scale
-    return Weights(raw * factor, own * factor)
+    return SpreadSums.of(codes, spread, k).weights(weights, query_weight, scale, dim)
 
 
-def _densities(codes: AnyArray, sizes: FloatArray, spread: FloatArray, dim: int) -> FloatArray:
-    """Return densities (k,) relative to their sum. Through logarithms: powers of r/2 overflow easily."""
-    if not spread.any():
-        return sizes / sizes.sum()
-    mean = np.bincount(codes, weights=spread, minlength=sizes.size) / np.maximum(sizes, 1.0)
-    mean = np.maximum(mean, _LEAST_SPREAD * spread.mean())
-    with np.errstate(divide="ignore"):
-        logarithm = np.log(sizes) - dim / 2.0 * np.log(mean)
-    density: FloatArray = np.exp(logarithm - logarithm.max())
-    return density / density.sum()
+class SpreadSums(NamedTuple):
+    """Sums over points from which weights follow."""
+
+    sizes: FloatArray
+    """(k,) numbers of points."""
+    spread: FloatArray
+    """(k,) sums of their divergences from the representative of their cluster."""
+
+    @classmethod
+    def of(cls, codes: AnyArray, spread: FloatArray, k: int) -> SpreadSums:
+        """Sum over points; see :func:`cluster_weights`."""
+        members = codes >= 0
+        own = codes[members]
+        sizes = np.bincount(own, minlength=k).astype(np.float64)
+        return cls(sizes, np.bincount(own, weights=spread[members], minlength=k).astype(np.float64, copy=False))
+
+    def plus(self, other: SpreadSums) -> SpreadSums:
+        """Return the sums over both sets of points."""
+        return SpreadSums(self.sizes + other.sizes, self.spread + other.spread)
+
+    def weights(self, weights: Any, query_weight: float | None, scale: float | str, dim: int) -> Weights:
+        """Return the weights a user asked for; see :func:`cluster_weights`."""
+        k = self.sizes.size
+        n = max(float(self.sizes.sum()), 1.0)
+        mean_spread = float(self.spread.sum()) / n
+        if isinstance(weights, str):
+            raw = self.sizes / n if weights == "size" else self._densities(mean_spread, dim)
+        else:
+            raw = real_array("weights", weights, 1)
+            if raw.shape != (k,):
+                raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: must be equal.")
+            if not np.isfinite(raw).all():
+                raise ValueError("weights must be finite.")
+        own = float(raw.sum()) / n if query_weight is None else query_weight
+        factor = mean_spread if isinstance(scale, str) else scale
+        return Weights(raw * factor, own * factor)
+
+    def _densities(self, mean_spread: float, dim: int) -> FloatArray:
+        """Return densities (k,) relative to their sum. Through logarithms: powers of r/2 overflow easily."""
+        if mean_spread == 0:
+            return self.sizes / self.sizes.sum()
+        mean = np.maximum(self.spread / np.maximum(self.sizes, 1.0), _LEAST_SPREAD * mean_spread)
+        with np.errstate(divide="ignore"):
+            logarithm = np.log(self.sizes) - dim / 2.0 * np.log(mean)
+        density: FloatArray = np.exp(logarithm - logarithm.max())
+        return density / density.sum()

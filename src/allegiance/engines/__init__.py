@@ -1,7 +1,7 @@
 """How volume is measured: one file per engine, all with the same two questions (can you serve it? then estimate)."""
 
 from ._estimate import ENGINE_NAMES, Estimate, PrecisionWarning, Queries, Settings
-from ._measure import measure
+from ._measure import TopEstimate, measure, measure_top
 from ._scene import Scene
 from ._select import METHODS, select_engine
 
@@ -13,6 +13,8 @@ __all__ = [
     "Queries",
     "Scene",
     "Settings",
+    "TopEstimate",
     "measure",
+    "measure_top",
     "select_engine",
 ]

@@ -19,9 +19,14 @@ from ._scene import Scene
 _HITS_PER_BANK = 256
 _SMALL_BANKS = 14
 _LATER = 8
-_MAX_BANK = 65_536
-#: Banks are kept for the next call as long as they take less than this many bytes together.
-_KEEP_BYTES = 128 * 2**20
+_MAX_LATER = 2**16
+#: Most samples in a bank, and most coordinates in one of more than ``_MAX_LATER``. With hundreds of sites a bank must
+#: be large, since the kernel handles the samples of one owner at a time.
+_MAX_BANK = 2**18
+_MAX_COORDINATES = 2**24
+#: Banks are kept for the next call as long as they take less than this many bytes together: in 50 dimensions about the
+#: default ``max_samples``, so that the owners among a thousand sites are looked up once.
+_KEEP_BYTES = 320 * 2**20
 #: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
 _FIRST_LOOK = 2
 _MAX_GROWTH = 3.0
@@ -103,8 +108,9 @@ class SharedSamplesEngine:
 
     def _bank_size(self, index: int) -> int:
         """Return the number of samples in a bank; the last one ends at ``max_samples``."""
-        small = min(_HITS_PER_BANK * (self._scene.n_sites + 1), _MAX_BANK)
-        large = min(small * _LATER, _MAX_BANK)
+        most = min(_MAX_BANK, max(_MAX_COORDINATES // max(self._scene.dim, 1), _MAX_LATER))
+        small = min(_HITS_PER_BANK * (self._scene.n_sites + 1), most)
+        large = max(small, min(small * _LATER, _MAX_LATER))
         before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
         return max(min(small if index < _SMALL_BANKS else large, self._settings.max_samples - before), 1)
 

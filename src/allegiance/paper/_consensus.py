@@ -104,8 +104,8 @@ def _findings(runs: _Runs) -> list[Finding]:
         Finding(
             f"The consensus is closer to the reference than k-means ({runs.data.name})",
             consensus.lift_emd <= kmeans.lift_emd and consensus.rand <= kmeans.rand,
-            f"LiftEMD {consensus.lift_emd:.2f} against {kmeans.lift_emd:.2f}, Rand distance {consensus.rand:.2f} "
-            f"against {kmeans.rand:.2f}",
+            f"LiftEMD {consensus.lift_emd:.3f} against {kmeans.lift_emd:.3f}, Rand distance {consensus.rand:.3f} "
+            f"against {kmeans.rand:.3f}",
         ),
         Finding(
             f"The consensus has no more unstable points than k-means ({runs.data.name})",

@@ -1,0 +1,6 @@
+"""What a fitted scorer is made of, as plain values and arrays: to be sent to workers, or kept for years."""
+
+from ._encoding import decode, encode
+from ._file import FORMAT, VERSION, check_header, fingerprint, read_state, write_state
+
+__all__ = ["FORMAT", "VERSION", "check_header", "decode", "encode", "fingerprint", "read_state", "write_state"]

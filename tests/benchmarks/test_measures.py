@@ -1,0 +1,63 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from quality._measures import auroc, average_precision, expected_hits, kept_accuracy, precision_at
+
+
+@pytest.fixture(params=["distinct", "tied"])
+def scored(request, rng):
+    trust = rng.normal(size=80) if request.param == "distinct" else rng.integers(0, 5, 80).astype(float)
+    wrong = rng.random(80) < 0.3
+    return trust, wrong
+
+
+def test_auroc_counts_pairs(scored):
+    trust, wrong = scored
+    pairs = [(a < b) + 0.5 * (a == b) for a in trust[wrong] for b in trust[~wrong]]
+    assert auroc(trust, wrong) == pytest.approx(np.mean(pairs))
+    assert auroc(trust, wrong) == pytest.approx(roc_auc_score(wrong, -trust))
+
+
+def test_low_scores_for_misassigned_points_are_good():
+    wrong = np.array([True, True, False, False, False])
+    trust = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert auroc(trust, wrong) == 1.0
+    assert average_precision(trust, wrong) == 1.0
+    assert precision_at(trust, wrong, 0.4) == 1.0
+    assert auroc(-trust, wrong) == 0.0
+    assert precision_at(-trust, wrong, 0.4) == 0.0
+
+
+def test_average_precision_is_that_of_scikit_learn(scored):
+    trust, wrong = scored
+    assert average_precision(trust, wrong) == pytest.approx(average_precision_score(wrong, -trust))
+
+
+def test_hits_are_expected_over_the_order_of_equal_scores():
+    trust = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 2.0])
+    wrong = np.array([True, True, False, False, False, True])
+    orders = [order for order in permutations(range(6)) if np.all(np.diff(trust[list(order)]) >= 0)]
+    hits = np.mean([np.concatenate([[0], np.cumsum(wrong[list(order)])]) for order in orders], axis=0)
+    np.testing.assert_allclose(expected_hits(trust, wrong), hits)
+    assert precision_at(trust, wrong, 0.5) == pytest.approx(hits[3] / 3)
+
+
+def test_precision_looks_at_one_point_at_least():
+    assert precision_at(np.array([0.0, 1.0, 2.0]), np.array([True, False, False]), 0.01) == 1.0
+
+
+def test_kept_accuracy_of_the_most_trusted(rng):
+    trust, wrong = rng.permutation(100).astype(float), rng.random(100) < 0.2
+    kept = np.argsort(trust)[-30:]
+    found = kept_accuracy(trust, wrong, np.array([0.3, 1.0]))
+    np.testing.assert_allclose(found, [1.0 - wrong[kept].mean(), 1.0 - wrong.mean()])
+
+
+def test_a_constant_score_is_worth_nothing(rng):
+    wrong = rng.random(50) < 0.4
+    assert auroc(np.zeros(50), wrong) == 0.5
+    assert average_precision(np.zeros(50), wrong) == pytest.approx(wrong.mean())
+    assert precision_at(np.zeros(50), wrong, 0.1) == pytest.approx(wrong.mean())

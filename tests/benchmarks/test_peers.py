@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from allegiance import affinity
+from peers._campaign import Measurement, _append, _hopeless, measure, read
+from peers._chains import score_with_chains
+from peers._known import Known
+from peers._page import beside
+from peers._scenes import CENTRE, Scene, make_job
+from peers._tasks import TASKS, task_named
+
+
+def measurement(n=1000, outcome="done", seconds=2.0, stage="score", task="silhouette"):
+    return Measurement(task, stage, CENTRE._replace(n=n), outcome, seconds, 1, 5.0, 60.0)
+
+
+def test_chains_measure_what_affinity_does():
+    pytest.importorskip("hopsy")
+    for scene in (Scene(12, 2, 4), Scene(12, 6, 3)):
+        job = make_job(scene)
+        result = affinity(job.X, centers=job.centers, eps=0.01, random_state=0)
+        # A chain keeps 1,000 dependent steps: its error is a few times that of independent ones.
+        np.testing.assert_allclose(score_with_chains(job), result.affinity, atol=0.15)
+        assert np.abs(score_with_chains(job) - result.affinity).mean() < 0.03
+
+
+def test_a_job_has_the_means_of_its_clusters():
+    job = make_job(Scene(90, 3, 4))
+    for cluster in range(4):
+        np.testing.assert_allclose(job.centers[cluster], job.X[job.labels == cluster].mean(axis=0))
+
+
+def test_every_stage_named_exists():
+    stages = {(task.name, stage.name) for task in TASKS for stage in task.stages}
+    assert {pair for task in TASKS for pair in task.after} <= stages
+
+
+def test_measurements_come_back(tmp_path):
+    path = tmp_path / "speed.csv"
+    assert read(path) == []
+    _append(path, [measurement()])
+    _append(path, [measurement(10_000)])
+    assert read(path) == [measurement(), measurement(10_000)]
+
+
+def test_more_points_are_not_tried_after_a_failure():
+    failed = [measurement(10_000, "time", float("nan"))]
+    silhouette = task_named("silhouette")
+    assert _hopeless(failed, silhouette, CENTRE._replace(n=100_000))
+    assert not _hopeless(failed, silhouette, CENTRE._replace(n=1000))
+    assert not _hopeless(failed, silhouette, CENTRE._replace(n=100_000, d=2))
+    assert not _hopeless(failed, task_named("affinity"), CENTRE._replace(n=100_000))
+
+
+def test_times_add_up_and_failures_are_named():
+    known = Known(
+        [measurement(), measurement(task="k-means", stage="fit", seconds=0.5), measurement(10_000, "memory", np.nan)]
+    )
+    whole = task_named("silhouette").after
+    assert known.seconds(whole, CENTRE._replace(n=1000)) == 2.5
+    assert known.seconds(whole[1:], CENTRE._replace(n=10_000)) == "> 8 GB"
+    assert known.seconds(whole[1:], CENTRE._replace(n=1_000_000)) == "> 8 GB"
+    assert known.seconds(whole, CENTRE._replace(d=2)) is None
+
+
+def test_both_directions_are_said():
+    assert beside(30.0, 2.0) == "30 s; 15 x faster"
+    assert beside(1.0, 2.5) == "1 s; **2.5 x slower**"
+    assert beside("> 60 s", 2.0) == "> 60 s"
+    assert beside(None, 2.0) == ""
+
+
+@pytest.mark.parametrize(("limit", "outcome"), [(100.0, "done"), (0.0, "time")])
+def test_a_task_is_measured_in_a_process_of_its_own(limit, outcome):
+    (found,) = measure(task_named("k-means"), Scene(200, 2, 3), limit)
+    assert (found.task, found.stage, found.outcome) == ("k-means", "fit", outcome)
+    assert (found.seconds > 0) == (outcome == "done")

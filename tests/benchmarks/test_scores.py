@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from quality._case import Case
+from quality._clusterers import CLUSTERERS, k_means
+from quality._gaps import gap_rows
+from quality._measures import auroc
+from quality._ours import OUR_SCORES, our_scores
+from quality._peers import PEER_SCORES
+from quality._scores import HEADLINE, SCORES, all_scores
+from quality._whitened import WHITENED_SCORES, whitened, whitened_scores
+
+OTHER_LIBRARIES = {"fuzzy membership": "skfuzzy", "hdbscan": "hdbscan", "cake": "cake_ensemble"}
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Three clusters in a plane, and a few points along the border between two of them, which are marked."""
+    rng = np.random.default_rng(20130528)
+    corners = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])
+    border = np.column_stack([rng.normal(4.0, 0.2, 8), np.linspace(-6.0, 1.0, 8)])
+    X = np.vstack([corners.repeat(60, axis=0) + rng.normal(size=(180, 2)), border])
+    return Case(X, 3, 0, k_means), np.arange(188) >= 180
+
+
+@pytest.mark.parametrize("name", PEER_SCORES)
+@pytest.mark.filterwarnings("ignore")
+def test_a_peer_trusts_the_border_least(scene, name):
+    if name in OTHER_LIBRARIES:
+        pytest.importorskip(OTHER_LIBRARIES[name])
+    case, border = scene
+    trust = PEER_SCORES[name](case)
+    assert trust.shape == (188,)
+    # Stability has few values near a border that every run draws alike.
+    assert auroc(trust, border) > (0.6 if name in ("bootstrap", "item consensus") else 0.9)
+
+
+def test_ours_trust_the_border_least(scene):
+    case, border = scene
+    scores = our_scores(case)
+    assert tuple(scores) == OUR_SCORES
+    assert {name: auroc(trust, border) > 0.9 for name, trust in scores.items()} == dict.fromkeys(OUR_SCORES, True)
+
+
+def test_whitened_peers_trust_the_border_least(scene):
+    case, border = scene
+    scores = whitened_scores(case)
+    assert set(scores) == set(WHITENED_SCORES)
+    assert all(auroc(trust, border) > 0.9 for trust in scores.values())
+
+
+def test_whitening_gives_unit_covariance_within_clusters(rng):
+    X = np.repeat([[0.0, 0.0, 0.0], [50.0, 0.0, 0.0]], 2000, axis=0) + rng.normal(size=(4000, 3)) * [2.0, 1.0, 0.5]
+    case = Case(X, 2, 0, k_means)
+    mapped = whitened(case)
+    spread = np.cov(np.vstack([mapped[case.labels == c] - mapped[case.labels == c].mean(axis=0) for c in (0, 1)]).T)
+    np.testing.assert_allclose(spread, np.eye(3), atol=0.06)
+
+
+@pytest.mark.parametrize("clusterer", CLUSTERERS)
+def test_every_score_is_computed_for_every_clusterer(rng, clusterer):
+    for library in OTHER_LIBRARIES.values():
+        pytest.importorskip(library)
+    X = np.repeat([[0.0, 0.0], [5.0, 0.0]], 25, axis=0) + rng.normal(size=(50, 2))
+    shared = {"cake": np.zeros(50)}  # its own test takes seconds
+    scores = all_scores(Case(X, 2, 0, CLUSTERERS[clusterer], shared))
+    assert set(scores) == set(SCORES)
+    assert set(HEADLINE) <= set(SCORES)
+
+
+def test_readings_at_the_own_cluster():
+    case = Case(np.array([[0.0], [1.0], [10.0]]), 2, 0, k_means)
+    values = np.array([[0.2, 0.8], [0.7, 0.3], [0.4, 0.6]])
+    codes = case.labels
+    np.testing.assert_array_equal(case.own(values), values[[0, 1, 2], codes])
+    np.testing.assert_array_equal(case.largest_other(values), values[[0, 1, 2], 1 - codes])
+
+
+@pytest.mark.parametrize("clusterer", CLUSTERERS)
+def test_labels_are_consecutive_and_predicted(rng, clusterer):
+    X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + rng.normal(size=(60, 2))
+    clustering = CLUSTERERS[clusterer](X, 3, 0)
+    assert set(clustering.labels) == {0, 1, 2}
+    np.testing.assert_array_equal(clustering.predict(X), clustering.labels)
+
+
+def test_affinity_loses_to_the_gap_where_clusters_are_unevenly_far_apart():
+    rows = dict(gap_rows())
+    even, uneven = rows[2.5, 2.5], rows[2.5, 6.0]
+    assert abs(even["affinity"] - even["d2 - d1"]) < 0.01
+    assert uneven["affinity"] < uneven["d2 - d1"] - 0.02

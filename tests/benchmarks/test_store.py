@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from quality._cell import Cell, measured_cells
+from quality._datasets import LabelledSet, Sample
+from quality._results import Results
+from quality._store import MEASURES, Store
+
+
+def make_cell(name="iris", clusterer="ward", seed=0, auroc=0.75):
+    key = {"set": name, "clusterer": clusterer, "seed": seed}
+    about = {**key, "kind": "real", "rows": 10, "columns": 2, "clusters": 3, "wrong": 0.2, "unmatched": 0.25}
+    scores = [{**key, "score": score, **dict.fromkeys(MEASURES, auroc)} for score in ("a", "b")]
+    return Cell(about, scores)
+
+
+def test_cells_come_back_sorted(tmp_path):
+    store = Store(tmp_path, "quality")
+    store.append(make_cell(seed=1))
+    store.append(make_cell(seed=0))
+    cells, scores = store.read()
+    assert [cell["seed"] for cell in cells] == [0, 1]
+    assert cells[0] == make_cell().about
+    assert scores[:2] == make_cell().scores
+
+
+def test_scores_without_their_cell_are_dropped(tmp_path):
+    store = Store(tmp_path, "quality")
+    store.append(make_cell(seed=0))
+    kept = store.cells_path.read_text()
+    store.append(make_cell(seed=1))
+    store.cells_path.write_text(kept)  # as if the run had been stopped between the two files
+    store.append(make_cell(seed=2))
+    store.tidy()
+    cells, scores = store.read()
+    assert [cell["seed"] for cell in cells] == [0, 2]
+    assert [row["seed"] for row in scores] == [0, 0, 2, 2]
+    assert len(store.scores_path.read_text().splitlines()) == 5
+
+
+def test_versions_are_remembered_once(tmp_path):
+    store = Store(tmp_path, "quality")
+    assert [store.note_made_with({"numpy": version}) for version in ("2.4", "2.4", "2.5")] == [1, 1, 2]
+    store.clear()
+    assert store.made_with() == []
+
+
+def test_results_average_over_seeds_then_clusterers():
+    cells = [make_cell("iris", "ward", 0, 0.5), make_cell("iris", "ward", 1, 0.7), make_cell("iris", "k-means", 0, 0.8)]
+    results = Results.of([cell.about for cell in cells], [row for cell in cells for row in cell.scores])
+    assert results.blocks() == [("iris", "k-means"), ("iris", "ward")]
+    assert results.blocks(clusterer="ward") == [("iris", "ward")]
+    names, values = results.by_set(["a", "b"], "auroc", results.blocks())
+    assert names == ["iris"]
+    np.testing.assert_allclose(values, [[0.7, 0.7]])
+    # Seed 1 lacks k-means and takes its mean, 0.8.
+    mean, half = results.overall("a", "auroc", results.blocks())
+    assert mean == pytest.approx((0.65 + 0.75) / 2)
+    assert half > 0
+
+
+def test_a_clustering_without_mistakes_is_kept_but_not_measured(rng):
+    X = np.repeat([[0.0, 0.0], [90.0, 0.0]], 20, axis=0) + rng.normal(size=(40, 2))
+    easy = LabelledSet("easy", "generated", lambda seed: Sample(X, np.arange(40) // 20))
+    (cell,) = measured_cells(easy, 0, ["k-means"])
+    assert cell.about["wrong"] == 0.0
+    assert cell.about["rows"] == 40
+    assert cell.scores == []

@@ -1,0 +1,98 @@
+"""Wide sparse and single-precision data: nothing is made dense or doubled as a whole."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+
+from allegiance import AffinityScorer, affinity
+
+
+def text_like(rng: np.random.Generator, n: int, d: int, k: int, words: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Return normalised rows of a few entries each, from vocabularies that the clusters share in part."""
+    labels = rng.integers(k, size=n)
+    columns = ((rng.zipf(1.3, (n, words)) + 40 * labels[:, None]) % d).astype(np.int32)
+    starts = np.arange(0, n * words + 1, words, dtype=np.int32)
+    X = sp.csr_array((rng.random(n * words), columns.ravel(), starts), shape=(n, d))
+    X.sum_duplicates()
+    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    return sp.csr_array(sp.diags_array(1.0 / norms) @ X), labels
+
+
+@pytest.mark.parametrize("top", [None, 3])
+def test_wide_sparse_data_is_never_dense(rng, top):
+    n, d = 4000, 50_000
+    X, labels = text_like(rng, n, d, 5, 50)
+    affinity(X[:200], labels[:200], random_state=0, top=top)
+    tracemalloc.start()
+    result = affinity(X, labels, random_state=0, top=top)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.n_points == n
+    assert peak < n * d * 8 / 10, "a tenth of the dense matrix"
+
+
+def test_sparse_centres_that_differ_in_few_columns(rng):
+    """The box then has the axes of these columns; an identity of all columns would take 20 GB."""
+    d = 50_000
+    X = sp.csr_array((np.array([1.0, 2.0, 3.0, 4.0]), (np.arange(4), np.array([7, 7, 9, 9]))), shape=(4, d))
+    result = affinity(X, [0, 0, 1, 1], random_state=0)
+    np.testing.assert_array_equal(result.owner, [0, 0, 1, 1])
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_texts_in_two_gigabytes():
+    """In a process of its own, since only the peak of a whole process counts."""
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    script = (
+        "import numpy as np, resource\n"
+        "from test_scale import text_like\n"
+        "from allegiance import affinity\n"
+        "X, labels = text_like(np.random.default_rng(0), 100_000, 50_000, 10, 50)\n"
+        "affinity(X, labels, random_state=0, top=3)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    )
+    assert float(run.stdout) < 2.0, "gigabytes"
+
+
+@pytest.mark.parametrize("settings", [{}, {"divergence": "within"}, {"margin": 0.5}])
+def test_single_precision_changes_affinities_by_its_rounding_only(settings):
+    X, labels = make_blobs(400, n_features=2, centers=5, cluster_std=3.0, random_state=3)
+    double = affinity(X, labels, random_state=0, **settings)
+    single = affinity(X.astype(np.float32), labels, random_state=0, **settings)
+    assert set(double.engine) == {"exact"}
+    # Points move by 6e-8 of their size, and shares of cells of a hundredth of the box by some hundred times that.
+    assert np.abs(single.affinity - double.affinity).max() < 2e-5
+    np.testing.assert_allclose(single.confidence, double.confidence, atol=2e-5)
+
+
+def test_single_precision_data_is_not_copied_to_double(rng):
+    X = rng.normal(size=(50_000, 40)).astype(np.float32)
+    scorer = AffinityScorer(centers=X[:3], random_state=0, n_jobs=1).fit(X[:100])
+    scorer.affinity(X[:100])
+    tracemalloc.start()
+    scorer.affinity(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.size * 8, "less than one copy in double precision"
+
+
+def test_the_covariance_within_clusters_needs_no_second_copy(rng):
+    X = rng.normal(size=(60_000, 20))
+    labels = np.arange(60_000) % 30
+    tracemalloc.start()
+    AffinityScorer(divergence="within", method="shared", random_state=0, n_jobs=1).fit(X, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The positions of the points are one copy; the residuals come in pieces.
+    assert peak < 2.5 * X.nbytes

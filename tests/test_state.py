@@ -1,0 +1,271 @@
+"""Saved scorers: the same scores to the last bit, now and from files of every earlier version, or a clear refusal."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from allegiance import AffinityScorer, BregmanDivergence, Polytope
+from allegiance.state import VERSION, fingerprint
+
+IRIS = load_iris().data
+LABELS = KMeans(3, n_init=1, random_state=0).fit_predict(IRIS)
+FIXTURES = sorted((Path(__file__).parent / "data" / "state").glob("*.scorer"))
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "euclidean": {},
+    "weights": {"weights": "size", "weight_scale": "auto"},
+    "given weights": {"weights": [0.1, 0.2, 0.3], "query_weight": 0.05},
+    "within": {"divergence": "within"},
+    "mahalanobis": {"divergence": "mahalanobis", "covariance": np.cov(IRIS.T)},
+    "kl": {"divergence": "kl"},
+    "kl in a ball": {"divergence": "kl", "domain": "ball"},
+    "smoothed": {"divergence": "itakura-saito", "smoothing": 0.5},
+    "rbf": {"kernel": "rbf"},
+    "polynomial": {"kernel": "polynomial", "kernel_params": {"degree": 2, "gamma": np.float32(0.1)}},
+    "cosine": {"kernel": "cosine"},
+    "fourier": {"kernel": "rbf", "kernel_approximation": "fourier", "n_components": 20},
+    "nystroem": {"kernel": "laplacian", "kernel_approximation": "nystroem", "n_components": 20},
+    "hash": {"kernel": "polynomial", "kernel_approximation": "hash", "n_components": 20},
+    "ball": {"domain": "ball"},
+    "whole space": {"domain": None},
+    "own region": {"domain": Polytope.box([0.0] * 4, [9.0] * 4)},
+    "shared": {"method": "shared"},
+    "walk": {"method": "hit-and-run"},
+    "given centers": {"centers": IRIS[:3].tolist()},
+}
+
+
+def fitted(**settings: Any) -> AffinityScorer:
+    # No seed: the one that was drawn must be part of the state.
+    return AffinityScorer(**settings).fit(IRIS, LABELS)
+
+
+def assert_scores_alike(one: AffinityScorer, other: AffinityScorer, X: Any = IRIS) -> None:
+    first, second = one.affinity(X), other.affinity(X)
+    for name in ("affinity", "standard_error", "label", "classes", "hidden", "off_span", "engine"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_loaded_scorer_gives_the_same_bits(name, tmp_path):
+    scorer = fitted(**SETTINGS[name])
+    scorer.save(tmp_path / "a.scorer")
+    loaded = AffinityScorer.load(tmp_path / "a.scorer")
+    assert_scores_alike(scorer, loaded)
+    loaded.save(tmp_path / "b.scorer")
+    assert (tmp_path / "a.scorer").read_bytes() == (tmp_path / "b.scorer").read_bytes()
+
+
+def test_precomputed_kernel_values(tmp_path):
+    gram = IRIS @ IRIS.T
+    scorer = AffinityScorer(kernel="precomputed", random_state=0).fit(gram, LABELS)
+    scorer.save(tmp_path / "a.scorer")
+    assert_scores_alike(scorer, AffinityScorer.load(tmp_path / "a.scorer"), gram)
+
+
+def test_sparse_rows_of_a_kernel(tmp_path):
+    X = sp.csr_array(np.where(IRIS > 2, IRIS, 0.0))
+    scorer = AffinityScorer(kernel="linear", random_state=0).fit(X, LABELS)
+    scorer.save(tmp_path / "a.scorer")
+    assert_scores_alike(scorer, AffinityScorer.load(tmp_path / "a.scorer"), X)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array(["a", "b", "c"])[LABELS], LABELS * 7, LABELS == 1, LABELS.astype(float) + 2]
+)
+def test_labels_of_any_kind_come_back(labels, tmp_path):
+    scorer = AffinityScorer(random_state=0).fit(IRIS, labels)
+    scorer.save(tmp_path / "a.scorer")
+    loaded = AffinityScorer.load(tmp_path / "a.scorer")
+    assert loaded.classes_.dtype == scorer.classes_.dtype
+    assert_scores_alike(scorer, loaded)
+
+
+def test_a_loaded_scorer_is_an_ordinary_one(tmp_path):
+    frame = pd.DataFrame(IRIS, columns=list("abcd"))
+    scorer = AffinityScorer(KMeans(3, n_init=1, random_state=0), random_state=0).fit(frame)
+    scorer.save(tmp_path / "a.scorer")
+    loaded = AffinityScorer.load(tmp_path / "a.scorer")
+    assert list(loaded.feature_names_in_) == list("abcd")
+    assert loaded.get_feature_names_out().size == 3
+    np.testing.assert_array_equal(loaded.cluster_centers_, scorer.cluster_centers_)
+    np.testing.assert_array_equal(loaded.predict(frame), scorer.predict(frame))
+    assert not hasattr(loaded, "labels_")
+    assert loaded.estimator is None
+    assert_scores_alike(loaded, pickle.loads(pickle.dumps(loaded)), frame)
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.affinity(frame.rename(columns={"a": "z"}))
+    assert_scores_alike(clone(loaded).fit(frame, scorer.labels_), scorer, frame)
+
+
+def test_state_is_plain_and_holds_no_training_data():
+    state = fitted().to_dict()
+
+    def walk(value: Any) -> int:
+        if isinstance(value, dict):
+            return sum(walk(item) for item in value.values())
+        assert value is None or type(value) in (bool, int, float, str, np.ndarray)
+        return value.size if isinstance(value, np.ndarray) else 1
+
+    assert walk(state) < IRIS.size / 4
+    assert_scores_alike(AffinityScorer.from_dict(state), AffinityScorer.from_dict(state))
+
+
+def test_states_that_differ_have_other_fingerprints():
+    one, other = fitted(random_state=0), fitted(random_state=1)
+    assert fingerprint(one.to_dict()) == fingerprint(fitted(random_state=0).to_dict())
+    assert fingerprint(one.to_dict()) != fingerprint(other.to_dict())
+
+
+def one_of_their_own(A: Any, B: Any) -> Any:
+    return A @ B.T
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"kernel": one_of_their_own}, "kernel is <function one_of_their_own"),
+        ({"divergence": BregmanDivergence(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, name="quartic")},
+         "divergence is BregmanDivergence.*quartic"),
+    ],
+)  # fmt: skip
+def test_code_of_the_user_cannot_be_saved(settings, names, tmp_path):
+    scorer = fitted(random_state=0, **settings)
+    with pytest.raises(TypeError, match=names):
+        scorer.save(tmp_path / "a.scorer")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unfitted_scorer_cannot_be_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        AffinityScorer().save(tmp_path / "a.scorer")
+
+
+def test_saving_replaces_only_with_a_complete_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.scorer"
+    fitted(random_state=0).save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        fitted(random_state=1).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def rewritten(path: Path, change: Any) -> None:
+    """Change the members of a saved scorer, and nothing else of the archive."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    change(files)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+
+
+def with_checksums(files: dict[str, bytes]) -> None:
+    """Make the checksums fit again, as somebody who writes such files would."""
+    del files["SHA256SUMS"]
+    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
+    files["SHA256SUMS"] = "".join(lines).encode()
+
+
+def change_state(files: dict[str, bytes], **changes: Any) -> None:
+    state = json.loads(files["state.json"]) | changes
+    files["state.json"] = json.dumps({name: value for name, value in state.items() if value != "gone"}).encode()
+    with_checksums(files)
+
+
+def flip_a_bit(files: dict[str, bytes]) -> None:
+    content = bytearray(files["domain.center.npy"])
+    content[-1] ^= 1
+    files["domain.center.npy"] = bytes(content)
+
+
+def pickled_array(files: dict[str, bytes]) -> None:
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    files["domain.center.npy"] = buffer.getvalue()
+    with_checksums(files)
+
+
+def unknown_kind(files: dict[str, bytes]) -> None:
+    change_state(files, domain={"kind": "torus"})
+
+
+DAMAGE: dict[str, tuple[Any, str]] = {
+    "a bit": (flip_a_bit, "domain.center.npy was altered"),
+    "shorter array": (
+        lambda files: files.update({"centers.npy": files["centers.npy"][:-8]}),
+        "centers.npy was altered",
+    ),
+    "no array": (lambda files: files.pop("centers.npy"), "centers.npy.*missing"),
+    "no checksums": (lambda files: files.pop("SHA256SUMS"), "SHA256SUMS.*missing"),
+    "no state": (lambda files: files.pop("state.json"), "state.json.*missing"),
+    "no JSON": (lambda files: files.update({"state.json": b"{"}), "cannot be loaded"),
+    "other state": (lambda files: files.update({"state.json": files["state.json"] + b" "}), "state.json was altered"),
+    "later version": (lambda files: change_state(files, version=VERSION + 1), "version 2 .* update allegiance"),
+    "no version": (lambda files: change_state(files, version="gone"), "version None"),
+    "other format": (lambda files: change_state(files, format="recipe"), "not the state of a scorer"),
+    "pickled array": (pickled_array, "cannot be loaded.*allow_pickle"),
+    "unknown kind": (unknown_kind, "torus"),
+    "missing part": (lambda files: change_state(files, diagram="gone"), "'diagram' is missing"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_files_are_refused(name, tmp_path):
+    path = tmp_path / "a.scorer"
+    fitted(random_state=0).save(path)
+    change, says = DAMAGE[name]
+    rewritten(path, change)
+    with pytest.raises(ValueError, match=says):
+        AffinityScorer.load(path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+def test_truncated_files_are_refused(share, tmp_path):
+    path = tmp_path / "a.scorer"
+    fitted(random_state=0).save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match=r"a\.scorer is not a saved scorer, or is damaged"):
+        AffinityScorer.load(path)
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        AffinityScorer.load(tmp_path / "none.scorer")
+
+
+def test_a_state_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="not the state of a scorer"):
+        AffinityScorer.from_dict({"version": 1})
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_files_of_every_version_load_for_ever(path):
+    expected = np.load(path.with_suffix(".npz"))
+    result = AffinityScorer.load(path).affinity(expected["points"])
+    # Other processors may round otherwise in the last digits.
+    np.testing.assert_allclose(result.affinity, expected["affinity"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result.standard_error, expected["error"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(result.label, expected["label"])
+
+
+def test_there_are_fixtures_of_every_version():
+    assert {path.stem.rpartition("-v")[2] for path in FIXTURES} == {str(version + 1) for version in range(VERSION)}
