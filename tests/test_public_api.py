@@ -26,6 +26,7 @@ CALLED_BY_USERS = [
     "affinity",
     "affinity_against_distance",
     "compare_clusterings",
+    "fit_stream",
     "sample_polytope",
     "score_stream",
     "stability_curve",
@@ -45,7 +46,7 @@ MODULES = {
     "metrics": ["lift_emd", "rand_distance"],
 }
 IN_MODULES = [f"{module}.{name}" for module, names in MODULES.items() for name in names]
-NAMES = sorted([*CALLED_BY_USERS, "AffinityResult", "PrecisionWarning"])
+NAMES = sorted([*CALLED_BY_USERS, "AffinityResult", "PrecisionWarning", "TopAffinityResult"])
 PUBLIC = sorted([*NAMES, *MODULES])
 
 
@@ -131,7 +132,7 @@ def test_docstring_describes_every_parameter(name):
         assert issubclass(value, Warning)
 
 
-@pytest.mark.parametrize("name", ["AffinityResult", "AffinityScorer", "Polytope"])
+@pytest.mark.parametrize("name", ["AffinityResult", "AffinityScorer", "Polytope", "TopAffinityResult"])
 def test_every_public_method_says_what_it_does(name):
     methods = public_methods(getattr(allegiance, name))
     assert methods

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ._affinity import affinity
     from ._estimator import AffinityScorer
     from ._result import AffinityResult
+    from ._top_result import TopAffinityResult
     from .applications import (
         ActiveKMeans,
         ConsensusClustering,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .domains import Polytope
     from .engines import PrecisionWarning
     from .samplers import sample_polytope
-    from .streaming import score_stream
+    from .streaming import fit_stream, score_stream
 
 __version__ = "0.1.0"
 
@@ -42,9 +43,11 @@ _HOMES = {
     "KernelKMeans": ".clusterers",
     "Polytope": ".domains",
     "PrecisionWarning": ".engines",
+    "TopAffinityResult": "._top_result",
     "affinity": "._affinity",
     "affinity_against_distance": ".applications",
     "compare_clusterings": ".applications",
+    "fit_stream": ".streaming",
     "sample_polytope": ".samplers",
     "score_stream": ".streaming",
     "stability_curve": ".applications",
@@ -63,11 +66,13 @@ __all__ = [
     "KernelKMeans",
     "Polytope",
     "PrecisionWarning",
+    "TopAffinityResult",
     "affinity",
     "affinity_against_distance",
     "compare_clusterings",
     "datasets",
     "displays",
+    "fit_stream",
     "metrics",
     "sample_polytope",
     "score_stream",

@@ -1,0 +1,185 @@
+"""The measurements of ``scale.py``, each run in a process of its own: ``_scale_jobs.py NAME FOLDER ARGUMENTS``."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FEATURES, CLUSTERS = 16, 20
+BATCH = 65_536
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    found = work()
+    return time.perf_counter() - start, found
+
+
+def write(folder: str, n: str) -> dict[str, Any]:
+    """Write overlapping clusters as float32 columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    centers = 2.0 * rng.standard_normal((CLUSTERS, FEATURES), dtype=np.float32)
+    schema = pa.schema([(f"x{i}", pa.float32()) for i in range(FEATURES)])
+    with pq.ParquetWriter(Path(folder) / "points.parquet", schema, compression="none") as writer:
+        for start in range(0, int(n), BATCH):
+            size = min(BATCH, int(n) - start)
+            X = centers[rng.integers(CLUSTERS, size=size)] + rng.standard_normal((size, FEATURES), dtype=np.float32)
+            writer.write_batch(pa.record_batch([np.ascontiguousarray(column) for column in X.T], schema=schema))
+    return {}
+
+
+def fit(folder: str) -> dict[str, Any]:
+    from allegiance.streaming import fit_stream
+
+    seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", n_clusters=CLUSTERS, random_state=0))
+    scorer.save(Path(folder) / "points.scorer")
+    return {"seconds": seconds, "peak": _peak()}
+
+
+def read(folder: str) -> dict[str, Any]:
+    from allegiance.tables import open_source
+
+    source = open_source(Path(folder) / "points.parquet")
+    seconds, rows = _timed(lambda: sum(batch.num_rows for batch in source.batches(BATCH)))
+    return {"seconds": seconds, "rows": rows}
+
+
+def predict(folder: str) -> dict[str, Any]:
+    """Label the same batches by k-means: what a user of scikit-learn would do."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    from allegiance import AffinityScorer
+    from allegiance.tables import open_source
+
+    centers = AffinityScorer.load(Path(folder) / "points.scorer").cluster_centers_.astype(np.float32)
+    kmeans = MiniBatchKMeans(CLUSTERS, init=centers, n_init=1, max_iter=1).fit(np.repeat(centers, 3, axis=0))
+    source = open_source(Path(folder) / "points.parquet")
+
+    def label() -> int:
+        total = 0
+        for batch in source.batches(BATCH):
+            X = np.column_stack([column.to_numpy() for column in batch.columns])
+            total += kmeans.predict(X).shape[0]
+        return total
+
+    return {"seconds": _timed(label)[0], "peak": _peak()}
+
+
+def score(folder: str) -> dict[str, Any]:
+    from allegiance import AffinityScorer, score_stream
+
+    scorer = AffinityScorer.load(Path(folder) / "points.scorer")
+    locating = 0.0
+    diagram = scorer._scene.diagram
+    locate = type(diagram).locate
+
+    def timed_locate(self: Any, X: Any, threads: int = 1) -> Any:
+        nonlocal locating
+        seconds, located = _timed(lambda: locate(self, X, threads))
+        locating += seconds
+        return located
+
+    type(diagram).locate = timed_locate  # type: ignore[method-assign]
+    summary = score_stream(Path(folder) / "points.parquet", scorer, Path(folder) / "out.parquet", top=3)
+    return {
+        "seconds": summary.seconds,
+        "reading": summary.reading,
+        "writing": summary.writing,
+        "reduction": locating,
+        "kernel": summary.scoring - locating,
+        "peak": _peak(),
+    }
+
+
+def dask(folder: str, n: str, workers: str) -> dict[str, Any]:
+    """Score the first rows of the table on a cluster of worker processes with one thread each."""
+    import dask.array as da
+    from dask.distributed import Client, LocalCluster
+
+    from allegiance import AffinityScorer
+    from allegiance.tables import open_source
+
+    scorer = AffinityScorer.load(Path(folder) / "points.scorer")
+    del scorer.feature_names_in_
+    batches = open_source(Path(folder) / "points.parquet").batches(int(n))
+    X = np.column_stack([column.to_numpy() for column in next(batches).columns])
+    with (
+        LocalCluster(int(workers), threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        lazy = da.from_array(X, chunks=(max(int(n) // 40, 1), FEATURES)).persist()
+        client.gather(client.map(len, [[]]))
+        scorer.score_samples(lazy[: int(n) // 20]).compute()
+        seconds, _ = _timed(lambda: scorer.score_samples(lazy).mean().compute())
+    return {"seconds": seconds}
+
+
+def many(_: str, n: str) -> dict[str, Any]:
+    """Score points of a thousand clusters in 50 dimensions."""
+    from allegiance import AffinityScorer
+
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((1000, 50))
+    X = centers[rng.integers(1000, size=int(n))] + rng.standard_normal((int(n), 50))
+    scorer = AffinityScorer(centers=centers, random_state=0).fit(X)
+    first, _ = _timed(lambda: scorer.affinity(X[:64], top=3))
+    seconds, result = _timed(lambda: scorer.affinity(X, top=3))
+    walked = float((result.engine == "hit-and-run").mean())
+    return {"first": first, "each": seconds / int(n), "walked": walked, "peak": _peak()}
+
+
+def sparse(_: str, n: str) -> dict[str, Any]:
+    """Score rows of fifty words out of 50,000."""
+    import scipy.sparse as sp
+    from sklearn.preprocessing import normalize
+
+    from allegiance import affinity
+
+    rng = np.random.default_rng(0)
+    rows, words = int(n), 50
+    labels = rng.integers(10, size=rows)
+    columns = ((rng.zipf(1.3, (rows, words)) + 500 * labels[:, None]) % 50_000).astype(np.int32)
+    starts = np.arange(0, rows * words + 1, words, dtype=np.int32)
+    X = sp.csr_array((rng.random(rows * words), columns.ravel(), starts), shape=(rows, 50_000))
+    X.sum_duplicates()
+    X = normalize(X)
+    seconds, _ = _timed(lambda: affinity(X, labels, random_state=0))
+    return {"n": rows, "seconds": seconds, "peak": _peak()}
+
+
+def silhouette(_: str, most: str) -> dict[str, Any]:
+    """Double n until it takes longer than ``most`` seconds or memory runs out."""
+    from sklearn.metrics import silhouette_samples
+
+    rng = np.random.default_rng(0)
+    n, best = 2000, {"n": 0, "seconds": 0.0}
+    while True:
+        X, labels = rng.standard_normal((n, FEATURES)), rng.integers(CLUSTERS, size=n)
+        try:
+            seconds, _ = _timed(lambda X=X, labels=labels: silhouette_samples(X, labels))
+        except MemoryError:
+            return best | {"ended": "memory"}
+        if seconds > float(most):
+            return best | {"ended": f"{n:,} took {seconds:.0f} s"}
+        best = {"n": n, "seconds": seconds}
+        n *= 2
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,99 @@
+"""Ten million rows from disk: rate, memory, where the time goes; Dask; many clusters; wide sparse data.
+
+``make bench-scale``, or ``python benchmarks/scale.py --quick`` on a fiftieth of the rows. The table lies in a temporary
+folder; each measurement runs in a process of its own, so that its peak memory is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from _machine import describe_machine, machine_lines
+from _report import Row, limit_row, save, table
+
+JOBS = Path(__file__).with_name("_scale_jobs.py")
+#: Bytes on disk for each row: the table, the parts, the output.
+BYTES_PER_ROW = 300
+LIMIT = 2e9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="200,000 rows")
+    quick = parser.parse_args().quick
+    n = 200_000 if quick else 10_000_000
+    machine = describe_machine()
+    print(machine_lines(machine), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        free = shutil.disk_usage(folder).free
+        if free < n * BYTES_PER_ROW:
+            sys.exit(f"{n:,} rows need {n * BYTES_PER_ROW / 1e9:.1f} GB in {folder}, but {free / 1e9:.1f} GB are free.")
+        rows = [*_stream_rows(Path(folder), n), *_dask_rows(Path(folder), n // 10), *_other_rows(quick)]
+    print(table(rows))
+    print(f"written to {save('scale', rows, machine)}")
+
+
+def _job(name: str, *arguments: Any) -> dict[str, Any]:
+    command = [sys.executable, str(JOBS), name, *map(str, arguments)]
+    print(f"... {name} {' '.join(map(str, arguments[1:]))}", file=sys.stderr, flush=True)
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return found
+
+
+def _rate(what: str, n: int, seconds: float, peer: str = "", theirs: float | None = None, **details: Any) -> Row:
+    ratio = None if theirs is None else theirs / seconds
+    return Row(f"{what}, rows/s", n / seconds, "", peer, None if theirs is None else n / theirs, ratio, details=details)
+
+
+def _stream_rows(folder: Path, n: int) -> list[Row]:
+    _job("write", folder, n)
+    fit = _job("fit", folder)
+    read, predict, score = _job("read", folder), _job("predict", folder), _job("score", folder)
+    shape = f"{n:,} x 16, k = 20, from Parquet"
+    rows = [
+        _rate(f"read alone, {shape}", n, read["seconds"]),
+        _rate("fit_stream by k-means", n, fit["seconds"], peak=fit["peak"]),
+        _rate("score_stream, top=3", n, score["seconds"], "reading alone", read["seconds"], job=score),
+        _rate("score_stream, top=3", n, score["seconds"], "MiniBatchKMeans.predict", predict["seconds"]),
+        limit_row("peak memory of score_stream", score["peak"], "B", LIMIT),
+        limit_row("peak memory of fit_stream", fit["peak"], "B", LIMIT),
+    ]
+    whole = score["seconds"]
+    io = score["reading"] + score["writing"]
+    for part, seconds in (("I/O", io), ("reduction", score["reduction"]), ("kernel", score["kernel"])):
+        rows.append(Row(f"share of {part} in its time, %", 100 * seconds / whole, ""))
+    return rows
+
+
+def _dask_rows(folder: Path, n: int) -> list[Row]:
+    one, two = (_job("dask", folder, n, workers) for workers in (1, 2))
+    return [
+        _rate(f"Dask, 1 worker, {n:,} rows", n, one["seconds"]),
+        _rate(f"Dask, 2 workers, {n:,} rows", n, two["seconds"], "1 worker", one["seconds"]),
+    ]
+
+
+def _other_rows(quick: bool) -> list[Row]:
+    many = _job("many", "-", 200 if quick else 2000)
+    sparse = _job("sparse", "-", 10_000 if quick else 100_000)
+    silhouette = _job("silhouette", "-", 10 if quick else 60)
+    return [
+        Row("k = 1,000, d = 50: once for a scorer", many["first"], details=many),
+        Row("k = 1,000, d = 50: each point", many["each"]),
+        limit_row("k = 1,000, d = 50: peak memory", many["peak"], "B", LIMIT),
+        Row(f"TF-IDF {sparse['n']:,} x 50,000, k = 10: fit and score", sparse["seconds"], details=sparse),
+        limit_row(f"TF-IDF {sparse['n']:,} x 50,000: peak memory", sparse["peak"], "B", LIMIT),
+        Row(f"silhouette_samples at n = {silhouette['n']:,}, the most in its time", silhouette["seconds"],
+            details=silhouette),
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
