@@ -133,6 +133,13 @@ class TestAmongEstimators:
         scorer = AffinityScorer(FrozenEstimator(inner)).fit(IRIS)
         np.testing.assert_array_equal(scorer.labels_, inner.labels_)
 
+    @pytest.mark.parametrize("weights", [None, "size", [4.0, 0.0, 0.0]], ids=["none", "size", "given"])
+    def test_labels_of_given_centers_are_those_of_predict(self, weights):
+        centers = kmeans().fit(IRIS).cluster_centers_
+        scorer = AffinityScorer(centers=centers, weights=weights, weight_scale="auto", random_state=0).fit(IRIS)
+        np.testing.assert_array_equal(scorer.labels_, scorer.predict(IRIS))
+        np.testing.assert_array_equal(scorer.fit_affinity(IRIS).label, scorer.affinity(IRIS).label)
+
     def test_mixture_gives_labels_by_predict(self):
         inner = GaussianMixture(3, random_state=0)
         scorer = AffinityScorer(inner).fit(IRIS)

@@ -42,7 +42,7 @@ from ._validation import (
     check_rows,
     check_sites,
 )
-from .diagrams import Located
+from .diagrams import Diagram, Located
 from .domains import Polytope
 from .engines import METHODS, Scene, Settings, select_engine
 from .state import FORMAT, VERSION, check_header, decode, encode, read_state, write_state
@@ -235,8 +235,9 @@ class AffinityScorer(
         in_own_axes = isinstance(self.domain, Polytope)
         diagram, located = influence.fit(X, members, sites, settings, keep_axes=in_own_axes)
         if members is None:
-            members = Membership(np.arange(diagram.positions.shape[0]), nearest_sites(diagram, located.position))
-        diagram = influence.weighted(diagram, located, members.codes)
+            diagram, members = self._divide(influence, diagram, located)
+        else:
+            diagram = influence.weighted(diagram, located, members.codes)
         extent = extent_of(self.domain, diagram, located.position)
         scene = Scene(diagram, make_domain(self.domain, float(self.margin), diagram, extent))
         if self.leave_one_out:
@@ -244,6 +245,14 @@ class AffinityScorer(
         self._install(scene, settings, influence, members.classes, sites)
         self.labels_ = labels_of(members)
         return _Fit(located, members.codes)
+
+    def _divide(self, influence: Influence, diagram: Diagram, located: Located) -> tuple[Diagram, Membership]:
+        """Give the points of the fit to the nearest centres, which may get weights by that: then to the nearest again."""
+        codes = nearest_sites(diagram, located.position)
+        if self.weights is not None:
+            diagram = influence.weighted(diagram, located, codes)
+            codes = nearest_sites(diagram, located.position)
+        return diagram, Membership(np.arange(diagram.positions.shape[0]), codes)
 
     def _forget(self) -> None:
         """Drop what an earlier fit left."""

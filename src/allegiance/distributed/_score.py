@@ -110,14 +110,10 @@ def _rows(scorer: AffinityScorer, X: Any) -> Rows:
 
 
 def _labels_of_the_fit(scorer: AffinityScorer, rows: Rows, labels: Any) -> AnyArray:
-    """Return the labels (n,) that the points of the fit have: their own, or without any the nearest site's.
-
-    Weights follow from the labels, so these follow from the sites without weights.
-    """
+    """Return the labels (n,) that the points of the fit have: their own, or without any the nearest site's."""
     if labels is None:
-        k = scorer.classes_.size
-        plain = scorer._scene.diagram.weighted(np.zeros(k), 0.0)
-        return scorer.classes_[nearest_sites(plain, plain.locate(rows).position)]
+        diagram = scorer._scene.diagram
+        return scorer.classes_[nearest_sites(diagram, diagram.locate(rows).position)]
     values, noise = discrete_labels(labels, rows.shape[0])
     codes = np.where(noise, NOISE, np.searchsorted(scorer.classes_, values))
     return labels_of(Membership(scorer.classes_, codes))
