@@ -145,6 +145,19 @@ class TestFields:
         assert result.label.tolist() == [0, 0, 1, 1, 1]
         assert result.owner.tolist() == [0, 0, 1, 1, 0]
 
+    def test_own_affinity_is_that_of_the_users_label(self):
+        X = np.array([[0.0], [1.0], [9.0], [10.0], [5.5]])
+        result = affinity(X, ["b", "b", "b", "a", "a"], centers=[[10.0], [0.0]], random_state=0)
+        column = [result.classes.tolist().index(label) for label in result.label]
+        expected = [row[i] for row, i in zip(result.affinity, column, strict=True)]
+        np.testing.assert_array_equal(result.own_affinity, expected)
+        assert result.own_affinity[2] < result.confidence[2]
+
+    def test_noise_has_no_affinity_of_its_own(self):
+        result = affinity([[0.0], [1.0], [9.0], [10.0], [4.0]], [3, 3, 7, 7, -1], random_state=0)
+        assert result.own_affinity[4] == 0.0
+        assert (result.own_affinity[:4] > 0.5).all()
+
     def test_label_is_the_nearest_site_if_there_was_none(self):
         X, _ = blobs()
         centers = X[:5]

@@ -73,5 +73,15 @@ class AffinityResult(RankedResult):
         largest: FloatArray = self.standard_error.max(axis=1)
         return largest
 
+    @property
+    def own_affinity(self) -> FloatArray:
+        """(n,) affinity to the cluster of the point's own label, 0 for noise: the best ranking of labels to doubt.
+
+        It is below ``confidence`` where the point belongs more to another cluster than to its own.
+        """
+        column = np.minimum(np.searchsorted(self.classes, self.label), self.n_clusters - 1)
+        own = self.affinity[np.arange(self.n_points), column]
+        return np.where(self.classes[column] == self.label, own, 0.0)
+
     def _affinity_columns(self) -> dict[str, AnyArray]:
         return {f"affinity_{name}": self.affinity[:, i] for i, name in enumerate(self.classes)}
