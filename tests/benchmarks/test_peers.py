@@ -66,6 +66,7 @@ def test_times_add_up_and_failures_are_named():
 def test_both_directions_are_said():
     assert beside(30.0, 2.0) == "30 s; 15 x faster"
     assert beside(1.0, 2.5) == "1 s; **2.5 x slower**"
+    assert beside(2.0, 2.01) == "2 s; even"
     assert beside("> 60 s", 2.0) == "> 60 s"
     assert beside(None, 2.0) == ""
 

@@ -1,0 +1,177 @@
+"""All measurements, each in a process of its own that is stopped at the limit, kept in a CSV file as they come."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from ._scenes import Scene
+from ._tasks import Task
+
+_BENCHMARKS = Path(__file__).resolve().parents[1]
+#: Longest preparation of a stage: libraries, compilation, a warm-up, data, and the fit that a score needs.
+_PREPARATION = 180.0
+COLUMNS = ("task", "stage", "n", "d", "k", "outcome", "seconds", "turns", "megabytes", "limit")
+
+
+class Measurement(NamedTuple):
+    """One stage of a task on one scene."""
+
+    task: str
+    stage: str
+    scene: Scene
+    outcome: str
+    """"done", or why not: "time", "memory", "failed", "unreached" after the failure of an earlier stage."""
+    seconds: float
+    """The best turn; NaN if not done."""
+    turns: int
+    megabytes: float
+    """Peak beyond what was resident before."""
+    limit: float
+    """Seconds that were allowed."""
+
+
+def run_campaign(path: Path, tasks: Sequence[Task], scenes: Sequence[Scene], limit: float) -> None:
+    """Measure what the file does not hold yet."""
+    done = {(m.task, m.stage, m.scene) for m in read(path)}
+    jobs = [(task, scene) for scene in sorted(scenes) for task in tasks]
+    for number, (task, scene) in enumerate(jobs, 1):
+        missing = [stage.name for stage in task.stages if (task.name, stage.name, scene) not in done]
+        if not missing or _hopeless(read(path), task, scene):
+            continue
+        what = f"{task.name}  n={scene.n:,} d={scene.d} k={scene.k}"
+        print(f"{number}/{len(jobs)}  {what}", file=sys.stderr, end=" ", flush=True)
+        started = time.perf_counter()
+        found = [m for m in measure(task, scene, limit) if m.stage in missing]
+        _append(path, found)
+        outcomes = ", ".join(
+            f"{m.stage} {m.seconds:.3g} s" if m.outcome == "done" else f"{m.stage}: {m.outcome}" for m in found
+        )
+        print(f"  {outcomes}  ({time.perf_counter() - started:.0f} s in all)", file=sys.stderr, flush=True)
+
+
+def _hopeless(known: Sequence[Measurement], task: Task, scene: Scene) -> bool:
+    """Return whether every stage of the task failed on fewer points of the same kind already."""
+    failed = {
+        m.stage
+        for m in known
+        if m.task == task.name
+        and m.outcome != "done"
+        and m.scene._replace(n=0) == scene._replace(n=0)
+        and m.scene.n <= scene.n
+    }
+    return failed >= {stage.name for stage in task.stages}
+
+
+def measure(task: Task, scene: Scene, limit: float) -> list[Measurement]:
+    """Run a task in a process of its own, and stop it when a stage takes longer than allowed."""
+    command = [sys.executable, "-m", "peers._measure", task.name, *map(str, scene)]
+    with tempfile.TemporaryFile("w+") as complaints:
+        process = subprocess.Popen(
+            command, cwd=_BENCHMARKS, stdout=subprocess.PIPE, stderr=complaints, text=True, start_new_session=True
+        )
+        try:
+            found = _listen(process, task, scene, limit)
+        finally:
+            _stop(process)
+        if any(m.outcome == "failed" for m in found):
+            complaints.seek(0)
+            print(complaints.read()[-2000:], file=sys.stderr)
+    return found
+
+
+def _listen(process: subprocess.Popen[str], task: Task, scene: Scene, limit: float) -> list[Measurement]:
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    assert process.stdout is not None
+    threading.Thread(target=_forward, args=(process.stdout, lines), daemon=True).start()
+    outcomes: dict[str, dict[str, Any]] = {stage.name: {"outcome": "unreached"} for stage in task.stages}
+    for stage in task.stages:
+        begun = _next(lines, _PREPARATION)
+        # The limit counts the first turn; the others are short.
+        ended = _next(lines, limit + 3.0) if isinstance(begun, dict) else begun
+        outcome = ended if isinstance(ended, dict) else {"outcome": ended}
+        if outcome.get("seconds", 0.0) > limit:
+            outcome = {"outcome": "time"}
+        outcomes[stage.name] = outcome
+        if outcome["outcome"] != "done":
+            break
+    return [
+        Measurement(
+            task.name,
+            name,
+            scene,
+            outcome["outcome"],
+            outcome.get("seconds", float("nan")),
+            outcome.get("turns", 0),
+            outcome.get("megabytes", float("nan")),
+            limit,
+        )
+        for name, outcome in outcomes.items()
+    ]
+
+
+def _forward(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
+    with stream:
+        for line in stream:
+            lines.put(line)
+    lines.put(None)
+
+
+def _next(lines: queue.SimpleQueue[str | None], seconds: float) -> dict[str, Any] | str:
+    """Return the next message of the process, or why there is none."""
+    try:
+        line = lines.get(timeout=seconds)
+    except queue.Empty:
+        return "time"
+    return "failed" if line is None else json.loads(line)
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """End the process and those it started: they are its own session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def read(path: Path) -> list[Measurement]:
+    """Return what has been measured."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [
+            Measurement(
+                row["task"],
+                row["stage"],
+                Scene(int(row["n"]), int(row["d"]), int(row["k"])),
+                row["outcome"],
+                float(row["seconds"]),
+                int(row["turns"]),
+                float(row["megabytes"]),
+                float(row["limit"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def _append(path: Path, found: Sequence[Measurement]) -> None:
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(COLUMNS)
+        for m in found:
+            writer.writerow(
+                [m.task, m.stage, *m.scene, m.outcome, f"{m.seconds:.4g}", m.turns, f"{m.megabytes:.1f}", m.limit]
+            )

@@ -1,0 +1,77 @@
+"""Time and memory of one task on one job, in this process: ``python -m peers._measure TASK N D K``.
+
+Prints one line of JSON when a stage begins and one when it ends, so that whoever started the process can stop it in
+time and knows what it has got. Every stage has run once before on a small job of the same kind. Memory is the peak
+during the stage beyond what was resident before it.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from memory import _peak, _reset_peak, _resident, _status
+
+from ._scenes import Scene, make_job
+from ._tasks import Stage, run_quietly, task_named
+
+MEMORY_LIMIT = 8 * 10**9
+_LONG_ENOUGH = 2.0
+_MOST_TURNS = 5
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    task = task_named(sys.argv[1])
+    scene = Scene(*map(int, sys.argv[2:5]))
+    small = make_job(scene._replace(n=max(500, 20 * scene.k)), seed=1)
+    for stage in task.stages:
+        run_quietly(stage, stage.prepare(small))
+    job = make_job(scene)
+    _limit_memory()
+    for stage in task.stages:
+        try:
+            prepared = _quietly(stage, job)
+            _say(stage=stage.name)
+            _say(stage=stage.name, outcome="done", **measured(stage, prepared))
+        except MemoryError:
+            _say(stage=stage.name)
+            _say(stage=stage.name, outcome="memory")
+            return
+
+
+def measured(stage: Stage, prepared: Any, clock: Callable[[], float] = time.perf_counter) -> dict[str, float]:
+    """Return the best seconds of some turns, how many they were, and the peak of memory in the first."""
+    before = _resident()
+    _reset_peak()
+    started = clock()
+    run_quietly(stage, prepared)
+    seconds = [clock() - started]
+    megabytes = max(0, _peak() - before) / 1e6
+    while sum(seconds) < _LONG_ENOUGH and len(seconds) < _MOST_TURNS:
+        started = clock()
+        run_quietly(stage, prepared)
+        seconds.append(clock() - started)
+    return {"seconds": min(seconds), "turns": len(seconds), "megabytes": megabytes}
+
+
+def _quietly(stage: Stage, job: Any) -> Any:
+    return run_quietly(Stage(stage.name, stage.prepare), job)
+
+
+def _limit_memory() -> None:
+    """Allow this process so much more memory than it has now."""
+    size = (_status("VmSize") or 0) + MEMORY_LIMIT
+    resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def _say(**content: Any) -> None:
+    print(json.dumps(content), flush=True)
+
+
+if __name__ == "__main__":
+    main()

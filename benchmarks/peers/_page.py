@@ -1,0 +1,89 @@
+"""The tables of the speed study, written into ``docs/benchmarks.md`` and printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from _marked_page import markdown_table, write_parts
+from _report import quantity
+
+from ._campaign import Measurement, read
+from ._known import Known
+from ._picture import draw
+from ._scenes import CENTRE, SCENES, Scene
+from ._tasks import TASKS, Task
+
+_OURS = "affinity"
+
+
+def write_page(path: Path, about: Path, docs: Path | None) -> str:
+    """Return all tables; with ``docs``, also write them into its page and draw the picture."""
+    measurements = read(path)
+    known = Known(measurements)
+    scenes = [scene for scene in SCENES if any(m.scene == scene for m in measurements)]
+    parts = {
+        "speed-ran": _ran(about, measurements),
+        "speed-scores": _ratios(scenes, lambda task, scene: known.seconds(((task.name, "score"),), scene)),
+        "speed-whole": _ratios(scenes, lambda task, scene: known.seconds(task.after, scene)),
+        "speed-memory": _memory(known, scenes),
+    }
+    if docs is not None:
+        write_parts(docs / "benchmarks.md", parts)
+        draw(known, docs / "images" / "bench_speed.png")
+    return "\n\n".join(parts.values())
+
+
+def beside(theirs: float | str | None, ours: float | str | None) -> str:
+    """Return a time, and how many times faster or slower we are."""
+    text = quantity(theirs, "s") if isinstance(theirs, float) else (theirs or "")
+    if not isinstance(theirs, float) or not isinstance(ours, float):
+        return text
+    times = theirs / ours
+    if 0.95 < times < 1.05:
+        return f"{text}; even"
+    return f"{text}; {_digits(times)} x faster" if times >= 1.0 else f"{text}; **{_digits(1.0 / times)} x slower**"
+
+
+def _ratios(scenes: Sequence[Scene], time_of: Callable[[Task, Scene], float | str | None]) -> str:
+    ours = next(task for task in TASKS if task.name == _OURS)
+    rows = []
+    for task in TASKS:
+        cells = [beside(time_of(task, s), None if task is ours else time_of(ours, s)) for s in scenes]
+        if any(cells):
+            rows.append([task.title, *cells])
+    return markdown_table(["", *map(_scene_title, scenes)], rows)
+
+
+def _memory(known: Known, scenes: Sequence[Scene]) -> str:
+    rows = []
+    for task in TASKS:
+        for stage in task.stages:
+            cells = []
+            for scene in scenes:
+                found = known.find(task.name, stage.name, scene)
+                cells.append(f"{found.megabytes:,.0f}" if found is not None and found.outcome == "done" else "")
+            rows.append([f"{task.title}, {stage.name}", *cells])
+    return markdown_table(["MB", *map(_scene_title, scenes)], [row for row in rows if any(row[1:])])
+
+
+def _ran(about: Path, measurements: Sequence[Measurement]) -> str:
+    machine = json.loads(about.read_text())
+    limits = sorted({m.limit for m in measurements})
+    limit = " and ".join(f"{value:g} s" for value in limits)
+    load = ", ".join(f"{value:.1f}" for value in machine["load_average"])
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    busy = " **Other programs were running: a check that everything runs.**" if machine["load_average"][0] > 1.0 else ""
+    where = f"{machine['cpu']}, {machine['cores']} cores, load {load} at the start, Python {machine['python']}"
+    return f"{where}; {versions}. Stopped at {limit} or 8 GB.{busy}"
+
+
+def _scene_title(scene: Scene) -> str:
+    varied = [f"{name} = {value:,}" for name, value in zip("ndk", scene, strict=True)]
+    different = [text for text, value, usual in zip(varied, scene, CENTRE, strict=True) if value != usual]
+    return different[0] if different else f"{CENTRE.n:,} x {CENTRE.d}, k = {CENTRE.k}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10.0 else f"{value:.1f}"

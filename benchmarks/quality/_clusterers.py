@@ -1,0 +1,78 @@
+"""The clusterings that are judged: k-means, Gaussian mixture and Ward's linkage, as scikit-learn ships them.
+
+Every clusterer gives a function that labels any rows, so that a clustering of some rows can speak about all of them:
+k-means and the mixture by their own ``predict``, the linkage by the nearest mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+
+class Clustering(NamedTuple):
+    """Labels of the rows it was made of, and a way to label others."""
+
+    labels: Ints
+    """(n,) consecutive, from 0."""
+    predict: Callable[[Floats], Ints]
+    model: object
+    """The fitted estimator."""
+
+
+def k_means(X: Floats, k: int, seed: int) -> Clustering:
+    from sklearn.cluster import KMeans
+
+    model = KMeans(k, random_state=seed).fit(X)
+    return _consecutive(model.labels_, model.predict, model)
+
+
+def gaussian_mixture(X: Floats, k: int, seed: int) -> Clustering:
+    from sklearn.mixture import GaussianMixture
+
+    model = GaussianMixture(k, random_state=seed).fit(X)
+    return _consecutive(model.predict(X), model.predict, model)
+
+
+def ward(X: Floats, k: int, seed: int) -> Clustering:
+    """Cluster by Ward's linkage, which needs no seed."""
+    from sklearn.cluster import AgglomerativeClustering
+
+    model = AgglomerativeClustering(k).fit(X)
+    means = cluster_means(X, model.labels_)
+    return _consecutive(model.labels_, lambda rows: distances(rows, means).argmin(axis=1), model)
+
+
+CLUSTERERS = {"k-means": k_means, "mixture": gaussian_mixture, "ward": ward}
+
+
+def cluster_means(X: Floats, labels: Ints) -> Floats:
+    """Return the mean of every cluster, (k, d)."""
+    return np.stack([X[labels == i].mean(axis=0) for i in range(int(labels.max()) + 1)])
+
+
+def distances(X: Floats, centers: Floats) -> Floats:
+    """Return the distance of every row to every centre, (n, k)."""
+    from scipy.spatial.distance import cdist
+
+    return cdist(X, centers)
+
+
+def _consecutive(labels: Ints, predict: Callable[[Floats], Ints], model: object) -> Clustering:
+    """Renumber the labels if a cluster has remained empty, as may happen to a mixture; -1 for a label nobody had."""
+    names = np.unique(labels)
+    table = np.full(int(names.max()) + 1, -1, dtype=np.intp)
+    table[names] = np.arange(names.size)
+
+    def relabelled(rows: Floats) -> Ints:
+        found = np.asarray(predict(rows), dtype=np.intp)
+        known = found < table.size
+        return np.where(known, table[np.where(known, found, 0)], -1)
+
+    return Clustering(table[labels], relabelled, model)

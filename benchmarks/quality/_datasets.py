@@ -1,0 +1,220 @@
+"""Labelled data: scikit-learn's own, MNIST and Soybean, generators, and a folder of the user's.
+
+Decided once for all of them:
+
+- Tables with columns in mixed units (iris, wine, breast_cancer, the user's) are scaled to unit variance. Images,
+  Soybean's codes and generated data stay as they are.
+- More than 50 columns are replaced by their first 50 principal components, so that Gaussian mixtures can be fitted.
+- A seed draws 80 % of the rows of a real set, at most 1,000, so that intervals show more than the luck of a start. A
+  generator draws anew.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+
+MOST_ROWS = 1000
+MOST_COLUMNS = 50
+_SHARE = 0.8
+
+
+class Sample(NamedTuple):
+    """What one seed draws."""
+
+    X: Floats
+    """(n, d)"""
+    classes: Ints
+    """(n,) reference classes, 0 to k - 1."""
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """A named source of labelled data."""
+
+    name: str
+    kind: str
+    """"real" or "generated"."""
+    draw: Callable[[int], Sample]
+
+
+class UnavailableError(Exception):
+    """A data set that is not on this machine."""
+
+
+def all_sets(folder: Path | None = None) -> list[LabelledSet]:
+    """Return every data set of the study, and those of the folder: files NAME.csv with the class in the last column."""
+    own = [] if folder is None else [_from_csv(path) for path in sorted(folder.glob("*.csv"))]
+    return [*_real_sets(), *_generated_sets(), *own]
+
+
+# --- real data ---------------------------------------------------------------------------------------------------
+
+
+def _real_sets() -> list[LabelledSet]:
+    return [
+        LabelledSet(name, "real", partial(_draw_rows, cache(partial(load, name)), scaled=scaled))
+        for name, load, scaled in (
+            ("iris", _scikit_learn, True),
+            ("wine", _scikit_learn, True),
+            ("breast_cancer", _scikit_learn, True),
+            ("digits", _scikit_learn, False),
+            ("mnist", _ours, False),
+            ("soybean", _ours, False),
+        )
+    ]
+
+
+def _scikit_learn(name: str) -> tuple[Floats, Sequence[object]]:
+    from sklearn import datasets
+
+    return getattr(datasets, f"load_{name}")(return_X_y=True)
+
+
+def _ours(name: str) -> tuple[Floats, Sequence[object]]:
+    """Read one of the sets that are not part of the project: see ``allegiance.datasets``."""
+    from allegiance import datasets
+
+    loader = {"mnist": "load_mnist_test", "soybean": "load_soybean"}[name]
+    try:
+        found = getattr(datasets, loader)(download_if_missing=False)
+    except FileNotFoundError as error:
+        raise UnavailableError(f"{name}: {error}") from error
+    return np.asarray(found.data, float), found.target
+
+
+def _from_csv(path: Path) -> LabelledSet:
+    return LabelledSet(path.stem, "real", partial(_draw_rows, cache(partial(_read_csv, path)), scaled=True))
+
+
+def _read_csv(path: Path) -> tuple[Floats, Sequence[object]]:
+    """Read numbers with the class last; a first row that holds no numbers is a header."""
+    with path.open(newline="") as file:
+        rows = [row for row in csv.reader(file) if row]
+    if not _numeric(rows[0][:-1]):
+        rows = rows[1:]
+    return np.array([row[:-1] for row in rows], float), [row[-1] for row in rows]
+
+
+def _numeric(cells: Sequence[str]) -> bool:
+    try:
+        [float(cell) for cell in cells]
+    except ValueError:
+        return False
+    return True
+
+
+def _draw_rows(load: Callable[[], tuple[Floats, Sequence[object]]], seed: int, *, scaled: bool) -> Sample:
+    X, target = load()
+    names, classes = np.unique(np.asarray(target), return_inverse=True)
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(X))[: min(MOST_ROWS, round(_SHARE * len(X)))]
+    X, classes = np.asarray(X, float)[rows], classes[rows]
+    if np.unique(classes).size < names.size:
+        raise ValueError(f"a draw of {rows.size} rows misses a class: each class needs more rows")
+    return Sample(_prepared(X, scaled), classes.astype(np.intp))
+
+
+def _prepared(X: Floats, scaled: bool) -> Floats:
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import StandardScaler
+
+    X = X[:, X.std(axis=0) > 0]
+    if scaled:
+        X = StandardScaler().fit_transform(X)
+    if X.shape[1] > MOST_COLUMNS:
+        X = PCA(MOST_COLUMNS, svd_solver="full").fit_transform(X)
+    return X
+
+
+# --- generated data ----------------------------------------------------------------------------------------------
+
+
+def _generated_sets() -> list[LabelledSet]:
+    """Vary one thing at a time around four round clusters of equal size in five columns, 2.5 deviations apart."""
+    scenes: dict[str, Callable[[int], Sample]] = {
+        "blobs": blobs,
+        "separation-1.75": partial(blobs, separation=1.75),
+        "separation-3.5": partial(blobs, separation=3.5),
+        "imbalance-5": partial(blobs, imbalance=5.0),
+        "imbalance-20": partial(blobs, imbalance=20.0),
+        "stretch-common": partial(blobs, stretch=4.0),
+        "stretch-own": partial(blobs, stretch=4.0, common=False),
+        "spread-uneven": partial(blobs, spread=4.0),
+        "columns-2": partial(blobs, d=2),
+        "columns-20": partial(blobs, d=20),
+        "columns-50": partial(blobs, d=50),
+        "clusters-2": partial(blobs, k=2),
+        "clusters-10": partial(blobs, k=10),
+        "clusters-20": partial(blobs, k=20),
+        "moons": _moons,
+        "classification": _classification,
+    }
+    return [LabelledSet(name, "generated", draw) for name, draw in scenes.items()]
+
+
+def blobs(
+    seed: int,
+    *,
+    k: int = 4,
+    d: int = 5,
+    separation: float = 2.5,
+    imbalance: float = 1.0,
+    stretch: float = 1.0,
+    common: bool = True,
+    spread: float = 1.0,
+) -> Sample:
+    """Draw ``make_blobs`` around random centres.
+
+    ``separation`` is the distance of the two closest centres, in deviations; ``imbalance`` the largest cluster over
+    the smallest; ``stretch`` the longest axis of a cluster over its shortest, in ``common`` or each cluster its own;
+    ``spread`` the widest cluster over the narrowest.
+    """
+    from scipy.spatial.distance import pdist
+    from sklearn.datasets import make_blobs
+
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(size=(k, d))
+    centers *= separation / pdist(centers).min()
+    shares = np.geomspace(1.0, imbalance, k)
+    sizes = np.maximum(np.round(max(600, 50 * k) * shares / shares.sum()), 2).astype(int)
+    deviations = rng.permutation(np.geomspace(spread**-0.5, spread**0.5, k))
+    noise, classes = make_blobs(sizes.tolist(), centers=np.zeros((k, d)), cluster_std=1.0, random_state=seed)
+    noise *= deviations[classes][:, None]
+    maps = [_stretching(rng, d, stretch) for _ in range(k)]
+    for c in range(k):
+        noise[classes == c] @= maps[0 if common else c]
+    return Sample(centers[classes] + noise, classes.astype(np.intp))
+
+
+def _stretching(rng: np.random.Generator, d: int, ratio: float) -> Floats:
+    """Return a map of determinant one whose longest axis is ``ratio`` times its shortest, in a random direction."""
+    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    return (turn * np.geomspace(ratio**-0.5, ratio**0.5, d)) @ turn.T
+
+
+def _moons(seed: int) -> Sample:
+    from sklearn.datasets import make_moons
+
+    X, classes = make_moons(600, noise=0.15, random_state=seed)
+    return Sample(X, classes.astype(np.intp))
+
+
+def _classification(seed: int) -> Sample:
+    """Draw three classes in ten columns, of which four tell them apart and three repeat what those say."""
+    from sklearn.datasets import make_classification
+
+    X, classes = make_classification(
+        600, 10, n_informative=4, n_redundant=3, n_classes=3, n_clusters_per_class=1, class_sep=1.5, random_state=seed
+    )
+    return Sample(X, classes.astype(np.intp))
