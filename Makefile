@@ -54,8 +54,9 @@ format: $(VENV)/.group-lint ## rewrite the sources in the project's style
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-bench: $(VENV)/.group-bench ## speed and memory beside other libraries, one table (some minutes)
+bench: $(VENV)/.group-bench ## speed and memory beside other libraries (about half an hour)
 	@$(RUN) benchmarks/run.py
+	@$(RUN) benchmarks/peers_speed.py
 
 bench-quick: $(VENV)/.group-bench ## the same on less data
 	@$(RUN) benchmarks/run.py --quick
@@ -68,6 +69,8 @@ study: $(VENV)/.group-bench ## do low scores find the misassigned points? beside
 
 paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (under 20 minutes)
 	@$(VENV)/bin/allegiance paper -o out/paper
+	@mkdir -p docs/images/paper && cp out/paper/images/paper/*.png docs/images/paper/ && cp out/paper/paper.md docs/paper.md
+	@echo "The page is docs/paper.md, and out/paper/paper.html"
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) out benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis
