@@ -89,7 +89,7 @@ class NearestCenters:
 def check_squares(X: Rows) -> Rows:
     """Return X if squared distances of its rows can be computed."""
     values = X.data if is_sparse(X) else X
-    if values.size and not max(values.max(), -values.min()) < _LARGEST:
+    if values.size and not max(float(values.max()), -float(values.min())) < _LARGEST:
         raise ValueError(f"X is too large to be squared: scale it down until no entry exceeds {_LARGEST:g}.")
     return X
 

@@ -58,7 +58,7 @@ def run(setup: Setup) -> Section:
             ),
             Finding(
                 "k-means gives the point to c2 more often than to c3",
-                p_value < 0.01,
+                bool(p_value < 0.01),
                 f"{to_c2} against {to_c3} of {runs.sum():,} runs (one-sided binomial test, p = {p_value:.1g})",
             ),
         ),
