@@ -1,7 +1,8 @@
 """Ten million rows from disk: rate, memory, where the time goes; Dask; many clusters; wide sparse data.
 
-``make bench-scale``, or ``python benchmarks/scale.py --quick`` on a fiftieth of the rows. The table lies in a temporary
-folder; each measurement runs in a process of its own, so that its peak memory is its own.
+``make bench-scale``, or ``python benchmarks/scale.py --quick`` on a fiftieth of the rows; what is printed on standard
+output is the block in docs/scale.md. The table lies in a temporary folder; each measurement runs in a process of its
+own, so that its peak memory is its own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ JOBS = Path(__file__).with_name("_scale_jobs.py")
 #: Bytes on disk for each row: the table, the parts, the output.
 BYTES_PER_ROW = 300
 LIMIT = 2e9
+BILLION = 1e9
 
 
 def main() -> None:
@@ -49,27 +51,46 @@ def _job(name: str, *arguments: Any) -> dict[str, Any]:
 
 def _rate(what: str, n: int, seconds: float, peer: str = "", theirs: float | None = None, **details: Any) -> Row:
     ratio = None if theirs is None else theirs / seconds
-    return Row(f"{what}, rows/s", n / seconds, "", peer, None if theirs is None else n / theirs, ratio, details=details)
+    rate = None if theirs is None else n / theirs / 1e6
+    return Row(what, n / seconds / 1e6, "M rows/s", peer, rate, ratio, details=details)
 
 
 def _stream_rows(folder: Path, n: int) -> list[Row]:
-    _job("write", folder, n)
+    written = _job("write", folder, n)
     fit = _job("fit", folder)
     read, predict, score = _job("read", folder), _job("predict", folder), _job("score", folder)
-    shape = f"{n:,} x 16, k = 20, from Parquet"
-    rows = [
-        _rate(f"read alone, {shape}", n, read["seconds"]),
-        _rate("fit_stream by k-means", n, fit["seconds"], peak=fit["peak"]),
+    shape = f"{n:,} x 16 float32, k = 20"
+    return [
+        _rate(f"read Parquet alone, {shape}", n, read["seconds"]),
+        _rate("fit_stream, n_clusters=20", n, fit["seconds"], peak=fit["peak"]),
         _rate("score_stream, top=3", n, score["seconds"], "reading alone", read["seconds"], job=score),
         _rate("score_stream, top=3", n, score["seconds"], "MiniBatchKMeans.predict", predict["seconds"]),
         limit_row("peak memory of score_stream", score["peak"], "B", LIMIT),
         limit_row("peak memory of fit_stream", fit["peak"], "B", LIMIT),
+        *_share_rows(score),
+        *_billion_rows(written["bytes"] / n, read["seconds"] / n, score["processor"] / n, score),
     ]
-    whole = score["seconds"]
-    io = score["reading"] + score["writing"]
-    for part, seconds in (("I/O", io), ("reduction", score["reduction"]), ("kernel", score["kernel"])):
-        rows.append(Row(f"share of {part} in its time, %", 100 * seconds / whole, ""))
-    return rows
+
+
+def _share_rows(score: dict[str, Any]) -> list[Row]:
+    """Say where the time of a stream goes."""
+    seconds = {"I/O": score["reading"] + score["writing"], "reduction": score["reduction"], "kernel": score["kernel"]}
+    return [
+        Row(f"share of {part} in the time of score_stream", 100 * spent / score["seconds"], "%")
+        for part, spent in seconds.items()
+    ]
+
+
+def _billion_rows(table: float, reading: float, processor: float, score: dict[str, Any]) -> list[Row]:
+    """Scale bytes of the table and seconds, all for one row, up to a billion."""
+    return [
+        Row("processor time of a row in score_stream", processor),
+        Row("computed: 1e9 rows, processor time", processor * BILLION / 3600, "core hours"),
+        Row("computed: 1e9 rows, reading by one process", reading * BILLION / 60, "min"),
+        Row("computed: 1e9 rows, the table on disk", table * BILLION, "B"),
+        Row("computed: 1e9 rows, parts on disk", score["part_bytes"] * BILLION, "B"),
+        Row("computed: 1e9 rows, output on disk", score["output_bytes"] * BILLION, "B"),
+    ]
 
 
 def _dask_rows(folder: Path, n: int) -> list[Row]:
@@ -84,12 +105,14 @@ def _other_rows(quick: bool) -> list[Row]:
     many = _job("many", "-", 200 if quick else 2000)
     sparse = _job("sparse", "-", 10_000 if quick else 100_000)
     silhouette = _job("silhouette", "-", 10 if quick else 60)
+    text = f"TF-IDF {sparse['n']:,} x 50,000, {sparse['density']:.1%} filled, k = 10"
     return [
-        Row("k = 1,000, d = 50: once for a scorer", many["first"], details=many),
-        Row("k = 1,000, d = 50: each point", many["each"]),
-        limit_row("k = 1,000, d = 50: peak memory", many["peak"], "B", LIMIT),
-        Row(f"TF-IDF {sparse['n']:,} x 50,000, k = 10: fit and score", sparse["seconds"], details=sparse),
-        limit_row(f"TF-IDF {sparse['n']:,} x 50,000: peak memory", sparse["peak"], "B", LIMIT),
+        Row("k = 1,000, d = 50, top=3: prepare, once for a scorer", many["prepare"], details=many),
+        Row("k = 1,000, d = 50, top=3: each point", many["each"]),
+        Row("k = 1,000, d = 50, top=3: processor time of a point", many["processor_each"]),
+        limit_row("k = 1,000, d = 50, top=3: peak memory", many["peak"], "B", LIMIT),
+        Row(f"{text}: fit and score", sparse["seconds"], details=sparse),
+        limit_row(f"{text}: peak memory", sparse["peak"], "B", LIMIT),
         Row(f"silhouette_samples at n = {silhouette['n']:,}, the most in its time", silhouette["seconds"],
             details=silhouette),
     ]  # fmt: skip

@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 
+import dask
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from dask.distributed import LocalCluster
 
 from allegiance.tables import open_sink, open_source
 from cli.command import call
@@ -68,12 +70,13 @@ def test_streams_reach_standard_output_or_nothing_at_all(table, tmp_path):
 def test_what_needs_all_rows_is_said(table, tmp_path):
     common = ["score", table, "--id", "name", "--drop", "c", "--stream"]
     for words in [
-        ["--labels", "a"],
         ["--clusters", "3", "--algorithm", "gmm"],
         ["--clusters", "3", "--kernel", "rbf"],
         ["--clusters", "3", "--report", tmp_path / "r.html"],
     ]:
         assert "needs all rows in memory" in call(*common, *words, code=2).stderr
+    words = ["--clusters", "3", "--kernel", "rbf", "--scheduler", "tcp://127.0.0.1:9"]
+    assert "--kernel needs all rows in memory: leave it or --scheduler out" in call(*common, *words, code=2).stderr
 
 
 def test_long_tables_are_streamed_by_themselves(table, monkeypatch):
@@ -104,6 +107,121 @@ def test_an_interrupted_stream_goes_on_where_it_stopped(table, tmp_path, monkeyp
     monkeypatch.setattr(Checkpoint, "add", add)
     assert "192 of 400 rows were scored by an earlier run" in call(*common, "-o", out).stderr
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def labelled(table, kind):
+    """Return a table with labels: two groups, every seventh row noise if labels are numbers."""
+    path = table.with_name(f"labelled {kind}.csv")
+    header, *rows = table.read_text().splitlines()
+    groups = [int(row.split(",")[1][:1] in "-0123") for row in rows]
+    names = ["left", "right"] if kind == "names" else ["4", "2"]
+    labels = ["-1" if kind == "numbers" and i % 7 == 3 else names[group] for i, group in enumerate(groups)]
+    path.write_text(
+        "\n".join([f"{header},group", *(f"{row},{label}" for row, label in zip(rows, labels, strict=True))])
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids"),
+    [
+        ("names", ["--id", "name"]),
+        ("names", ["--id", "name", "--id", "group"]),
+        ("numbers", ["--id", "name"]),
+        ("numbers", ["--drop", "name"]),
+    ],
+    ids=["names", "labels carried over", "numbers", "row numbers"],
+)
+def test_given_labels_are_kept_either_way(table, tmp_path, kind, ids):
+    common = ["score", labelled(table, kind), "--labels", "group", "--impute", "drop", *ids, "--batch-rows", 64]
+    streamed, whole = (
+        (json.loads(call(*common, way, "-o", tmp_path / f"{way}.parquet", "--json").stdout),
+         open_source(tmp_path / f"{way}.parquet").read())
+        for way in ["--stream", "--in-memory"]
+    )  # fmt: skip
+    assert streamed[1].schema.names == whole[1].schema.names
+    for name in [*ids[1::2], "label", "engine"] if "--id" in ids else ["row", "label", "engine"]:
+        assert streamed[1][name].equals(whole[1][name]), name
+    affinities = [name for name in whole[1].schema.names if name.startswith("affinity_")]
+    assert len(affinities) == 2
+    exact = np.array(whole[1]["engine"]) == "exact"
+    for name in affinities:
+        one, other = (np.array(table[name]) for _, table in (streamed, whole))
+        np.testing.assert_allclose(one, other, atol=5e-3)
+        np.testing.assert_allclose(one[exact], other[exact], atol=1e-9)
+    counts = [[(line["cluster"], line["points"]) for line in found["clusters"]] for found, _ in (streamed, whole)]
+    assert counts[0] == counts[1]
+    assert (counts[0][-1][0] == "noise") == (kind == "numbers")
+
+
+@pytest.mark.parametrize("way", ["--stream", "--in-memory"])
+def test_missing_labels_are_said_either_way(table, way):
+    path = labelled(table, "names")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:90], lines[90].rpartition(",")[0] + ",", *lines[91:]]))
+    result = call("score", path, "--labels", "group", "--id", "name", "--drop", "c", way, code=1)
+    assert "'group'" in result.stderr
+    assert "use -1" in result.stderr
+
+
+def test_runs_that_prepare_rows_otherwise_are_not_mixed(table, tmp_path, monkeypatch):
+    from allegiance.streaming._checkpoint import Checkpoint
+
+    out = tmp_path / "scores.csv"
+    common = ["score", table, "--id", "name", "--centers", tmp_path / "centers.csv", "--domain", "none"]
+    common += ["--stream", "--batch-rows", 64, "-o", out]
+    add = Checkpoint.add
+    monkeypatch.setattr(Checkpoint, "add", lambda self, batch: interrupt() if self.n_parts else add(self, batch))
+    call(*common, "--impute", "median", code=130)
+    monkeypatch.setattr(Checkpoint, "add", add)
+    assert "another run: preparation differed" in call(*common, "--impute", "drop", code=1).stderr
+    assert "differed" in call(*common, "--impute", "median", "--standardize", code=1).stderr
+    assert "64 of 400 rows" in call(*common, "--impute", "median").stderr
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def scheduler():
+    """Return the address of a cluster of two worker processes."""
+    # Processes start slowly on a busy machine.
+    patience = {"distributed.comm.timeouts.connect": "120s", "distributed.comm.timeouts.tcp": "120s"}
+    with (
+        dask.config.set(patience),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+def test_a_cluster_gives_the_same_file(table, tmp_path, scheduler):
+    common = ["score", labelled(table, "numbers"), "--id", "name", "--impute", "median", "--batch-rows", 64]
+    for name, words in {
+        "labels": ["--labels", "group"],
+        "clusters": ["--clusters", 3, "--drop", "group", "--top", 2],
+    }.items():
+        here, there = tmp_path / f"{name}.csv", tmp_path / f"{name} there.csv"
+        call(*common, *words, "--stream", "-o", here)
+        result = call(*common, *words, "--scheduler", scheduler, "-o", there)
+        assert "points are stable" in result.stdout
+        assert there.read_bytes() == here.read_bytes()
+        assert len(here.read_text().splitlines()) == 401
+
+
+def test_an_address_where_nobody_answers(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("allegiance.cli._stream.ANSWER_SECONDS", 0.5)
+    common = ["score", table, "--id", "name", "--drop", "c", "--clusters", 3, "-o", tmp_path / "out.csv"]
+    for address in ["nonsense", "", "tcp://"]:
+        assert "is not of the form HOST:PORT" in call(*common, "--scheduler", address, code=2).stderr
+    common += ["--scheduler", "tcp://127.0.0.1:9"]
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in call(*common, code=1).stderr
+    assert "leave --in-memory or --scheduler out" in call(*common, "--in-memory", code=2).stderr
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert "pip install 'allegiance[dask]'" in call(*common, code=1).stderr
+    assert not list(tmp_path.glob("out.csv*"))
 
 
 #: Runs the command, and says how much memory it took at most, in bytes.

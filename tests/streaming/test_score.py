@@ -22,8 +22,9 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from allegiance import AffinityScorer, PrecisionWarning, score_stream
-from allegiance.streaming import StreamProgress
-from allegiance.tables import TableError, open_source
+from allegiance.state import fingerprint
+from allegiance.streaming import StreamProgress, fit_stream
+from allegiance.tables import PreparedSource, TableError, open_source, plan_features
 
 COLUMNS = list("abcdef")
 
@@ -186,7 +187,7 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing(scorer, table, tmp_p
     assert not (tmp_path / "out.parquet.partial").exists()
 
 
-@pytest.mark.parametrize("changed", ["scorer", "source", "batch_rows", "top", "keep", "columns"])
+@pytest.mark.parametrize("changed", ["scorer", "source", "batch_rows", "top", "keep", "columns", "labels"])
 def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, tmp_path):
     out = tmp_path / "out.parquet"
     settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"], "top": 2, "columns": COLUMNS}
@@ -198,11 +199,135 @@ def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, tmp
         time.sleep(0.01)
         data[::-1].to_parquet(table, index=False, row_group_size=91)
     else:
-        settings |= {changed: {"batch_rows": 50, "top": 3, "keep": ["id", "kind"], "columns": COLUMNS[::-1]}[changed]}
+        others = {"batch_rows": 50, "top": 3, "keep": ["id", "kind"], "columns": COLUMNS[::-1], "labels": "kind"}
+        settings[changed] = others[changed]
     with pytest.raises(TableError, match=rf"another run: {changed} differed.*resume=False"):
         score_stream(table, scorer, out, **settings)
     summary = score_stream(table, scorer, out, resume=False, **settings)
     assert (summary.rows, summary.resumed) == (700, 0)
+
+
+#: One preparation and another one of the same columns. Centres are given and there is no box, so that the scorer is the
+#: same whatever the rows are: nothing but the preparation tells the two runs apart.
+PREPARATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "impute": ({"impute": "drop"}, {"impute": "median"}),
+    "standardize": ({"impute": "median"}, {"impute": "median", "standardize": True}),
+    "one-hot": (
+        {"impute": "median", "features": ["a", "b", "kind=0", "kind=1"]},
+        {"impute": "median", "features": ["a", "b"], "one_hot": ["kind"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_parts_of_rows_prepared_otherwise_are_not_mixed_in(name, data, tmp_path):
+    data["kind"] = np.arange(700) % 2
+    data["kind=0"], data["kind=1"] = data["kind"], 1 - data["kind"]
+    data.loc[::9, "b"] = np.nan
+    data.to_parquet(tmp_path / "points.parquet", index=False)
+    source, out = open_source(tmp_path / "points.parquet"), tmp_path / "out.parquet"
+    one, other = (
+        PreparedSource(source, plan_features(source, **({"features": ["a", "b"]} | plan)), ["id"])
+        for plan in PREPARATIONS[name]
+    )
+    d = len(one.names) - 1
+    scorers = [
+        fit_stream(table, columns=table.names[1:], centers=np.eye(4, d), domain=None, random_state=0)
+        for table in (one, other)
+    ]
+    assert fingerprint(scorers[0].to_dict()) == fingerprint(scorers[1].to_dict())
+    scorer = scorers[0]
+    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"]}
+    with pytest.raises(KeyboardInterrupt):
+        score_stream(one, scorer, out, progress=interrupt_after(3), **settings)
+    with pytest.raises(TableError, match="another run: preparation differed"):
+        score_stream(other, scorer, out, **settings)
+    assert score_stream(one, scorer, out, **settings).resumed == 300
+
+
+LABELS: dict[str, Any] = {
+    "numbers": [3, 5, 8, 13, 21],
+    "names": list("vwxyz"),
+    "whole floats": [0.0, 1.0, 2.0, 3.0, 4.0],
+    "booleans": [False, True, True, False, True],
+    "noise": [0, 1, -1, 2, 3],
+}
+
+
+def labelled(data: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Label blobs, the last hundred of them noise if there is any, so that some batches hold nothing else."""
+    blobs = make_blobs(700, n_features=6, centers=5, cluster_std=4.0, random_state=6)[1]
+    values = np.array(LABELS[kind])[blobs]
+    if kind == "noise":
+        values[600:] = -1
+    return data.assign(kind=values)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", LABELS)
+def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data, tmp_path):
+    data = labelled(data, kind)
+    path = tmp_path / f"points.{ending}"
+    data.to_parquet(path, index=False) if ending == "parquet" else data.to_csv(path, index=False)
+    fitted = fit_stream(path, labels="kind", columns=COLUMNS, batch_rows=100, random_state=0)
+    score_stream(path, fitted, tmp_path / "out.parquet", batch_rows=100, labels="kind")
+    found = pd.read_parquet(tmp_path / "out.parquet")
+    expected = AffinityScorer(random_state=0).fit_affinity(data[COLUMNS], data["kind"]).to_frame()
+    assert list(found.columns) == list(expected.columns)
+    assert found["label"].tolist() == expected["label"].tolist()
+    assert (found["label"] != found["owner"]).any(), "the nearest cluster would do as well"
+    affinities = found.filter(like="affinity_")
+    # Means differ by rounding, so that of a thousand samples one on a border may change sides.
+    np.testing.assert_allclose(affinities, expected.filter(like="affinity_"), atol=5e-3)
+    exact = expected["engine"].to_numpy() == "exact"
+    np.testing.assert_allclose(affinities[exact], expected.filter(like="affinity_")[exact], atol=1e-9)
+    clear = expected["margin"].to_numpy() > 0.02
+    assert found["stable"][clear].tolist() == expected["stable"][clear].tolist()
+
+
+def test_a_run_with_labels_goes_on_where_it_stopped(data, tmp_path):
+    table, out, whole = (tmp_path / name for name in ("points.parquet", "out.parquet", "whole.parquet"))
+    labelled(data, "noise").to_parquet(table, index=False)
+    settings: dict[str, Any] = {"batch_rows": 100, "labels": "kind", "keep": ["kind"]}
+    for sink in (whole, out):
+        fitted = fit_stream(table, labels="kind", columns=COLUMNS, batch_rows=64, random_state=0)
+        if sink == out:
+            with pytest.raises(KeyboardInterrupt):
+                score_stream(table, fitted, out, progress=interrupt_after(4), **settings)
+        summary = score_stream(table, fitted, sink, **settings)
+        assert summary.resumed == (400 if sink == out else 0)
+    assert out.read_bytes() == whole.read_bytes()
+    found = pd.read_parquet(out)
+    assert found["label"].tolist() == found["kind"].tolist()
+
+
+def test_labels_are_no_features_of_tables_without_names(data, tmp_path):
+    X = data[COLUMNS].to_numpy()
+    np.save(tmp_path / "x.npy", np.column_stack([X, data["kind"]]))
+    scorer = AffinityScorer(random_state=0).fit(X, data["kind"])
+    score_stream(tmp_path / "x.npy", scorer, tmp_path / "out.parquet", labels="x6")
+    assert pd.read_parquet(tmp_path / "out.parquet")["label"].tolist() == data["kind"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("label", "says"),
+    [
+        (7, "'kind' .* holds 7, which is no cluster of the scorer"),
+        ("", "'kind' .* has no label in row 150"),
+        (1.5, "discrete"),
+    ],
+)
+def test_bad_labels(label, says, scorer, data, tmp_path):
+    data["kind"] = data["kind"].astype(object)
+    data.loc[150, "kind"] = label
+    data.to_csv(tmp_path / "points.csv", index=False)
+    with pytest.raises(ValueError, match=says):
+        score_stream(tmp_path / "points.csv", scorer, tmp_path / "out.csv", labels="kind", batch_rows=100)
+
+
+def test_labels_must_be_a_column(scorer, table, tmp_path):
+    with pytest.raises(TableError, match="no column 'nobody'"):
+        score_stream(table, scorer, tmp_path / "out.csv", labels="nobody")
 
 
 def test_a_folder_of_somebody_else_is_left_alone(scorer, table, tmp_path):
@@ -307,11 +432,14 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
 
 @pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_an_executor_gives_the_same_bytes(kind, data, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("allegiance.streaming._batches._IN_FLIGHT", 3)
+    # Neither limit is always the first to be reached.
+    monkeypatch.setattr("allegiance.streaming._batches._IN_FLIGHT", 3 if kind is ThreadPoolExecutor else 64)
+    monkeypatch.setattr("allegiance.streaming._batches._BYTES_IN_FLIGHT", 10_000)
     scorer = AffinityScorer(KMeans(5, n_init=1, random_state=0), random_state=0).fit(data[COLUMNS])
-    score_stream(table, scorer, tmp_path / "here.parquet", batch_rows=60, keep=["id"])
+    common: dict[str, Any] = {"batch_rows": 60, "keep": ["id"], "labels": "kind"}
+    score_stream(table, scorer, tmp_path / "here.parquet", **common)
     settings = {"mp_context": multiprocessing.get_context("spawn")} if kind is ProcessPoolExecutor else {}
     with kind(2, **settings) as executor:
-        summary = score_stream(table, scorer, tmp_path / "there.parquet", batch_rows=60, keep=["id"], executor=executor)
+        summary = score_stream(table, scorer, tmp_path / "there.parquet", executor=executor, **common)
     assert summary.rows == 700
     assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()

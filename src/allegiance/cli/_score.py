@@ -35,7 +35,7 @@ from ._outputs import (
 )
 from ._points import Opened, Points, load_matrix, load_points, open_data
 from ._program import UNDER_THRESHOLD
-from ._stream import MANY_ROWS, score_in_passes, why_not_streamed
+from ._stream import MANY_ROWS, StreamOptions, score_in_passes, stream_options, why_not_streamed, workers_at
 from ._summary import print_summary
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ Examples:
   allegiance score flowers.csv --labels species
   allegiance score flowers.csv --clusters 3 --id name -o scores.csv
   allegiance score events.parquet --centers centers.csv -o scores.parquet
+  allegiance score events.parquet --labels cluster -o scores.parquet --scheduler tcp://10.0.0.1:8786
   cat flowers.csv | allegiance score - --clusters 3 -o - > scores.csv
   allegiance score flowers.csv --labels species --fail-under 0.9
 """
@@ -65,19 +66,7 @@ Examples:
 @click.option(
     "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1), help="Exit with 3 if fewer points are stable."
 )
-@click.option(
-    "--stream/--in-memory",
-    default=None,
-    help=f"Read the table in passes, never all of it at once.  [default: beyond {MANY_ROWS:,} rows]",
-)
-@click.option(
-    "--batch-rows",
-    type=click.IntRange(min=1),
-    default=65_536,
-    show_default=True,
-    help="Rows in memory at a time, if the table is streamed.",
-)
-@click.option("--restart", is_flag=True, help="Do not go on with an interrupted run that was streamed.")
+@stream_options
 @run_options
 def score(
     data: DataOptions,
@@ -89,9 +78,7 @@ def score(
     page: PageOptions,
     review: int,
     fail_under: float | None,
-    stream: bool | None,
-    batch_rows: int,
-    restart: bool,
+    passes: StreamOptions,
     run: RunOptions,
 ) -> int:
     """Score every row of DATA: how much of its territory comes from each cluster.
@@ -101,21 +88,24 @@ def score(
     """
     check_clustering(clustering)
     check_report(report, run)
+    obstacle = why_not_streamed(clustering, scoring, report)
+    _check_passes(passes, obstacle)
     sink = open_output(out, run)
     columns = [clustering.labels] if clustering.labels else []
-    opened = open_data(data, columns, lambda text: note(run, text))
-    check_page(page, opened.features)
-    if _streams(stream, opened, clustering, scoring, report, run):
-        summary = score_in_passes(
-            opened, clustering, scoring, run, sink, top=top, review=review, batch_rows=batch_rows, restart=restart
-        )
-    else:
-        points, result = score_in_memory(opened, clustering, scoring, run, top)
-        scores = behind_ids(points.ids, result.columns())
-        write_output(sink, scores)
-        summary = summary_of(result, points, scores, review)
-        if report is not None:
-            write_report(result, points, report, page, run)
+    with workers_at(passes.scheduler, run) as executor:
+        opened = open_data(data, columns, lambda text: note(run, text))
+        check_page(page, opened.features)
+        if _streams(passes, opened, clustering, obstacle, run):
+            summary = score_in_passes(
+                opened, clustering, scoring, run, sink, passes, top=top, review=review, executor=executor
+            )
+        else:
+            points, result = score_in_memory(opened, clustering, scoring, run, top)
+            scores = behind_ids(points.ids, result.columns())
+            write_output(sink, scores)
+            summary = summary_of(result, points, scores, review)
+            if report is not None:
+                write_report(result, points, report, page, run)
     say_written(out.output, run)
     if run.json:
         print_result(summary, output=out.output, report=report)
@@ -124,24 +114,26 @@ def score(
     return verdict(summary["stable_share"], fail_under, run)
 
 
+def _check_passes(passes: StreamOptions, obstacle: str | None) -> None:
+    """Raise a usage error if the table is to be read in passes and cannot be."""
+    asking = "--scheduler" if passes.scheduler is not None else "--stream" if passes.stream else None
+    if asking is not None and obstacle is not None:
+        raise click.UsageError(f"{obstacle} needs all rows in memory: leave it or {asking} out.")
+    if passes.scheduler is not None and passes.stream is False:
+        raise click.UsageError("--scheduler scores a table batch by batch: leave --in-memory or --scheduler out.")
+
+
 def _streams(
-    stream: bool | None,
-    opened: Opened,
-    clustering: ClusteringOptions,
-    scoring: ScoringOptions,
-    report: str | None,
-    run: RunOptions,
+    passes: StreamOptions, opened: Opened, clustering: ClusteringOptions, obstacle: str | None, run: RunOptions
 ) -> bool:
-    """Decide whether to read the table in passes."""
-    if stream is False or (stream is None and opened.features.n_rows <= MANY_ROWS):
+    """Decide whether to read the table in passes, which something may stand against."""
+    asked = passes.stream or passes.scheduler is not None
+    if passes.stream is False or not (asked or opened.features.n_rows > MANY_ROWS):
         return False
-    obstacle = why_not_streamed(clustering, scoring, report)
     if obstacle is None:
         if clustering.clusters is not None:
             note(run, "clusters are found by mini-batch k-means, since the table is read in passes.")
         return True
-    if stream:
-        raise click.UsageError(f"{obstacle} needs all rows in memory: leave it or --stream out.")
     note(run, f"{opened.features.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
     return False
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._console import progress_bar, say, working
-from ._options import ClusteringOptions, RunOptions, ScoringOptions
+import click
+
+from ._console import note, progress_bar, say, working
+from ._options import ClusteringOptions, RunOptions, ScoringOptions, bundled
 from ._points import Opened, load_matrix
 from ._tally import COLUMNS, Tally
 
@@ -20,6 +26,51 @@ if TYPE_CHECKING:
 
 #: Tables with more rows are streamed, if what is asked for allows it.
 MANY_ROWS = 1_000_000
+#: How long a scheduler may take to answer.
+ANSWER_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Whether to read the table in passes, and how."""
+
+    stream: bool | None
+    batch_rows: int
+    restart: bool
+    scheduler: str | None
+
+
+def _checked_address(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    if value is not None and re.fullmatch(r"(\w+://)?\S+:\d+", value) is None:
+        raise click.BadParameter(f"{value!r} is not of the form HOST:PORT, such as tcp://10.0.0.1:8786.")
+    return value
+
+
+stream_options = bundled(
+    "passes",
+    StreamOptions,
+    [
+        click.option(
+            "--stream/--in-memory",
+            default=None,
+            help=f"Read the table in passes, never all of it at once.  [default: beyond {MANY_ROWS:,} rows]",
+        ),
+        click.option(
+            "--batch-rows",
+            type=click.IntRange(min=1),
+            default=65_536,
+            show_default=True,
+            help="Rows in memory at a time, if the table is streamed.",
+        ),
+        click.option("--restart", is_flag=True, help="Do not go on with an interrupted run that was streamed."),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            callback=_checked_address,
+            help="Score on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786; streams the table.",
+        ),
+    ],
+)
 
 
 def why_not_streamed(clustering: ClusteringOptions, scoring: ScoringOptions, report: str | None) -> str | None:
@@ -32,7 +83,6 @@ def why_not_streamed(clustering: ClusteringOptions, scoring: ScoringOptions, rep
     """
     needs = {
         "--report": report is not None,
-        "--labels": clustering.labels is not None,
         f"--algorithm {clustering.algorithm}": clustering.algorithm not in (None, "kmeans", "minibatch"),
         "--kernel": scoring.kernel is not None,
         "--leave-one-out": scoring.leave_one_out,
@@ -41,17 +91,43 @@ def why_not_streamed(clustering: ClusteringOptions, scoring: ScoringOptions, rep
     return next((option for option, needed in needs.items() if needed), None)
 
 
+@contextmanager
+def workers_at(address: str | None, run: RunOptions) -> Iterator[Executor | None]:
+    """Connect to a Dask cluster for as long as batches are scored there; without an address they are scored here.
+
+    Parameters
+    ----------
+    address
+        Of the scheduler.
+    run
+        Whether to say that no worker is free.
+    """
+    if address is None:
+        yield None
+        return
+    from allegiance.distributed import connect
+
+    # Dask advises to load tables on the workers; here they need not see the files, so batches are large.
+    warnings.filterwarnings("ignore", "Sending large graph")
+    with connect(address, timeout=ANSWER_SECONDS) as executor:
+        try:
+            executor.submit(int).result(timeout=ANSWER_SECONDS)
+        except TimeoutError:
+            note(run, f"no worker of {address} was free for {ANSWER_SECONDS} s: the work waits for one.")
+        yield executor
+
+
 def score_in_passes(
     opened: Opened,
     clustering: ClusteringOptions,
     scoring: ScoringOptions,
     run: RunOptions,
     sink: Sink | None,
+    passes: StreamOptions,
     *,
     top: int | None,
     review: int,
-    batch_rows: int,
-    restart: bool,
+    executor: Executor | None,
 ) -> dict[str, Any]:
     """Score a table of any length, in memory that does not grow with it, and return the summary.
 
@@ -63,22 +139,23 @@ def score_in_passes(
         What the user said.
     sink
         Takes the scores, if anything does.
+    passes
+        How to read the table.
     top
         How many affinities to keep of each row.
     review
         How many points to list.
-    batch_rows
-        Rows in memory at a time.
-    restart
-        Do not go on with an interrupted run.
+    executor
+        Where to score batches; None scores here.
     """
     from allegiance.tables import PreparedSource, open_sink
 
     started = time.perf_counter()
-    source = PreparedSource(opened.source, opened.features, opened.ids)
+    carried = dict.fromkeys([*opened.ids, *([clustering.labels] if clustering.labels else [])])
+    source = PreparedSource(opened.source, opened.features, [*carried], number=not opened.ids)
     with working(run, "fitting"):
-        scorer = _fitted(source, opened, clustering, scoring, run, batch_rows)
-    job = _Job(source, scorer, list(opened.ids) or ["row"], run, top, batch_rows, restart)
+        scorer = _fitted(source, opened, clustering, scoring, run, passes.batch_rows)
+    job = _Job(source, scorer, list(opened.ids) or ["row"], clustering.labels, run, passes, top, executor)
     tally = Tally(scorer.classes_, job.ids, review)
     if sink is not None and sink.path != "-" and sink.format not in ("json", "jsonl"):
         job.score_to(sink)
@@ -104,10 +181,11 @@ class _Job:
     source: PreparedSource
     scorer: AffinityScorer
     ids: list[str]
+    labels: str | None
     run: RunOptions
+    passes: StreamOptions
     top: int | None
-    batch_rows: int
-    restart: bool
+    executor: Executor | None
 
     def score_to(self, sink: Sink) -> None:
         """Write the scores; a run that was interrupted goes on where it stopped."""
@@ -119,12 +197,13 @@ class _Job:
                     self.source,
                     self.scorer,
                     sink,
-                    columns=[name for name in self.source.names if name not in self.ids],
                     keep=self.ids,
-                    batch_rows=self.batch_rows,
+                    labels=self.labels,
+                    batch_rows=self.passes.batch_rows,
                     top=self.top,
-                    resume=not self.restart,
+                    resume=not self.passes.restart,
                     progress=lambda progress: advance(progress.rows),
+                    executor=self.executor,
                 )
             except KeyboardInterrupt:
                 if self.source.files:
@@ -149,7 +228,7 @@ def _fitted(
     run: RunOptions,
     batch_rows: int,
 ) -> AffinityScorer:
-    """Return a scorer for the centres given, or for those that k-means finds."""
+    """Return a scorer for the labels or centres given, or for the centres that k-means finds."""
     from allegiance.streaming import fit_stream
 
     centers = load_matrix(clustering.centers, opened.features, "--centers") if clustering.centers else None
@@ -157,6 +236,7 @@ def _fitted(
     return fit_stream(
         source,
         n_clusters=clustering.clusters,
+        labels=clustering.labels,
         centers=centers,
         columns=opened.features.names,
         batch_rows=batch_rows,

@@ -11,16 +11,22 @@ from concurrent.futures import Executor
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from allegiance._clustering import labels_of
 from allegiance._estimator import AffinityScorer
 from allegiance._extras import require
 from allegiance._frames import FrameLike
-from allegiance._validation import check_rows
+from allegiance._typing import AnyArray
+from allegiance._validation import NOISE, Membership, check_rows, discrete_labels
 from allegiance.tables import TableError
 
-from ._rows import matrix_of
+from ._rows import labels_in, matrix_of
 
 #: Batches on their way to an executor and back: enough that none of a few dozen workers waits.
 _IN_FLIGHT = 64
+#: But no more bytes than this: they lie in memory, here and at the scheduler.
+_BYTES_IN_FLIGHT = 2**29
 
 
 class ScoredBatch(NamedTuple):
@@ -41,6 +47,8 @@ class BatchScorer:
         The columns that hold the features.
     keep
         The columns to carry over.
+    labels
+        The column that holds the labels of the points; None labels them as new points.
     top
         How many of the largest affinities to keep; None for all.
     where
@@ -48,20 +56,27 @@ class BatchScorer:
     """
 
     def __init__(
-        self, scorer: AffinityScorer, columns: list[str], keep: list[str], top: int | None, where: str
+        self,
+        scorer: AffinityScorer,
+        columns: list[str],
+        keep: list[str],
+        labels: str | None,
+        top: int | None,
+        where: str,
     ) -> None:
         # Columns are found by name already; without its own names the scorer takes plain arrays without a warning.
         self._scorer = copy.copy(scorer)
         if hasattr(scorer, "feature_names_in_"):
             del self._scorer.feature_names_in_
-        self._columns, self._keep, self._top, self._where = columns, keep, top, where
+        self._columns, self._keep, self._labels, self._top, self._where = columns, keep, labels, top, where
 
     def __call__(self, batch: Any, first: int) -> ScoredBatch:
         """Score a batch whose first row is number ``first`` of the table."""
         arrow = require("pyarrow", "io", "score_stream")
         rows = matrix_of(batch, self._columns, first, self._where)
         rows = self._scorer._fitted_influence.prepare(check_rows(self._scorer, rows, reset=False))
-        result = self._scorer._score_rows(rows, FrameLike(), self._top)
+        label = None if self._labels is None else self._own_labels(labels_in(batch, self._labels, first, self._where))
+        result = self._scorer._score_rows(rows, FrameLike(), self._top, label)
         scores = result.columns()
         twice = [name for name in self._keep if name in scores]
         if twice:
@@ -70,12 +85,24 @@ class BatchScorer:
         scored = arrow.RecordBatch.from_arrays(arrays, names=[*self._keep, *scores])
         return ScoredBatch(scored, self._scorer._scoring().n_imprecise(result))
 
+    def _own_labels(self, values: AnyArray) -> AnyArray:
+        """Return labels (m,) as those of a fit come back: names or whole numbers, noise as -1."""
+        classes = self._scorer.classes_
+        found, noise = discrete_labels(values, values.shape[0])
+        unknown = np.setdiff1d(found[~noise], classes)
+        if unknown.size:
+            raise TableError(
+                f"column {self._labels!r} of {self._where} holds {unknown[0].item()!r}, which is no cluster of the "
+                "scorer: score with the labels it was fitted to."
+            )
+        return labels_of(Membership(classes, np.where(noise, NOISE, np.searchsorted(classes, found))))
+
     def __reduce__(self) -> Any:
         # Of the scorer only its state travels: the rest is built again where it arrives, for one thread.
         state = self._scorer.to_dict()
         state["params"] = state["params"] | {"n_jobs": 1, "verbose": False}
         inner = getattr(self._scorer, "estimator_", None)
-        return _rebuild, (state, inner, self._columns, self._keep, self._top, self._where)
+        return _rebuild, (state, inner, self._columns, self._keep, self._labels, self._top, self._where)
 
 
 def _rebuild(state: dict[str, Any], inner: Any, *settings: Any) -> BatchScorer:
@@ -104,7 +131,8 @@ def score_batches(
     Adds the seconds spent waiting for batches and scores to ``times``.
     """
     packed = b"" if executor is None else pickle.dumps(score)
-    waiting: deque[Any] = deque()
+    waiting: deque[tuple[Any, int]] = deque()
+    in_flight = 0
     more = True
     while more or waiting:
         clock = time.perf_counter()
@@ -118,9 +146,12 @@ def score_batches(
             if executor is None:
                 ready.append(score(batch, first))
             else:
-                waiting.append(executor.submit(_score_there, packed, batch, first))
-        while waiting and (not more or len(waiting) >= _IN_FLIGHT):
-            ready.append(waiting.popleft().result())
+                waiting.append((executor.submit(_score_there, packed, batch, first), batch.nbytes))
+                in_flight += batch.nbytes
+        while waiting and (not more or len(waiting) >= _IN_FLIGHT or in_flight > _BYTES_IN_FLIGHT):
+            future, size = waiting.popleft()
+            ready.append(future.result())
+            in_flight -= size
             if more:
                 break
         times["scoring"] += time.perf_counter() - clock

@@ -45,10 +45,25 @@ def matrix_of(batch: Any, columns: Sequence[str], first: int, where: str) -> Any
     return np.column_stack(parts)
 
 
+def labels_in(batch: Any, column: str, first: int, where: str) -> AnyArray:
+    """Return a column of labels of a record batch as an array (m,); ``first`` and ``where`` as in :func:`matrix_of`."""
+    labels = np.asarray(batch.column(column).to_numpy(zero_copy_only=False))
+    if labels.dtype.kind in "Of":
+        # Where nothing was written, CSV files have an empty text.
+        missing = np.isnan(labels) if labels.dtype.kind == "f" else np.array([label in (None, "") for label in labels])
+        if missing.any():
+            row = first + int(missing.argmax())
+            raise TableError(
+                f"column {column!r} of {where} has no label in row {row}: use -1 for rows of no cluster, or leave "
+                "such rows out first."
+            )
+    return labels
+
+
 def matrices(source: Source, columns: Sequence[str], labels: str | None, rows: int) -> Iterator[tuple[AnyArray, Any]]:
     """Yield the features (m, d) of ``rows`` rows at a time, with the values (m,) of a column of labels, or None."""
     first = 0
     for batch in source.batches(rows, list(columns) if labels is None else [*columns, labels]):
-        values = None if labels is None else np.asarray(batch.column(labels).to_numpy(zero_copy_only=False))
+        values = None if labels is None else labels_in(batch, labels, first, source.where)
         yield matrix_of(batch, columns, first, source.where), values
         first += batch.num_rows

@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from allegiance._estimator import AffinityScorer
 from allegiance._validation import check_count
 from allegiance.state import fingerprint
-from allegiance.tables import BATCH_ROWS, Source, TableError, open_sink
+from allegiance.tables import BATCH_ROWS, PreparedSource, Source, TableError, open_sink
 
 from ._batches import BatchScorer, score_batches
 from ._checkpoint import Checkpoint
@@ -42,6 +43,7 @@ def score_stream(
     *,
     columns: Sequence[str] | None = None,
     keep: Sequence[str] = (),
+    labels: str | None = None,
     batch_rows: int = BATCH_ROWS,
     top: int | None = None,
     resume: bool = True,
@@ -65,9 +67,13 @@ def score_stream(
         The output; its ending says whether it is Parquet, Arrow, CSV or JSON.
     columns
         The columns that hold the features; by default those the scorer was fitted to, by name, or if they had no names
-        all but ``keep``. Other columns are not read.
+        all but ``keep`` and ``labels``. Other columns are not read.
     keep
         Columns to carry over to the output, such as identifiers.
+    labels
+        The column that holds the labels of the clustering the scorer was fitted to, -1 for noise: they are the column
+        ``label`` of the output, and ``stable`` and ``score`` are about them. By default points are new, and get the
+        label of the estimator or of the nearest cluster.
     batch_rows
         Rows in memory at a time.
     top
@@ -118,17 +124,24 @@ def score_stream(
     if not isinstance(scorer, AffinityScorer):
         scorer = AffinityScorer.load(scorer)
     names = columns if columns is not None else getattr(scorer, "feature_names_in_", None)
-    table = as_source(source, keep)
-    used = feature_columns(table, None if names is None else list(names), keep)
+    others = [*keep] if labels is None else [*keep, labels]
+    table = as_source(source, others)
+    used = feature_columns(table, None if names is None else list(names), others)
     output = open_sink(sink, force=force)
-    run = _describe(table, scorer, used, keep, batch_rows, top)
+    run = _describe(table, scorer) | {
+        "columns": used,
+        "keep": list(keep),
+        "labels": labels,
+        "batch_rows": batch_rows,
+        "top": top,
+    }
     checkpoint = Checkpoint(sink, run, resume=resume and bool(table.files))
     done = checkpoint.n_rows(batch_rows)
     teller = Teller(progress, table.n_rows, done)
-    wanted = list(dict.fromkeys([*used, *keep]))
+    wanted = list(dict.fromkeys([*used, *others]))
     # If the last part is a short one, only the output was missing.
     batches = iter(()) if done % batch_rows else table.batches(batch_rows, wanted, start=done)
-    score = BatchScorer(scorer, used, list(keep), top, table.where)
+    score = BatchScorer(scorer, used, list(keep), labels, top, table.where)
     times, imprecise = _run(_numbered(batches, done), score, checkpoint, teller, executor)
     if not checkpoint.n_parts:
         checkpoint.remove()
@@ -153,10 +166,8 @@ def _numbered(batches: Iterator[Any], first: int) -> Iterator[tuple[int, Any]]:
         first += batch.num_rows
 
 
-def _describe(
-    table: Source, scorer: AffinityScorer, columns: list[str], keep: Sequence[str], batch_rows: int, top: int | None
-) -> dict[str, Any]:
-    """Return what makes a run the same as another one. Threads and progress do not count."""
+def _describe(table: Source, scorer: AffinityScorer) -> dict[str, Any]:
+    """Return what of a table and a scorer makes two runs the same. Threads and progress do not count."""
     state = scorer.to_dict()
     state["params"] = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
     stats = [(path, os.stat(path)) for path in table.files]
@@ -164,11 +175,20 @@ def _describe(
         "scorer": fingerprint(state),
         "estimator": repr(getattr(scorer, "estimator_", None)),
         "source": [[path, found.st_size, found.st_mtime_ns] for path, found in stats],
-        "columns": columns,
-        "keep": list(keep),
-        "batch_rows": batch_rows,
-        "top": top,
+        "preparation": _preparation(table),
     }
+
+
+def _preparation(table: Source) -> str | None:
+    """Return a hash of how rows are scaled, filled in and encoded while they are read; None if they are not.
+
+    The scorer does not always tell: with given centres and no box, rows left out or filled in change nothing in it.
+    """
+    if not isinstance(table, PreparedSource):
+        return None
+    plan = asdict(table._features)
+    scale = plan.pop("_scale")
+    return fingerprint(plan if scale is None else plan | scale._asdict())
 
 
 def _run(
