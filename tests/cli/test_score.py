@@ -32,6 +32,15 @@ def test_labels_give_what_the_library_gives(flowers, points, tmp_path):
     assert table["stable"].to_pylist() == expected.stable.tolist()
 
 
+def test_labels_that_are_kept_as_identifiers_stay_numbers(points, tmp_path):
+    X, groups = points
+    group = np.where(np.arange(60) % 10 == 0, -1, groups)
+    lines = [f"{x!r},{y!r},{g}" for (x, y), g in zip(X.tolist(), group, strict=True)]
+    (tmp_path / "noisy.csv").write_text("\n".join(["x,y,group", *lines]))
+    called = call("score", tmp_path / "noisy.csv", "--labels", "group", "--id", "group", "--json")
+    assert [line["cluster"] for line in json.loads(called.stdout)["clusters"]] == [0, 1, 2, "noise"]
+
+
 def test_centers_and_clusters_give_what_the_library_gives(flowers, points, tmp_path):
     X, _ = points
     (tmp_path / "centers.csv").write_text("height,width\n0,0\n0,6\n5,3\n")

@@ -65,6 +65,15 @@ def test_runs_only_what_is_asked_for(made_up, tmp_path):
     assert made_up["growth"].runs == 0
 
 
+def test_the_page_keeps_what_another_run_finished(made_up, tmp_path):
+    run_paper(tmp_path, only=["ratios"])
+    outcomes = run_paper(tmp_path, only=["maps"], fresh=True)
+    assert [outcome.name for outcome in outcomes] == ["maps"]
+    assert made_up["ratios"].runs == 1
+    page = (tmp_path / "paper.md").read_text()
+    assert page.index("Made up maps") < page.index("Made up ratios")
+
+
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones(tmp_path):
     with pytest.raises(ValueError, match=r"only: there is no experiment 'map'. Did you mean 'maps'\?"):
         run_paper(tmp_path, only=["map"])

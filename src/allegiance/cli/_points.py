@@ -84,7 +84,10 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
     """
     from allegiance.tables import open_source, plan_features
 
-    source = open_source(options.data, format=options.input_format, text=options.id)
+    apart = list(apart)
+    # Identifiers stay as they are written; a column that is more than that keeps its type.
+    written = [name for name in options.id if name not in apart]
+    source = open_source(options.data, format=options.input_format, text=written)
     names = source.names
     features = plan_features(
         source,

@@ -58,7 +58,8 @@ def run_paper(
 ) -> list[Outcome]:
     """Run the paper's experiments and write ``paper.md`` and ``paper.html``, with pictures, into a folder.
 
-    An experiment that finished in an earlier run with the same version and number of seeds is taken from there.
+    An experiment that finished in an earlier run with the same version and number of seeds is taken from there. The page
+    shows all that are finished, whichever run they come from.
 
     Parameters
     ----------
@@ -76,13 +77,14 @@ def run_paper(
     names = _check_names(EXPERIMENTS if only is None else only)
     folder = Path(out)
     setup = Setup(folder / PICTURES, n_seeds)
-    outcomes = []
+    outcomes = {name: outcome for name in EXPERIMENTS if (outcome := _finished(name, setup, folder)) is not None}
     for done, name in enumerate(names):
         announce(name, done, len(names))
-        outcomes.append(_run_one(name, setup, folder / "finished" / f"{name}.json", fresh))
+        if fresh or name not in outcomes:
+            outcomes[name] = _run_one(name, setup, folder)
         # After each experiment, so that an interrupted run leaves a page of what it finished.
-        write_pages(folder, outcomes, n_seeds)
-    return outcomes
+        write_pages(folder, [outcomes[each] for each in EXPERIMENTS if each in outcomes], n_seeds)
+    return [outcomes[name] for name in names]
 
 
 def _check_names(only: Iterable[str]) -> list[str]:
@@ -95,10 +97,16 @@ def _check_names(only: Iterable[str]) -> list[str]:
     return [name for name in EXPERIMENTS if name in names]
 
 
-def _run_one(name: str, setup: Setup, kept: Path, fresh: bool) -> Outcome:
-    fingerprint = {"version": __version__, "seeds": setup.n_seeds}
-    if not fresh and (finished := _finished(kept, fingerprint, setup)) is not None:
-        return Outcome(name, Section.from_json(finished["section"]), "", finished["seconds"], resumed=True)
+def _fingerprint(setup: Setup) -> dict[str, Any]:
+    """Return what a kept outcome must have been made with."""
+    return {"version": __version__, "seeds": setup.n_seeds}
+
+
+def _kept(name: str, folder: Path) -> Path:
+    return folder / "finished" / f"{name}.json"
+
+
+def _run_one(name: str, setup: Setup, folder: Path) -> Outcome:
     started = time.perf_counter()
     module = import_module(f"allegiance.paper._{name.replace('-', '_')}")
     try:
@@ -106,20 +114,22 @@ def _run_one(name: str, setup: Setup, kept: Path, fresh: bool) -> Outcome:
     except FileNotFoundError as error:
         return Outcome(name, None, str(error))
     seconds = time.perf_counter() - started
+    kept = _kept(name, folder)
     kept.parent.mkdir(parents=True, exist_ok=True)
     whole = kept.with_suffix(".json.part")
-    whole.write_text(json.dumps({**fingerprint, "seconds": seconds, "section": section.to_json()}, indent=1))
+    whole.write_text(json.dumps({**_fingerprint(setup), "seconds": seconds, "section": section.to_json()}, indent=1))
     whole.replace(kept)
     return Outcome(name, section, "", seconds)
 
 
-def _finished(kept: Path, fingerprint: dict[str, Any], setup: Setup) -> dict[str, Any] | None:
-    """Return what an earlier run kept, if it is whole and of the same kind."""
+def _finished(name: str, setup: Setup, folder: Path) -> Outcome | None:
+    """Return what an earlier run kept of an experiment, if it is whole and of the same kind."""
     try:
-        content: dict[str, Any] = json.loads(kept.read_text())
+        content: dict[str, Any] = json.loads(_kept(name, folder).read_text())
     except (OSError, ValueError):
         return None
-    same = all(content.get(key) == value for key, value in fingerprint.items())
+    same = all(content.get(key) == value for key, value in _fingerprint(setup).items())
     pictures = content.get("section", {}).get("pictures", ())
-    whole = all((setup.pictures / picture["file"]).exists() for picture in pictures)
-    return content if same and whole else None
+    if not same or not all((setup.pictures / picture["file"]).exists() for picture in pictures):
+        return None
+    return Outcome(name, Section.from_json(content["section"]), "", content["seconds"], resumed=True)
