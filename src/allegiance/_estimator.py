@@ -247,7 +247,7 @@ class AffinityScorer(
         return _Fit(located, members.codes)
 
     def _divide(self, influence: Influence, diagram: Diagram, located: Located) -> tuple[Diagram, Membership]:
-        """Give the points of the fit to the nearest centres, which may get weights by that: then to the nearest again."""
+        """Give the points of the fit to the nearest centres; if these get weights by that, to the nearest again."""
         codes = nearest_sites(diagram, located.position)
         if self.weights is not None:
             diagram = influence.weighted(diagram, located, codes)

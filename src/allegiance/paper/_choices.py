@@ -29,9 +29,9 @@ def run(setup: Setup) -> Section:
         tables=(_spreads(setup), _domains(present, setup), _bandwidths(setup)),
         remarks=(
             *missing,
-            "A box of the data is the default: in our own study it ranks misassigned points better than the ball and the "
-            "whole space. Without bounds (None) most of the weight comes from far away: on MNIST, where almost no digit "
-            "lies in the hull of the means, far fewer points are stable.",
+            "A box of the data is the default: in our own study it ranks misassigned points better than the ball "
+            "and the whole space. Without bounds (None) most of the weight comes from far away: on MNIST, where "
+            "almost no digit lies in the hull of the means, far fewer points are stable.",
         ),
     )
 

@@ -58,8 +58,8 @@ def run_paper(
 ) -> list[Outcome]:
     """Run the paper's experiments and write ``paper.md`` and ``paper.html``, with pictures, into a folder.
 
-    An experiment that finished in an earlier run with the same version and number of seeds is taken from there. The page
-    shows all that are finished, whichever run they come from.
+    An experiment that finished in an earlier run with the same version and number of seeds is taken from there. The
+    page shows all that are finished, whichever run they come from.
 
     Parameters
     ----------
