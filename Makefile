@@ -43,7 +43,7 @@ test: $(VENV)/.group-test $(VENV)/.browser ## the everyday tests
 	$(RUN) -m pytest -n 2 -m "not slow"
 
 test-slow: $(VENV)/.group-test $(VENV)/.browser ## the tests that take longer
-	$(RUN) -m pytest -m slow
+	$(RUN) -m pytest -n 2 -m slow
 
 lint: $(VENV)/.group-lint ## style and types
 	$(RUN) -m ruff check .

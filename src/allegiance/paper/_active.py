@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 
 from allegiance import ActiveKMeans
 
-from ._partitions import Quality, quality, quality_cells
+from ._partitions import QUALITY_COLUMNS, Quality, quality, quality_row
 from ._section import Finding, Section, Table, spread
 from ._setup import DataSet, Setup
 
@@ -50,16 +50,7 @@ def run(setup: Setup) -> Section:
                 "The sample",
             ),
             Table(
-                (
-                    "data",
-                    "partition",
-                    "LiftEMD: paper",
-                    "ours",
-                    "Rand distance: paper",
-                    "ours",
-                    "unstable: paper",
-                    "ours",
-                ),
+                QUALITY_COLUMNS,
                 tuple(row for each in runs for row in _quality_rows(each)),
                 "Distance to the reference, and share of unstable points",
             ),
@@ -108,12 +99,11 @@ def _sample_row(runs: _Runs) -> tuple[str, ...]:
 
 
 def _quality_rows(runs: _Runs) -> list[tuple[str, ...]]:
-    paper = PAPER_QUALITY[runs.data.name]
-    rows = []
-    for name, then, now in zip(("active", "k-means"), paper, (runs.active, runs.kmeans), strict=True):
-        pairs = [cell for pair in zip(then, quality_cells(now), strict=True) for cell in pair]
-        rows.append((runs.data.name, name, *pairs))
-    return rows
+    of_active, of_kmeans = PAPER_QUALITY[runs.data.name]
+    return [
+        quality_row(runs.data, "active", of_active, runs.active),
+        quality_row(runs.data, "k-means", of_kmeans, runs.kmeans),
+    ]
 
 
 def _finding(runs: _Runs) -> Finding:

@@ -12,7 +12,7 @@ from allegiance import ConsensusClustering
 from allegiance._threads import effective_threads
 from allegiance.applications._consensus_bases import default_labelings
 
-from ._partitions import Quality, quality, quality_cells
+from ._partitions import QUALITY_COLUMNS, Quality, quality, quality_row
 from ._section import Finding, Section, Table
 from ._setup import DataSet, Setup
 
@@ -44,16 +44,7 @@ def run(setup: Setup) -> Section:
         "and LiftKm (k-means of the lifts) or LiftHAC (agglomerative). Only k-means depends on the seed.",
         tables=(
             Table(
-                (
-                    "data",
-                    "partition",
-                    "LiftEMD: paper",
-                    "ours",
-                    "Rand distance: paper",
-                    "ours",
-                    "unstable: paper",
-                    "ours",
-                ),
+                QUALITY_COLUMNS,
                 tuple(row for each in runs for row in _rows(each)),
             ),
         ),
@@ -87,14 +78,10 @@ def _run(data: DataSet, setup: Setup) -> _Runs:
 
 def _rows(runs: _Runs) -> list[tuple[str, ...]]:
     of_consensus, of_kmeans = PAPER[runs.data.name]
-    partitions = (
-        ("consensus, LiftKm", of_consensus, runs.consensus["kmeans"]),
-        ("consensus, LiftHAC", ("", "", ""), runs.consensus["hac"]),
-        ("k-means", of_kmeans, runs.kmeans),
-    )
     return [
-        (runs.data.name, name, *(cell for pair in zip(then, quality_cells(now), strict=True) for cell in pair))
-        for name, then, now in partitions
+        quality_row(runs.data, "consensus, LiftKm", of_consensus, runs.consensus["kmeans"]),
+        quality_row(runs.data, "consensus, LiftHAC", ("", "", ""), runs.consensus["hac"]),
+        quality_row(runs.data, "k-means", of_kmeans, runs.kmeans),
     ]
 
 

@@ -11,6 +11,17 @@ from allegiance.metrics import lift_emd, rand_distance
 from ._section import percent_spread, spread
 from ._setup import DataSet
 
+QUALITY_COLUMNS = (
+    "data",
+    "partition",
+    "LiftEMD: paper",
+    "ours",
+    "Rand distance: paper",
+    "ours",
+    "unstable: paper",
+    "ours",
+)
+
 
 class Quality(NamedTuple):
     """How far a partition is from the reference, and how much of it is unstable."""
@@ -30,10 +41,11 @@ def quality(data: DataSet, labels: AnyArray, seed: int) -> Quality:
     )
 
 
-def quality_cells(runs: list[Quality]) -> tuple[str, str, str]:
-    """Write the three numbers with their spread over runs."""
-    return (
+def quality_row(data: DataSet, partition: str, paper: tuple[str, str, str], runs: list[Quality]) -> tuple[str, ...]:
+    """Return a row under QUALITY_COLUMNS: the paper's three numbers, and ours with their spread over runs."""
+    ours = (
         spread([run.lift_emd for run in runs]),
         spread([run.rand for run in runs]),
         percent_spread([run.unstable for run in runs]),
     )
+    return data.name, partition, *(cell for pair in zip(paper, ours, strict=True) for cell in pair)
