@@ -96,15 +96,14 @@ def score_stream(
 
     See Also
     --------
-    allegiance.streaming.fit_stream : Fit a scorer to such a table.
+    fit_stream : Fit a scorer to such a table.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sklearn.datasets import load_iris
-    >>> from allegiance import score_stream
-    >>> from allegiance.streaming import fit_stream
+    >>> from allegiance import fit_stream, score_stream
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table, output = Path(folder) / "iris.csv", Path(folder) / "scores.csv"
     ...     load_iris(as_frame=True).frame.to_csv(table, index=False)
