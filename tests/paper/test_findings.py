@@ -12,11 +12,12 @@ NEED_MNIST = ("incremental", "digits")
 NOT_CONFIRMED = (
     "Ratios of distances behave like ratios of volumes to the power 1/d",
     "With dense corners a clearly smaller area is unstable (weights by size)",
-    # On the small sets consensus and k-means are about equally good: which is ahead by a little depends on the seeds.
+    # Consensus and k-means are nearly equal in these, and which is ahead by a little depends on the seeds. On MNIST the
+    # consensus is clearly closer to the reference.
+    *(f"The consensus is closer to the reference than k-means ({data})" for data in ("2D5C-500", "Iris", "Soybean")),
     *(
-        f"The consensus {verdict} ({data})"
-        for data in ("2D5C-500", "Iris", "Soybean")
-        for verdict in ("is closer to the reference than k-means", "has no more unstable points than k-means")
+        f"The consensus has no more unstable points than k-means ({data})"
+        for data in ("2D5C-500", "Iris", "Soybean", "MNIST test data")
     ),
 )
 
@@ -34,7 +35,7 @@ def test_finds_what_the_page_says(name, tmp_path):
         if not finding.confirmed and not finding.timed and finding.claim not in NOT_CONFIRMED
     ]
     assert surprising == []
-    assert (tmp_path / "paper.md").read_text().count(outcome.section.title) == 1
+    assert (tmp_path / "paper.md").read_text().count(f"## {outcome.section.title}\n") == 1
     assert all(
         (tmp_path / "images" / "paper" / picture.file).stat().st_size > 0 for picture in outcome.section.pictures
     )
