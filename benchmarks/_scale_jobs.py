@@ -142,7 +142,7 @@ def dask(folder: str, n: str, workers: str) -> dict[str, Any]:
     batches = open_source(Path(folder) / "points.parquet").batches(int(n))
     X = np.column_stack([column.to_numpy() for column in next(batches).columns])
     with (
-        LocalCluster(int(workers), threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=int(workers), threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         lazy = da.from_array(X, chunks=(max(int(n) // 40, 1), FEATURES)).persist()
