@@ -22,8 +22,8 @@ def shows_progress(run: RunOptions) -> bool:
 
 
 @contextmanager
-def progress_bar(run: RunOptions, what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of rows done so far; it draws only if there is a terminal.
+def progress_bar(run: RunOptions, what: str, total: int, *, rate: bool = True) -> Iterator[Callable[[int], None]]:
+    """Yield a function to call with the number of rows, or other things, done so far; it draws only on a terminal.
 
     Parameters
     ----------
@@ -33,14 +33,16 @@ def progress_bar(run: RunOptions, what: str, total: int) -> Iterator[Callable[[i
         What is being done.
     total
         The number of rows.
+    rate
+        Whether to show how many are done in a second.
     """
     if not shows_progress(run):
         yield lambda rows: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    rate = TextColumn("{task.speed:,.0f} rows/s")
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
+    speed = [TextColumn("{task.speed:,.0f} rows/s")] if rate else []
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), *speed, TimeRemainingColumn())
     with Progress(*columns, console=console(err=True), transient=True) as bars:
         task = bars.add_task(what, total=total)
         yield lambda rows: bars.update(task, completed=rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ._console import print_json, say
+from ._console import print_json, progress_bar, say
 from ._options import RunOptions, run_options
 
 EPILOG = """\b
@@ -25,12 +25,15 @@ def paper(output: str, only: tuple[str, ...], seeds: int, fresh: bool, run: RunO
 
     What finished before is kept, so that an interrupted run can go on.
     """
-    from allegiance.paper import run_paper
+    from allegiance.paper import EXPERIMENTS, run_paper
 
-    def announce(name: str, done: int, total: int) -> None:
-        say(run, f"[{done + 1}/{total}] {name}")
+    with progress_bar(run, "paper", len(set(only)) or len(EXPERIMENTS), rate=False) as advance:
 
-    outcomes = run_paper(output, only=only or None, n_seeds=seeds, fresh=fresh, announce=announce)
+        def announce(name: str, done: int, total: int) -> None:
+            say(run, f"[{done + 1}/{total}] {name}")
+            advance(done)
+
+        outcomes = run_paper(output, only=only or None, n_seeds=seeds, fresh=fresh, announce=announce)
     for outcome in outcomes:
         if outcome.skipped:
             say(run, f"Skipped {outcome.name}: {outcome.skipped}")
