@@ -54,7 +54,7 @@ def write(folder: str, n: str) -> dict[str, Any]:
 
 
 def fit(folder: str) -> dict[str, Any]:
-    from allegiance.streaming import fit_stream
+    from allegiance.io.streams import fit_stream
 
     seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", n_clusters=CLUSTERS, random_state=0))
     scorer.save(Path(folder) / "points.scorer")
@@ -62,7 +62,7 @@ def fit(folder: str) -> dict[str, Any]:
 
 
 def read(folder: str) -> dict[str, Any]:
-    from allegiance.tables import open_source
+    from allegiance.io.tables import open_source
 
     source = open_source(Path(folder) / "points.parquet")
     seconds, rows = _timed(lambda: sum(batch.num_rows for batch in source.batches(BATCH)))
@@ -74,7 +74,7 @@ def predict(folder: str) -> dict[str, Any]:
     from sklearn.cluster import MiniBatchKMeans
 
     from allegiance import AffinityScorer
-    from allegiance.tables import open_source
+    from allegiance.io.tables import open_source
 
     centers = AffinityScorer.load(Path(folder) / "points.scorer").cluster_centers_.astype(np.float32)
     kmeans = MiniBatchKMeans(CLUSTERS, init=centers, n_init=1, max_iter=1).fit(np.repeat(centers, 3, axis=0))
@@ -135,7 +135,7 @@ def dask(folder: str, n: str, workers: str) -> dict[str, Any]:
     from dask.distributed import Client, LocalCluster
 
     from allegiance import AffinityScorer
-    from allegiance.tables import open_source
+    from allegiance.io.tables import open_source
 
     scorer = AffinityScorer.load(Path(folder) / "points.scorer")
     del scorer.feature_names_in_

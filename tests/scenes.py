@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from allegiance.diagrams import LinearEmbedding, PowerDiagram
 from allegiance.domains import BallDomain, BoxDomain, UnboundedDomain
 from allegiance.engines import Scene
+from allegiance.influence import LinearEmbedding, PowerDiagram
 
 
 def make_scene(centers, X, domain="box", margin=0.1):

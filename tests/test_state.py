@@ -20,7 +20,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from allegiance import AffinityScorer, BregmanDivergence, Polytope
-from allegiance.state import VERSION, fingerprint
+from allegiance.io.state import VERSION, fingerprint
 
 IRIS = load_iris().data
 LABELS = KMeans(3, n_init=1, random_state=0).fit_predict(IRIS)

@@ -88,7 +88,7 @@ def test_parts_of_many_rows_make_one_result(monkeypatch):
     scorer = AffinityScorer(random_state=0, eps=0.01, max_samples=3000).fit(X, labels)
     with pytest.warns(UserWarning, match=r"of 90 points") as whole:
         one = scorer.affinity(X, top=2)
-    monkeypatch.setattr("allegiance._estimator._TOP_ROWS", 32)
+    monkeypatch.setattr("allegiance._scorer._TOP_ROWS", 32)
     with pytest.warns(UserWarning, match=r"of 90 points") as parts:
         other = scorer.affinity(X, top=2)
     assert len(parts) == len(whole) == 1

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import datasets, displays, metrics
     from ._affinity import affinity
-    from ._estimator import AffinityScorer
-    from ._result import AffinityResult
-    from ._top_result import TopAffinityResult
+    from ._scorer import AffinityScorer
     from .applications import (
         ActiveKMeans,
         ConsensusClustering,
@@ -24,32 +22,34 @@ if TYPE_CHECKING:
         validate_consensus,
     )
     from .clusterers import BregmanKMeans, KernelKMeans
-    from .diagrams import BregmanDivergence
     from .domains import Polytope
     from .engines import PrecisionWarning
-    from .samplers import sample_polytope
-    from .streaming import fit_stream, score_stream
+    from .geometry import sample_polytope
+    from .influence import BregmanDivergence
+    from .io.streams import fit_stream, score_stream
+    from .results._result import AffinityResult
+    from .results._top import TopAffinityResult
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "ActiveKMeans": ".applications",
-    "AffinityResult": "._result",
-    "AffinityScorer": "._estimator",
-    "BregmanDivergence": ".diagrams",
+    "AffinityResult": ".results",
+    "AffinityScorer": "._scorer",
+    "BregmanDivergence": ".influence",
     "BregmanKMeans": ".clusterers",
     "ConsensusClustering": ".applications",
     "IncrementalKMeans": ".applications",
     "KernelKMeans": ".clusterers",
     "Polytope": ".domains",
     "PrecisionWarning": ".engines",
-    "TopAffinityResult": "._top_result",
+    "TopAffinityResult": ".results",
     "affinity": "._affinity",
     "affinity_against_distance": ".applications",
     "compare_clusterings": ".applications",
-    "fit_stream": ".streaming",
-    "sample_polytope": ".samplers",
-    "score_stream": ".streaming",
+    "fit_stream": ".io.streams",
+    "sample_polytope": ".geometry",
+    "score_stream": ".io.streams",
     "stability_curve": ".applications",
     "validate_consensus": ".applications",
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from ._result import AffinityResult
-from ._top_result import TopAffinityResult
+from .results._result import AffinityResult
+from .results._top import TopAffinityResult
 
 
 # For type checkers: what comes back depends on ``top`` alone. The settings are spelt out below, once.
@@ -90,7 +90,7 @@ def affinity(  # type: ignore[misc]
            [0.1, 0.9],
            [0. , 1. ]])
     """
-    from ._estimator import AffinityScorer
+    from ._scorer import AffinityScorer
 
     scorer = AffinityScorer(
         centers=centers,

@@ -9,7 +9,7 @@ import pytest
 
 from allegiance import ConsensusClustering, affinity, compare_clusterings, stability_curve, validate_consensus
 from allegiance.cli._clustering import clusterer
-from allegiance.tables import open_source
+from allegiance.io.tables import open_source
 from cli.command import call
 
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from allegiance import __version__, affinity
-from allegiance.tables import open_source
+from allegiance.io.tables import open_source
 from cli.command import call
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from dask.distributed import LocalCluster
 
-from allegiance.tables import open_sink, open_source
+from allegiance.io.tables import open_sink, open_source
 from cli.command import call
 
 
@@ -89,7 +89,7 @@ def test_long_tables_are_streamed_by_themselves(table, monkeypatch):
 
 
 def test_an_interrupted_stream_goes_on_where_it_stopped(table, tmp_path, monkeypatch):
-    from allegiance.streaming._checkpoint import Checkpoint
+    from allegiance.io.streams._checkpoint import Checkpoint
 
     out = tmp_path / "scores.csv"
     common = ["score", table, "--id", "name", "--drop", "c", "--clusters", 3, "--stream", "--batch-rows", 64]
@@ -165,7 +165,7 @@ def test_missing_labels_are_said_either_way(table, way):
 
 
 def test_runs_that_prepare_rows_otherwise_are_not_mixed(table, tmp_path, monkeypatch):
-    from allegiance.streaming._checkpoint import Checkpoint
+    from allegiance.io.streams._checkpoint import Checkpoint
 
     out = tmp_path / "scores.csv"
     common = ["score", table, "--id", "name", "--centers", tmp_path / "centers.csv", "--domain", "none"]

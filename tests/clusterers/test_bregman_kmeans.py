@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance.clusterers._bregman_kmeans import BregmanKMeans, _Lloyd
-from allegiance.diagrams._divergence import BregmanDivergence
-from allegiance.diagrams._generators import divergence_by_name
+from allegiance.influence._divergence import BregmanDivergence
+from allegiance.influence._generators import divergence_by_name
 
 
 def quartic(Y):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from allegiance import AffinityResult
-from allegiance._frames import FrameLike
-from allegiance._result import HowMeasured
+from allegiance.results._frames import FrameLike
+from allegiance.results._result import HowMeasured
 
 
 @pytest.fixture

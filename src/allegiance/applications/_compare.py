@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._estimator import AffinityScorer
-from allegiance._frames import FrameLike
-from allegiance._random import resolve_seed
-from allegiance._result import AffinityResult
-from allegiance._typing import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core._random import resolve_seed
+from allegiance._core._typing import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._scorer import AffinityScorer
+from allegiance.results._frames import FrameLike
+from allegiance.results._result import AffinityResult
 
 _CAVEAT = (
     "Fewer clusters are stable more easily (one or two always are): "

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._estimator import AffinityScorer
-from allegiance._typing import BoolArray, FloatArray, IntArray, Rows
-from allegiance._validation import check_choice, check_number
+from allegiance._core._typing import BoolArray, FloatArray, IntArray, Rows
+from allegiance._core._validation import check_choice, check_number
+from allegiance._scorer import AffinityScorer
 from allegiance.engines import METHODS, PrecisionWarning
 
 from ._nearest import row_blocks

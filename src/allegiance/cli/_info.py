@@ -13,7 +13,7 @@ from ._console import console, print_json, print_table
 from ._options import RunOptions, run_options
 
 if TYPE_CHECKING:
-    from allegiance.tables import Source
+    from allegiance.io.tables import Source
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals")
 EXTRAS = {
@@ -41,7 +41,7 @@ Examples:
 def info(data: tuple[str, ...], input_format: str | None, run: RunOptions) -> None:
     """Show versions and extras, or the columns, types and missing values of DATA."""
     if data:
-        from allegiance.tables import open_source
+        from allegiance.io.tables import open_source
 
         _show_table(open_source(data, format=input_format), run)
     else:

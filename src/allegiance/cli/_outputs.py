@@ -17,8 +17,8 @@ from ._tally import Tally
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance._ranked import RankedResult
-    from allegiance.tables import Features, Sink
+    from allegiance.io.tables import Features, Sink
+    from allegiance.results._base import RankedResult
 
     from ._points import Points
 
@@ -61,7 +61,7 @@ def provenance() -> dict[str, Any]:
 
 def open_output(out: OutputOptions, run: RunOptions) -> Sink | None:
     """Return the sink of the output, after checking that it can be written; None if there is no output."""
-    from allegiance.tables import open_sink
+    from allegiance.io.tables import open_sink
 
     if out.output is None:
         return None
@@ -114,7 +114,7 @@ def behind_ids(ids: pa.Table, columns: dict[str, Any]) -> pa.Table:
     """
     import pyarrow as pa
 
-    from allegiance.tables import TableError
+    from allegiance.io.tables import TableError
 
     clash = set(ids.column_names) & set(columns)
     if clash:
@@ -124,7 +124,7 @@ def behind_ids(ids: pa.Table, columns: dict[str, Any]) -> pa.Table:
 
 def check_report(report: str | None, run: RunOptions) -> None:
     """Raise if a report could not be written once the work is done."""
-    from allegiance.tables import check_writable
+    from allegiance.io.tables import check_writable
 
     if report is None:
         return

@@ -73,7 +73,7 @@ def plot(
     run: RunOptions,
 ) -> None:
     """Score DATA and draw it."""
-    from allegiance.tables import replacing
+    from allegiance.io.tables import replacing
 
     check_clustering(clustering)
     ending = Path(output).suffix.lower()
@@ -148,7 +148,7 @@ def _of_scorer(
 
 
 def _features(axes: str | None, names: list[str]) -> list[str] | None:
-    from allegiance.tables import unknown_column
+    from allegiance.io.tables import unknown_column
 
     if axes is None:
         return None

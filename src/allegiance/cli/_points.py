@@ -14,8 +14,8 @@ from ._options import DataOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance._typing import AnyArray, FloatArray
-    from allegiance.tables import Features, Source
+    from allegiance._core._typing import AnyArray, FloatArray
+    from allegiance.io.tables import Features, Source
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def labels_of(values: Any, column: str) -> AnyArray:
     """
     import numpy as np
 
-    from allegiance.tables import TableError
+    from allegiance.io.tables import TableError
 
     texts = values.cast("string").fill_null("").to_numpy()
     missing = int((texts == "").sum()) + (int(np.isnan(values.to_numpy()).sum()) if _is_float(values) else 0)
@@ -82,7 +82,7 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
     notes
         Takes a text the user should know about.
     """
-    from allegiance.tables import open_source, plan_features
+    from allegiance.io.tables import open_source, plan_features
 
     apart = list(apart)
     # Identifiers stay as they are written; a column that is more than that keeps its type.
@@ -139,7 +139,7 @@ def load_matrix(path: str, features: Features, option: str) -> FloatArray:
     """
     import numpy as np
 
-    from allegiance.tables import TableError, open_source
+    from allegiance.io.tables import TableError, open_source
 
     source = open_source(path)
     if source.has_names:

@@ -22,7 +22,7 @@ from ._tally import COLUMNS, Tally
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
-    from allegiance.tables import PreparedSource, Sink, Source
+    from allegiance.io.tables import PreparedSource, Sink, Source
 
 #: Tables with more rows are streamed, if what is asked for allows it.
 MANY_ROWS = 1_000_000
@@ -105,7 +105,7 @@ def workers_at(address: str | None, run: RunOptions) -> Iterator[Executor | None
     if address is None:
         yield None
         return
-    from allegiance.distributed import connect
+    from allegiance.io.dask import connect
 
     # Dask advises to load tables on the workers; here they need not see the files, so batches are large.
     warnings.filterwarnings("ignore", "Sending large graph")
@@ -148,7 +148,7 @@ def score_in_passes(
     executor
         Where to score batches; None scores here.
     """
-    from allegiance.tables import PreparedSource, open_sink
+    from allegiance.io.tables import PreparedSource, open_sink
 
     started = time.perf_counter()
     carried = dict.fromkeys([*opened.ids, *([clustering.labels] if clustering.labels else [])])
@@ -189,7 +189,7 @@ class _Job:
 
     def score_to(self, sink: Sink) -> None:
         """Write the scores; a run that was interrupted goes on where it stopped."""
-        from allegiance.streaming import score_stream
+        from allegiance.io.streams import score_stream
 
         with progress_bar(self.run, "scoring", self.source.n_rows) as advance:
             try:
@@ -214,7 +214,7 @@ class _Job:
 
     def scores_in(self, sink: Sink) -> Source:
         """Return the scores as a table."""
-        from allegiance.tables import open_source
+        from allegiance.io.tables import open_source
 
         names = ["label", "owner", "runner_up"] if self.scorer.classes_.dtype.kind == "U" else []
         return open_source(sink.path, format=sink.format, text=[*self.ids, *names])
@@ -229,7 +229,7 @@ def _fitted(
     batch_rows: int,
 ) -> AffinityScorer:
     """Return a scorer for the labels or centres given, or for the centres that k-means finds."""
-    from allegiance.streaming import fit_stream
+    from allegiance.io.streams import fit_stream
 
     centers = load_matrix(clustering.centers, opened.features, "--centers") if clustering.centers else None
     parameters = scoring.params() | {"n_jobs": run.n_jobs, "random_state": run.seed}

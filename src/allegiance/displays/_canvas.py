@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from allegiance._extras import require
-from allegiance._frames import FrameLike
-from allegiance._typing import AnyArray
+from allegiance._core._extras import require
+from allegiance._core._typing import AnyArray
+from allegiance.results._frames import FrameLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

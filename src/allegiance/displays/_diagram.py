@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._estimator import AffinityScorer
-from allegiance._typing import FloatArray
+from allegiance._core._typing import FloatArray
+from allegiance._scorer import AffinityScorer
 
 from ._canvas import axes_to_draw_on, frame_of, ink_of, set_title
 from ._draw_plane import PlanePoints, draw_cells, draw_points, draw_sites, frame_axes, label_clusters, size_for

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._estimator import AffinityScorer
-from allegiance._typing import AnyArray, FloatArray
-from allegiance._validation import check_count
-from allegiance.samplers import sample_polytope
+from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core._validation import check_count
+from allegiance._scorer import AffinityScorer
+from allegiance.geometry import sample_polytope
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title
 from ._draw_plane import PlanePoints, draw_cells, draw_points, draw_sites, frame_axes, label_clusters, size_for

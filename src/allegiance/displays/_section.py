@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._estimator import AffinityScorer
-from allegiance._typing import AnyArray, FloatArray, Rows
-from allegiance.diagrams import AffineFunctions
+from allegiance._core._typing import AnyArray, FloatArray, Rows
+from allegiance._scorer import AffinityScorer
 from allegiance.domains._base import halfspaces
+from allegiance.influence import AffineFunctions
 
 from ._plane import Plane, choose_plane, sites_of
 from ._polygons import HalfPlanes, clip, rectangle

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._estimator import AffinityScorer
-from allegiance._typing import AnyArray, FloatArray
+from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._scorer import AffinityScorer
 
 from ._plane import Plane
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from allegiance._typing import AnyArray, BoolArray, FloatArray
+from allegiance._core._typing import AnyArray, BoolArray, FloatArray
 
 
 class Domain(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from allegiance._arrays import real_array
-from allegiance._typing import AnyArray, FloatArray
+from allegiance._core._arrays import real_array
+from allegiance._core._typing import AnyArray, FloatArray
 from allegiance.geometry import bounding_box, chebyshev_center, is_bounded
 
 #: Share of the bounding box below which drawing by rejection gives way to hit-and-run.
@@ -83,7 +83,7 @@ class PolytopeDomain:
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw ``n`` uniform points (n, r): by rejection from the bounding box, in thin regions by hit-and-run."""
-        from allegiance.samplers import sample_polytope
+        from allegiance.geometry import sample_polytope
 
         r = self.center.shape[0]
         kept: list[FloatArray] = []

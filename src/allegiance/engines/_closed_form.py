@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._rows import row_dots, row_sums
-from allegiance._threads import for_row_blocks, kernel_ready
-from allegiance._typing import FloatArray
+from allegiance._core._rows import row_dots, row_sums
+from allegiance._core._threads import for_row_blocks, kernel_ready
+from allegiance._core._typing import FloatArray
 
 from ._estimate import CLOSED_FORM, Estimate, Queries, Settings
-from ._scene import Scene
+from ._tessellation import Scene
 
 #: Coordinates below zero by less than this are rounding, not outside.
 _ROUNDING = 1e-12

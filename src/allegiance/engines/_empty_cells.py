@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from allegiance._typing import FloatArray
+from allegiance._core._typing import FloatArray
 from allegiance.domains._base import halfspaces, is_polyhedral
 
 from ._estimate import LIMIT, Estimate, Queries
-from ._scene import Scene
+from ._tessellation import Scene
 
 #: Tangent planes added to a ball before its flat approximation is good enough, and how good that is.
 _MAX_TANGENTS = 200

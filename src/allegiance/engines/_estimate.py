@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from allegiance._rows import row_sums
-from allegiance._typing import AnyArray, BoolArray, FloatArray
+from allegiance._core._rows import row_sums
+from allegiance._core._typing import AnyArray, BoolArray, FloatArray
 
 #: Two-sided 95 % point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
 Z95 = 1.959963984540054

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._rows import row_sums
-from allegiance._threads import for_row_blocks, kernel_ready
-from allegiance._typing import BoolArray, FloatArray
+from allegiance._core._rows import row_sums
+from allegiance._core._threads import for_row_blocks, kernel_ready
+from allegiance._core._typing import BoolArray, FloatArray
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
 
 from ._estimate import EXACT, Estimate, Queries, Settings
-from ._scene import Scene
+from ._tessellation import Scene
 
 #: The largest triangulation ``method="exact"`` will build, and the largest dimension it will try.
 MAX_SIMPLICES = 500_000

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from allegiance._random import stream
-from allegiance._threads import for_row_blocks, kernel_ready
-from allegiance._typing import AnyArray, BoolArray, FloatArray
+from allegiance._core._random import stream
+from allegiance._core._threads import for_row_blocks, kernel_ready
+from allegiance._core._typing import AnyArray, BoolArray, FloatArray
 from allegiance.domains._base import contains
 
 from ._empty_cells import deepest_point, limits_of_empty_cells
 from ._estimate import HIT_AND_RUN, Z95, Estimate, Queries, Settings, binomial_errors
-from ._scene import Scene
+from ._tessellation import Scene
 
 #: Batches whose means tell the precision of a walk.
 _BATCHES = 32

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._progress import progress
-from allegiance._typing import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core._progress import progress
+from allegiance._core._typing import AnyArray, BoolArray, FloatArray, IntArray
 
 from ._estimate import Engine, Estimate, Settings
-from ._scene import Scene
+from ._tessellation import Scene
 
 #: Most affinities measured at a time, where there are many sites.
 _MAX_SHARES = 2**23

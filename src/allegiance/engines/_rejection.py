@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._random import stream
-from allegiance._typing import FloatArray
+from allegiance._core._random import stream
+from allegiance._core._typing import FloatArray
 from allegiance.domains import BallDomain
 from allegiance.domains._base import contains, halfspaces
 from allegiance.geometry import bounding_box
 
 from ._empty_cells import deepest_point, limits_of_empty_cells
 from ._estimate import REJECTION, Z95, Estimate, Queries, Settings, binomial_errors
-from ._scene import Scene
+from ._tessellation import Scene
 
 #: Points drawn from the ball at a time.
 _DRAW = 4096

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._random import stream
-from allegiance._threads import for_row_blocks, kernel_ready
-from allegiance._typing import AnyArray, BoolArray
+from allegiance._core._random import stream
+from allegiance._core._threads import for_row_blocks, kernel_ready
+from allegiance._core._typing import AnyArray, BoolArray
 
 from ._estimate import SHARED, Z95, Estimate, Queries, Settings, binomial_errors
-from ._scene import Scene
+from ._tessellation import Scene
 
 #: Samples in one bank: enough that an average cell, one of k + 1 that tile the domain, gets this many. Later banks,
 #: which only queries with small cells need, are larger.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from allegiance import ConsensusClustering
-from allegiance._threads import effective_threads
+from allegiance._core._threads import effective_threads
 from allegiance.applications._consensus_bases import default_labelings
 
 from ._partitions import QUALITY_COLUMNS, Quality, quality, quality_row

@@ -8,9 +8,9 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._ranked import RankedResult
-from allegiance._typing import AnyArray, Rows
-from allegiance._validation import check_rows
+from allegiance._core._typing import AnyArray, Rows
+from allegiance._core._validation import check_rows
+from allegiance.results._base import RankedResult
 
 
 class Features(NamedTuple):

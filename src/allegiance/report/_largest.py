@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._ranked import RankedResult
-from allegiance._result import AffinityResult
-from allegiance._top_result import TopAffinityResult
-from allegiance._typing import AnyArray, FloatArray, IntArray, Rows
+from allegiance._core._typing import AnyArray, FloatArray, IntArray, Rows
+from allegiance.results._base import RankedResult
+from allegiance.results._result import AffinityResult
+from allegiance.results._top import TopAffinityResult
 
 #: Affinities listed for each point.
 N_AFFINITIES = 3

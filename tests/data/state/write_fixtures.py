@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from allegiance import AffinityScorer
-from allegiance.state import VERSION
+from allegiance.io.state import VERSION
 
 HERE = Path(__file__).parent
 KINDS = {

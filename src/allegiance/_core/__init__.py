@@ -1,0 +1,1 @@
+"""What every part uses: arrays, randomness, threads, validation."""

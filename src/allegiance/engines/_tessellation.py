@@ -1,0 +1,144 @@
+"""A diagram over a domain, in unit coordinates: what every engine is given."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from allegiance._core._rows import row_dots
+from allegiance._core._typing import AnyArray, FloatArray
+from allegiance.domains import Domain
+from allegiance.domains._base import halfspaces
+from allegiance.influence import AffineFunctions, Diagram
+
+from ._estimate import Moved, Queries
+
+#: Functions closer than this, in a domain of size one, are the same site up to rounding.
+_SAME = 1e-14
+
+
+class Scene:
+    """The distinct sites of a diagram as functions over a domain of size one.
+
+    Sites that coincide exactly are one site here; their clusters share its affinity equally (:meth:`expand`).
+
+    Parameters
+    ----------
+    diagram
+        Which functions.
+    domain
+        Over which region.
+    """
+
+    def __init__(self, diagram: Diagram, domain: Domain) -> None:
+        self.diagram = diagram
+        self.domain = domain
+        everything = self._to_unit(diagram.functions)
+        table = np.column_stack([everything.b, everything.a])
+        _, first, member = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        self._rows = first[order]
+        self._member = np.argsort(order)[member.ravel()]
+        self.functions = AffineFunctions(
+            np.ascontiguousarray(everything.a[self._rows]), np.ascontiguousarray(everything.b[self._rows])
+        )
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+        return self.functions.a.shape[1]
+
+    @property
+    def n_sites(self) -> int:
+        """The number of distinct sites."""
+        return self.functions.a.shape[0]
+
+    @cached_property
+    def affinely_independent(self) -> bool:
+        """Whether the sites are the corners of a simplex."""
+        return self.n_sites == self.dim + 1
+
+    def queries(self, position: FloatArray, moved: tuple[AnyArray, FloatArray] | None = None) -> Queries:
+        """Turn positions (n, r) in the diagram's coordinates into queries.
+
+        ``moved`` names for each query a cluster (-1 for none) and the position (n, r) it moves to, NaN to remove it.
+        """
+        a, b = self._to_unit(self.diagram.query_functions(position))
+        unit = (position - self.domain.center) / self.domain.scale
+        if moved is None:
+            return Queries(a, b, unit)
+        site, target = moved
+        own_a, own_b = self._to_unit(self.diagram.query_functions(np.nan_to_num(target)))
+        own_b = np.where(np.isnan(target).any(axis=1), np.inf, own_b)
+        site = np.where(site >= 0, self._member[site], -1)
+        return Queries(a, b, unit, Moved(site, own_a, own_b))
+
+    def cell(self, site: int) -> tuple[FloatArray, FloatArray]:
+        """Return the cell of one site, walls of the domain included, as unit rows (m, r) and offsets (m,)."""
+        normals, offsets = self.diagram.bisectors(int(self._rows[site]))
+        normals, offsets = normals[self._rows], offsets[self._rows]
+        offsets = offsets - row_dots(normals, self.domain.center)
+        normals = normals * self.domain.scale
+        norms = np.sqrt((normals * normals).sum(axis=1))
+        others = np.arange(self.n_sites) != site
+        walls, wall_offsets = halfspaces(self.domain)
+        return (
+            np.vstack([normals[others] / norms[others, None], walls]),
+            np.concatenate([offsets[others] / norms[others], wall_offsets]),
+        )
+
+    def clearance(self, queries: Queries) -> FloatArray:
+        """Return f_i - f_x (n, k) at the position of each query: how far ahead of each site it is at home."""
+        center, scale = self.domain.center, self.domain.scale
+        home = center + scale * queries.position
+        functions = AffineFunctions(queries.a / scale, queries.b + row_dots(queries.a / scale, center))
+        clearance = self.diagram.clearance(functions, home)[:, self._rows]
+        if queries.moved is not None:
+            site, own_a, own_b = queries.moved
+            rows = np.flatnonzero(site >= 0)
+            ahead = (own_b - queries.b) - row_dots(own_a - queries.a, queries.position)
+            clearance[rows, site[rows]] = ahead[rows]
+        return clearance
+
+    def sites_for(self, query: Queries) -> AffineFunctions:
+        """Return the functions of the sites as one query meets them: b is inf for a site that is absent."""
+        a, b = self.functions
+        if query.moved is not None and query.moved.site[0] >= 0:
+            a, b = a.copy(), b.copy()
+            a[query.moved.site[0]] = query.moved.a[0]
+            b[query.moved.site[0]] = query.moved.b[0]
+        return AffineFunctions(a, b)
+
+    def coincident(self, queries: Queries) -> tuple[AnyArray, AnyArray]:
+        """Return rows of queries whose function is that of a site up to rounding, and these sites.
+
+        Such a query replaces the site: its affinity to it is 1, although rounding may leave its cell anything between
+        the whole of the site's cell and nothing.
+        """
+        rows: list[AnyArray] = []
+        sites: list[AnyArray] = []
+        size = max(np.abs(part).max(initial=1.0) for part in self.functions)
+        for i in range(self.n_sites):
+            near = np.abs(queries.b - self.functions.b[i]) <= _SAME * size
+            candidates = np.flatnonzero(near)
+            gap = np.abs(queries.a[candidates] - self.functions.a[i]).max(axis=1, initial=0.0)
+            same = candidates[gap <= _SAME * size]
+            if queries.moved is not None:
+                same = same[queries.moved.site[same] != i]
+            rows.append(same)
+            sites.append(np.full(same.shape[0], i))
+        return np.concatenate(rows), np.concatenate(sites)
+
+    def expand(self, values: FloatArray) -> FloatArray:
+        """Spread values (n, distinct sites) over all k clusters: coinciding clusters share equally."""
+        if self.n_sites == self._member.shape[0]:
+            return values
+        sharing = np.bincount(self._member)
+        spread: FloatArray = (values / sharing)[:, self._member]
+        return spread
+
+    def _to_unit(self, functions: AffineFunctions) -> AffineFunctions:
+        a, b = functions
+        center, scale = self.domain.center, self.domain.scale
+        return AffineFunctions(a * scale, b - row_dots(a, center))

@@ -1,0 +1,71 @@
+"""Coordinates in which influence is Euclidean distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from allegiance._core._typing import FloatArray, Rows
+
+from ._diagram import Located
+from ._reduction import Reduction
+
+
+class Embedding(Protocol):
+    """The sites, and the map of all points, in coordinates where the closest site is the nearest one."""
+
+    @property
+    def positions(self) -> FloatArray:
+        """(k, r) coordinates of the sites."""
+
+    @property
+    def unit(self) -> float:
+        """The length in these coordinates of a distance of 1 in the user's."""
+
+    def locate(self, X: Rows, threads: int = 1) -> Located:
+        """Map rows of X to the coordinates."""
+
+    def differences(self, site: int) -> FloatArray:
+        """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""
+
+
+@dataclass(frozen=True)
+class LinearEmbedding:
+    """Sites in the user's space, mapped to their span: Euclidean distance, or Mahalanobis after whitening.
+
+    Attributes
+    ----------
+    sites
+        (k, d) representatives of the clusters, in the user's coordinates.
+    reduction
+        The map to the coordinates in which volume is measured.
+    """
+
+    sites: FloatArray
+    reduction: Reduction
+
+    @classmethod
+    def of_sites(
+        cls, sites: FloatArray, *, keep_axes: bool = False, whitening: FloatArray | None = None
+    ) -> LinearEmbedding:
+        """Embed ``sites`` (k, d) in their span; see :meth:`Reduction.of_sites`."""
+        return cls(sites, Reduction.of_sites(sites, keep_axes=keep_axes, whitening=whitening))
+
+    @cached_property
+    def positions(self) -> FloatArray:
+        """(k, r) coordinates of the sites."""
+        return self.reduction.locate(self.sites).position
+
+    @property
+    def unit(self) -> float:
+        """The length in these coordinates of a distance of 1 in the user's, or of a Mahalanobis distance of 1."""
+        return self.reduction.factor * self.reduction.rescale
+
+    def locate(self, X: Rows, threads: int = 1) -> Located:
+        """Map rows of X (n, d) to the span of the sites."""
+        return self.reduction.locate(X, threads)
+
+    def differences(self, site: int) -> FloatArray:
+        """Return the positions (k, r) of all sites relative to one."""
+        return self.reduction.differences(self.sites - self.sites[site])

@@ -1,0 +1,95 @@
+"""Influence by squared distance minus weight: Voronoi diagrams where all weights are equal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from allegiance._core._rows import row_dots
+from allegiance._core._typing import AnyArray, FloatArray, Rows
+
+from ._diagram import AffineFunctions, Located, no_bounds
+from ._embedding import Embedding
+
+
+@dataclass(frozen=True)
+class PowerDiagram:
+    """The power diagram of the sites: |y - c_i|² - w_i is |y|² plus the affine function |c_i|² - w_i - 2 <c_i, y>.
+
+    Attributes
+    ----------
+    embedding
+        Where the sites are, and how points get there.
+    weights
+        (k,) weights of the sites, in squared units of the user's distance; None for no weights.
+    query_weight
+        The weight of every query, in the same units.
+    """
+
+    embedding: Embedding
+    weights: FloatArray | None = None
+    query_weight: float = 0.0
+
+    @property
+    def positions(self) -> FloatArray:
+        """(k, r) coordinates of the sites."""
+        return self.embedding.positions
+
+    @cached_property
+    def functions(self) -> AffineFunctions:
+        """The k functions of the sites."""
+        return AffineFunctions(2.0 * self.positions, row_dots(self.positions, self.positions) - self._site_weights)
+
+    @cached_property
+    def _site_weights(self) -> FloatArray:
+        """(k,) weights in squared units of the coordinates."""
+        if self.weights is None:
+            return np.zeros(self.positions.shape[0])
+        return self._to_coordinates(self.weights)
+
+    @cached_property
+    def _own_weight(self) -> float:
+        return float(self._to_coordinates(np.array(self.query_weight))) if self.query_weight else 0.0
+
+    def _to_coordinates(self, weight: FloatArray) -> FloatArray:
+        """Scale by the square of the unit, one factor at a time: the square itself may overflow."""
+        return weight * self.embedding.unit * self.embedding.unit
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """No limits: distances are defined everywhere."""
+        return no_bounds(self.positions.shape[1])
+
+    def locate(self, X: Rows, threads: int = 1) -> Located:
+        """Map rows of X to the space where volume is measured."""
+        return self.embedding.locate(X, threads)
+
+    def query_functions(self, position: FloatArray) -> AffineFunctions:
+        """Return the function of each position (n, r)."""
+        return AffineFunctions(2.0 * position, row_dots(position, position) - self._own_weight)
+
+    def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
+        """Return the squared distance (n, k) of each position from each site, less the site's lead in weight."""
+        ahead = np.empty((position.shape[0], self.positions.shape[0]))
+        for i, site in enumerate(self.positions):
+            away = position - site
+            ahead[:, i] = row_dots(away, away) + (self._own_weight - self._site_weights[i])
+        return ahead
+
+    def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
+        """Return the half-spaces {y: <c_j - c_i, y> <= <c_j - c_i, midpoint> + (w_i - w_j) / 2} of one site's cell."""
+        normals = self.embedding.differences(site)
+        midpoints = (self.positions + self.positions[site]) / 2.0
+        lead = self._site_weights[site] - self._site_weights
+        return normals, row_dots(normals, midpoints) + lead / 2.0
+
+    def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Return the squared distance (n,) of each row from the site with its code, in the user's units."""
+        away = (located.position - self.positions[codes]) / self.embedding.unit
+        return row_dots(away, away) + located.off_span**2
+
+    def weighted(self, weights: FloatArray, query_weight: float) -> PowerDiagram:
+        """Return this diagram with weights (k,) of the sites and of a query."""
+        return replace(self, weights=weights, query_weight=query_weight)

@@ -1,0 +1,299 @@
+"""Diagrams of Bregman divergences against brute force and against theorems."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from allegiance.domains import BoxDomain
+from allegiance.engines import Scene, Settings
+from allegiance.engines._exact import ExactEngine
+from allegiance.influence import AffineFunctions, LinearEmbedding, PowerDiagram
+from allegiance.influence._bregman_diagram import BregmanDiagram
+from allegiance.influence._divergence import BregmanDivergence
+from allegiance.influence._generators import DIVERGENCES, divergence_by_name
+
+
+def coupled(Y):
+    """A convex function that is no sum over coordinates: log-sum-exp, made strictly convex."""
+    return np.logaddexp.reduce(Y, axis=1) + 0.5 * (Y * Y).sum(axis=1)
+
+
+def coupled_gradient(Y):
+    share = np.exp(Y - Y.max(axis=1, keepdims=True))
+    return share / share.sum(axis=1, keepdims=True) + Y
+
+
+def quadratic_form(d):
+    A = np.eye(d) + 0.4 * np.ones((d, d))
+    inverse = np.linalg.inv(A)
+    return BregmanDivergence(
+        lambda Y: np.einsum("ni,ij,nj->n", Y, A, Y),
+        lambda Y: 2 * np.einsum("ni,ij->nj", Y, A),
+        inverse_gradient=lambda G: 0.5 * np.einsum("ni,ij->nj", G, inverse),
+    )
+
+
+def plain(name):
+    """A named divergence as a user would write it: phi and gradient only."""
+    named = divergence_by_name(name)
+    return BregmanDivergence(named.phi, named.gradient, domain=named.domain)
+
+
+def draw(rng, divergence, shape):
+    low, high = divergence.domain
+    return rng.uniform(max(low, -1.5) + 0.02, min(high, 2.5) - 0.02, shape)
+
+
+ALL = [*map(divergence_by_name, DIVERGENCES), BregmanDivergence(coupled, coupled_gradient, name="coupled")]
+SHORT = {"ids": lambda divergence: divergence.name}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("divergence", ALL, **SHORT)
+def test_cells_are_those_of_the_divergence(rng, divergence, weighted):
+    """A million points. They may differ only where two sites are equally close up to rounding."""
+    sites = draw(rng, divergence, (7, 3))
+    weights = rng.uniform(0, 0.3, 7) if weighted else np.zeros(7)
+    diagram = BregmanDiagram.of_sites(sites, divergence).weighted(weights, 0.0)
+    a, b = diagram.functions
+    assert diagram.dim == 3
+    for _ in range(10):
+        Y = draw(rng, divergence, (100_000, 3))
+        expected = divergence.between(Y, sites) - weights
+        owner = (b - Y @ a.T).argmin(axis=1)
+        lead = expected[np.arange(len(Y)), owner] - expected.min(axis=1)
+        assert lead.max() <= 1e-12 * (1 + expected.max())
+
+
+@pytest.mark.parametrize("divergence", ALL, **SHORT)
+def test_the_users_axes_are_kept(rng, divergence):
+    sites, X = draw(rng, divergence, (6, 3)), draw(rng, divergence, (10, 3))
+    diagram = BregmanDiagram.of_sites(sites, divergence)
+    np.testing.assert_array_equal(diagram.locate(X).position, X)
+    assert (diagram.locate(X).off_span == 0).all()
+    np.testing.assert_array_equal(diagram.bounds, np.repeat(divergence.domain, 3).reshape(2, 3))
+    few = sites[:2]
+    assert BregmanDiagram.of_sites(few, divergence).dim == 1
+    assert BregmanDiagram.of_sites(few, divergence, keep_axes=True).dim == 3
+    assert np.isinf(BregmanDiagram.of_sites(few, divergence).bounds).all()
+
+
+def reduced(rng, divergence, n=40, k=4, d=12):
+    sites, X = draw(rng, divergence, (k, d)), draw(rng, divergence, (n, d))
+    return sites, X, BregmanDiagram.of_sites(sites, divergence)
+
+
+@pytest.mark.parametrize("divergence", [*ALL, quadratic_form(12), plain("kl"), plain("logistic")], **SHORT)
+def test_projection_keeps_differences_and_pythagoras(rng, divergence):
+    sites, X, diagram = reduced(rng, divergence)
+    assert diagram.dim == 3
+    located = diagram.locate(X)
+    full = divergence.between(X, sites)
+    a, b = diagram.functions
+    values = b - located.position @ a.T
+    np.testing.assert_allclose(values - values[:, :1], full - full[:, :1], atol=1e-10)
+    each = np.column_stack([diagram.divergences(located, np.full(len(X), i)) for i in range(4)])
+    np.testing.assert_allclose(each, full, rtol=1e-9, atol=1e-10)
+    queries = diagram.query_functions(located.position)
+    inside = diagram.clearance(queries, located.position)
+    np.testing.assert_allclose(located.off_span[:, None] + inside, full, rtol=1e-9, atol=1e-10)
+    assert (inside > -1e-12).all()
+
+
+@pytest.mark.parametrize("divergence", [*ALL[:-1], quadratic_form(12)], **SHORT)
+def test_projections_have_the_position(rng, divergence):
+    _, X, diagram = reduced(rng, divergence)
+    located = diagram.locate(X)
+    theta, constants = diagram.query_functions(located.position)
+    projected = divergence.points(theta @ diagram.axes, diagram.origin)
+    np.testing.assert_allclose((projected - diagram.origin) @ diagram.axes.T, located.position, atol=1e-11)
+    np.testing.assert_allclose(divergence.rowwise(X, projected), located.off_span, atol=1e-10)
+    np.testing.assert_allclose(divergence.rowwise(diagram.origin, projected), constants, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["kl", "itakura-saito", "logistic"])
+@pytest.mark.parametrize("edge", [1e-3, 1e-8, 1e-14])
+def test_near_the_edge_of_the_domain(rng, name, edge):
+    """Also with hardly fewer sites than columns, so that projections come close to the edge themselves."""
+    divergence = divergence_by_name(name)
+    for k, d in [(3, 30), (6, 6)]:
+        sites, X, diagram = reduced(rng, divergence, k=k, d=d)
+        X[rng.random(X.shape) < 0.4] = edge
+        if name == "logistic":
+            X[rng.random(X.shape) < 0.3] = 1 - edge
+        located = diagram.locate(X)
+        full = divergence.between(X, sites)
+        each = np.column_stack([diagram.divergences(located, np.full(len(X), i)) for i in range(k)])
+        np.testing.assert_allclose(each, full, rtol=1e-9)
+        theta, _ = diagram.query_functions(located.position)
+        with np.errstate(over="ignore"):
+            projected = divergence.points(theta @ diagram.axes, diagram.origin)
+        residual = (projected - diagram.origin) @ diagram.axes.T - located.position
+        assert np.abs(residual).max() <= 1e-11 * np.abs(projected).max()
+
+
+def test_projections_at_the_edge_of_the_gradients():
+    """Gradients of "exponential" end at zero. Rows far out project to within rounding of that end."""
+    rng = np.random.default_rng(1)
+    divergence = divergence_by_name("exponential")
+    X = 2 * rng.normal(size=(100, 60))
+    sites = X[:6]
+    diagram = BregmanDiagram.of_sites(sites, divergence)
+    located = diagram.locate(X)
+    each = np.column_stack([diagram.divergences(located, np.full(100, i)) for i in range(6)])
+    full = divergence.between(X, sites)
+    np.testing.assert_allclose(each, full, atol=1e-11 * full.max())
+
+
+def test_dual_and_primal_projection_agree(rng):
+    sites, X, fast = reduced(rng, divergence_by_name("kl"), n=20)
+    slow = BregmanDiagram.of_sites(sites, plain("kl"))
+    ours, theirs = (diagram.query_functions(diagram.locate(X).position) for diagram in (fast, slow))
+    np.testing.assert_allclose(ours.a, theirs.a, atol=1e-9)
+    np.testing.assert_allclose(ours.b, theirs.b, atol=1e-9)
+
+
+def test_a_position_that_no_row_has(rng):
+    _, X, diagram = reduced(rng, divergence_by_name("kl"), d=6)
+    beyond = diagram.locate(np.full((1, 6), 1e-9)).position * 40.0
+    with pytest.raises(ArithmeticError, match=r"was not found for 1 of 2 rows.*'kl'"):
+        diagram.query_functions(np.vstack([diagram.locate(X[:1]).position, beyond]))
+
+
+@pytest.mark.parametrize("divergence", ALL[:-1], **SHORT)
+def test_rows_do_not_depend_on_each_other(rng, divergence):
+    _, X, diagram = reduced(rng, divergence, n=3000, d=90)
+    located = diagram.locate(X)
+    queries = diagram.query_functions(located.position)
+    for rows in (slice(0, 1), slice(17, 18), slice(1000, 2999), rng.permutation(3000)[:77]):
+        again = diagram.locate(X[rows])
+        for ours, theirs in zip(again, located, strict=True):
+            np.testing.assert_array_equal(ours, theirs[rows])
+        for ours, theirs in zip(diagram.query_functions(again.position), queries, strict=True):
+            np.testing.assert_array_equal(ours, theirs[rows])
+    for ours, theirs in zip(diagram.locate(X, threads=3), located, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("divergence", ALL, **SHORT)
+@pytest.mark.parametrize("d", [2, 9])
+def test_a_site_has_its_own_function(rng, divergence, d):
+    sites = draw(rng, divergence, (5, d))
+    diagram = BregmanDiagram.of_sites(sites, divergence)
+    queries = diagram.query_functions(diagram.locate(sites).position)
+    for ours, theirs in zip(queries, diagram.functions, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-15, atol=1e-15)
+
+
+@pytest.mark.parametrize("divergence", ALL, **SHORT)
+@pytest.mark.parametrize("d", [3, 9])
+def test_renumbering_changes_nothing(rng, divergence, d):
+    sites, X = draw(rng, divergence, (5, d)), draw(rng, divergence, (8, d))
+    order = rng.permutation(5)
+    first = BregmanDiagram.of_sites(sites, divergence)
+    second = BregmanDiagram.of_sites(sites[order], divergence)
+    np.testing.assert_array_equal(first.locate(X).position, second.locate(X).position)
+    np.testing.assert_array_equal(first.functions.a[order], second.functions.a)
+
+
+@pytest.mark.parametrize("divergence", ALL, **SHORT)
+@pytest.mark.parametrize("d", [3, 9])
+def test_bisectors_are_differences_of_functions(rng, divergence, d):
+    diagram = BregmanDiagram.of_sites(draw(rng, divergence, (5, d)), divergence).weighted(rng.random(5), 0.2)
+    a, b = diagram.functions
+    for site in range(5):
+        normals, offsets = diagram.bisectors(site)
+        np.testing.assert_allclose(normals, a - a[site], atol=1e-11)
+        np.testing.assert_allclose(offsets, b - b[site], atol=1e-11)
+        assert not normals[site].any()
+        assert offsets[site] == 0
+
+
+def test_one_site(rng):
+    diagram = BregmanDiagram.of_sites(rng.uniform(1, 2, (1, 4)), divergence_by_name("kl"))
+    X = rng.uniform(1, 2, (6, 4))
+    located = diagram.locate(X)
+    assert located.position.shape == (6, 0)
+    expected = divergence_by_name("kl").between(X, diagram.sites)[:, 0]
+    np.testing.assert_allclose(located.off_span, expected)
+    np.testing.assert_allclose(diagram.divergences(located, np.zeros(6, dtype=int)), expected)
+
+
+def test_sites_at_almost_one_place(rng):
+    """The bisector of two sites 1e-12 apart has the digits of their difference."""
+    sites = rng.uniform(1, 2, (4, 2))
+    step = np.array([0.6, -0.8])
+    answers = []
+    for gap in (1e-5, 1e-11):
+        diagram = BregmanDiagram.of_sites(np.vstack([sites, sites[0] + gap * step]), divergence_by_name("kl"))
+        normals, offsets = diagram.bisectors(0)
+        real_gap = np.linalg.norm(diagram.sites[4] - diagram.sites[0])
+        answers.append(np.append(normals[4], offsets[4]) / real_gap)
+    np.testing.assert_allclose(*answers, rtol=1e-4)
+
+
+def shares(diagram, X, lower, upper):
+    scene = Scene(diagram, BoxDomain(lower, upper, 0.0))
+    engine = ExactEngine(scene, Settings())
+    queries = scene.queries(diagram.locate(X).position)
+    return engine.estimate(queries).affinity, ~engine.reaches_walls(queries)
+
+
+@pytest.mark.parametrize("query_weight", [None, 0.01])
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("divergence", ALL, **SHORT)
+def test_shares_of_an_uncut_cell_give_back_the_gradient(rng, divergence, d, query_weight):
+    """Sum alpha_i ∇phi(c_i) = ∇phi(x), with more sites than needed, on all sides of x."""
+    low, high = max(divergence.domain[0], -1.0), min(divergence.domain[1], 2.0)
+    lower, upper = np.full(d, low), np.full(d, high)
+    sites = low + (high - low) * rng.uniform(0.03, 0.97, (25 * d, d))
+    diagram = BregmanDiagram.of_sites(sites, divergence)
+    if query_weight is not None:
+        diagram = diagram.weighted(rng.uniform(0, 0.01, 25 * d), query_weight)
+    X = low + (high - low) * rng.uniform(0.35, 0.65, (40, d))
+    alpha, uncut = shares(diagram, X, lower, upper)
+    measured = uncut & (alpha.sum(axis=1) > 0.5)
+    assert measured.sum() >= 10
+    expected = divergence.gradient(X[measured])
+    np.testing.assert_allclose(alpha[measured] @ divergence.gradient(sites), expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(("k", "d"), [(8, 2), (9, 3), (4, 10)])
+@pytest.mark.parametrize("form", ["named", "plain"])
+def test_squared_equals_the_power_diagram(rng, k, d, form):
+    divergence = divergence_by_name("squared") if form == "named" else plain("squared")
+    sites, X = rng.normal(size=(k, d)), rng.normal(size=(30, d))
+    weights = rng.uniform(0, 0.3, k)
+    power = PowerDiagram(LinearEmbedding.of_sites(sites)).weighted(weights, 0.1)
+    bregman = BregmanDiagram.of_sites(sites, divergence).weighted(weights, 0.1)
+    affinities = []
+    for diagram in (power, bregman):
+        points = np.vstack([diagram.locate(X).position, diagram.positions])
+        affinities.append(shares(diagram, X, points.min(axis=0), points.max(axis=0))[0])
+    np.testing.assert_allclose(*affinities, atol=1e-9)
+    np.testing.assert_allclose(bregman.locate(X).off_span, power.locate(X).off_span ** 2, atol=1e-9)
+
+
+def test_clearance_counts_weights(rng):
+    _, X, diagram = reduced(rng, divergence_by_name("kl"))
+    weights = rng.random(4)
+    position = diagram.locate(X).position
+    without = diagram.clearance(diagram.query_functions(position), position)
+    diagram = diagram.weighted(weights, 0.3)
+    queries = diagram.query_functions(position)
+    assert isinstance(queries, AffineFunctions)
+    np.testing.assert_allclose(diagram.clearance(queries, position), without - weights + 0.3, atol=1e-12)
+
+
+def test_pickles(rng):
+    _, X, diagram = reduced(rng, divergence_by_name("kl"))
+    again = pickle.loads(pickle.dumps(diagram))
+    np.testing.assert_array_equal(again.locate(X).position, diagram.locate(X).position)
+
+
+def test_a_position_outside_the_domain_is_finite():
+    """Leave-one-out puts a cluster without its only point at zero."""
+    for name in ("kl", "itakura-saito", "logistic"):
+        diagram = BregmanDiagram.of_sites(np.array([[0.2, 0.4], [0.5, 0.1], [0.3, 0.3]]), divergence_by_name(name))
+        assert np.isfinite(diagram.query_functions(np.zeros((1, 2))).a).all()

@@ -1,0 +1,175 @@
+"""Bregman divergences, named and of the user's own."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import kl_div, rel_entr
+
+from allegiance.influence._divergence import BregmanDivergence, check_rows_inside
+from allegiance.influence._generators import DIVERGENCES, divergence_by_name
+
+A = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+
+def quadratic(Y):
+    return np.einsum("ni,ij,nj->n", Y, A, Y)
+
+
+def quadratic_gradient(Y):
+    return 2.0 * np.einsum("ij,nj->ni", A, Y)
+
+
+def draw(rng, divergence, shape):
+    low, high = divergence.domain
+    return rng.uniform(max(low, -2.0) + 0.02, min(high, 3.0) - 0.02, shape)
+
+
+BY_HAND = {
+    "kl": kl_div,
+    "itakura-saito": lambda y, c: y / c - np.log(y / c) - 1,
+    "logistic": lambda y, c: rel_entr(y, c) + rel_entr(1 - y, 1 - c),
+    "exponential": lambda y, c: np.exp(y) - np.exp(c) - np.exp(c) * (y - c),
+    "squared": lambda y, c: (y - c) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_named_divergences_equal_the_textbook(rng, name):
+    divergence = divergence_by_name(name)
+    Y, C = draw(rng, divergence, (30, 4)), draw(rng, divergence, (5, 4))
+    expected = BY_HAND[name](Y[:, None], C).sum(axis=2)
+    np.testing.assert_allclose(divergence.between(Y, C), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(divergence.rowwise(Y[:5], C), np.diag(expected[:5]), rtol=1e-12)
+    plain = BregmanDivergence(divergence.phi, divergence.gradient, domain=divergence.domain)
+    np.testing.assert_allclose(plain.between(Y, C), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(plain.rowwise(C[0], Y), divergence.rowwise(C[0], Y), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_forms_of_a_named_divergence_agree(rng, name):
+    divergence = divergence_by_name(name)
+    Y, c = draw(rng, divergence, (50, 3)), draw(rng, divergence, 3)
+    slopes = divergence.slopes(Y, c)
+    np.testing.assert_allclose(slopes, divergence.gradient(Y) - divergence.gradient(c[None]), atol=1e-12)
+    np.testing.assert_allclose(divergence.points(slopes, c), Y, rtol=1e-10)
+    np.testing.assert_allclose(divergence.inverse_gradient(divergence.gradient(Y)), Y, rtol=1e-10)
+    step = 1e-5
+    curvature = (divergence.slopes(Y + step, c) - divergence.slopes(Y - step, c)) / (2 * step)
+    np.testing.assert_allclose(divergence.coordinatewise.spread(Y, slopes, c), 1 / curvature, rtol=1e-4)
+    np.testing.assert_allclose(divergence.potentials(Y, slopes, c), divergence.rowwise(c, Y), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_close_points_keep_their_digits(rng, name):
+    """To second order D(y || c) is half of <∇phi(y) - ∇phi(c), y - c>, whose digits are those of y - c."""
+    divergence = divergence_by_name(name)
+    c = draw(rng, divergence, (20, 3))
+    y = c + 1e-7 * rng.normal(size=(20, 3))
+    slopes = np.array([divergence.slopes(row[None], own)[0] for row, own in zip(y, c, strict=True)])
+    second_order = 0.5 * (slopes * (y - c)).sum(axis=1)
+    np.testing.assert_allclose(divergence.rowwise(y, c), second_order, rtol=1e-4)
+    assert (divergence.rowwise(c, c) == 0).all()
+
+
+def test_unknown_name():
+    with pytest.raises(ValueError, match=r"'kl', 'itakura-saito'.*got 'manhattan'"):
+        divergence_by_name("manhattan")
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_named_divergences_pickle(name):
+    divergence = divergence_by_name(name)
+    assert pickle.loads(pickle.dumps(divergence)) == divergence
+
+
+def test_custom_divergence_pickles():
+    again = pickle.loads(pickle.dumps(BregmanDivergence(quadratic, quadratic_gradient, name="mine")))
+    assert again.phi is quadratic
+    assert again.name == "mine"
+
+
+def test_non_separable(rng):
+    divergence = BregmanDivergence(quadratic, quadratic_gradient)
+    Y, C = rng.normal(size=(20, 2)), rng.normal(size=(4, 2))
+    away = Y[:, None] - C
+    expected = np.einsum("nmi,ij,nmj->nm", away, A, away)
+    np.testing.assert_allclose(divergence.between(Y, C), expected, atol=1e-12)
+    divergence.check(2)
+    with pytest.raises(ValueError, match=r"operand|gradient of divergence|phi of divergence"):
+        divergence.check(5)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.01, -1.0])
+def test_wrong_gradient(factor):
+    with pytest.raises(ValueError, match=r"gradient of divergence 'mine' is wrong in coordinate .* off by"):
+        BregmanDivergence(lambda Y: (Y**4).sum(axis=1), lambda Y: factor * 4 * Y**3, name="mine")
+
+
+def test_wrong_gradient_in_one_of_many_coordinates():
+    """Found when the divergence meets rows of that length: at construction phi refuses shorter ones."""
+    scale = np.linspace(1, 2, 40)
+    wrong = scale.copy()
+    wrong[17] *= 1.1
+    divergence = BregmanDivergence(lambda Y: (scale * Y**2).sum(axis=1), lambda Y: 2 * wrong * Y)
+    with pytest.raises(ValueError, match="gradient of divergence 'custom' is wrong along a direction"):
+        divergence.check(40)
+
+
+def test_gradient_of_the_wrong_sign_near_an_edge():
+    with pytest.raises(ValueError, match="gradient"):
+        BregmanDivergence(lambda Y: -np.log(Y).sum(axis=1), lambda Y: 1 / Y, domain=(0, np.inf))
+
+
+def test_not_convex():
+    with pytest.raises(ValueError, match="is not convex"):
+        BregmanDivergence(lambda Y: np.sin(3 * Y).sum(axis=1), lambda Y: 3 * np.cos(3 * Y))
+    with pytest.raises(ValueError, match="must be strictly convex"):
+        BregmanDivergence(lambda Y: Y.sum(axis=1), np.ones_like)
+
+
+def test_wrong_inverse():
+    with pytest.raises(ValueError, match="inverse_gradient of divergence 'custom' does not undo"):
+        BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, inverse_gradient=lambda G: G)
+
+
+@pytest.mark.parametrize("domain", [(1.0, 1.0), (2.0, 1.0), (np.nan, 1.0)])
+def test_empty_domain(domain):
+    with pytest.raises(ValueError, match="low < high"):
+        BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, domain=domain)
+
+
+@pytest.mark.parametrize("domain", [(5.0, 6.0), (1e3, np.inf), (-np.inf, -3.0)])
+def test_domains_of_any_place(domain):
+    BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, domain=domain)
+
+
+def test_values_of_the_wrong_shape():
+    with pytest.raises(
+        ValueError, match=r"phi of divergence 'custom' must map rows \(12, 4\) to \(12,\), gave \(12, 4\)"
+    ):
+        BregmanDivergence(lambda Y: Y**2, lambda Y: 2 * Y).check(4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("kl", 0.0, "smoothing="),
+        ("itakura-saito", 0.0, "smoothing="),
+        ("kl", -1.0, "another divergence"),
+        ("logistic", 1.0, "another divergence"),
+        ("logistic", 0.0, "another divergence"),
+        ("exponential", 800.0, "scale the data"),
+        ("itakura-saito", 1e-310, "scale the data"),
+    ],
+)
+def test_rows_outside_are_named(name, value, remedy):
+    X = np.full((3000, 700), 0.5)
+    X[2500:, 300] = value
+    X[2500, 650] = value
+    check_rows_inside(X[:2500], divergence_by_name(name))
+    message = f"X does not fit divergence '{name}': row 2500, column 300 is {value:g}.*{remedy}"
+    with pytest.raises(ValueError, match=message):
+        check_rows_inside(X, divergence_by_name(name))
+    with pytest.raises(ValueError, match="centers does not fit"):
+        check_rows_inside(X[2500:2501], divergence_by_name(name), "centers")

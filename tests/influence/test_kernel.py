@@ -1,0 +1,243 @@
+"""The span of cluster means in the feature space of a kernel."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
+
+from allegiance.domains import BallDomain, UnboundedDomain
+from allegiance.engines import Scene, Settings, measure, select_engine
+from allegiance.influence import LinearEmbedding, PowerDiagram
+from allegiance.influence._feature_maps import Kernel
+from allegiance.influence._kernel_means import KernelEmbedding
+
+PARAMS = {
+    "linear": {},
+    "rbf": {"gamma": 0.2},
+    "polynomial": {"gamma": 0.3, "degree": 2, "coef0": 0.5},
+    "laplacian": {"gamma": 0.1},
+    "cosine": {},
+}
+NAMES = list(PARAMS)
+
+
+@pytest.fixture
+def data(rng):
+    """Rows of four clusters and noise, and rows that are new."""
+    X, new = rng.normal(size=(300, 6)) + 1.0, rng.normal(size=(150, 6)) + 1.0
+    codes = rng.integers(-1, 4, 300)
+    X += codes[:, None] * np.linspace(-1, 1, 6)
+    return X, codes, new
+
+
+def squared_distances(K, codes, K_new, own):
+    """|φ(x) - mean_i|² (m, k) from the matrix of kernel values, by the definition."""
+    members = [np.flatnonzero(codes == i) for i in range(codes.max() + 1)]
+    inner = np.column_stack([K_new[:, rows].mean(axis=1) for rows in members])
+    norms = np.array([K[np.ix_(rows, rows)].mean() for rows in members])
+    return own[:, None] - 2.0 * inner + norms
+
+
+def reduced_distances(embedding, located):
+    return ((located.position[:, None] - embedding.positions) ** 2).sum(axis=2) / embedding.unit**2
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_distances_are_those_in_feature_space(data, name, layout):
+    X, codes, new = data
+    embedding = KernelEmbedding.of_clusters(layout(X), codes, 4, name, PARAMS[name])
+    located = embedding.locate(layout(new))
+    K, K_new = (pairwise_kernels(rows, X, metric=name, **PARAMS[name]) for rows in (X, new))
+    own = np.diagonal(pairwise_kernels(new, metric=name, **PARAMS[name]))
+    full, reduced = squared_distances(K, codes, K_new, own), reduced_distances(embedding, located)
+    scale = np.abs(K).max()
+    np.testing.assert_allclose(reduced - reduced[:, :1], full - full[:, :1], atol=1e-13 * scale)
+    np.testing.assert_allclose(reduced + located.off_span[:, None] ** 2, full, atol=1e-13 * scale)
+
+
+def test_between_sites(data):
+    X, codes, _ = data
+    embedding = KernelEmbedding.of_clusters(X, codes, 4, "rbf", {"gamma": 0.2})
+    means = np.array([(codes == i) / (codes == i).sum() for i in range(4)])
+    gram = means @ rbf_kernel(X, gamma=0.2) @ means.T
+    expected = np.diagonal(gram)[:, None] + np.diagonal(gram) - 2 * gram
+    for site in range(4):
+        difference = embedding.differences(site)
+        np.testing.assert_allclose((difference**2).sum(axis=1), expected[site], atol=1e-14)
+        assert (difference[site] == 0).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_precomputed_is_the_named_kernel(data, name):
+    X, codes, new = data
+    named, located = KernelEmbedding.fit_locate(X, codes, 4, name, PARAMS[name])
+    K = pairwise_kernels(X, metric=name, **PARAMS[name])
+    given, own = KernelEmbedding.fit_locate(K, codes, 4, "precomputed")
+    scale = np.sqrt(np.abs(K).max())
+    np.testing.assert_allclose(given.positions, named.positions, atol=1e-12 * scale)
+    # Of training rows the norm is known, of others a lower bound.
+    np.testing.assert_allclose(own.off_span**2, located.off_span**2, atol=1e-12 * scale**2)
+    K_new = pairwise_kernels(new, X, metric=name, **PARAMS[name])
+    ours, theirs = given.locate(K_new), named.locate(new)
+    np.testing.assert_allclose(ours.position, theirs.position, atol=1e-11 * scale)
+    assert (ours.off_span <= theirs.off_span + 1e-6 * scale).all()
+    np.testing.assert_allclose(given.locate(sp.csr_array(K_new)).position, ours.position)
+
+
+def test_a_function(data):
+    X, codes, new = data
+
+    def kernel(A, B, width):
+        return np.exp(-((A[:, None] - B) ** 2).sum(axis=2) / width)
+
+    ours = KernelEmbedding.of_clusters(X, codes, 4, kernel, {"width": 5.0})
+    named = KernelEmbedding.of_clusters(X, codes, 4, "rbf", {"gamma": 0.2})
+    np.testing.assert_allclose(ours.locate(new).position, named.locate(new).position, atol=1e-13)
+    np.testing.assert_allclose(ours.locate(new).off_span, named.locate(new).off_span, atol=1e-13)
+
+
+@pytest.mark.parametrize("domain", ["ball", None])
+@pytest.mark.parametrize(("k", "d"), [(3, 5), (6, 2)])
+def test_linear_is_euclidean(rng, domain, k, d):
+    X = rng.normal(size=(200, d)) + 1e4
+    codes = np.arange(200) % k
+    X += 3.0 * rng.normal(size=(k, d))[codes]
+    means = np.array([X[codes == i].mean(axis=0) for i in range(k)])
+    affinities, off_spans = [], []
+    for embedding in (LinearEmbedding.of_sites(means), KernelEmbedding.of_clusters(X, codes, k, "linear")):
+        diagram = PowerDiagram(embedding)
+        located = diagram.locate(X)
+        center = diagram.positions.mean(axis=0)
+        reach = np.sqrt(((located.position - center) ** 2).sum(axis=1).max())
+        where = BallDomain(center, reach) if domain == "ball" else UnboundedDomain(diagram.positions)
+        scene, settings = Scene(diagram, where), Settings(eps=0.02, seed=1)
+        engine = select_engine(scene, settings, "auto")
+        affinities.append(measure(engine, scene, located.position, settings))
+        off_spans.append(located.off_span)
+    ours, theirs = affinities
+    # 4.8 standard errors: by chance 1.6e-6 an entry, so once in some 500 seeds for 1,200 of them; the seed is fixed.
+    error = 4.8 * np.hypot(ours.standard_error, theirs.standard_error) + 1e-6
+    assert (np.abs(ours.affinity - theirs.affinity) <= error).all()
+    np.testing.assert_allclose(off_spans[0], off_spans[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "precomputed"])
+def test_a_row_does_not_depend_on_the_others(data, name):
+    """Nor on the number of threads, nor on having been located by the fit. The same bits where BLAS gives them."""
+    X, codes, new = data
+    if name == "precomputed":
+        X, new = rbf_kernel(X), rbf_kernel(new, X)
+    embedding, fitted = KernelEmbedding.fit_locate(X, codes, 4, name, PARAMS.get(name))
+    position = embedding.locate(new).position
+    scale = np.abs(position).max()
+    for rows in (slice(0, 1), slice(5, 8), slice(100, 150)):
+        np.testing.assert_allclose(embedding.locate(new[rows]).position, position[rows], atol=1e-12 * scale, rtol=0)
+    np.testing.assert_allclose(embedding.locate(new, threads=2).position, position, atol=1e-12 * scale, rtol=0)
+    np.testing.assert_allclose(embedding.locate(X).position, fitted.position, atol=1e-12 * scale, rtol=0)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_numbering_and_order_of_rows_do_not_turn_the_axes(data, rng, k):
+    X, codes, new = data
+    codes = np.where(codes < k, codes, -1)
+    embedding = KernelEmbedding.of_clusters(X, codes, k, "rbf")
+    turned = rng.permutation(k)[::-1]
+    renumbered = KernelEmbedding.of_clusters(X, np.where(codes >= 0, turned[codes], -1), k, "rbf")
+    np.testing.assert_array_equal(renumbered.positions[turned], embedding.positions)
+    np.testing.assert_array_equal(renumbered.locate(new).position, embedding.locate(new).position)
+    order = rng.permutation(len(X))
+    shuffled = KernelEmbedding.of_clusters(X[order], codes[order], k, "rbf")
+    np.testing.assert_allclose(shuffled.positions, embedding.positions, atol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_rank(rng, offset):
+    X = rng.normal(size=(100, 2)) + offset
+    codes = np.arange(100) % 5
+    assert KernelEmbedding.of_clusters(X, codes, 5, "linear").positions.shape == (5, 2)
+    assert KernelEmbedding.of_clusters(X, codes, 5, "rbf").positions.shape == (5, 4)
+    assert KernelEmbedding.of_clusters(X, codes * 0, 1, "rbf").positions.shape == (1, 0)
+
+
+def test_moving_and_scaling_the_data_changes_nothing(data):
+    X, codes, new = data
+    for name in ("rbf", "laplacian"):
+        plain = KernelEmbedding.of_clusters(X, codes, 4, name).locate(new)
+        moved = KernelEmbedding.of_clusters(1024 * (X + 1e3), codes, 4, name).locate(1024 * (new + 1e3))
+        np.testing.assert_allclose(moved.position, plain.position, atol=1e-10)
+
+
+def test_a_default_gamma_is_one_over_the_number_of_columns_on_standardised_data(data):
+    X = (data[0] - data[0].mean(axis=0)) / data[0].std(axis=0)
+    for name in ("rbf", "polynomial", "laplacian"):
+        for rows in (X, sp.csr_array(X)):
+            assert Kernel.of(name, None, rows).params["gamma"] == pytest.approx(1 / 6)
+
+
+def test_float32_rows(data):
+    X, codes, new = (part.astype(np.float32) if part.dtype.kind == "f" else part for part in data)
+    single = KernelEmbedding.of_clusters(X, codes, 4, "rbf").locate(new)
+    double = KernelEmbedding.of_clusters(X.astype(float), codes, 4, "rbf").locate(new.astype(float))
+    np.testing.assert_array_equal(single.position, double.position)
+    K = rbf_kernel(X)
+    assert KernelEmbedding.of_clusters(K, codes, 4, "precomputed").positions.shape == (4, 3)
+
+
+def test_absurdly_far_rows_stay_finite(data):
+    X, codes, _ = data
+    embedding = KernelEmbedding.of_clusters(X, codes, 4, "linear")
+    near, far = (embedding.locate(scale * np.ones((1, 6))).position for scale in (1e10, 1e100))
+    np.testing.assert_allclose(near, far, rtol=1e-6)
+    assert (np.abs(far) <= 1e8 * np.abs(embedding.positions).max()).all()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "params", "message"),
+    [
+        ("sigmoid", None, "kernel must be one of"),
+        (3, None, "kernel must be one of"),
+        ("linear", {"gamma": 1.0}, "takes no parameters"),
+        ("rbf", {"degree": 1.0}, "takes gamma"),
+        ("rbf", {"gamma": 0.0}, "positive number"),
+        ("rbf", {"gamma": "scale"}, "positive number"),
+        ("polynomial", {"degree": 1.5}, "positive integer"),
+        ("polynomial", {"coef0": -1.0}, "zero or more"),
+        ("precomputed", None, "square"),
+        (lambda A, B: np.ones(3), None, "one value for each pair"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), None, "not finite"),
+        (lambda A, B: -(A @ B.T), None, "positive semidefinite"),
+        (lambda A, B: np.exp(A[:, :1] - B[:, 0]), None, "symmetric"),
+    ],
+)
+def test_bad_kernels(data, kernel, params, message):
+    X, codes, _ = data
+    with pytest.raises(ValueError, match=message):
+        KernelEmbedding.of_clusters(X, codes, 4, kernel, params)
+
+
+def test_bad_rows(data):
+    X, codes, new = data
+    with pytest.raises(ValueError, match="each of the 5 clusters"):
+        KernelEmbedding.of_clusters(X, codes, 5, "rbf")
+    embedding = KernelEmbedding.of_clusters(rbf_kernel(X), codes, 4, "precomputed")
+    with pytest.raises(ValueError, match="300 training rows"):
+        embedding.locate(new)
+    with pytest.raises(ValueError, match="not finite"):
+        KernelEmbedding.of_clusters(1e200 * X, codes, 4, "linear")
+    with pytest.raises(ValueError, match="too large"):
+        KernelEmbedding.of_clusters(1e200 * X, codes, 4, "rbf")
+
+
+def test_memory_of_many_rows(rng):
+    """n² kernel values would take 3.2 GB."""
+    X = rng.normal(size=(20_000, 10))
+    tracemalloc.start()
+    try:
+        KernelEmbedding.fit_locate(X, np.arange(20_000) % 10, 10, "rbf", threads=2)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6

@@ -1,0 +1,202 @@
+"""Dask collections: lazy, partition by partition, with the numbers that NumPy gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from allegiance import AffinityResult, AffinityScorer, PrecisionWarning, affinity
+from allegiance.io.dask import LazyAffinityResult
+
+ARRAYS = ("affinity", "standard_error", "label", "owner", "runner_up", "confidence", "margin", "stable", "score",
+          "decided", "hidden", "off_span", "engine")  # fmt: skip
+
+
+def blobs(n: int = 600, d: int = 6, k: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    X, labels = make_blobs(n, n_features=d, centers=k, cluster_std=4.0, random_state=0)
+    return X, labels
+
+
+X, LABELS = blobs()
+CENTERS = np.array([X[i == LABELS].mean(axis=0) for i in range(8)])
+
+
+def in_dask(values: np.ndarray, rows: int = 170) -> da.Array:
+    return da.from_array(values, chunks=(rows, *(4 for _ in values.shape[1:])))
+
+
+def assert_same(one: Any, other: Any, names: tuple[str, ...] = ARRAYS) -> None:
+    for name in names:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"weights": "size"}, {"domain": "ball"}, {"domain": None}, {"method": "hit-and-run"},
+     {"divergence": "mahalanobis", "covariance": np.cov(X.T)}, {"divergence": "exponential"}],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("top", [None, 2])
+def test_given_centers_give_the_bits_of_numpy(settings, top):
+    data, centers = X / 20, CENTERS / 20
+    expected = affinity(data, centers=centers, random_state=0, top=top, **settings)
+    lazy = affinity(in_dask(data), centers=centers, random_state=0, top=top, **settings)
+    assert isinstance(lazy, LazyAffinityResult)
+    names = ARRAYS if top is None else (*ARRAYS, "clusters")
+    assert_same(lazy.compute(), expected, names)
+    computed = dask.compute({name: getattr(lazy, name) for name in names})[0]
+    for name in names:
+        np.testing.assert_array_equal(computed[name], getattr(expected, name), err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"divergence": "within"}, {"divergence": "within", "shrinkage": "oas"},
+     {"weights": "density", "weight_scale": "auto"}, {"domain": "ball"}],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("known", [True, False])
+def test_labels_give_the_fit_of_numpy_to_rounding(settings, known):
+    labels = in_dask(LABELS, 200) if known else LABELS
+    expected = AffinityScorer(random_state=0, **settings).fit(X, LABELS)
+    scorer = AffinityScorer(random_state=0, **settings).fit(in_dask(X), labels)
+    np.testing.assert_allclose(scorer.cluster_centers_, expected.cluster_centers_, rtol=1e-12, atol=1e-14)
+    for one, other in zip(scorer._scene.functions, expected._scene.functions, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    # A sample on a border may change sides.
+    np.testing.assert_allclose(scorer.transform(X), expected.transform(X), atol=5e-3)
+    lazy = AffinityScorer(random_state=0, **settings).fit_affinity(in_dask(X), labels)
+    np.testing.assert_array_equal(lazy.label.compute(), LABELS)
+
+
+def test_methods_return_lazy_arrays():
+    scorer = AffinityScorer(KMeans(8, n_init=1, random_state=0), random_state=0).fit(X)
+    lazy = in_dask(X)
+    for method in ("transform", "predict", "score_samples"):
+        found = getattr(scorer, method)(lazy)
+        assert isinstance(found, da.Array)
+        assert found.chunks[0] == lazy.chunks[0]
+        expected = getattr(scorer, method)(X)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_array_equal(found.compute(), expected)
+    fitted = AffinityScorer(centers=CENTERS, random_state=0)
+    np.testing.assert_array_equal(fitted.fit_predict(lazy).compute(), AffinityScorer(centers=CENTERS).fit_predict(X))
+    np.testing.assert_array_equal(
+        fitted.fit_transform(lazy).compute(), AffinityScorer(centers=CENTERS, random_state=0).fit_transform(X)
+    )
+
+
+def test_frames_of_unknown_length():
+    frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(600) + 50)
+    lazy = dd.from_pandas(frame, npartitions=4)
+    names = np.array(list("abcdefgh"))[LABELS]
+    labels = dd.from_pandas(pd.Series(names, index=frame.index), npartitions=4)
+    result = affinity(lazy, labels, random_state=0)
+    expected = affinity(frame, names, random_state=0)
+    np.testing.assert_array_equal(result.label.compute(), names)
+    np.testing.assert_allclose(result.affinity.compute(), expected.affinity, atol=5e-3)
+    table = result.to_frame()
+    assert isinstance(table, dd.DataFrame)
+    wanted = expected.to_frame()
+    assert list(table.columns) == list(wanted.columns)
+    found = table.compute()
+    assert list(found.index) == list(frame.index)
+    assert list(found["label"]) == list(names)
+    computed = result.compute()
+    assert isinstance(computed, AffinityResult)
+    assert list(computed.to_frame().index) == list(frame.index)
+    scorer = AffinityScorer(random_state=0).fit(lazy, labels)
+    assert list(scorer.feature_names_in_) == list("abcdef")
+    assert scorer.transform(lazy).shape[1] == 8
+    with pytest.raises(ValueError, match="feature names"):
+        scorer.transform(lazy.rename(columns={"a": "z"})).compute()
+
+
+def test_empty_partitions():
+    columns = list("abcdef")
+    frame = dd.from_pandas(pd.DataFrame(X, columns=columns).assign(row=np.arange(600)), npartitions=3)
+    some = frame[frame["row"] >= 300][columns]
+    kept = some.compute().to_numpy()
+    result = affinity(some, centers=CENTERS, random_state=0)
+    assert_same(result.compute(), affinity(kept, centers=CENTERS, random_state=0))
+    scorer = AffinityScorer(centers=CENTERS, random_state=0).fit(some)
+    np.testing.assert_array_equal(
+        scorer.predict(some).compute(), scorer.predict(pd.DataFrame(kept, columns=list("abcdef")))
+    )
+    with pytest.raises(ValueError, match="no rows"):
+        affinity(frame[frame["row"] >= 600][columns], centers=CENTERS)
+
+
+def test_noise_and_partitions_of_noise():
+    labels = LABELS.copy()
+    labels[:170] = -1
+    expected = affinity(X, labels, random_state=0)
+    lazy = affinity(in_dask(X), in_dask(labels), random_state=0)
+    np.testing.assert_array_equal(lazy.label.compute(), labels)
+    np.testing.assert_allclose(lazy.affinity.compute(), expected.affinity, atol=5e-3)
+
+
+def test_nothing_is_computed_before_it_is_asked_for():
+    calls = []
+
+    def counted(block: np.ndarray) -> np.ndarray:
+        calls.append(block.shape)
+        return block
+
+    lazy = in_dask(X).map_blocks(counted, dtype=float, meta=np.empty((0, 0)))
+    scorer = AffinityScorer(centers=CENTERS, random_state=0).fit(X)
+    result = scorer.affinity(lazy)
+    assert calls == []
+    assert "600 points in 4 partitions, 8 clusters" in repr(result)
+    assert "affinity" in dir(result)
+    assert "clusters" not in dir(result)
+    with dask.config.set(scheduler="synchronous"):
+        dask.compute(result.affinity, result.label, result.owner)
+    assert len(calls) == 8, "four partitions, each of two chunks of columns, once"
+    with pytest.raises(AttributeError, match="clusters"):
+        _ = result.clusters
+
+
+def test_imprecise_points_are_said_once_computed():
+    scorer = AffinityScorer(centers=CENTERS, eps=0.01, max_samples=3000, random_state=0).fit(X)
+    with pytest.warns(PrecisionWarning, match="of 600 points"):
+        scorer.affinity(in_dask(X)).compute()
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: affinity(in_dask(X), LABELS[:-1]), "labels has 599 entries but X has 600 rows"),
+        (lambda: affinity(in_dask(X)), "labels are missing"),
+        (lambda: affinity(in_dask(X[:, 0]), LABELS), "two dimensions"),
+        (lambda: affinity(in_dask(X), LABELS, kernel="rbf"), "kernel needs all rows in memory"),
+        (lambda: AffinityScorer(KMeans(3)).fit(in_dask(X)), "estimator needs all rows in memory"),
+        (lambda: AffinityScorer(centers=CENTERS).fit(in_dask(X), sample_weight=1), "sample_weight"),
+        (lambda: AffinityScorer(centers=CENTERS).fit(X).affinity(in_dask(X[:, :3])), "3 features, but"),
+        (lambda: affinity(dd.from_pandas(pd.DataFrame(X), npartitions=2), LABELS), "labels must be a Dask collection"),
+        (lambda: affinity(in_dask(X), in_dask(LABELS.astype(float) + 0.5)), "discrete"),
+    ],
+)  # fmt: skip
+def test_bad_input(make, says):
+    with pytest.raises((ValueError, TypeError), match=says):
+        make()
+
+
+def test_the_package_does_not_import_dask():
+    script = (
+        "import sys, numpy as np\n"
+        "import allegiance, allegiance.io.dask\n"
+        "allegiance.affinity(np.eye(3), [0, 1, 1]).affinity\n"
+        "assert not {'dask', 'distributed'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

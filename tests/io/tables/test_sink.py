@@ -1,0 +1,195 @@
+"""Writing: every format, nothing half, nothing overwritten."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import sys
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allegiance.io.tables import TableError, check_writable, open_sink, open_source, replacing
+
+TABLE = pa.table(
+    {"id": ["a", 'b,"c"', "d\ne", None], "x": [1.0, 0.1, None, 1e300], "stable": [True, False, None, True]}
+)
+FORMATS = ["csv", "tsv", "parquet", "arrow", "feather", "jsonl", "json"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "feather"])
+def test_what_is_written_is_read_again(tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    with open_sink(path) as sink:
+        sink.write(TABLE)
+        sink.write(TABLE.slice(1, 2).combine_chunks().to_batches()[0])
+    assert sink.n_rows == 6
+    expected = [*TABLE.to_pylist(), *TABLE.to_pylist()[1:3]]
+    found = open_source(path).read().to_pylist()
+    # Text files know no difference between an empty text and none.
+    assert [{**row, "id": row["id"] or None} for row in found] == expected
+
+
+def test_json_lines_and_json_arrays(tmp_path):
+    table = pa.table({"name": ["é", "b"], "x": [math.nan, 2.0]})
+    for ending in ["jsonl", "json"]:
+        with open_sink(tmp_path / f"table.{ending}") as sink:
+            sink.write(table)
+    expected = [{"name": "é", "x": None}, {"name": "b", "x": 2.0}]
+    assert [json.loads(line) for line in (tmp_path / "table.jsonl").read_text().splitlines()] == expected
+    assert json.loads((tmp_path / "table.json").read_text()) == expected
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_table_without_rows_is_whole(tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    with open_sink(path) as sink:
+        sink.write(TABLE.slice(0, 0))
+    if ending == "json":
+        assert json.loads(path.read_text()) == []
+    elif ending == "jsonl":
+        assert path.read_text() == ""
+    else:
+        assert open_source(path).read().num_rows == 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), st.text("ab,\"'\n\r;|")),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_text_survives_the_csv_writer(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("csv") / "table.csv"
+    with open_sink(path) as sink:
+        sink.write(pa.table({"first": [row[0] for row in rows], "second": [row[1] for row in rows]}))
+    with path.open(newline="") as file:
+        _, *found = csv.reader(file)
+    assert [tuple(row) for row in found] == rows
+
+
+def test_where_batches_end_does_not_change_the_file(tmp_path):
+    for name, size in [("whole", 4), ("parts", 1)]:
+        with open_sink(tmp_path / f"{name}.csv") as sink:
+            for batch in TABLE.to_batches(max_chunksize=size):
+                sink.write(batch)
+    assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "parts.csv").read_bytes()
+
+
+def write_until(error, path, **settings):
+    """Start to write a table, and raise an error in the middle."""
+    with open_sink(path, **settings) as sink:
+        sink.write(TABLE)
+        assert len(list(path.parent.glob(".*.part"))) == 1
+        raise error
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("ending", FORMATS)
+def test_an_interrupted_sink_leaves_nothing(tmp_path, ending, error):
+    with pytest.raises(error):
+        write_until(error, tmp_path / f"table.{ending}")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupted_sink_keeps_what_was_there(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write_until(KeyboardInterrupt, path, force=True)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_nothing_is_overwritten_without_force(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(TableError, match=r"exists already.*--force"):
+        open_sink(path)
+    with open_sink(path, force=True) as sink:
+        sink.write(TABLE)
+    assert path.read_text().startswith("id,x,stable\n")
+
+
+def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
+    path = tmp_path / "table.csv"
+    with pytest.raises(TableError, match="exists already"), open_sink(path):
+        path.write_text("new")
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    with open_sink(tmp_path / "link.csv", force=True) as sink:
+        sink.write(TABLE)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text().startswith("id,x,stable")
+
+
+def test_places_that_cannot_be_written_are_refused_at_once(tmp_path):
+    with pytest.raises(TableError, match="is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(TableError, match="does not exist"):
+        open_sink(tmp_path / "none" / "table.csv")
+    with pytest.raises(TableError, match="not a file that could be replaced"):
+        check_writable(os.devnull, force=True)
+
+
+def test_a_folder_that_must_not_be_written_to_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    with pytest.raises(TableError, match="permission denied"):
+        check_writable(tmp_path / "table.csv")
+
+
+def test_the_ending_or_the_format_decides(tmp_path):
+    with pytest.raises(TableError, match=r"the ending of .*table\.xlsx"):
+        open_sink(tmp_path / "table.xlsx")
+    with pytest.raises(TableError, match="format 'xlsx'"):
+        open_sink(tmp_path / "table.csv", format="xlsx")
+    with open_sink(tmp_path / "table.data", format="jsonl") as sink:
+        sink.write(TABLE)
+    assert json.loads((tmp_path / "table.data").read_text().splitlines()[0])["id"] == "a"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_provenance_is_stored_where_there_is_room(tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    with open_sink(path, metadata={"command": "allegiance score é", "eps": 0.03}) as sink:
+        sink.write(TABLE)
+    schema = pa.parquet.read_schema(path) if ending == "parquet" else pa.ipc.open_file(str(path)).schema
+    assert json.loads(schema.metadata[b"allegiance"]) == {"command": "allegiance score é", "eps": 0.03}
+
+
+def test_rows_of_other_columns_are_refused(tmp_path):
+    with open_sink(tmp_path / "table.csv") as sink:
+        sink.write(TABLE)
+        with pytest.raises(TableError, match="other columns"):
+            sink.write(TABLE.drop_columns(["x"]))
+
+
+def test_a_sink_is_open_inside_its_block_only(tmp_path):
+    with pytest.raises(TableError, match="inside its with block"):
+        open_sink(tmp_path / "table.csv").write(TABLE)
+
+
+def test_standard_output_gets_csv(capfdbinary):
+    with open_sink("-") as sink:
+        sink.write(pa.table({"a": [1]}))
+    assert capfdbinary.readouterr().out == b"a\n1\n"
+    assert not sys.stdout.closed
+
+
+def test_files_get_the_permissions_of_new_files(tmp_path):
+    (tmp_path / "plain").write_text("")
+    with replacing(tmp_path / "replaced") as temporary, open(temporary, "w") as file:
+        file.write("x")
+    assert (tmp_path / "replaced").stat().st_mode == (tmp_path / "plain").stat().st_mode
