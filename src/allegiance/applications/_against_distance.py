@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from allegiance._affinity import affinity
-from allegiance._core._arrays import real_array
-from allegiance._core._random import resolve_seed, stream
-from allegiance._core._typing import AnyArray, FloatArray, IntArray
-from allegiance._core._validation import check_centers, check_count, check_number
-from allegiance.results._frames import FrameLike
+from allegiance._core import real_array
+from allegiance._core import resolve_seed, stream
+from allegiance._core import AnyArray, FloatArray, IntArray
+from allegiance._core import check_centers, check_count, check_number
+from allegiance.results import FrameLike
 
 _CENTERS = ((0.0, -2.0), (-3.0, 0.0), (3.0, 0.0), (3.0, 3.0))
 _QUERY = (0.0, 0.0)

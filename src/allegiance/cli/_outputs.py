@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allegiance.io.tables import Features, Sink
-    from allegiance.results._base import RankedResult
+    from allegiance.results import RankedResult
 
     from ._points import Points
 

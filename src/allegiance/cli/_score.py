@@ -39,7 +39,7 @@ from ._stream import MANY_ROWS, StreamOptions, score_in_passes, stream_options, 
 from ._summary import print_summary
 
 if TYPE_CHECKING:
-    from allegiance.results._base import RankedResult
+    from allegiance.results import RankedResult
 
 EPILOG = """\b
 Examples:

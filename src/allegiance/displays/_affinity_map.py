@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core._typing import FloatArray
-from allegiance._core._validation import check_choice, check_count
+from allegiance._core import FloatArray
+from allegiance._core import check_choice, check_count
 from allegiance._scorer import AffinityScorer
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title

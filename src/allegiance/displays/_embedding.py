@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._random import resolve_seed
-from allegiance._core._typing import AnyArray, FloatArray, RandomState, Rows
-from allegiance._core._validation import check_choice
+from allegiance._core import resolve_seed
+from allegiance._core import AnyArray, FloatArray, RandomState, Rows
+from allegiance._core import check_choice
 
 from ._section import PlaneDiagram
 

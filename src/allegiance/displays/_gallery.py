@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._rows import is_sparse
-from allegiance._core._typing import AnyArray, IntArray
-from allegiance._core._validation import check_count
-from allegiance.results._result import AffinityResult
+from allegiance._core import is_sparse
+from allegiance._core import AnyArray, IntArray
+from allegiance._core import check_count
+from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, frame_of, set_title
 from ._inputs import check_data_of, check_result, points_by_label

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core._rows import dense
-from allegiance._core._typing import AnyArray, FloatArray, Rows
-from allegiance._core._validation import check_rows
+from allegiance._core import dense
+from allegiance._core import AnyArray, FloatArray, Rows
+from allegiance._core import check_rows
 from allegiance._scorer import AffinityScorer
-from allegiance.results._result import AffinityResult
+from allegiance.results import AffinityResult
 
 
 def check_scorer(scorer: Any, caller: str) -> AffinityScorer:

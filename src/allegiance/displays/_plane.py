@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._rows import dense, is_sparse
-from allegiance._core._typing import FloatArray, Rows
-from allegiance._core._validation import check_choice
+from allegiance._core import dense, is_sparse
+from allegiance._core import FloatArray, Rows
+from allegiance._core import check_choice
 from allegiance._scorer import AffinityScorer
 
 from ._inputs import feature_names_of

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray, FloatArray, Rows
+from allegiance._core import AnyArray, FloatArray, Rows
 from allegiance._scorer import AffinityScorer
-from allegiance.domains._base import halfspaces
+from allegiance.domains import halfspaces
 from allegiance.influence import AffineFunctions
 
 from ._plane import Plane, choose_plane, sites_of

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from allegiance import affinity, datasets
-from allegiance._core._typing import AnyArray
+from allegiance._core import AnyArray
 from allegiance.metrics import lift_emd, rand_distance
 
 from ._section import Section, Table, percent_spread, spread

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from allegiance import ConsensusClustering
-from allegiance._core._threads import effective_threads
-from allegiance.applications._consensus_bases import default_labelings
+from allegiance._core import effective_threads
+from allegiance.applications import default_labelings
 
 from ._partitions import QUALITY_COLUMNS, Quality, quality, quality_row
 from ._section import Finding, Section, Table

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allegiance import __version__
-from allegiance._core._extras import require
+from allegiance._core import require
 
 if TYPE_CHECKING:
     from ._run import Outcome

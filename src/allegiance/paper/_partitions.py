@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from allegiance import affinity
-from allegiance._core._typing import AnyArray
+from allegiance._core import AnyArray
 from allegiance.metrics import lift_emd, rand_distance
 
 from ._section import percent_spread, spread

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allegiance import AffinityScorer, Polytope
-from allegiance._core._random import stream
+from allegiance._core import stream
 from allegiance.displays import DiagramDisplay
 
 from ._section import Finding, Picture, Section

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance import AffinityScorer
-from allegiance._core._random import stream
-from allegiance._core._typing import FloatArray
+from allegiance._core import stream
+from allegiance._core import FloatArray
 
 from ._section import Finding, Section, Table, spread
 from ._setup import Setup

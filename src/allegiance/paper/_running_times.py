@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from allegiance import AffinityScorer, affinity, sample_polytope
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray
 
 from ._section import Finding, Section, Table, seconds_spread, spread
 from ._setup import DataSet, Setup

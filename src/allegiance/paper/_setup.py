@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allegiance import datasets
-from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core import AnyArray, FloatArray
 
 #: Dots per inch of the pictures: sharp enough on a page, small enough for a repository.
 DPI = 80

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from allegiance._core._extras import require
+from allegiance._core import require
 from allegiance._scorer import AffinityScorer
-from allegiance.fitting._passes import AnySummary, fit_in_passes
+from allegiance.fitting import AnySummary, fit_in_passes
 
 from ._partitions import Partitions
 from ._score import predict_lazily, score_partitions

@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._typing import AnyArray
-from allegiance.fitting._scoring import Scoring
-from allegiance.results._base import concatenate
-from allegiance.results._frames import FrameLike
-from allegiance.results._result import AffinityResult
-from allegiance.results._top import TopAffinityResult
+from allegiance._core import AnyArray, require
+from allegiance.fitting import Scoring
+from allegiance.results import AffinityResult, FrameLike, TopAffinityResult, concatenate
 
 #: What of a result may be asked for by itself.
 _ARRAYS = (

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._rows import is_lazy
+from allegiance._core import is_lazy, require
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._typing import AnyArray, Rows
-from allegiance._core._validation import NOISE, Membership, check_rows, discrete_labels
+from allegiance._core import NOISE, AnyArray, Membership, Rows, check_rows, discrete_labels, require
 from allegiance._scorer import AffinityScorer
-from allegiance.fitting._labels import labels_of, nearest_sites
+from allegiance.fitting import labels_of, nearest_sites
 from allegiance.influence import Located
-from allegiance.results._frames import FrameLike
-from allegiance.results._result import AffinityResult
-from allegiance.results._top import TopAffinityResult
+from allegiance.results import AffinityResult, FrameLike, TopAffinityResult
 
 from ._lazy_result import LazyAffinityResult
 from ._partitions import Partitions

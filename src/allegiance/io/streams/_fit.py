@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._random import resolve_seed, stream
-from allegiance._core._threads import effective_threads
-from allegiance._core._typing import AnyArray
-from allegiance._core._validation import check_count
+from allegiance._core import AnyArray, check_count, effective_threads, resolve_seed, stream
 from allegiance._scorer import AffinityScorer
-from allegiance.fitting._passes import AnySummary, fit_in_passes
+from allegiance.fitting import AnySummary, fit_in_passes
 from allegiance.io.tables import BATCH_ROWS, Source, TableError
 
 from ._rows import as_source, feature_columns, matrices
