@@ -212,8 +212,14 @@ class Result(ABC):
         """(n,) what points are ordered by, the least trusted lowest: trust, or own affinity without calibration."""
         return self.trust if self.calibrated else np.where(self.noise, np.nan, self.own_affinity)
 
-    def least_trusted(self, n: int = 10) -> IntArray:
-        """Return the rows of the ``n`` least trusted labels, the least first; noise is left out."""
+    def least_trusted(self, n: int | str = 10) -> IntArray:
+        """Return the rows of the least trusted labels, the least first; noise is left out.
+
+        Parameters
+        ----------
+        n
+            How many, as in ``500``, or which share of all, as in ``"5%"``.
+        """
         return review_rows(self.ranking, n, None)
 
     def review(self, budget: int | str | None = None, *, below: float | None = None) -> Any:
