@@ -105,6 +105,6 @@ class Budget(click.ParamType[Any]):
         """
         text = str(value).strip()
         number = text.removesuffix("%")
-        if number.replace(".", "", 1).isdigit() and (text != number or number.isdigit()):
-            return text if text != number else int(number)
-        self.fail(f"{value!r} is neither a number of labels, such as 500, nor a share, such as 5%.", param, ctx)
+        if not (number.replace(".", "", 1).isdigit() and (text != number or number.isdigit())):
+            self.fail(f"{value!r} is neither a number of labels, such as 500, nor a share, such as 5%.", param, ctx)
+        return text if text != number else int(number)

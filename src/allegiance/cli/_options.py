@@ -129,8 +129,18 @@ data_options = bundled(
             multiple=True,
             help="Columns to use: a name, names with commas, or a pattern like 'pixel*'; repeatable.  [default: all]",
         ),
-        click.option("--drop", metavar="COLUMNS", multiple=True, help="Columns to leave out: names or patterns, as in --features."),
-        click.option("--one-hot", metavar="COLUMNS", multiple=True, help="Columns of categories to encode as 0 and 1: names or patterns, as in --features."),
+        click.option(
+            "--drop",
+            metavar="COLUMNS",
+            multiple=True,
+            help="Columns to leave out: names or patterns, as in --features.",
+        ),
+        click.option(
+            "--one-hot",
+            metavar="COLUMNS",
+            multiple=True,
+            help="Columns of categories to encode as 0 and 1: names or patterns, as in --features.",
+        ),
         click.option(
             "--categorical",
             type=click.Choice(["one-hot", "drop"]),
@@ -152,9 +162,15 @@ clustering_options = bundled(
         click.option("--labels", metavar="COLUMN", help="Column with the cluster of each row; -1 is noise."),
         click.option("--centers", metavar="FILE", help="Table with one representative per row."),
         click.option("--clusters", metavar="K", type=click.IntRange(min=1), help="Cluster the rows into K first."),
-        click.option("--algorithm", type=click.Choice(ALGORITHMS), help="Algorithm that --clusters uses.  [default: kmeans]"),
         click.option(
-            "--min-cluster-size", type=click.IntRange(min=2), default=5, show_default=True, help="Smallest cluster that --algorithm hdbscan accepts."
+            "--algorithm", type=click.Choice(ALGORITHMS), help="Algorithm that --clusters uses.  [default: kmeans]"
+        ),
+        click.option(
+            "--min-cluster-size",
+            type=click.IntRange(min=2),
+            default=5,
+            show_default=True,
+            help="Smallest cluster that --algorithm hdbscan accepts.",
         ),
     ],
 )
@@ -200,7 +216,9 @@ run_options = bundled(
     "run",
     RunOptions,
     [
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
+        ),
         click.option("--n-jobs", type=int, help="Number of threads.  [default: all cores]"),
         click.option("--force", is_flag=True, help="Replace files that exist."),
         click.option("--json", is_flag=True, help="Print one JSON object instead of the summary."),

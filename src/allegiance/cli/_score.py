@@ -122,9 +122,7 @@ def score(
         opened = open_data(data, columns, lambda text: note(run, text))
         check_page(page, opened.features)
         if _streams(passes, opened, clustering, obstacle, run):
-            summary = score_in_passes(
-                opened, clustering, scoring, run, sink, passes, wanted=wanted, executor=executor
-            )
+            summary = score_in_passes(opened, clustering, scoring, run, sink, passes, wanted=wanted, executor=executor)
         else:
             points, result = score_in_memory(opened, clustering, scoring, run, top)
             scores = behind_ids(points.ids, result.columns(details=details))

@@ -190,7 +190,8 @@ class _Job:
         """Write what is wanted of the scores; a run that was interrupted goes on where it stopped."""
         from allegiance.io.tables import open_sink
 
-        if sink is not None and sink.path != "-" and sink.format not in ("json", "jsonl") and self.wanted.review is None:
+        direct = sink is not None and sink.path != "-" and sink.format not in ("json", "jsonl")
+        if sink is not None and direct and self.wanted.review is None:
             return self._score(sink, worst)
         # What cannot be read again, is not wanted at all, or must be ranked first passes through a temporary file.
         with tempfile.TemporaryDirectory() as folder:

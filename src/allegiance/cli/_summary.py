@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from allegiance.results import HowMeasured, Tally
 
 
+_VERDICTS = ("supported", "contested", "contradicted")
+
+
 @dataclass
 class Worst:
     """The least trusted labels among scores that go by.
@@ -70,7 +73,7 @@ def summary_of(tally: Tally, worst: Worst, how: HowMeasured, note: str | None) -
         "labels": tally.n_labelled,
         "expected_right": None if right is None else right[0],
         "expected_right_interval": None if right is None else list(right[1:]),
-        **{name: tally.total(name) for name in ("supported", "contested", "contradicted")},
+        **{name: tally.total(name) for name in _VERDICTS},
         "atypical": tally.atypical,
         "stable": tally.stable,
         "note": note,
@@ -107,7 +110,7 @@ def print_summary(summary: dict[str, Any], *, err: bool, verbose: bool = False) 
     for line in others:
         click.echo(line if line.endswith(".") else f"{line}.", err=err)
     calibrated = summary["expected_right"] is not None
-    header = ["cluster", "points", *(["right"] if calibrated else []), "supported", "contested", "contradicted", "rival"]
+    header = ["cluster", "points", *(["right"] if calibrated else []), *_VERDICTS, "rival"]
     print_table(out, "", header, [_cells(line, calibrated) for line in summary["clusters"]], left=("cluster", "rival"))
     if summary["review"]:
         points = [[_cell(value) for value in point.values()] for point in summary["review"]]
@@ -123,9 +126,6 @@ def _cells(line: dict[str, Any], calibrated: bool) -> list[str]:
     name = "noise" if line["name"] is None else str(line["name"])
     rival = "-" if line["rival"] is None else str(line["rival"])
     return [name, f"{line['points']:,}", *([right] if calibrated else []), *counts, rival]
-
-
-_VERDICTS = ("supported", "contested", "contradicted")
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

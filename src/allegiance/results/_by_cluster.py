@@ -215,9 +215,8 @@ def cluster_table(result: Result) -> dict[str, Any]:
     typical, doubtful = _extremes(result)
     order = [None if line.name is None else places[str(line.name)] for line in lines]
     for name, rows in (("most_typical", typical), ("least_trusted", doubtful)):
-        columns[name] = [
-            None if place is None or rows[place] < 0 else result.frame_like.row_name(int(rows[place])) for place in order
-        ]
+        found = [-1 if place is None else int(rows[place]) for place in order]
+        columns[name] = [None if row < 0 else result.frame_like.row_name(row) for row in found]
     return {name: _column(values) for name, values in columns.items()}
 
 

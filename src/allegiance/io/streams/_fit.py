@@ -115,9 +115,7 @@ def fit_stream(
     fitting.random_state = specification.settings.seed
     clusterer = None
     if n_clusters is not None:
-        clusterer = _kmeans(
-            table, used, check_count(n_clusters, "n_clusters"), batch_rows, specification.settings.seed
-        )
+        clusterer = _kmeans(table, used, check_count(n_clusters, "n_clusters"), batch_rows, specification.settings.seed)
         fitting.centers = clusterer.cluster_centers_
         specification = Specification.of(fitting)
     names = used if table.has_names else None
