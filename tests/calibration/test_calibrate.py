@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from calibration.scenes import blobs, evidence, scores
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from allegiance.calibration import Calibration, MemberDistances, calibrate
+from calibration.scenes import blobs, evidence, scores
 
 
 def trust_of(known, mapping):
@@ -47,10 +47,15 @@ def test_noise_is_left_out_everywhere(rng):
     known, _ = evidence(points, codes)
     noise = np.insert(known.codes, [10, 300, 600], -1)
     both = known._replace(
-        codes=noise, **{name: np.insert(getattr(known, name), [10, 300, 600], 1e6, axis=0) for name in known._fields if name != "codes"}
+        codes=noise,
+        **{
+            name: np.insert(getattr(known, name), [10, 300, 600], 1e6, axis=0)
+            for name in known._fields
+            if name != "codes"
+        },
     )
     mapping = calibrate(Calibration(), both, 3, 0)
-    without = calibrate(Calibration(), known, 3, 0, members=mapping.members)
+    without = calibrate(Calibration(), known, 3, 0, members=MemberDistances.of(noise, both.distance, 3, seed=0))
     assert same(mapping, without)
     assert np.array_equal(np.isnan(trust_of(both, mapping)), noise < 0)
     assert np.array_equal(np.isnan(mapping.typicality(noise, both.distance)), noise < 0)

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -45,7 +47,7 @@ def test_sample_depends_neither_on_chunks_nor_on_the_order_of_merging(case, seed
     whole = RowSample.of(sp.csr_matrix(rows) if sparse else rows, codes, limit=limit, seed=seed)
     parts = [
         RowSample.of(sp.csr_matrix(rows[a:b]) if sparse else rows[a:b], codes[a:b], limit=limit, seed=seed, start=a)
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        for a, b in itertools.pairwise(bounds)
     ]
     random.shuffle(parts)
     while len(parts) > 1:
@@ -74,8 +76,7 @@ def test_member_distances_depend_neither_on_chunks_nor_on_the_order_of_merging(c
         distance = np.random.default_rng(n).uniform(size=n).round(1)
         whole = MemberDistances.of(codes, distance, 5, seed=seed)
         parts = [
-            MemberDistances.of(codes[a:b], distance[a:b], 5, seed=seed, start=a)
-            for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+            MemberDistances.of(codes[a:b], distance[a:b], 5, seed=seed, start=a) for a, b in itertools.pairwise(bounds)
         ]
         random.shuffle(parts)
         while len(parts) > 1:
