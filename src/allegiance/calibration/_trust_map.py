@@ -72,7 +72,7 @@ class TrustMap:
     reach
         (k,) distance from the representative up to which the cluster has been seen.
     member_distances, member_starts
-        (t,) distances of members, ascending in each cluster, and (k + 1,) where those of each cluster start: typicality.
+        (t,) distances of members, ascending in each cluster, and (k + 1,) where those of each cluster start.
     chance
         The trust that labels unrelated to the data would have on average.
     reason
