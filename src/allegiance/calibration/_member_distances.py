@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from allegiance._core import AnyArray, FloatArray, IntArray, stored
+from allegiance._core._typing import AnyArray, FloatArray, IntArray
 
 from ._row_sample import row_priorities
 
@@ -15,7 +15,6 @@ from ._row_sample import row_priorities
 MOST_MEMBERS = 1024
 
 
-@stored("member-distances", "values", "priorities", "starts", "farthest")
 @dataclass(frozen=True)
 class MemberDistances:
     """For each cluster the distances of its members of lowest priority, and the largest distance of all its members.
@@ -43,7 +42,7 @@ class MemberDistances:
     def of(
         cls, codes: AnyArray, distance: FloatArray, n_clusters: int, *, seed: int, start: int = 0
     ) -> MemberDistances:
-        """Take points with cluster numbers (n,), -1 for noise, at distances (n,); the first row number is ``start``."""
+        """Take points numbered from ``start``, with cluster numbers (n,), -1 for noise, at distances (n,)."""
         priorities = row_priorities(seed, start, codes.shape[0])
         members = codes >= 0
         return cls._packed(codes[members], distance[members], priorities[members], np.zeros(n_clusters))
@@ -74,17 +73,27 @@ class MemberDistances:
     def _codes(self) -> IntArray:
         return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
 
-    def at_least_as_far(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
-        """Return the conformal p-values (n,): (1 + members kept that are at least as far) / (1 + members kept).
 
-        NaN for noise, 1 for a cluster without members.
-        """
-        result = np.full(codes.shape[0], np.nan)
-        order = np.argsort(codes, kind="stable")
-        bounds = np.searchsorted(codes[order], np.arange(self.farthest.size + 1))
-        for cluster in np.flatnonzero(np.diff(bounds)):
-            points = order[bounds[cluster] : bounds[cluster + 1]]
-            members = self.values[self.starts[cluster] : self.starts[cluster + 1]]
-            nearer = np.searchsorted(members, distance[points], side="left")
-            result[points] = (1 + members.size - nearer) / (1 + members.size)
-        return result
+def share_at_least_as_far(values: FloatArray, starts: IntArray, codes: AnyArray, distance: FloatArray) -> FloatArray:
+    """Return the conformal p-values (n,): (1 + members that are at least as far) / (1 + members).
+
+    NaN for noise, 1 for a cluster without members.
+
+    Parameters
+    ----------
+    values, starts
+        Of :class:`MemberDistances`.
+    codes
+        (n,) cluster numbers, -1 for noise.
+    distance
+        (n,) from the own representative.
+    """
+    result = np.full(codes.shape[0], np.nan)
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(starts.size))
+    for cluster in np.flatnonzero(np.diff(bounds)):
+        points = order[bounds[cluster] : bounds[cluster + 1]]
+        members = values[starts[cluster] : starts[cluster + 1]]
+        nearer = np.searchsorted(members, distance[points], side="left")
+        result[points] = (1 + members.size - nearer) / (1 + members.size)
+    return result

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from allegiance._core import AnyArray, IntArray, Rows, is_sparse
+from allegiance._core._rows import is_sparse
+from allegiance._core._typing import AnyArray, IntArray, Rows
 
 _STEP = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
@@ -61,7 +62,7 @@ class RowSample:
 
     @classmethod
     def of(cls, rows: Rows, codes: AnyArray, *, limit: int, seed: int, start: int = 0) -> RowSample:
-        """Sample a chunk of rows (n, d) with cluster numbers (n,), -1 for noise, whose first row number is ``start``."""
+        """Sample rows (n, d) numbered from ``start``, with cluster numbers (n,), -1 for noise."""
         priorities = row_priorities(seed, start, codes.shape[0])
         labelled = np.flatnonzero(codes >= 0)
         kept = labelled[_lowest(priorities[labelled], limit)]
