@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core._typing import FloatArray, IntArray, Rows
+from allegiance._core import FloatArray, IntArray, Rows
 
 from ._company import Company, company_kept
 from ._crowding import crowding_offsets

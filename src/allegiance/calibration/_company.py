@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core._typing import BoolArray, FloatArray, IntArray
+from allegiance._core import BoolArray, FloatArray, IntArray
 
 from ._overlap import dice_overlap, expected_dice, shares
 

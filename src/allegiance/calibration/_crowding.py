@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from allegiance._core._typing import FloatArray, IntArray
+from allegiance._core import FloatArray, IntArray
 
 #: The spread of logits counts as at least this, so that the prior works where all points look alike.
 _LEAST_SPREAD = 0.2

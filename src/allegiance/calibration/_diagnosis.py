@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._typing import IntArray
+from allegiance._core import IntArray
 
 from ._company import Company
 from ._evidence import Evidence

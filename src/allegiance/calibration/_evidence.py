@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from allegiance._core._typing import FloatArray, IntArray
+from allegiance._core import FloatArray, IntArray
 
 
 class Evidence(NamedTuple):

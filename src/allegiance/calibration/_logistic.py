@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray
 
 from ._company import Company
 

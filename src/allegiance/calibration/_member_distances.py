@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from allegiance._core._typing import AnyArray, FloatArray, IntArray
+from allegiance._core import AnyArray, FloatArray, IntArray, stored
 
 from ._row_sample import row_priorities
 
@@ -15,6 +15,7 @@ from ._row_sample import row_priorities
 MOST_MEMBERS = 1024
 
 
+@stored("member-distances", "values", "priorities", "starts", "farthest")
 @dataclass(frozen=True)
 class MemberDistances:
     """For each cluster the distances of its members of lowest priority, and the largest distance of all its members.
@@ -60,15 +61,27 @@ class MemberDistances:
     def _packed(
         cls, codes: AnyArray, values: FloatArray, priorities: NDArray[np.uint64], farthest: FloatArray
     ) -> MemberDistances:
-        farthest = farthest.copy()
-        np.maximum.at(farthest, codes, values)
-        order = np.lexsort((priorities, codes))
         sizes = np.bincount(codes, minlength=farthest.size)
-        rank = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        kept = order[rank < MOST_MEMBERS]
-        kept = kept[np.lexsort((priorities[kept], values[kept], codes[kept]))]
-        starts = np.append(0, np.cumsum(np.minimum(sizes, MOST_MEMBERS)))
-        return cls(values[kept], priorities[kept], starts, farthest)
+        if codes.size and sizes.max() > MOST_MEMBERS:
+            # Priorities are uniform: nearly all that will not be kept can be told before sorting.
+            likely = np.minimum(2.0 * MOST_MEMBERS / np.maximum(sizes, 1) + 1e-3, 1.0) * 2.0**64
+            candidates = np.flatnonzero(priorities < likely[codes])
+            if (np.bincount(codes[candidates], minlength=sizes.size) < np.minimum(sizes, MOST_MEMBERS)).any():
+                candidates = np.arange(codes.size)
+            farthest = np.maximum(farthest, _largest_by(codes, values, farthest.size))
+            codes, values, priorities = codes[candidates], values[candidates], priorities[candidates]
+            order = np.lexsort((priorities, codes))
+            found = np.bincount(codes, minlength=sizes.size)
+            rank = np.arange(codes.size) - np.repeat(np.cumsum(found) - found, found)
+            kept = order[rank < MOST_MEMBERS]
+            codes, values, priorities = codes[kept], values[kept], priorities[kept]
+        order = np.lexsort((priorities, values, codes))
+        codes, values, priorities = codes[order], values[order], priorities[order]
+        starts = np.searchsorted(codes, np.arange(farthest.size + 1))
+        ends = np.flatnonzero(np.diff(starts))
+        farthest = farthest.copy()
+        farthest[ends] = np.maximum(farthest[ends], values[starts[ends + 1] - 1])
+        return cls(values, priorities, starts, farthest)
 
     def _codes(self) -> IntArray:
         return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
@@ -97,3 +110,10 @@ def share_at_least_as_far(values: FloatArray, starts: IntArray, codes: AnyArray,
         nearer = np.searchsorted(members, distance[points], side="left")
         result[points] = (1 + members.size - nearer) / (1 + members.size)
     return result
+
+
+def _largest_by(codes: AnyArray, values: FloatArray, k: int) -> FloatArray:
+    """Return the largest value (k,) of each code, 0 where there is none."""
+    largest = np.zeros(k)
+    np.maximum.at(largest, codes, values)
+    return largest

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from allegiance._core._validation import check_count, check_number
+from allegiance._core import Parameters, check_count, check_number
 
 #: Rows of a half: this many, or this many per cluster if that is more. Larger halves did no better in trials.
 _ROWS_OF_A_HALF = 1000
 _ROWS_PER_CLUSTER = 50
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Parameters):
     """How to learn, from the data alone, the chance that a label holds.
 
     Half of a sample is clustered anew and the other half is put into the new clusters, several times. Labels whose
@@ -39,6 +39,21 @@ class Calibration:
     clusterer: Any = None
     max_rows: int | None = None
     crowding: float = 0.25
+
+    @classmethod
+    def resolve(cls, value: Any) -> Calibration | None:
+        """Return what a user means by None, a number of resamples, or an object, checked."""
+        if value is None or value is False:
+            return None
+        if value is True:
+            return cls()
+        calibration = value if isinstance(value, Calibration) else cls(value)
+        calibration.check()
+        return calibration
+
+    def without_clusterer(self) -> Calibration:
+        """Return the same with k-means, for saved files."""
+        return replace(self, clusterer=None)
 
     def check(self) -> None:
         """Raise an error that names the parameter that cannot be used."""

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from allegiance._core._random import stream
-from allegiance._core._typing import FloatArray, IntArray, Rows
+from allegiance._core import FloatArray, IntArray, Rows, stream
 
 #: Takes the rows (h,) of a half and a seed below 2**31, returns new cluster numbers (m,) of all points, -1 for noise.
 Recluster: TypeAlias = Callable[[IntArray, int], IntArray]

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from allegiance._core._rows import is_sparse
-from allegiance._core._typing import AnyArray, IntArray, Rows
+from allegiance._core import AnyArray, IntArray, Rows, is_sparse
 
 _STEP = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from allegiance._core._typing import AnyArray, FloatArray, IntArray
+from allegiance._core import AnyArray, FloatArray, IntArray, stored
 
 from ._logistic import Standardisation
 from ._member_distances import share_at_least_as_far
@@ -55,6 +55,7 @@ class ExpectedRight(NamedTuple):
         return (mean, float(expit(logit(mean) - half)), float(expit(logit(mean) + half)))
 
 
+@stored("trust-map", "center", "scale", "coefficients", "covariance", "offsets", "reach", "chance", "reason")
 @dataclass(frozen=True, eq=False)
 class TrustMap:
     """The chance that a label holds, for known and for new points; arrays only, so that it can be saved.
