@@ -155,7 +155,8 @@ def score_in_passes(
     source = PreparedSource(opened.source, opened.features, [*carried], number=not opened.ids)
     with working(run, "fitting"):
         scorer = _fitted(source, opened, clustering, scoring, run, passes.batch_rows)
-    job = _Job(source, scorer, list(opened.ids) or ["row"], clustering.labels, run, passes, top, executor)
+    keep = {source.row_column: "row"} if source.row_column is not None else {name: name for name in opened.ids}
+    job = _Job(source, scorer, keep, clustering.labels, run, passes, top, executor)
     tally = Tally(scorer.classes_, job.ids, review)
     if sink is not None and sink.path != "-" and sink.format not in ("json", "jsonl"):
         job.score_to(sink)
@@ -180,12 +181,17 @@ class _Job:
 
     source: PreparedSource
     scorer: AffinityScorer
-    ids: list[str]
+    keep: dict[str, str]
     labels: str | None
     run: RunOptions
     passes: StreamOptions
     top: int | None
     executor: Executor | None
+
+    @property
+    def ids(self) -> list[str]:
+        """The columns of the output that identify rows."""
+        return list(self.keep.values())
 
     def score_to(self, sink: Sink) -> None:
         """Write the scores; a run that was interrupted goes on where it stopped."""
@@ -197,12 +203,12 @@ class _Job:
                     self.source,
                     self.scorer,
                     sink,
-                    keep=self.ids,
+                    keep=self.keep,
                     labels=self.labels,
                     batch_rows=self.passes.batch_rows,
                     top=self.top,
                     resume=not self.passes.restart,
-                    progress=lambda progress: advance(progress.rows),
+                    verbose=lambda progress: advance(progress.rows),
                     executor=self.executor,
                 )
             except KeyboardInterrupt:

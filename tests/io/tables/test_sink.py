@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.io.tables import TableError, check_writable, open_sink, open_source, replacing
+from allegiance.io import OutputExistsError, TableError, check_writable, replacing
+from allegiance.io.tables import open_sink, open_source
 
 TABLE = pa.table(
     {"id": ["a", 'b,"c"', "d\ne", None], "x": [1.0, 0.1, None, 1e300], "stable": [True, False, None, True]}
@@ -111,7 +112,7 @@ def test_an_interrupted_sink_keeps_what_was_there(tmp_path):
 def test_nothing_is_overwritten_without_force(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("old")
-    with pytest.raises(TableError, match=r"exists already.*--force"):
+    with pytest.raises(OutputExistsError, match=r"exists already.*force=True"):
         open_sink(path)
     with open_sink(path, force=True) as sink:
         sink.write(TABLE)
@@ -120,7 +121,7 @@ def test_nothing_is_overwritten_without_force(tmp_path):
 
 def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
     path = tmp_path / "table.csv"
-    with pytest.raises(TableError, match="exists already"), open_sink(path):
+    with pytest.raises(OutputExistsError, match="exists already"), open_sink(path):
         path.write_text("new")
     assert path.read_text() == "new"
     assert os.listdir(tmp_path) == ["table.csv"]
@@ -136,17 +137,17 @@ def test_a_link_stays_a_link(tmp_path):
 
 
 def test_places_that_cannot_be_written_are_refused_at_once(tmp_path):
-    with pytest.raises(TableError, match="is a folder"):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         check_writable(tmp_path)
-    with pytest.raises(TableError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         open_sink(tmp_path / "none" / "table.csv")
-    with pytest.raises(TableError, match="not a file that could be replaced"):
+    with pytest.raises(OSError, match="not a file that could be replaced"):
         check_writable(os.devnull, force=True)
 
 
 def test_a_folder_that_must_not_be_written_to_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    with pytest.raises(TableError, match="permission denied"):
+    with pytest.raises(PermissionError, match="permission denied"):
         check_writable(tmp_path / "table.csv")
 
 

@@ -46,7 +46,7 @@ class BatchScorer:
     columns
         The columns that hold the features.
     keep
-        The columns to carry over.
+        The columns to carry over, and what they are called with the scores.
     labels
         The column that holds the labels of the points; None labels them as new points.
     top
@@ -59,7 +59,7 @@ class BatchScorer:
         self,
         scorer: AffinityScorer,
         columns: list[str],
-        keep: list[str],
+        keep: dict[str, str],
         labels: str | None,
         top: int | None,
         where: str,
@@ -78,11 +78,11 @@ class BatchScorer:
         label = None if self._labels is None else self._own_labels(labels_in(batch, self._labels, first, self._where))
         result = self._scorer._score_rows(rows, FrameLike(), self._top, label)
         scores = result.columns()
-        twice = [name for name in self._keep if name in scores]
+        twice = [name for name in self._keep.values() if name in scores]
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it in the source.")
         arrays = [batch.column(name) for name in self._keep] + [arrow.array(values) for values in scores.values()]
-        scored = arrow.RecordBatch.from_arrays(arrays, names=[*self._keep, *scores])
+        scored = arrow.RecordBatch.from_arrays(arrays, names=[*self._keep.values(), *scores])
         return ScoredBatch(scored, self._scorer._scoring().n_imprecise(result))
 
     def _own_labels(self, values: AnyArray) -> AnyArray:
@@ -92,8 +92,8 @@ class BatchScorer:
         unknown = np.setdiff1d(found[~noise], classes)
         if unknown.size:
             raise TableError(
-                f"column {self._labels!r} of {self._where} holds {unknown[0].item()!r}, which is no cluster of the "
-                "scorer: score with the labels it was fitted to."
+                f"column {self._labels!r} of {self._where} holds {unknown[0].item()!r}, which is not a cluster of "
+                "the scorer: score with the labels it was fitted to."
             )
         return labels_of(Membership(classes, np.where(noise, NOISE, np.searchsorted(classes, found))))
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from allegiance._core._extras import require
 from allegiance._core._typing import AnyArray
+from allegiance.io import TableError
 
-from ._error import TableError
 from ._source import Source
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 
 from allegiance._core._extras import require
 from allegiance._core._typing import AnyArray, BoolArray, FloatArray
-
-from ._error import TableError
+from allegiance.io import TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
