@@ -102,9 +102,14 @@ def test_long_names(tmp_path):
 def test_a_full_disk_names_the_file_and_leaves_what_was_there(tmp_path):
     path = tmp_path / "file"
     path.write_text("before")
-    with pytest.raises(OSError, match="is as it was before") as caught, replacing(path, force=True) as temporary:
-        Path(temporary).write_text("half")
-        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write() -> None:
+        with replacing(path, force=True) as temporary:
+            Path(temporary).write_text("half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="is as it was before") as caught:
+        write()
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["file"]

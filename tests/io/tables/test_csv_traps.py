@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 from allegiance.io.tables import TableError, open_source
@@ -111,12 +108,3 @@ def test_codes_are_judged_by_all_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("allegiance.io.tables._csv._BLOCK", 4096)
     (tmp_path / "table.csv").write_text("\n".join(["x,kind", *["0,1"] * 5000, "0,01"]))
     assert set(open_source(tmp_path / "table.csv", codes=["kind"]).read()["kind"].to_pylist()) == {"1", "01"}
-
-
-def test_the_schema_of_a_wide_parquet_file_is_parsed_once(tmp_path, monkeypatch):
-    """30 x 10,000 took minutes when each column parsed it again: what is counted here, since clocks are not asserted."""
-    names = [f"feature{i}" for i in range(2000)]
-    pa.parquet.write_table(pa.table({name: np.zeros(3) for name in names}), tmp_path / "wide.parquet")
-    source = open_source(tmp_path / "wide.parquet")
-    assert source.schema is source.schema
-    assert source.read().num_columns == 2000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,11 +67,12 @@ class PreparedSource(Source):
         """The number of rows that are left."""
         return self._features.n_rows - self._features.n_dropped
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
         arrow = require("pyarrow", "io", "reading tables")
-        carried = [self._source.schema.field(name) for name in self._carried]
+        whole = self._source.schema
+        carried = [whole.field(name) for name in self._carried]
         if self.row_column is not None:
             carried = [arrow.field(self.row_column, arrow.int64()), *carried]
         kind = arrow.float32() if self._features.dtype == np.float32 else arrow.float64()

@@ -184,7 +184,8 @@ def as_text(column: Any) -> tuple[Any, bool]:
     """Return an Arrow array as texts, and whether they may hold any characters; lists and structs become JSON."""
     arrow = require("pyarrow", "io", "writing tables")
     kind = column.type.value_type if arrow.types.is_dictionary(column.type) else column.type
-    any_text = arrow.types.is_string(kind) or arrow.types.is_large_string(kind) or arrow.types.is_binary(kind)
+    # Numbers, times and truth values hold nothing that would have to be quoted.
+    any_text = not (arrow.types.is_primitive(kind) or arrow.types.is_decimal(kind) or arrow.types.is_null(kind))
     try:
         return column.cast(arrow.string()), any_text
     except (arrow.ArrowNotImplementedError, arrow.ArrowInvalid):
