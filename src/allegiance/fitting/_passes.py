@@ -18,8 +18,9 @@ from allegiance.domains._extent import Extent, extent_of, make_domain
 from allegiance.engines import Scene
 from allegiance.influence import BregmanDiagram, Diagram, LinearEmbedding, PowerDiagram
 from allegiance.influence._parameters import WITHIN_NEEDS_LABELS, Influence, spread_sums
+from allegiance.influence._scatter import WithinSums, scatter_sums, unit_of
 from allegiance.influence._weights import SpreadSums
-from allegiance.influence._whitening import ScatterSums, scatter_sums, unit_of
+from allegiance.influence._whitening import ScaledCovariance
 
 from ._labels import nearest_sites
 from ._representatives import MeanSums, mean_sums
@@ -195,7 +196,7 @@ def _clusters(scorer: AffinityScorer, influence: Influence, overview: Overview |
 
 def _covariance(
     chunks: Chunks, reader: _Reader, sites: FloatArray, overview: Overview | None, classes: AnyArray
-) -> FloatArray | None:
+) -> ScaledCovariance | None:
     if not reader.influence.is_within:
         return None
     if overview is None:
@@ -208,7 +209,7 @@ def _covariance(
 
 def _scatter(
     reader: _Reader, classes: AnyArray, sites: FloatArray, unit: FloatArray, X: Any, labels: Any
-) -> ScatterSums | None:
+) -> WithinSums | None:
     rows = reader.rows(X)
     return None if rows is None else scatter_sums(rows, _codes(labels, classes, rows.shape[0]), sites, unit)
 

@@ -26,8 +26,9 @@ from allegiance.influence import (
 from ._divergence import check_rows_inside
 from ._feature_maps import APPROXIMATIONS, KERNELS, feature_map
 from ._generators import divergence_by_name
+from ._scatter import SHRINKAGES, within_covariance
 from ._weights import WEIGHTS, SpreadSums
-from ._whitening import SHRINKAGES, whitening_of, within_covariance
+from ._whitening import ScaledCovariance, whitening_of
 
 LINEAR = ("euclidean", "mahalanobis", "within")
 BREGMAN = ("kl", "itakura-saito", "logistic", "exponential")
@@ -148,8 +149,8 @@ class Influence:
         """Whether the covariance of the clusters themselves says what closeness means."""
         return isinstance(self.divergence, str) and self.divergence == "within"
 
-    def diagram_of(self, sites: FloatArray, covariance: FloatArray | None, *, keep_axes: bool) -> Diagram:
-        """Return the diagram of ``sites`` (k, d), without weights; for "within", given the covariance (d, d)."""
+    def diagram_of(self, sites: FloatArray, covariance: ScaledCovariance | None, *, keep_axes: bool) -> Diagram:
+        """Return the diagram of ``sites`` (k, d), without weights; for "within", given the covariance."""
         bregman = self._bregman
         if bregman is not None:
             return BregmanDiagram.of_sites(sites, bregman, keep_axes=keep_axes)
