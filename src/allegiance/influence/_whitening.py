@@ -45,12 +45,11 @@ class ScaledCovariance(NamedTuple):
         scale = np.maximum(self.scale, _LEAST_SCALE)
         if self.correlation is None:
             return 1.0 / scale
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            matrix = self.matrix
-        if np.isfinite(matrix).all():
-            variances, axes = np.linalg.eigh(matrix)
-            if variances[0] > _SINGULAR * variances[-1]:
-                return (axes / np.sqrt(variances)) @ axes.T
+        # In a unit common to all columns, a power of two, so that squares of numbers near 1e200 or 1e-200 exist.
+        common = np.ldexp(1.0, int(np.frexp(scale.max())[1]))
+        variances, axes = np.linalg.eigh(self.correlation * np.outer(scale / common, scale / common))
+        if variances[0] > _SINGULAR * variances[-1]:
+            return ((axes / np.sqrt(variances)) @ axes.T) / common
         variances, axes = np.linalg.eigh(self.correlation)
         variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
         return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
