@@ -141,7 +141,10 @@ def test_results_are_those_of_before(name):
     found["new"] = new.affinity
     for part, values in found.items():
         before = BEFORE[f"{name}.{part}"]
-        if same_machine():
+        if (name, part) == ("sparse", "off_span"):
+            # Since then computed without cancellation.
+            np.testing.assert_allclose(values, before, rtol=1e-14)
+        elif same_machine():
             np.testing.assert_array_equal(values, before, err_msg=part)
         else:
             # A last bit may carry a sample across a border: one of a thousand.
