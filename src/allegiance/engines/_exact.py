@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from allegiance._core._rows import row_sums
+from allegiance._core._rows import row_dots, row_sums
 from allegiance._core._threads import for_row_blocks, kernel_ready
 from allegiance._core._typing import BoolArray, FloatArray
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
@@ -15,9 +17,12 @@ from ._tessellation import Scene
 #: The largest triangulation ``method="exact"`` will build, and the largest dimension it will try.
 MAX_SIMPLICES = 500_000
 MAX_DIM = 8
-#: Cells less deep than this, in a domain of size one, are so small that rounding of the vertices would show: they are
+#: Where the query is ahead of the sites by less than this share of the size of their functions, rounding of the
+#: functions would show: the cell is measured again, from the query's own position.
+_SHALLOW = 1e-3
+#: Cells thinner than this, in a domain of size one, are so small that rounding of the vertices would show: they are
 #: left to a walk around the query, or to the limit of a vanishing cell.
-_SHALLOW = 1e-11
+_THIN = 1e-11
 #: How exactly the cells must fill the domain.
 _TILING = 1e-10
 
@@ -86,21 +91,33 @@ class ExactEngine:
         return self._simplices.shape[0]
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Measure; rows of zeros where the cell is empty or too shallow to measure."""
+        """Measure; rows of zeros where the cell is empty or too thin to measure."""
         estimate = Estimate.blank(queries.n, self._scene.n_sites, EXACT)
-        stolen, depth = self.stolen(queries)
-        stolen[depth <= _SHALLOW] = 0.0
+        stolen = self.stolen(queries)
         total = row_sums(stolen)[:, None]
         np.divide(stolen, total, out=estimate.affinity, where=total > 0)
         return estimate
 
-    def stolen(self, queries: Queries) -> tuple[FloatArray, FloatArray]:
-        """Return the volumes (n, k) each query takes from each cell, and how deep (n,) its cell is."""
+    def stolen(self, queries: Queries) -> FloatArray:
+        """Return the volumes (n, k) each query takes from each cell, zeros if its own cell is empty or too thin."""
+        stolen, depth = self._cut(queries, np.empty((0, self._scene.n_sites)))
+        size = max(float(np.abs(part).max()) for part in self._scene.functions)
+        shallow = np.flatnonzero(depth <= _SHALLOW * size)
+        if shallow.size:
+            part = queries.take(shallow)
+            again, thickness = self._cut(part, self._scene.clearance(part))
+            again[thickness <= _THIN] = 0.0
+            stolen[shallow] = again
+        return stolen
+
+    def _cut(self, queries: Queries, clearance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return volumes (n, k), and how deep (n,) each cell is: a length if measured by its ``clearance`` (n, k)."""
         from allegiance._kernels._simplex_fraction import stolen_volumes
 
         stolen = np.empty((queries.n, self._scene.n_sites))
         depth = np.empty(queries.n)
-        vertices, values, vertex_start, simplices, volumes, simplex_start, cell_volumes = kernel_ready(
+        cells = kernel_ready(
+            self._scene.functions.a,
             self._vertices,
             self._values,
             self._vertex_start,
@@ -114,13 +131,9 @@ class ExactEngine:
             stolen_volumes(
                 queries.a[rows],
                 queries.b[rows],
-                vertices,
-                values,
-                vertex_start,
-                simplices,
-                volumes,
-                simplex_start,
-                cell_volumes,
+                queries.position[rows],
+                clearance[rows],
+                *cells,
                 stolen[rows],
                 depth[rows],
             )
@@ -131,9 +144,14 @@ class ExactEngine:
     def reaches_walls(self, queries: Queries) -> BoolArray:
         """Tell which queries own a corner of the arrangement that lies on a wall of the domain."""
         on_wall = np.abs(self._vertices).max(axis=0) > self._scene.domain.half_width * (1.0 - 1e-9)
-        corners, values = self._vertices[:, on_wall], self._values[on_wall]
-        reaches: BoolArray = np.empty(queries.n, dtype=bool)
-        for start in range(0, queries.n, 1024):
-            rows = slice(start, start + 1024)
-            reaches[rows] = (queries.b[rows, None] - queries.a[rows] @ corners < values).any(axis=1)
+        clearance = self._scene.clearance(queries)
+        reaches: BoolArray = np.zeros(queries.n, dtype=bool)
+        for i, (start, stop) in enumerate(pairwise(self._vertex_start)):
+            corners = self._vertices.T[start:stop][on_wall[start:stop]]
+            if corners.size:
+                # f_x - f_i as in the kernel, from the query's position: at far walls its rounding would matter.
+                slope = queries.a - self._scene.functions.a[i]
+                offset = row_dots(slope, queries.position) - clearance[:, i]
+                for corner in corners:
+                    reaches |= offset < row_dots(slope, corner)
         return reaches
