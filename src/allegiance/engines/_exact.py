@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from allegiance._core._rows import row_dots, row_sums
@@ -19,10 +17,12 @@ MAX_SIMPLICES = 500_000
 MAX_DIM = 8
 #: Where the query is ahead of the sites by less than this share of the size of their functions, rounding of the
 #: functions would show: the cell is measured again, from the query's own position.
-_SHALLOW = 1e-3
-#: Cells thinner than this, in a domain of size one, are so small that rounding of the vertices would show: they are
-#: left to a walk around the query, or to the limit of a vanishing cell.
+_SHALLOW = 1e-4
+#: Cells less deep than this share of the numbers they are then computed from, in a domain of size one, are so small that
+#: rounding would show again: they are left to a walk around the query, or to the limit of a vanishing cell.
 _THIN = 1e-11
+#: Clearances of shallow cells held at a time: small enough for the cache.
+_NEAR_CLEARANCES = 2**15
 #: How exactly the cells must fill the domain.
 _TILING = 1e-10
 
@@ -100,22 +100,41 @@ class ExactEngine:
 
     def stolen(self, queries: Queries) -> FloatArray:
         """Return the volumes (n, k) each query takes from each cell, zeros if its own cell is empty or too thin."""
-        stolen, depth = self._cut(queries, np.empty((0, self._scene.n_sites)))
-        size = max(float(np.abs(part).max()) for part in self._scene.functions)
-        shallow = np.flatnonzero(depth <= _SHALLOW * size)
-        if shallow.size:
-            part = queries.take(shallow)
-            again, thickness = self._cut(part, self._scene.clearance(part))
-            again[thickness <= _THIN] = 0.0
-            stolen[shallow] = again
-        return stolen
-
-    def _cut(self, queries: Queries, clearance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return volumes (n, k), and how deep (n,) each cell is: a length if measured by its ``clearance`` (n, k)."""
-        from allegiance._kernels._simplex_fraction import stolen_volumes
-
         stolen = np.empty((queries.n, self._scene.n_sites))
         depth = np.empty(queries.n)
+
+        def measure(rows: slice) -> None:
+            self._cut(queries.take(rows), stolen[rows], depth[rows])
+
+        for_row_blocks(measure, queries.n, self._threads)
+        size = max(float(np.abs(part).max()) for part in self._scene.functions)
+        shallow = np.flatnonzero(depth <= _SHALLOW * size)
+
+        def measure_again(rows: slice) -> None:
+            step = max(_NEAR_CLEARANCES // self._scene.n_sites, 1)
+            for start in range(rows.start, rows.stop, step):
+                chosen = shallow[start : min(start + step, rows.stop)]
+                stolen[chosen] = self._stolen_nearby(queries.take(chosen))
+
+        for_row_blocks(measure_again, shallow.size, self._threads)
+        return stolen
+
+    def _stolen_nearby(self, queries: Queries) -> FloatArray:
+        """Return the volumes (n, k) of queries with a shallow cell, zeros if it is empty or too thin."""
+        stolen, depth = np.empty((queries.n, self._scene.n_sites)), np.empty(queries.n)
+        self._cut(queries, stolen, depth, self._scene.clearance(queries))
+        stolen[depth <= _THIN] = 0.0
+        return stolen
+
+    def _cut(
+        self, queries: Queries, stolen: FloatArray, depth: FloatArray, clearance: FloatArray | None = None
+    ) -> None:
+        """Write the volumes (n, k), and how deep (n,) each cell is; see the kernel for what ``clearance`` changes."""
+        from allegiance._kernels._simplex_fraction import stolen_volumes
+
+        if clearance is None:
+            clearance = np.empty((0, self._scene.n_sites))
+        scale = self._scene.diagram.clearance_scale
         cells = kernel_ready(
             self._scene.functions.a,
             self._vertices,
@@ -126,32 +145,17 @@ class ExactEngine:
             self._simplex_start,
             self._cell_volumes,
         )
-
-        def work(rows: slice) -> None:
-            stolen_volumes(
-                queries.a[rows],
-                queries.b[rows],
-                queries.position[rows],
-                clearance[rows],
-                *cells,
-                stolen[rows],
-                depth[rows],
-            )
-
-        for_row_blocks(work, queries.n, self._threads)
-        return stolen, depth
+        stolen_volumes(queries.a, queries.b, queries.position, clearance, scale, *cells, stolen, depth)
 
     def reaches_walls(self, queries: Queries) -> BoolArray:
         """Tell which queries own a corner of the arrangement that lies on a wall of the domain."""
         on_wall = np.abs(self._vertices).max(axis=0) > self._scene.domain.half_width * (1.0 - 1e-9)
+        cell_of = np.repeat(np.arange(self._scene.n_sites), np.diff(self._vertex_start))
         clearance = self._scene.clearance(queries)
         reaches: BoolArray = np.zeros(queries.n, dtype=bool)
-        for i, (start, stop) in enumerate(pairwise(self._vertex_start)):
-            corners = self._vertices.T[start:stop][on_wall[start:stop]]
-            if corners.size:
-                # f_x - f_i as in the kernel, from the query's position: at far walls its rounding would matter.
-                slope = queries.a - self._scene.functions.a[i]
-                offset = row_dots(slope, queries.position) - clearance[:, i]
-                for corner in corners:
-                    reaches |= offset < row_dots(slope, corner)
+        for v in np.flatnonzero(on_wall):
+            # f_x - f_i as in the kernel, from the query's position: at far walls its rounding would matter.
+            slope = queries.a - self._scene.functions.a[cell_of[v]]
+            gap = -clearance[:, cell_of[v]] - row_dots(slope, self._vertices[:, v] - queries.position)
+            reaches |= gap < 0.0
         return reaches
