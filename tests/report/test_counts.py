@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ def test_every_label_is_in_one_bin(values):
     counts = counts_above(np.array(values), groups_of(np.zeros(len(values), dtype=int), ["a"]))
     bins = counts_in_bins(counts, len(values))
     edges = [step / STEPS for step in range(STEPS + 1)]
-    expected = [sum(low < v <= high for v in values) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    expected = [sum(low < v <= high for v in values) for low, high in pairwise(edges)]
     expected[0] += sum(v == 0 for v in values)
     assert bins.tolist() == expected
 

@@ -1,4 +1,6 @@
 from allegiance.report._palettes import palettes
+from itertools import pairwise
+
 from report.colours import contrast
 
 PAGES = {"light": "#ffffff", "dark": "#14171d"}
@@ -10,7 +12,7 @@ def test_low_trust_stands_out_most_on_either_page_and_everything_can_be_seen():
         assert seen[0] > 10
         assert min(seen) > 1.9
         # Rounding to whole numbers of a channel aside.
-        assert all(one >= other - 0.03 for one, other in zip(seen[:-1], seen[1:], strict=True))
+        assert all(one >= other - 0.03 for one, other in pairwise(seen))
 
 
 def test_orange_is_low_and_blue_is_high_on_either_page():
