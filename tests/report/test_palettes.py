@@ -1,6 +1,6 @@
-from allegiance.report._palettes import palettes
 from itertools import pairwise
 
+from allegiance.report._palettes import palettes
 from report.colours import contrast
 
 PAGES = {"light": "#ffffff", "dark": "#14171d"}
