@@ -9,14 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import datasets, displays, metrics
+    from . import displays, metrics
     from ._affinity import affinity
     from ._scorer import AffinityScorer
     from .applications import (
         ActiveKMeans,
         ConsensusClustering,
         IncrementalKMeans,
-        affinity_against_distance,
         compare_clusterings,
         stability_curve,
         validate_consensus,
@@ -45,7 +44,6 @@ _HOMES = {
     "PrecisionWarning": ".engines",
     "TopAffinityResult": ".results",
     "affinity": "._affinity",
-    "affinity_against_distance": ".applications",
     "compare_clusterings": ".applications",
     "fit_stream": ".io.streams",
     "sample_polytope": ".geometry",
@@ -53,7 +51,7 @@ _HOMES = {
     "stability_curve": ".applications",
     "validate_consensus": ".applications",
 }
-_MODULES = ("datasets", "displays", "metrics")
+_MODULES = ("displays", "metrics")
 
 __all__ = [
     "ActiveKMeans",
@@ -68,9 +66,7 @@ __all__ = [
     "PrecisionWarning",
     "TopAffinityResult",
     "affinity",
-    "affinity_against_distance",
     "compare_clusterings",
-    "datasets",
     "displays",
     "fit_stream",
     "metrics",
