@@ -1,4 +1,4 @@
-"""Which labels of a clustering can be trusted: an affinity vector for every point.
+"""Which labels of a clustering can be trusted: an affinity vector for every point, and the chance that its label holds.
 
 The public names below are loaded on first use, so that importing the package costs next to nothing.
 """
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from . import displays, metrics
     from ._affinity import affinity
     from ._scorer import AffinityScorer
+    from ._trust import trust
     from .applications import (
         ActiveKMeans,
         ConsensusClustering,
@@ -20,66 +21,73 @@ if TYPE_CHECKING:
         stability_curve,
         validate_consensus,
     )
+    from .calibration import Calibration
     from .clusterers import BregmanKMeans, KernelKMeans
-    from .domains import Polytope
-    from .engines import PrecisionWarning
+    from .domains import Ball, Box, Polytope, Space
+    from .engines import Auto, ClosedForm, Exact, HitAndRun, PrecisionWarning, SharedSamples
     from .geometry import sample_polytope
-    from .influence import BregmanDivergence
+    from .influence import (
+        KL,
+        Bregman,
+        Euclidean,
+        Fourier,
+        Hashing,
+        ItakuraSaito,
+        Kernel,
+        Logistic,
+        Mahalanobis,
+        Nystroem,
+        Weights,
+        Within,
+    )
     from .io.streams import fit_stream, score_stream
-    from .results._result import AffinityResult
-    from .results._top import TopAffinityResult
+    from .results import AffinityResult, NotCalibratedError, TopAffinityResult
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ActiveKMeans": ".applications",
-    "AffinityResult": ".results",
-    "AffinityScorer": "._scorer",
-    "BregmanDivergence": ".influence",
-    "BregmanKMeans": ".clusterers",
-    "ConsensusClustering": ".applications",
-    "IncrementalKMeans": ".applications",
-    "KernelKMeans": ".clusterers",
-    "Polytope": ".domains",
-    "PrecisionWarning": ".engines",
-    "TopAffinityResult": ".results",
-    "affinity": "._affinity",
-    "compare_clusterings": ".applications",
-    "fit_stream": ".io.streams",
-    "sample_polytope": ".geometry",
-    "score_stream": ".io.streams",
-    "stability_curve": ".applications",
-    "validate_consensus": ".applications",
+    "._affinity": ["affinity"],
+    "._scorer": ["AffinityScorer"],
+    "._trust": ["trust"],
+    ".applications": [
+        "ActiveKMeans",
+        "ConsensusClustering",
+        "IncrementalKMeans",
+        "compare_clusterings",
+        "stability_curve",
+        "validate_consensus",
+    ],
+    ".calibration": ["Calibration"],
+    ".clusterers": ["BregmanKMeans", "KernelKMeans"],
+    ".domains": ["Ball", "Box", "Polytope", "Space"],
+    ".engines": ["Auto", "ClosedForm", "Exact", "HitAndRun", "PrecisionWarning", "SharedSamples"],
+    ".geometry": ["sample_polytope"],
+    ".influence": [
+        "KL",
+        "Bregman",
+        "Euclidean",
+        "Fourier",
+        "Hashing",
+        "ItakuraSaito",
+        "Kernel",
+        "Logistic",
+        "Mahalanobis",
+        "Nystroem",
+        "Weights",
+        "Within",
+    ],
+    ".io.streams": ["fit_stream", "score_stream"],
+    ".results": ["AffinityResult", "NotCalibratedError", "TopAffinityResult"],
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("displays", "metrics")
 
-__all__ = [
-    "ActiveKMeans",
-    "AffinityResult",
-    "AffinityScorer",
-    "BregmanDivergence",
-    "BregmanKMeans",
-    "ConsensusClustering",
-    "IncrementalKMeans",
-    "KernelKMeans",
-    "Polytope",
-    "PrecisionWarning",
-    "TopAffinityResult",
-    "affinity",
-    "compare_clusterings",
-    "displays",
-    "fit_stream",
-    "metrics",
-    "sample_polytope",
-    "score_stream",
-    "stability_curve",
-    "validate_consensus",
-]
+__all__ = sorted([*_HOME_OF, *_MODULES])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name], __name__), name)
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name], __name__), name)
         globals()[name] = value
         return value
     if name in _MODULES:

@@ -1,69 +1,24 @@
-"""The scikit-learn estimator around it all."""
+"""AffinityScorer, the scikit-learn estimator."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import fields
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    MetaEstimatorMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._core._random import resolve_seed
-from ._core._rows import is_lazy
-from ._core._threads import effective_threads
-from ._core._typing import AnyArray, FloatArray, Rows
-from ._core._validation import (
-    Membership,
-    check_centers,
-    check_choice,
-    check_count,
-    check_jobs,
-    check_labels,
-    check_number,
-    check_rows,
-    check_sites,
-)
-from .domains import Polytope
-from .domains._extent import extent_of, make_domain
-from .engines import METHODS, Scene, Settings, select_engine
-from .fitting._labels import check_clusterer, fit_clusterer, labels_of, means_without_each, nearest_sites
-from .fitting._representatives import REPRESENTATIVES, representatives
-from .fitting._scoring import Scoring
-from .influence import Diagram, Located
-from .influence._parameters import Influence
-from .io.state import FORMAT, VERSION, check_header, decode, encode, read_state, write_state
-from .results._base import concatenate
-from .results._frames import FrameLike
-from .results._result import AffinityResult
-from .results._top import TopAffinityResult
-
-#: Rows scored at a time if only the largest affinities are kept.
-_TOP_ROWS = 65_536
-#: What a state must hold.
-_STATE = ("params", "n_features", "feature_names", "classes", "centers", "diagram", "domain")
+from ._core import AnyArray, FloatArray, check_count, check_rows, is_lazy
+from .fitting import Columns, Fit, Fitted, InMemory, Labels, Specification, align, fit, fit_clusterer, labels_of
+from .influence import Kernel
+from .results import AffinityResult, FrameLike, TopAffinityResult
 
 
-class _Fit(NamedTuple):
-    """What scoring the points of a fit can reuse: where they are, and their cluster numbers."""
-
-    located: Located
-    codes: AnyArray
-
-
-class AffinityScorer(
-    MetaEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
-    """Score how much of each point's territory comes from each cluster of any clustering.
+class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Score how much of each point's territory comes from each cluster of any clustering, and how far to trust labels.
 
     Parameters
     ----------
@@ -72,55 +27,35 @@ class AffinityScorer(
         ``sklearn.frozen.FrozenEstimator``. None if labels are passed to :meth:`fit`, or ``centers`` are given.
     centers
         (k, d) representatives of the clusters. By default they are computed from the labels.
-    divergence
-        How influence falls off: "euclidean"; "mahalanobis" with a ``covariance``; "within", Mahalanobis with the pooled
-        covariance of the clusters themselves; "kl", "itakura-saito", "logistic", "exponential"; or a
-        :class:`BregmanDivergence`.
-    covariance
-        (d, d) matrix for "mahalanobis".
-    shrinkage
-        How "within" shrinks its covariance: "ledoit-wolf" or "oas".
-    smoothing
-        A number added to every entry of X and of the centers, so that "kl" and "itakura-saito" accept zeros.
-    kernel
-        "linear", "rbf", "polynomial", "laplacian", "cosine", "precomputed" (X is then the Gram matrix, and new rows
-        hold kernel values against the points of the fit), or a callable. Influence is then distance in the space
-        of the kernel, where clusters are represented by their means.
-    kernel_params
-        Parameters of the kernel, such as ``{"gamma": 0.5}``.
-    kernel_approximation
-        None for exact kernel sums, or "fourier", "nystroem", "hash": an approximate map for large n.
-    n_components
-        The number of features of the approximate map.
+    influence
+        What closeness means: "euclidean"; "within", Mahalanobis with the pooled covariance of the clusters, for real
+        tables; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an object with parameters:
+        :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`, :class:`Logistic`,
+        :class:`Bregman`, :class:`Kernel`.
     weights
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
-        per volume of spread; or an array (k,). A weight is subtracted from the squared distance.
-    query_weight
-        The weight of a point; None is the average over points, for "size" 1/n.
-    weight_scale
-        What weights are multiplied with to become squared distances, or "auto" for the mean squared distance of the
-        points from their representatives, with which rescaling the data changes nothing.
+        per volume of spread; an array (k,); or :class:`Weights`. A weight is subtracted from the squared distance.
     representative
-        What stands for a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its points).
-    leave_one_out
-        Compute the representative of a point's own cluster without the point. Holds for the points of the fit, so for
-        :func:`affinity` and :meth:`fit_transform`; needs ``representative="mean"``. If the representatives do not span
-        the space, the moved one is projected on the span of all.
+        What stands for a cluster: "mean", "median" (coordinate by coordinate), "medoid" (one of its points), or
+        "mean-without-point": the mean, for a point's own cluster without the point. The last holds for the points of
+        the fit, so for :func:`affinity` and :meth:`fit_transform`; if the means do not span the space, the moved one is
+        projected on the span of all.
     domain
-        Where volume is measured: "box" around the data, "ball" around the representatives, None for the whole space,
-        or a :class:`Polytope` in the coordinates of X.
-    margin
-        How much wider the box is than the data, on each side, as a share of its extent.
-    method
-        "auto", "exact", "shared", "hit-and-run", "rejection" or "closed-form".
+        Where volume is measured: "box" around the data, "ball" around the representatives, "space", the whole of it; or
+        :class:`Box`, :class:`Ball`, :class:`Space`, :class:`Polytope`.
+    engine
+        How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or :class:`Auto`,
+        :class:`Exact`, :class:`SharedSamples`, :class:`HitAndRun`, :class:`ClosedForm`.
     eps
         Half-width of the 95 % interval of every affinity, where it is not exact.
-    max_samples
-        Most samples spent on one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+    calibration
+        How trust is calibrated: None for no trust, the number of halves of the data that are clustered anew, such as
+        20, or :class:`Calibration`.
     n_jobs
         Number of threads; None and -1 use all cores. Results do not depend on it.
     random_state
-        Seed, generator, or None for a new seed at each fit.
+        Seed, generator, or None for a new seed at each fit. Samples are a way to compute volumes, not draws from
+        nature: by default two fits agree.
     verbose
         Show progress of long measurements on standard error.
 
@@ -131,9 +66,11 @@ class AffinityScorer(
     classes_
         (k,) label of each cluster, in the order of the columns of :meth:`transform`.
     cluster_centers_
-        (k, d) representatives of the clusters.
+        (k, d) representatives of the clusters; not there for kernels.
     estimator_
         The fitted clusterer, if one was given.
+    fitted_
+        All that scoring needs, for other parts of the package.
     n_features_in_
         The number of columns of X.
     feature_names_in_
@@ -141,7 +78,7 @@ class AffinityScorer(
 
     See Also
     --------
-    affinity : The same in one call.
+    affinity, trust : The same in one call.
 
     Examples
     --------
@@ -149,9 +86,11 @@ class AffinityScorer(
     >>> from sklearn.datasets import load_iris
     >>> from allegiance import AffinityScorer
     >>> X = load_iris().data
-    >>> scorer = AffinityScorer(KMeans(3, random_state=0), random_state=0).fit(X)
+    >>> scorer = AffinityScorer(KMeans(3, random_state=0), influence="within", calibration=20).fit(X)
     >>> scorer.transform(X[:2]).shape
     (2, 3)
+    >>> scorer.affinity(X[:2]).trust.shape
+    (2,)
     """
 
     def __init__(
@@ -159,48 +98,26 @@ class AffinityScorer(
         estimator: Any = None,
         *,
         centers: Any = None,
-        divergence: Any = "euclidean",
-        covariance: Any = None,
-        shrinkage: str = "ledoit-wolf",
-        smoothing: float = 0.0,
-        kernel: Any = None,
-        kernel_params: dict[str, Any] | None = None,
-        kernel_approximation: str | None = None,
-        n_components: int = 500,
+        influence: Any = "euclidean",
         weights: Any = None,
-        query_weight: float | None = None,
-        weight_scale: float | str = 1.0,
         representative: str = "mean",
-        leave_one_out: bool = False,
         domain: Any = "box",
-        margin: float = 0.1,
-        method: str = "auto",
+        engine: Any = "auto",
         eps: float = 0.03,
-        max_samples: int = 1_000_000,
+        calibration: Any = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Any = 0,
         verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.centers = centers
-        self.divergence = divergence
-        self.covariance = covariance
-        self.shrinkage = shrinkage
-        self.smoothing = smoothing
-        self.kernel = kernel
-        self.kernel_params = kernel_params
-        self.kernel_approximation = kernel_approximation
-        self.n_components = n_components
+        self.influence = influence
         self.weights = weights
-        self.query_weight = query_weight
-        self.weight_scale = weight_scale
         self.representative = representative
-        self.leave_one_out = leave_one_out
         self.domain = domain
-        self.margin = margin
-        self.method = method
+        self.engine = engine
         self.eps = eps
-        self.max_samples = max_samples
+        self.calibration = calibration
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -221,58 +138,52 @@ class AffinityScorer(
             from .io.dask import fit_lazily
 
             return fit_lazily(self, X, y, fit_params)
-        self._fit(X, y, fit_params)
+        found = self._fit(X, y, fit_params)
+        if found.sample is not None:
+            self.fitted_ = found.fitted.calibrated(found.sample)
         return self
 
-    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> _Fit:
-        self._forget()
-        settings = self._check_settings()
-        influence = self._influence()
-        X = influence.prepare(check_rows(self, X, reset=True))
-        members = self._membership(X, y, fit_params)
-        self._check_combinations(members)
-        sites = self._representatives(X, members, influence)
-        in_own_axes = isinstance(self.domain, Polytope)
-        diagram, located = influence.fit(X, members, sites, settings, keep_axes=in_own_axes)
-        if members is None:
-            diagram, members = self._divide(influence, diagram, located)
-        else:
-            diagram = influence.weighted(diagram, located, members.codes)
-        extent = extent_of(self.domain, diagram, located.position)
-        scene = Scene(diagram, make_domain(self.domain, float(self.margin), diagram, extent))
-        if self.leave_one_out:
-            self._own_cells_engine = select_engine(scene, settings, self.method, leave_one_out=True)
-        self._install(scene, settings, influence, members.classes, sites)
-        self.labels_ = labels_of(members)
-        return _Fit(located, members.codes)
-
-    def _divide(self, influence: Influence, diagram: Diagram, located: Located) -> tuple[Diagram, Membership]:
-        """Give the points of the fit to the nearest centres; if these get weights by that, to the nearest again."""
-        codes = nearest_sites(diagram, located.position)
-        if self.weights is not None:
-            diagram = influence.weighted(diagram, located, codes)
-            codes = nearest_sites(diagram, located.position)
-        return diagram, Membership(np.arange(diagram.positions.shape[0]), codes)
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit left."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_engine", "_scene")]:
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Fit:
+        """Fit to data in memory, trust not yet calibrated."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+        specification = Specification.of(self)
+        rows = check_rows(self, X, reset=True)
+        if self.estimator is not None:
+            routed = process_routing(self, "fit", **fit_params)
+            # As they came: with the names of their columns, and without what the influence adds.
+            given = X if hasattr(X, "columns") else rows
+            self.estimator_, y = fit_clusterer(self.estimator, given, routed.estimator.fit)
+        elif fit_params:
+            names = ", ".join(sorted(fit_params))
+            raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
+        labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
+        chunks = InMemory(specification.influence.prepare(rows), labels)
+        threads, clusterer = specification.settings.threads, getattr(self, "estimator_", None)
+        found = fit(specification, chunks, Columns.of(self), threads=threads, clusterer=clusterer)
+        self.become(found.fitted)
+        assert found.codes is not None
+        self.labels_ = labels_of(found.codes, self.classes_)
+        return found
 
-    def _install(
-        self, scene: Scene, settings: Settings, influence: Influence, classes: AnyArray, sites: FloatArray | None
-    ) -> None:
-        """Become fitted: with a scene just found, or one found before and loaded."""
-        engine = select_engine(scene, settings, self.method)
-        self.classes_ = classes
-        if sites is not None:
-            self.cluster_centers_ = sites
-        self._n_features_out = classes.size
-        self._fitted_influence = influence
-        self._settings, self._scene, self._engine = settings, scene, engine
+    def become(self, fitted: Fitted) -> None:
+        """Become fitted: with what was found just now, elsewhere or before.
+
+        Parameters
+        ----------
+        fitted
+            The fitted object.
+        """
+        self.n_features_in_ = fitted.columns.n_features
+        if fitted.columns.known_names is not None:
+            self.feature_names_in_ = fitted.columns.known_names
+        self.classes_ = fitted.classes
+        if fitted.centers is not None:
+            self.cluster_centers_ = fitted.centers
+        self.fitted_ = fitted
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_engine")
+        return hasattr(self, "fitted_")
 
     @overload
     def affinity(self, X: Any, *, top: None = None) -> AffinityResult: ...
@@ -296,18 +207,9 @@ class AffinityScorer(
         if is_lazy(X):
             from .io.dask import affinity_lazily
 
-            return affinity_lazily(self, X, keep)
-        frame = FrameLike.of(X)
-        X = self._fitted_influence.prepare(check_rows(self, X, reset=False))
-        result: AffinityResult | TopAffinityResult
-        if keep is None:
-            result = self._score_rows(X, frame, None)
-        else:
-            # In parts, so that not even the places (n, r) of the points are held for all of them.
-            starts = range(0, max(X.shape[0], 1), _TOP_ROWS)
-            parts = [self._score_rows(X[start : start + _TOP_ROWS], FrameLike(), keep) for start in starts]
-            result = concatenate(parts, frame)
-        self._scoring().warn_if_imprecise(result)
+            return affinity_lazily(self.fitted_, X, keep)
+        result: AffinityResult | TopAffinityResult = self.fitted_.score(X, top=keep)
+        self.fitted_.warn_if_imprecise(result)
         return result
 
     @overload
@@ -319,7 +221,7 @@ class AffinityScorer(
     def fit_affinity(
         self, X: Any, y: Any = None, *, top: int | None = None, **fit_params: Any
     ) -> AffinityResult | TopAffinityResult:
-        """Fit, and score the points of the fit, with their labels and, if asked for, each left out of its cluster.
+        """Fit, and score the points of the fit, with their labels.
 
         Parameters
         ----------
@@ -334,14 +236,16 @@ class AffinityScorer(
             from .io.dask import fit_affinity_lazily
 
             return fit_affinity_lazily(self, X, y, fit_params, keep)
-        located, codes = self._fit(X, y, fit_params)
-        moved, engine = None, None
-        if self.leave_one_out:
-            means = self._scene.diagram.positions
-            moved, engine = (codes, means_without_each(codes, means, located.position)), self._own_cells_engine
-        scoring = self._scoring(engine)
-        result = scoring.score(located, self.labels_, FrameLike.of(X), started, keep, moved)
-        scoring.warn_if_imprecise(result)
+        found = self._fit(X, y, fit_params)
+        assert found.located is not None
+        assert found.codes is not None
+        result = found.fitted.score_located(
+            found.located, found.codes, FrameLike.of(X), started, top=keep, of_the_fit=True
+        )
+        if found.sample is not None:
+            self.fitted_ = found.fitted.calibrated(found.sample, result)
+            result = result.with_trust(self.fitted_.trust_map)
+        self.fitted_.warn_if_imprecise(result)
         return result
 
     def transform(self, X: Any) -> FloatArray:
@@ -364,6 +268,17 @@ class AffinityScorer(
         """
         return self.fit_affinity(X, y, **fit_params).affinity
 
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the names (k,) of the columns of :meth:`transform`: ``affinity_<label>``.
+
+        Parameters
+        ----------
+        input_features
+            Ignored.
+        """
+        check_is_fitted(self)
+        return np.array([f"affinity_{name}" for name in self.classes_], dtype=object)
+
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> AnyArray:
         """Fit, and return the labels (n,) of the points of the fit.
 
@@ -376,14 +291,32 @@ class AffinityScorer(
         return labels
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return the confidence (n,) in each point: its largest affinity.
+        """Return trust (n,) in the label of each point; its affinity to its own cluster without calibration.
 
         Parameters
         ----------
         X
             (n, d) points, known or new.
         """
-        return self.affinity(X, top=1).confidence
+        return self.affinity(X, top=1).ranking
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return trust in the labels of X above chance: 1 if all hold, 0 if no more than unrelated ones would.
+
+        With E the expected share of right labels, and C that of unrelated partitions with clusters of these sizes, it is
+        (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's searches do. Without calibration in
+        the fit, trust is calibrated on X itself.
+
+        Parameters
+        ----------
+        X
+            (n, d) points, known or new.
+        y
+            Ignored.
+        """
+        check_is_fitted(self)
+        result = self.affinity(X, top=1) if self.fitted_.trust_map is not None else self.fitted_.score_afresh(X)
+        return result.above_chance()
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label (n,) the clustering gives to each point.
@@ -400,31 +333,20 @@ class AffinityScorer(
         if is_lazy(X):
             from .io.dask import predict_lazily
 
-            return predict_lazily(self, X)
-        X = self._fitted_influence.prepare(check_rows(self, X, reset=False))
-        position = self._scene.diagram.locate(X, self._settings.threads).position
-        return self._labels_of_new(X, position)
+            return predict_lazily(self.fitted_, X)
+        return self.fitted_.predict(X)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that scoring needs, as plain values and arrays: the sites, the domain, the settings and the seed.
+        """Return all that scoring needs, as plain values and arrays.
 
-        It holds no training data, except that an exact kernel is a sum over the points of the fit. The estimator and
-        ``labels_`` are left out: :meth:`from_dict` gives a scorer that labels points by the nearest representative.
+        It holds no training data, except that an exact kernel is a sum over the points of the fit, and that trust needs
+        the distances of some members from their representatives. The estimator and ``labels_`` are left out:
+        :meth:`from_dict` gives a scorer that labels points by the nearest representative.
         """
+        from .io.state import encode_scorer
+
         check_is_fitted(self)
-        params = self.get_params(deep=False) | {"estimator": None, "random_state": self._settings.seed}
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "params": {name: encode(value, name) for name, value in params.items()},
-            "n_features": self.n_features_in_,
-            "feature_names": encode(names, "feature_names_in_"),
-            "classes": encode(self.classes_, "classes_"),
-            "centers": getattr(self, "cluster_centers_", None),
-            "diagram": encode(self._scene.diagram, "diagram"),
-            "domain": encode(self._scene.domain, "domain"),
-        }
+        return encode_scorer(self.get_params(deep=False), self.fitted_)
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> AffinityScorer:
@@ -435,18 +357,11 @@ class AffinityScorer(
         state
             What :meth:`to_dict` returned.
         """
-        check_header(state)
-        try:
-            found = {name: decode(state[name]) for name in _STATE}
-        except KeyError as error:
-            raise ValueError(f"the state is incomplete: {error} is missing.") from error
-        scorer = cls(**found["params"])
-        settings, influence = scorer._check_settings(), scorer._influence()
-        scorer.n_features_in_ = found["n_features"]
-        if found["feature_names"] is not None:
-            scorer.feature_names_in_ = found["feature_names"]
-        scene = Scene(found["diagram"], found["domain"])
-        scorer._install(scene, settings, influence, found["classes"], found["centers"])
+        from .io.state import decode_scorer
+
+        params, parts = decode_scorer(state)
+        scorer = cls(**params)
+        scorer.become(Fitted(specification=Specification.of(scorer), **parts))
         return scorer
 
     def save(self, path: Any) -> None:
@@ -457,6 +372,8 @@ class AffinityScorer(
         path
             The file, by custom ``*.scorer``. An existing one is replaced once the new one is complete.
         """
+        from .io.state import write_state
+
         write_state(self.to_dict(), path)
 
     @classmethod
@@ -475,8 +392,10 @@ class AffinityScorer(
         Raises
         ------
         ValueError
-            If the file is no saved scorer, of a later version, incomplete or altered.
+            If the file is not a saved scorer, of a later version, incomplete or altered.
         """
+        from .io.state import read_state
+
         return cls.from_dict(read_state(path))
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -491,104 +410,6 @@ class AffinityScorer(
         tags = super().__sklearn_tags__()
         inner = self.estimator
         tags.input_tags.sparse = not isinstance(inner, BaseEstimator) or get_tags(inner).input_tags.sparse
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = self.influence == "precomputed" or self.influence == Kernel("precomputed")
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
-
-    def _check_settings(self) -> Settings:
-        """Check the parameters that need no data."""
-        if self.estimator is not None:
-            check_clusterer(self.estimator)
-        check_choice(self.representative, "representative", REPRESENTATIVES)
-        check_choice(self.method, "method", METHODS)
-        if not isinstance(self.domain, Polytope):
-            check_choice(self.domain, "domain", ("box", "ball", None))
-        check_number(self.margin, "margin", low=0.0, closed=True)
-        return Settings(
-            eps=check_number(self.eps, "eps", low=0.0, high=1.0),
-            max_samples=check_count(self.max_samples, "max_samples"),
-            seed=resolve_seed(self.random_state),
-            threads=effective_threads(check_jobs(self.n_jobs)),
-            verbose=bool(self.verbose),
-        )
-
-    def _membership(self, X: Rows, y: Any, fit_params: dict[str, Any]) -> Membership | None:
-        """Return the clusters of the points of the fit, or None if only centres are known."""
-        n_centers = None if self.centers is None else check_centers(self.centers, X.shape[1]).shape[0]
-        if self.estimator is not None:
-            routed = process_routing(self, "fit", **fit_params)
-            self.estimator_, y = fit_clusterer(self.estimator, X, routed.estimator.fit)
-        elif fit_params:
-            names = ", ".join(sorted(fit_params))
-            raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
-        if y is not None:
-            return check_labels(y, X.shape[0], n_centers)
-        if n_centers is None:
-            raise ValueError(
-                "labels are missing: pass labels (y in fit), or centers, or an estimator that clusters, such as "
-                "AffinityScorer(KMeans(10))."
-            )
-        return None
-
-    def _influence(self) -> Influence:
-        """Check and gather the parameters that say what closeness means."""
-        names = [field.name for field in fields(Influence)]
-        influence = Influence(**{name: getattr(self, name) for name in names})
-        influence.check()
-        return influence
-
-    def _representatives(self, X: Rows, members: Membership | None, influence: Influence) -> FloatArray | None:
-        if self.kernel is not None:
-            return None
-        if self.centers is not None:
-            return check_sites(influence.prepare(check_centers(self.centers, X.shape[1]), "centers"))
-        assert members is not None
-        with np.errstate(over="ignore", invalid="ignore"):
-            return check_sites(representatives(X, members.codes, members.classes.size, self.representative))
-
-    def _check_combinations(self, members: Membership | None) -> None:
-        """Raise for parameters that each make sense, but not together."""
-        if self.kernel is not None and (self.centers is not None or self.representative != "mean"):
-            raise ValueError(
-                "kernel represents clusters by their means in its own space: leave out centers and representative."
-            )
-        if self.kernel is not None and isinstance(self.domain, Polytope):
-            raise ValueError(
-                "domain=Polytope is given in the coordinates of X, which a kernel leaves: use 'box' or 'ball'."
-            )
-        if not self.leave_one_out:
-            return
-        if members is None or self.centers is not None or self.representative != "mean":
-            raise ValueError(
-                "leave_one_out=True recomputes the mean of a cluster without one of its points: it needs labels, no "
-                "centers, and representative='mean'."
-            )
-        if self.weights is not None:
-            raise ValueError("leave_one_out=True would change the weights with every point: use weights=None.")
-
-    def _labels_of_new(self, X: Rows, position: FloatArray) -> AnyArray:
-        inner = getattr(self, "estimator_", None)
-        if inner is not None and hasattr(inner, "predict"):
-            return np.asarray(inner.predict(X))
-        return self.classes_[nearest_sites(self._scene.diagram, position)]
-
-    def _scoring(self, engine: Any = None) -> Scoring:
-        return Scoring(
-            self._scene,
-            self._engine if engine is None else engine,
-            self._settings,
-            self.classes_,
-            self._fitted_influence.describe(),
-            self.method,
-            self.n_features_in_,
-        )
-
-    def _score_rows(
-        self, X: Rows, frame: FrameLike, top: int | None, label: AnyArray | None = None
-    ) -> AffinityResult | TopAffinityResult:
-        """Score prepared rows (n, d), labelling them as new points if they have no ``label`` (n,)."""
-        started = time.perf_counter()
-        located = self._scene.diagram.locate(X, self._settings.threads)
-        if label is None:
-            label = self._labels_of_new(X, located.position)
-        return self._scoring().score(located, label, frame, started, top)

@@ -1,30 +1,19 @@
-"""The one door for user input: labels, centres, parameters. every array and parameter is checked here."""
+"""The one door for user input: rows, centres, and parameters that are numbers or choices."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from ._arrays import real_array
-from ._typing import AnyArray, BoolArray, FloatArray, Rows
+from ._typing import FloatArray, Rows
 
-#: The label that clusterers give to points of no cluster.
-NOISE = -1
 #: Coordinates beyond this could overflow when they are added.
 _LARGEST = 1e307
-
-
-class Membership(NamedTuple):
-    """Labels as cluster numbers."""
-
-    classes: AnyArray
-    """(k,) the label of each cluster."""
-    codes: AnyArray
-    """(n,) int64 cluster number of each row, -1 for noise."""
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
@@ -32,6 +21,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
 
     Its messages are kept, with the name of the argument where they leave it out.
     """
+    from sklearn.utils.validation import validate_data
+
+    _refuse_containers(X)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             return validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
@@ -42,79 +34,15 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
         raise type(error)(f"X cannot be used. {message}") from error
 
 
-def check_labels(labels: Any, n_rows: int, n_centers: int | None = None) -> Membership:
-    """Turn labels of any kind into cluster numbers.
-
-    Parameters
-    ----------
-    labels
-        One label per row: integers, strings, booleans; -1 means noise.
-    n_rows
-        The number of rows of X.
-    n_centers
-        The number of centres, if they were given. Integer labels in ``range(n_centers)`` then name rows of the
-        centres; other labels must be as many as the centres and are matched in sorted order.
-    """
-    values, noise = discrete_labels(labels, n_rows)
-    try:
-        classes, member = np.unique(values[~noise], return_inverse=True)
-    except TypeError as error:
-        raise TypeError("labels must be of one kind: they mix types that cannot be compared.") from error
-    named = check_classes(classes, n_centers)
-    if named is not classes:
-        member = values[~noise].astype(np.int64)
-    codes = np.full(n_rows, NOISE, dtype=np.int64)
-    codes[~noise] = member
-    return Membership(named, codes)
-
-
-def discrete_labels(labels: Any, n_rows: int) -> tuple[AnyArray, BoolArray]:
-    """Return labels (n,) as integers or strings, and which of them are noise."""
-    if isinstance(labels, (list, tuple)) and len({isinstance(label, str) for label in labels}) == 2:
-        raise TypeError("labels mixes names and numbers: use names only, or numbers with -1 for noise.")
-    values = np.asarray(labels)
-    if values.ndim != 1:
-        raise ValueError(f"labels must be one-dimensional, one label per row of X, got shape {values.shape}.")
-    if values.shape[0] != n_rows:
-        raise ValueError(f"labels has {values.shape[0]} entries but X has {n_rows} rows: they must be equal.")
-    values = _as_discrete(values)
-    return values, values == NOISE if values.dtype.kind in "iu" else np.zeros(n_rows, dtype=bool)
-
-
-def check_classes(classes: AnyArray, n_centers: int | None) -> AnyArray:
-    """Return the label (k,) of each cluster: the distinct labels found, or all numbers of centres if they name these.
-
-    ``n_centers`` is the number of centres, if they were given; see :func:`check_labels`.
-    """
-    if classes.size == 0:
-        raise ValueError("labels contains no cluster: every point is noise (-1), so there is nothing to belong to.")
-    if n_centers is None:
-        return classes
-    if classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < n_centers:
-        return np.arange(n_centers)
-    if classes.size != n_centers:
-        raise ValueError(
-            f"labels names {classes.size} clusters but centers has {n_centers} rows: use labels 0 to "
-            f"{n_centers - 1}, or as many distinct labels as centers."
+def _refuse_containers(X: Any) -> None:
+    """Raise for objects that hold tables but are not one, where NumPy would say something cryptic."""
+    if hasattr(X, "obsm") and hasattr(X, "obs"):
+        raise TypeError(
+            f"X is an {type(X).__name__}: pass the matrix that was clustered, such as adata.obsm['X_pca'], with labels such "
+            "as adata.obs['leiden']."
         )
-    return classes
-
-
-def _as_discrete(values: AnyArray) -> AnyArray:
-    """Return labels as integers or strings; floats must be whole numbers."""
-    if values.dtype.kind == "f":
-        if not np.isfinite(values).all():
-            raise ValueError("labels contains NaN or infinity: use -1 for points of no cluster.")
-        if (values != np.floor(values)).any():
-            raise ValueError("labels must be discrete: it contains fractional numbers. Is it a target of regression?")
-        return values.astype(np.int64)
-    if values.dtype.kind == "O":
-        if any(value is None or value != value for value in values):
-            raise ValueError("labels contains missing values: use -1 for points of no cluster.")
-        return np.array(values.tolist()) if len({type(value) for value in values}) == 1 else values
-    if values.dtype.kind not in "iubUS":
-        raise TypeError(f"labels must be integers or strings, got dtype {values.dtype}.")
-    return values
+    if isinstance(X, Mapping | set | str | bytes):
+        raise TypeError(f"X must be an array, a sparse matrix or a dataframe, got {type(X).__name__}.")
 
 
 def check_centers(centers: Any, n_features: int) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core import AnyArray, FloatArray
 
 from ._jit import jit
 

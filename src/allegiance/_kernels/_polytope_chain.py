@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray
 
 from ._jit import jit
 

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.cluster import kmeans_plusplus
 
-from allegiance._core._random import resolve_seed, stream
-from allegiance._core._rows import dense
-from allegiance._core._typing import BoolArray, FloatArray, IntArray, Rows
-from allegiance._core._validation import check_count, check_jobs, check_rows
+from allegiance._core import resolve_seed, stream
+from allegiance._core import dense
+from allegiance._core import BoolArray, FloatArray, IntArray, Rows
+from allegiance._core import check_count, check_jobs, check_rows
 
 from ._nearest import NearestCenterMixin, NearestCenters, check_squares
 from ._small_kmeans import SmallKMeans, warn_if_empty

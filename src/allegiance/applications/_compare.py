@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core._random import resolve_seed
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import resolve_seed
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance._scorer import AffinityScorer
-from allegiance.results._frames import FrameLike
-from allegiance.results._result import AffinityResult
+from allegiance.results import FrameLike
+from allegiance.results import AffinityResult
 
 _CAVEAT = (
     "Fewer clusters are stable more easily (one or two always are): "

@@ -13,11 +13,11 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core._random import stream
-from allegiance._core._rows import dense, is_sparse
-from allegiance._core._threads import for_row_blocks
-from allegiance._core._typing import AnyArray, FloatArray, Rows
-from allegiance.fitting._labels import fit_clusterer
+from allegiance._core import stream
+from allegiance._core import dense, is_sparse
+from allegiance._core import for_row_blocks
+from allegiance._core import AnyArray, FloatArray, Rows
+from allegiance.fitting import fit_clusterer
 
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
 #: Most rows whose distances are held: twice 1.6 GB.

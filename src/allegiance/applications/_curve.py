@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from allegiance._core._random import resolve_seed, stream
-from allegiance._core._typing import AnyArray, FloatArray, IntArray
-from allegiance._core._validation import check_count, check_rows, check_sites
+from allegiance._core import resolve_seed, stream
+from allegiance._core import AnyArray, FloatArray, IntArray
+from allegiance._core import check_count, check_rows, check_sites
 from allegiance._scorer import AffinityScorer
 from allegiance.domains import Polytope
-from allegiance.fitting._labels import check_clusterer, fit_clusterer
-from allegiance.results._frames import FrameLike
+from allegiance.fitting import check_clusterer, fit_clusterer
+from allegiance.results import FrameLike
 
 #: Parameters that say how many clusters to find, in the order they are looked for.
 _SIZE_PARAMETERS = ("n_clusters", "n_components")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core._rows import row_sums
-from allegiance._core._typing import FloatArray, IntArray
+from allegiance._core import row_sums
+from allegiance._core import FloatArray, IntArray
 
 from ._nearest import NearestCenters
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core import AnyArray, FloatArray
 
 #: Eigenvalues below this share of the largest are rounding.
 _ROUNDING = 1e-13

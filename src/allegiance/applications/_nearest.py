@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core._rows import is_sparse
-from allegiance._core._threads import effective_threads
-from allegiance._core._typing import AnyArray, FloatArray, IntArray, Rows
-from allegiance._core._validation import check_jobs, check_rows
-from allegiance.fitting._labels import nearest_sites
+from allegiance._core import is_sparse
+from allegiance._core import effective_threads
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows
+from allegiance._core import check_jobs, check_rows
+from allegiance.fitting import nearest_sites
 from allegiance.influence import LinearEmbedding, PowerDiagram
 
 #: Rows looked at together. Only what is asked for is kept of them, so that memory beyond X stays O(n).

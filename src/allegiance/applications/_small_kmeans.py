@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from allegiance._core._typing import FloatArray, Rows
-from allegiance._core._validation import check_count, check_number
+from allegiance._core import FloatArray, Rows
+from allegiance._core import check_count, check_number
 
 
 @cache

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from allegiance._affinity import affinity
-from allegiance._core._random import resolve_seed
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray, IntArray
-from allegiance._core._validation import check_number
+from allegiance._core import resolve_seed
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import check_number
 from allegiance.metrics import rand_distance
-from allegiance.results._frames import FrameLike
-from allegiance.results._result import AffinityResult
+from allegiance.results import FrameLike
+from allegiance.results import AffinityResult
 
 _COLUMNS = ("clustering", "clusters", "stable", "turned stable", "turned unstable", "gain", "Rand distance", "verdict")
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core._random import stream
-from allegiance._core._typing import BoolArray, FloatArray, IntArray
+from allegiance._core import stream
+from allegiance._core import BoolArray, FloatArray, IntArray
 
 from ._folded import FoldedClusters
 from ._nearest import NearestCenters

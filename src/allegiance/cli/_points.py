@@ -14,7 +14,7 @@ from ._options import DataOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance._core._typing import AnyArray, FloatArray
+    from allegiance._core import AnyArray, FloatArray
     from allegiance.io.tables import Features, Source
 
 

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from allegiance._core._random import resolve_seed, stream
-from allegiance._core._rows import dense, is_sparse, row_dots
-from allegiance._core._threads import effective_threads
-from allegiance._core._typing import AnyArray, FloatArray, IntArray, Rows
-from allegiance._core._validation import check_count, check_number, check_rows
-from allegiance.influence._feature_maps import Kernel
-from allegiance.influence._kernel_means import KernelMeans
+from allegiance._core import resolve_seed, stream
+from allegiance._core import dense, is_sparse, row_dots
+from allegiance._core import effective_threads
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows
+from allegiance._core import check_count, check_number, check_rows
+from allegiance.influence import Kernel
+from allegiance.influence import KernelMeans
 
 #: Most rows for which all n² kernel values are kept, in 200 MB; for more they are computed again in each iteration.
 _MOST_HELD = 5000

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray, FloatArray, IntArray
-from allegiance._core._validation import check_choice
-from allegiance.results._result import AffinityResult
+from allegiance._core import AnyArray, FloatArray, IntArray, check_choice
+from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title, settle
 from ._inputs import check_result, names_as_array, points_by_label, shortened

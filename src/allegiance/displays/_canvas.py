@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from allegiance._core._extras import require
-from allegiance._core._typing import AnyArray
-from allegiance.results._frames import FrameLike
+from allegiance._core import AnyArray, require
+from allegiance.results import FrameLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray
 from allegiance._scorer import AffinityScorer
 
 from ._canvas import axes_to_draw_on, frame_of, ink_of, set_title
@@ -102,7 +102,7 @@ class DiagramDisplay:
         if rows is not None:
             label = scorer.predict(X) if labels is None else check_one_label_per_row(labels, rows.shape[0])
             points = PlanePoints(seen.plane.project(rows), label, np.full(rows.shape[0], np.nan))
-        weights = getattr(scorer._scene.diagram, "weights", None)
+        weights = getattr(scorer.fitted_.diagram, "weights", None)
         return cls(diagram=seen.diagram(scorer), weights=weights, points=points).plot(ax=ax, **kw)
 
     def plot(

@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray
 from allegiance._scorer import AffinityScorer
-from allegiance.results._result import AffinityResult
+from allegiance.results import AffinityResult
 
 from ._section import View, divergence_bounds
 

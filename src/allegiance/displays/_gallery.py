@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._rows import is_sparse
-from allegiance._core._typing import AnyArray, IntArray
-from allegiance._core._validation import check_count
-from allegiance.results._result import AffinityResult
+from allegiance._core import AnyArray, IntArray, check_count, is_sparse
+from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, frame_of, set_title
 from ._inputs import check_data_of, check_result, points_by_label

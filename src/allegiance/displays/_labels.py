@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core._typing import BoolArray, FloatArray
+from allegiance._core import BoolArray, FloatArray
 
 from ._canvas import cased, ink_of, settle
 

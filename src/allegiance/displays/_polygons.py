@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray
 
 #: Distances from a line, in coordinates of size one, and lengths of normals beside the largest, that are rounding.
 _ROUNDING = 1e-12

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray
 from allegiance._scorer import AffinityScorer
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title

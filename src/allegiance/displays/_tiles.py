@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray, FloatArray, IntArray
+from allegiance._core import AnyArray, FloatArray, IntArray
 
 from ._canvas import ink_of, settle
 from ._inputs import shortened

@@ -1,9 +1,10 @@
 """Where volume is measured: a region in which every cell is finite, or the whole space."""
 
-from ._ball import BallDomain
-from ._base import Domain
-from ._box import BoxDomain
-from ._polytope import Polytope, PolytopeDomain
-from ._unbounded import UnboundedDomain
+from ._ball import Ball
+from ._box import Box
+from ._domain import DOMAINS, Domain, Extent
+from ._polytope import Polytope
+from ._region import Region
+from ._space import Space
 
-__all__ = ["BallDomain", "BoxDomain", "Domain", "Polytope", "PolytopeDomain", "UnboundedDomain"]
+__all__ = ["DOMAINS", "Ball", "Box", "Domain", "Extent", "Polytope", "Region", "Space"]

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core import check_number
+from allegiance.influence import Diagram
 
-from ._base import no_walls
+from ._domain import DOMAINS, Domain, Extent, finite_bounds
+from ._region import Region
 
 
-class BoxDomain:
-    """The bounding box of data and sites, widened by ``margin`` of its extent on each side.
+@DOMAINS.register("box")
+@dataclass(frozen=True, eq=False, repr=False)
+class Box(Domain):
+    """The bounding box of data and representatives, a little widened.
 
-    The axes are those of the diagram's coordinates: the user's own if the sites span the space. The box ends where the
-    ``bounds`` of the diagram do.
+    Its axes are those of X if the representatives span the space, else those of their span.
+
+    Parameters
+    ----------
+    margin
+        How much wider the box is than the data, on each side, as a share of its extent.
     """
 
-    name = "box"
-    half_width = 1.0
-    radius = np.inf
+    margin: float = 0.1
 
-    def __init__(
-        self, lower: FloatArray, upper: FloatArray, margin: float, bounds: tuple[FloatArray, FloatArray] | None = None
-    ) -> None:
-        extent = upper - lower
-        # An extent of zero can only come from a single point in that direction; any width serves.
-        reach = margin * extent + np.where(extent > 0, 0.0, max(float(extent.max(initial=0.0)), 1.0) / 2.0)
+    def check(self) -> None:
+        """Raise unless the margin is a number that is not negative."""
+        check_number(self.margin, "margin of Box", low=0.0, closed=True)
+
+    def region(self, diagram: Diagram, extent: Extent) -> Region:
+        """Return the box; it ends where the functions of the diagram do."""
+        lower, upper = extent.lower, extent.upper
+        width = upper - lower
+        # A width of zero can only come from a single point in that direction; any width serves.
+        reach = self.margin * width + np.where(width > 0, 0.0, max(float(width.max(initial=0.0)), 1.0) / 2.0)
         lower, upper = lower - reach, upper + reach
+        bounds = finite_bounds(diagram)
         if bounds is not None:
             lower, upper = np.maximum(lower, bounds[0]), np.minimum(upper, bounds[1])
-        self.center = (lower + upper) / 2.0
-        self.scale = (upper - lower) / 2.0
-        self.walls, self.wall_offsets = no_walls(lower.shape[0])
+        return Region.box("box", lower, upper)
 
-    def sample(self, n: int, rng: np.random.Generator) -> AnyArray:
-        """Draw ``n`` independent uniform points (n, r)."""
-        # Single precision is drawn in half the time, and is all that the counting kernel keeps. Coordinate after
-        # coordinate, as it wants them.
-        z = rng.random((self.center.shape[0], n), dtype=np.float32)
-        z *= 2.0
-        z -= 1.0
-        return z.T
+    def describe(self) -> str:
+        """Say in a few words where volume is measured."""
+        return "box" if self.margin == 0.1 else f"box, margin {self.margin:g}"

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from allegiance._core._arrays import real_array
-from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core import FloatArray, real_array, stored
 from allegiance.geometry import bounding_box, chebyshev_center, is_bounded
+from allegiance.influence import Diagram, Influence
 
-#: Share of the bounding box below which drawing by rejection gives way to hit-and-run.
-_MIN_ACCEPTANCE = 1e-3
+from ._domain import DOMAINS, Domain, Extent
+from ._region import Region
 
 
-class Polytope:
-    """The region {x: A x <= b} in the coordinates of the data, for use as ``domain``.
+@DOMAINS.register("polytope")
+@stored("polytope", "A", "b")
+@dataclass(frozen=True, eq=False, repr=False)
+class Polytope(Domain):
+    """The region {x: A x <= b} in the coordinates of X.
 
     Parameters
     ----------
@@ -23,11 +29,6 @@ class Polytope:
     b
         (m,) offsets.
 
-    Raises
-    ------
-    ValueError
-        If the region is empty, flat or unbounded, or the shapes do not fit.
-
     Examples
     --------
     >>> from allegiance import Polytope
@@ -35,19 +36,11 @@ class Polytope:
     Polytope(4 walls in 2 dimensions)
     """
 
-    def __init__(self, A: AnyArray, b: AnyArray) -> None:
-        self.A, self.b = real_array("A of Polytope", A, 2).copy(), real_array("b of Polytope", b, 1).copy()
-        if self.b.shape != self.A.shape[:1]:
-            raise ValueError(f"Polytope needs a b for each row of A, got shapes {self.b.shape} and {self.A.shape}.")
-        if not (np.isfinite(self.A).all() and np.isfinite(self.b).all()):
-            raise ValueError("Polytope needs finite A and b: leave out walls that are infinitely far away.")
-        real = self.A.any(axis=1) | (self.b < 0)
-        self.A, self.b = self.A[real], self.b[real]
-        if not is_bounded(self.A):
-            raise ValueError("Polytope is unbounded: add walls until it is finite, or use domain=None.")
-        radius = chebyshev_center(self.A, self.b)[1]
-        if radius <= 0:
-            raise ValueError("Polytope has no interior: no x satisfies A x < b.")
+    A: Any
+    b: Any
+
+    keeps_axes: ClassVar[bool] = True
+    needs_extent: ClassVar[bool] = False
 
     @classmethod
     def box(cls, lower: ArrayLike, upper: ArrayLike) -> Polytope:
@@ -60,47 +53,66 @@ class Polytope:
         eye = np.eye(low.shape[0])
         return cls(np.vstack([eye, -eye]), np.concatenate([high, -low]))
 
-    def __repr__(self) -> str:
-        return f"Polytope({self.A.shape[0]} walls in {self.A.shape[1]} dimensions)"
+    def check(self) -> None:
+        """Raise ValueError if the region is empty, flat or unbounded, or the shapes do not fit."""
+        A, b = self._walls()
+        if not is_bounded(A):
+            raise ValueError("Polytope is unbounded: add walls until it is finite, or use domain='space'.")
+        if chebyshev_center(A, b)[1] <= 0:
+            raise ValueError("Polytope has no interior: no x satisfies A x < b.")
 
+    def _walls(self) -> tuple[FloatArray, FloatArray]:
+        """Return normals (m, d) and offsets (m,), walls that exclude nothing left out."""
+        A, b = real_array("A of Polytope", self.A, 2), real_array("b of Polytope", self.b, 1)
+        if b.shape != A.shape[:1]:
+            raise ValueError(f"Polytope needs a b for each row of A, got shapes {b.shape} and {A.shape}.")
+        if not (np.isfinite(A).all() and np.isfinite(b).all()):
+            raise ValueError("Polytope needs finite A and b: leave out walls that are infinitely far away.")
+        real = A.any(axis=1) | (b < 0)
+        return A[real], b[real]
 
-class PolytopeDomain:
-    """A :class:`Polytope` in the coordinates of the diagram, its bounding box scaled to the unit cube."""
+    def check_with(self, influence: Influence) -> None:
+        """Raise ValueError if the influence leaves the coordinates of X."""
+        if not influence.has_sites:
+            raise ValueError(
+                f"domain=Polytope is given in the coordinates of X, which influence={influence!r} leaves: use 'box' or "
+                "'ball'."
+            )
 
-    name = "polytope"
-    half_width = np.inf
-    radius = np.inf
-
-    def __init__(self, A: FloatArray, b: FloatArray) -> None:
+    def region(self, diagram: Diagram, extent: Extent) -> Region:
+        """Return the polytope in the coordinates of the diagram, its bounding box scaled to the unit cube."""
+        A, b = _with_bounds(*_in_diagram_coordinates(*self._walls(), diagram), *diagram.bounds)
         lower, upper = bounding_box(A, b)
-        self.center = (lower + upper) / 2.0
-        self.scale = (upper - lower) / 2.0
-        walls = A * self.scale
-        offsets = b - A @ self.center
+        center, scale = (lower + upper) / 2.0, (upper - lower) / 2.0
+        walls, offsets = A * scale, b - A @ center
         norms = np.sqrt((walls * walls).sum(axis=1))
-        self.walls = np.ascontiguousarray(walls / norms[:, None])
-        self.wall_offsets = offsets / norms
+        return Region(
+            "polytope", center, scale, np.inf, np.inf, np.ascontiguousarray(walls / norms[:, None]), offsets / norms
+        )
 
-    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw ``n`` uniform points (n, r): by rejection from the bounding box, in thin regions by hit-and-run."""
-        from allegiance.geometry import sample_polytope
+    def describe(self) -> str:
+        """Say in a few words where volume is measured."""
+        return "polytope"
 
-        r = self.center.shape[0]
-        kept: list[FloatArray] = []
-        found, tried = 0, 0
-        while found < n:
-            batch = rng.uniform(-1.0, 1.0, (max(n, 8192), r))
-            inside = batch[(batch @ self.walls.T <= self.wall_offsets).all(axis=1)]
-            kept.append(inside)
-            found += inside.shape[0]
-            tried += batch.shape[0]
-            if found < tried * _MIN_ACCEPTANCE:
-                return sample_polytope(
-                    self.walls,
-                    self.wall_offsets,
-                    n,
-                    thin=2 * r * r,
-                    directions="coordinate",
-                    random_state=rng,
-                )
-        return np.concatenate(kept)[:n]
+    def __repr__(self) -> str:
+        m, d = np.shape(self.A)
+        return f"Polytope({m} walls in {d} dimensions)"
+
+
+def _with_bounds(A: FloatArray, b: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Add the bounds of a diagram to the walls of a polytope."""
+    axes = np.eye(lower.size)
+    rows = [A, -axes[np.isfinite(lower)], axes[np.isfinite(upper)]]
+    offsets = [b, -lower[np.isfinite(lower)], upper[np.isfinite(upper)]]
+    return np.vstack(rows), np.concatenate(offsets)
+
+
+def _in_diagram_coordinates(A: FloatArray, b: FloatArray, diagram: Diagram) -> tuple[FloatArray, FloatArray]:
+    """Return walls, given in the coordinates of X, in those of the diagram."""
+    d, n_features = A.shape[1], diagram.positions.shape[1]
+    if d != n_features:
+        raise ValueError(f"domain is a Polytope in {d} dimensions but X has {n_features} columns: must be equal.")
+    origin = diagram.locate(np.zeros((1, d))).position[0]
+    unit = diagram.locate(np.eye(d)).position - origin
+    moved = np.linalg.solve(unit, A.T).T
+    return moved, b + moved @ origin

@@ -1,20 +1,49 @@
-"""How volume is measured: one file per engine, all with the same two questions (can you serve it? then estimate)."""
+"""How volume is measured: one file per engine, all with the same two questions (why not? then build it)."""
 
-from ._choose import METHODS, select_engine
-from ._estimate import ENGINE_NAMES, Estimate, PrecisionWarning, Queries, Settings
-from ._measure import TopEstimate, measure, measure_top
-from ._tessellation import Scene
+from ._choose import EXACT_SITES, Auto, measurer_for
+from ._closed_form import ClosedForm
+from ._engine import (
+    ENGINES,
+    Z95,
+    Engine,
+    Estimate,
+    Measurer,
+    PrecisionWarning,
+    Queries,
+    Settings,
+    binomial_errors,
+    engine_code,
+    engine_names,
+)
+from ._exact import Exact
+from ._hit_and_run import HitAndRun
+from ._measure import measure, measure_top
+from ._shared_samples import SharedSamples
+from ._standing import Standing, standing_of
+from ._tessellation import Tessellation
 
 __all__ = [
-    "ENGINE_NAMES",
-    "METHODS",
+    "ENGINES",
+    "EXACT_SITES",
+    "Z95",
+    "Auto",
+    "ClosedForm",
+    "Engine",
     "Estimate",
+    "Exact",
+    "HitAndRun",
+    "Measurer",
     "PrecisionWarning",
     "Queries",
-    "Scene",
     "Settings",
-    "TopEstimate",
+    "SharedSamples",
+    "Standing",
+    "Tessellation",
+    "binomial_errors",
+    "engine_code",
+    "engine_names",
     "measure",
     "measure_top",
-    "select_engine",
+    "measurer_for",
+    "standing_of",
 ]

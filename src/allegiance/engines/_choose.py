@@ -2,102 +2,125 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
-from allegiance._core._rows import row_sums
-from allegiance.domains import UnboundedDomain
-from allegiance.domains._base import is_polyhedral
-from allegiance.geometry import TooManySimplicesError
+from allegiance._core import check_count, row_sums
 
-from ._estimate import CLOSED_FORM, Engine, Estimate, Queries, Settings
-from ._exact import MAX_DIM, MAX_SIMPLICES, ExactEngine
-from ._hit_and_run import HitAndRunEngine
-from ._rejection import RejectionEngine
-from ._shared_samples import SharedSamplesEngine
-from ._tessellation import Scene
-from ._whole_space import UnboundedEngine
-
-METHODS = ("auto", "exact", "shared", "hit-and-run", "rejection", "closed-form")
+from ._closed_form import ClosedForm
+from ._engine import CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, Measurer, Queries, Settings
+from ._exact import Exact
+from ._hit_and_run import HitAndRun, HitAndRunMeasurer
+from ._shared_samples import SharedSamples
+from ._tessellation import Tessellation
+from ._whole_space import WholeSpaceMeasurer
 
 #: Most sites for which auto measures exactly, by dimension: there the triangulation takes about a second to build and
 #: a query costs no more than some tens of microseconds (docs/decisions/0003-engine-choice.md).
-_EXACT_SITES = {1: 2000, 2: 500, 3: 200, 4: 40}
+EXACT_SITES = {1: 2000, 2: 500, 3: 200, 4: 40}
 
 
-def select_engine(scene: Scene, settings: Settings, method: str, *, leave_one_out: bool = False) -> Engine:
-    """Return the engine that serves ``method``, or say why none can.
+@ENGINES.register("auto")
+@dataclass(frozen=True, eq=False, repr=False)
+class Auto(Engine):
+    """The engine that suits the number of dimensions r and of distinct representatives.
 
-    ``auto`` chooses by dimension r and number of sites alone, never by the number of queries, so that scoring in
-    chunks gives the same numbers:
+    It never depends on the number of points, so that scoring in chunks gives the same numbers:
 
-    1. one distinct site: every affinity is known;
-    2. the whole space: see :class:`UnboundedEngine`;
-    3. leave-one-out: hit-and-run, since every query has cells of its own;
-    4. flat walls and few sites in at most four dimensions: exact;
-    5. else shared samples, and hit-and-run for the queries that get too few of them.
+    1. few representatives in at most four dimensions, and flat walls: exact;
+    2. else shared samples, and hit-and-run for the points that get too few of them;
+    3. in the whole space, inside the hull of the representatives: the closed form if there is one, exact if there are
+       few, else hit-and-run;
+    4. where each point moves a representative: hit-and-run.
+
+    Parameters
+    ----------
+    max_samples
+        Most samples, or steps of a walk, spent on one point. Points that need more get fewer, a larger
+        ``standard_error`` and one warning.
     """
-    if scene.n_sites == 1:
-        return _SingleSite()
-    unbounded = isinstance(scene.domain, UnboundedDomain)
-    if leave_one_out:
-        main = _leave_one_out_engine(scene, settings, method, unbounded)
-    elif unbounded:
-        main = UnboundedEngine(scene, settings, method)
-    else:
-        main = _bounded_engine(scene, settings, method)
-    return _Cascade(scene, settings, main, fall_back=not unbounded)
 
+    max_samples: int = MAX_SAMPLES
 
-def _leave_one_out_engine(scene: Scene, settings: Settings, method: str, unbounded: bool) -> Engine:
-    if unbounded:
-        raise ValueError(
-            "leave_one_out=True needs a bounded domain: without a point its cluster's site moves, and with it the hull "
-            "that domain=None depends on. Use domain='box' or 'ball'."
-        )
-    if method in ("auto", "hit-and-run"):
-        return HitAndRunEngine(scene, settings)
-    if method == "rejection":
-        return RejectionEngine(scene, settings)
-    raise ValueError(
-        f"method={method!r} measures all points in the same cells, but leave_one_out=True moves a site for each "
-        "point. Use method='auto', 'hit-and-run' or 'rejection'."
-    )
+    moves_sites: ClassVar[bool] = True
+    exact_where_possible: ClassVar[bool] = True
 
+    def check(self) -> None:
+        """Raise unless the number of samples is a positive integer."""
+        check_count(self.max_samples, "max_samples of Auto")
 
-def _bounded_engine(scene: Scene, settings: Settings, method: str) -> Engine:
-    if method == "closed-form":
-        raise ValueError(
-            "method='closed-form' holds for cells that no wall cuts: use domain=None with it, or method='auto'."
-        )
-    if method == "exact":
-        return _exact_or_error(scene, settings)
-    if method == "hit-and-run":
-        return HitAndRunEngine(scene, settings)
-    if method == "rejection":
-        return RejectionEngine(scene, settings)
-    if method == "auto" and is_polyhedral(scene.domain) and scene.n_sites <= _EXACT_SITES.get(scene.dim, 0):
+    def choose(self, tessellation: Tessellation) -> Engine:
+        """Return the engine for a tessellation; see above."""
+        region = tessellation.region
+        few = tessellation.n_sites <= EXACT_SITES.get(tessellation.dim, 0)
+        if not region.bounded and tessellation.affinely_independent:
+            return ClosedForm()
+        if region.polyhedral and few:
+            return Exact()
+        return SharedSamples(self.max_samples) if region.bounded else HitAndRun(self.max_samples)
+
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Return None: some engine serves every tessellation."""
+        return None
+
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return what the chosen engine builds; if cells cannot be triangulated, what samples."""
+        chosen = self.choose(tessellation)
         try:
-            return ExactEngine(scene, settings)
-        except (TooManySimplicesError, ArithmeticError):
-            pass
-    return SharedSamplesEngine(scene, settings)
+            return chosen.build(tessellation, settings)
+        except ValueError:
+            sampling = SharedSamples if tessellation.region.bounded else HitAndRun
+            return sampling(self.max_samples).build(tessellation, settings)
+
+    def describe(self) -> str:
+        """Say in a few words how volume is measured."""
+        return "auto" if self.max_samples == MAX_SAMPLES else repr(self)
 
 
-def _exact_or_error(scene: Scene, settings: Settings) -> Engine:
-    if not is_polyhedral(scene.domain):
+def measurer_for(
+    engine: Engine, tessellation: Tessellation, settings: Settings, *, moves_sites: bool = False
+) -> Measurer:
+    """Return what measures over a tessellation with the engine a user asked for, or say why it cannot.
+
+    Queries that need no measuring, and cells too small for the engine, are taken care of around it.
+
+    Parameters
+    ----------
+    moves_sites
+        Whether each query moves the representative of its own cluster.
+
+    Raises
+    ------
+    ValueError
+        If the engine cannot serve the tessellation.
+    """
+    if tessellation.n_sites == 1:
+        return _SingleSite()
+    if moves_sites:
+        return _Cascade(tessellation, settings, engine, _moving(engine, tessellation, settings))
+    if not tessellation.region.bounded:
+        return _Cascade(tessellation, settings, engine, WholeSpaceMeasurer(tessellation, settings, engine))
+    if refusal := engine.refusal(tessellation):
+        raise ValueError(refusal)
+    return _Cascade(tessellation, settings, engine, engine.build(tessellation, settings))
+
+
+def _moving(engine: Engine, tessellation: Tessellation, settings: Settings) -> Measurer:
+    if not tessellation.region.bounded:
         raise ValueError(
-            f"method='exact' needs a domain with flat walls, not domain={scene.domain.name!r}: use 'box', a Polytope "
-            "or None, or method='shared'."
+            "representative='mean-without-point' needs a bounded domain: without a point its cluster's mean moves, and "
+            "with it the hull that domain='space' depends on. Use domain='box' or 'ball'."
         )
-    try:
-        return ExactEngine(scene, settings)
-    except TooManySimplicesError as error:
+    if not engine.moves_sites:
         raise ValueError(
-            f"method='exact' is limited to {MAX_SIMPLICES:,} simplices and {MAX_DIM} dimensions: {error}. Use "
-            "method='auto' or 'shared'."
-        ) from error
-    except ArithmeticError as error:
-        raise ValueError(f"method='exact' failed on these sites: {error}. Use method='auto'.") from error
+            f"engine={engine!r} measures all points in the same cells, but representative='mean-without-point' moves a "
+            "mean for each point. Use engine='auto' or 'hit-and-run'."
+        )
+    if isinstance(engine, Auto):
+        engine = HitAndRun(engine.max_samples)
+    return engine.build(tessellation, settings)
 
 
 class _SingleSite:
@@ -112,20 +135,21 @@ class _SingleSite:
 
 
 class _Cascade:
-    """What needs no measuring first, then the main engine, then a walk for the cells that it could not measure."""
+    """What needs no measuring first, then the main measurer, then a walk for the cells that it could not measure."""
 
-    def __init__(self, scene: Scene, settings: Settings, main: Engine, *, fall_back: bool) -> None:
-        self._scene = scene
+    def __init__(self, tessellation: Tessellation, settings: Settings, engine: Engine, main: Measurer) -> None:
+        self._tessellation = tessellation
         self._main = main
         self.block = main.block
-        self._walk = HitAndRunEngine(scene, settings) if fall_back else None
+        bounded = tessellation.region.bounded
+        self._walk = HitAndRunMeasurer(tessellation, settings, engine.max_samples) if bounded else None
 
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate the affinities of all queries."""
-        rows, sites = self._scene.coincident(queries)
+        rows, sites = self._tessellation.coincident(queries)
         if not rows.size:
             return self._measure(queries)
-        estimate = Estimate.blank(queries.n, self._scene.n_sites, CLOSED_FORM)
+        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, CLOSED_FORM)
         estimate.affinity[rows, sites] = 1.0
         known = np.unique(rows)
         estimate.affinity[known] /= row_sums(estimate.affinity[known])[:, None]

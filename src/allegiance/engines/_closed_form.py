@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from allegiance._core._rows import row_dots, row_sums
-from allegiance._core._threads import for_row_blocks, kernel_ready
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray, for_row_blocks, kernel_ready, row_dots, row_sums
 
-from ._estimate import CLOSED_FORM, Estimate, Queries, Settings
-from ._tessellation import Scene
+from ._engine import CLOSED_FORM, ENGINES, Engine, Estimate, Measurer, Queries, Settings
+from ._tessellation import Tessellation
 
 #: Coordinates below zero by less than this are rounding, not outside.
 _ROUNDING = 1e-12
 
 
-class ClosedFormEngine:
+@ENGINES.register("closed-form")
+@dataclass(frozen=True, eq=False, repr=False)
+class ClosedForm(Engine):
+    """Barycentric coordinates, without measuring: for the whole space and at most one cluster more than dimensions.
+
+    Points must lie in the hull of the representatives.
+    """
+
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Say why there is no closed form; None if there is one."""
+        if tessellation.region.bounded:
+            return (
+                "engine='closed-form' holds for cells that no wall cuts: use domain='space' with it, or engine='auto'."
+            )
+        if not tessellation.affinely_independent:
+            return (
+                f"engine='closed-form' needs affinely independent sites, but {tessellation.n_sites} distinct sites "
+                f"span only {tessellation.dim} dimensions. Use engine='auto'."
+            )
+        return None
+
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return what solves."""
+        return ClosedFormMeasurer(tessellation, settings)
+
+
+class ClosedFormMeasurer:
     """Affinity by one linear solve, if the sites are affinely independent and the query lies in their hull.
 
     There Sibson's identity, Σ alpha_i a_i = a_x with Σ alpha_i = 1, has only one solution.
@@ -23,13 +49,13 @@ class ClosedFormEngine:
 
     block = 65_536
 
-    def __init__(self, scene: Scene, settings: Settings) -> None:
-        self._n_sites = scene.n_sites
+    def __init__(self, tessellation: Tessellation, settings: Settings) -> None:
+        self._n_sites = tessellation.n_sites
         self._threads = settings.threads
-        a = scene.functions.a
-        self._constants = scene.functions.b
+        a = tessellation.functions.a
+        self._constants = tessellation.functions.b
         self._last = a[-1]
-        self._inverse = np.ascontiguousarray(np.linalg.inv(a[:-1] - a[-1])) if scene.dim else np.empty((0, 0))
+        self._inverse = np.ascontiguousarray(np.linalg.inv(a[:-1] - a[-1])) if tessellation.dim else np.empty((0, 0))
 
     def coordinates(self, queries: Queries) -> FloatArray:
         """Return barycentric coordinates (n, k); one is negative outside the hull."""
@@ -52,7 +78,7 @@ class ClosedFormEngine:
         """Solve; rows of zeros outside the hull."""
         coordinates = self.coordinates(queries)
         outside = (coordinates < -_ROUNDING).any(axis=1)
-        # The deepest point of the cell lies where all sites are level: with weights it may be below ground.
+        # The deepest point of the cell lies where all sites are level: with weights it may be negative.
         depth = row_dots(coordinates, self._constants) - queries.b
         estimate = Estimate.blank(queries.n, self._n_sites, CLOSED_FORM)
         estimate.hidden[:] = ~outside & (depth < -_ROUNDING * np.abs(self._constants).max())

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from allegiance._core._typing import FloatArray
-from allegiance.domains._base import halfspaces, is_polyhedral
+from allegiance._core import FloatArray
 
-from ._estimate import LIMIT, Estimate, Queries
-from ._tessellation import Scene
+from ._engine import LIMIT, Estimate, Queries
+from ._tessellation import Tessellation
 
 #: Tangent planes added to a ball before its flat approximation is good enough, and how good that is.
 _MAX_TANGENTS = 200
@@ -21,7 +20,7 @@ _FAR = 1e4
 
 
 class Deepest(NamedTuple):
-    """Where the least slack f_i - f_x over the domain is largest."""
+    """Where the least slack f_i - f_x over the region is largest."""
 
     depth: float
     """That slack; not positive if the cell is empty."""
@@ -31,8 +30,8 @@ class Deepest(NamedTuple):
     """(k,) of the sites in the linear program; they sum to 1."""
 
 
-def deepest_point(scene: Scene, query: Queries) -> Deepest:
-    """Solve max t subject to f_i(z) - f_x(z) >= t for all sites i and z in the domain, for one query.
+def deepest_point(tessellation: Tessellation, query: Queries) -> Deepest:
+    """Solve max t subject to f_i(z) - f_x(z) >= t for all sites i and z in the region, for one query.
 
     If the cell of the query has an interior, the solution is a point well inside it. If not, the multipliers are the
     limit of the affinities as a cell shrinks to nothing: just before it vanishes the cell is a simplex, and uniform
@@ -40,26 +39,26 @@ def deepest_point(scene: Scene, query: Queries) -> Deepest:
 
     A ball is approximated by its tangent planes, added where the solution leaves it.
     """
-    domain = scene.domain
-    a, b = scene.sites_for(query)
+    region = tessellation.region
+    a, b = tessellation.sites_for(query)
     present = np.isfinite(b)
     a, b = a[present], b[present]
     program = _Program(a, b, query.a[0])
-    walls, wall_offsets = halfspaces(domain)
-    if not is_polyhedral(domain):
-        r = scene.dim
+    walls, wall_offsets = region.halfspaces()
+    if not region.polyhedral:
+        r = tessellation.dim
         walls = np.vstack([walls, np.eye(r), -np.eye(r)])
-        wall_offsets = np.concatenate([wall_offsets, np.full(2 * r, domain.radius)])
+        wall_offsets = np.concatenate([wall_offsets, np.full(2 * r, region.radius)])
     for _ in range(_MAX_TANGENTS):
         position, shares = program.solve(walls, wall_offsets)
         distance = float(np.linalg.norm(position))
-        if is_polyhedral(domain) or distance <= domain.radius * (1.0 + _TANGENCY):
+        if region.polyhedral or distance <= region.radius * (1.0 + _TANGENCY):
             break
         walls = np.vstack([walls, position / distance])
-        wall_offsets = np.append(wall_offsets, domain.radius)
-    if not is_polyhedral(domain) and distance > domain.radius * (1.0 - _TANGENCY):
-        position = position * (domain.radius * (1.0 - _TANGENCY) / distance)
-    multipliers = np.zeros(scene.n_sites)
+        wall_offsets = np.append(wall_offsets, region.radius)
+    if not region.polyhedral and distance > region.radius * (1.0 - _TANGENCY):
+        position = position * (region.radius * (1.0 - _TANGENCY) / distance)
+    multipliers = np.zeros(tessellation.n_sites)
     multipliers[present] = shares
     depth = float(((b - query.b[0]) - (a - query.a[0]) @ position).min())
     return Deepest(depth, position, multipliers)

@@ -2,30 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
-from allegiance._core._rows import row_sums
-from allegiance._core._threads import for_row_blocks, kernel_ready
-from allegiance._core._typing import BoolArray, FloatArray
+from allegiance._core import BoolArray, FloatArray, for_row_blocks, kernel_ready, row_sums
+from allegiance.domains import Region
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
 
-from ._estimate import EXACT, Estimate, Queries, Settings
-from ._tessellation import Scene
+from ._engine import ENGINES, EXACT, Engine, Estimate, Measurer, Queries, Settings
+from ._tessellation import Tessellation
 
-#: The largest triangulation ``method="exact"`` will build, and the largest dimension it will try.
+#: The largest triangulation that will be built, and the largest dimension it will try.
 MAX_SIMPLICES = 500_000
 MAX_DIM = 8
-#: Cells less deep than this, in a domain of size one, are so small that rounding of the vertices would show: they are
+#: Cells less deep than this, in a region of size one, are so small that rounding of the vertices would show: they are
 #: left to a walk around the query, or to the limit of a vanishing cell.
 _SHALLOW = 1e-11
-#: How exactly the cells must fill the domain.
+#: Half-widths of the boxes in which bounded cells of the whole space are measured, in units of the sites' spread.
+_HALF_WIDTHS = tuple(4.0 * 8.0**level for level in range(8))
+#: How exactly the cells must fill the region.
 _TILING = 1e-10
 
 
-class ExactEngine:
+@ENGINES.register("exact")
+@dataclass(frozen=True, eq=False, repr=False)
+class Exact(Engine):
+    """Exact volumes of triangulated cells: for few dimensions and regions with flat walls."""
+
+    exact_where_possible: ClassVar[bool] = True
+
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Say why there are no cells to triangulate; None if there are."""
+        if not tessellation.region.polyhedral:
+            return (
+                f"engine='exact' needs a domain with flat walls, not domain={tessellation.region.name!r}: use 'box', "
+                "'space' or a Polytope, or engine='shared'."
+            )
+        if tessellation.dim > MAX_DIM:
+            return f"engine='exact' is limited to {MAX_DIM} dimensions, not {tessellation.dim}: use engine='auto'."
+        return None
+
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return the triangulation, or ValueError if there are too many cells."""
+        try:
+            if not tessellation.region.bounded:
+                return GrowingBoxes(tessellation, settings)
+            return ExactMeasurer(tessellation, settings)
+        except TooManySimplicesError as error:
+            raise ValueError(
+                f"engine='exact' is limited to {MAX_SIMPLICES:,} simplices: {error}. Use engine='auto' or 'shared'."
+            ) from error
+        except ArithmeticError as error:
+            raise ValueError(f"engine='exact' failed on these sites: {error}. Use engine='auto'.") from error
+
+
+class ExactMeasurer:
     """Measure shares by exact volumes.
 
-    Inside the cell of site i nobody is closer than i, so the part that a query takes from it is cut off by the single
+    Inside the cell of site i no site is closer than i, so the part that a query takes from it is cut off by the single
     plane f_x = f_i. The cells do not depend on the query: they are triangulated once, and a query only needs the
     values of its function at their vertices.
 
@@ -34,16 +70,16 @@ class ExactEngine:
     TooManySimplicesError
         If the cells need more than ``max_simplices`` simplices.
     ArithmeticError
-        If the cells do not tile the domain to ten digits.
+        If the cells do not tile the region to ten digits.
     """
 
     # Small enough that the numbers of a block stay in the cache from one step to the next.
     block = 8192
 
-    def __init__(self, scene: Scene, settings: Settings, max_simplices: int = MAX_SIMPLICES) -> None:
-        if scene.dim > MAX_DIM:
-            raise TooManySimplicesError(f"cells in {scene.dim} dimensions have too many corners to list")
-        self._scene = scene
+    def __init__(self, tessellation: Tessellation, settings: Settings, max_simplices: int = MAX_SIMPLICES) -> None:
+        if tessellation.dim > MAX_DIM:
+            raise TooManySimplicesError(f"cells in {tessellation.dim} dimensions have too many corners to list")
+        self._tessellation = tessellation
         self._threads = settings.threads
         self._pack(self._triangulate(max_simplices, joggle=False))
         if not self._tiles():
@@ -53,8 +89,8 @@ class ExactEngine:
 
     def _triangulate(self, max_simplices: int, *, joggle: bool) -> list[Triangulation]:
         cells: list[Triangulation] = []
-        for i in range(self._scene.n_sites):
-            cells.append(triangulate(*self._scene.cell(i), max_simplices, joggle=joggle))
+        for i in range(self._tessellation.n_sites):
+            cells.append(triangulate(*self._tessellation.cell(i), max_simplices, joggle=joggle))
             max_simplices -= cells[-1].simplices.shape[0]
         return cells
 
@@ -63,7 +99,7 @@ class ExactEngine:
         self._simplex_start = np.cumsum([0, *(cell.simplices.shape[0] for cell in cells)])
         vertices = np.concatenate([cell.vertices for cell in cells])
         self._vertices = np.ascontiguousarray(vertices.T)
-        a, b = self._scene.functions
+        a, b = self._tessellation.functions
         self._values = np.concatenate([b[i] - cell.vertices @ a[i] for i, cell in enumerate(cells)])
         self._simplices = np.concatenate(
             [cell.simplices + start for cell, start in zip(cells, self._vertex_start, strict=False)]
@@ -72,12 +108,12 @@ class ExactEngine:
         self._cell_volumes = np.array([cell.volumes.sum() for cell in cells])
 
     def _tiles(self) -> bool:
-        """Check that the volumes of the cells add up to that of the domain."""
-        domain = self._scene.domain
-        if domain.walls.shape[0]:
-            whole = triangulate(domain.walls, domain.wall_offsets, MAX_SIMPLICES).volumes.sum()
+        """Check that the volumes of the cells add up to that of the region."""
+        region = self._tessellation.region
+        if region.walls.shape[0]:
+            whole = triangulate(region.walls, region.wall_offsets, MAX_SIMPLICES).volumes.sum()
         else:
-            whole = (2.0 * domain.half_width) ** self._scene.dim
+            whole = (2.0 * region.half_width) ** self._tessellation.dim
         return bool(abs(self._cell_volumes.sum() - whole) <= _TILING * whole)
 
     @property
@@ -87,7 +123,7 @@ class ExactEngine:
 
     def estimate(self, queries: Queries) -> Estimate:
         """Measure; rows of zeros where the cell is empty or too shallow to measure."""
-        estimate = Estimate.blank(queries.n, self._scene.n_sites, EXACT)
+        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, EXACT)
         stolen, depth = self.stolen(queries)
         stolen[depth <= _SHALLOW] = 0.0
         total = row_sums(stolen)[:, None]
@@ -98,7 +134,7 @@ class ExactEngine:
         """Return the volumes (n, k) each query takes from each cell, and how deep (n,) its cell is."""
         from allegiance._kernels._simplex_fraction import stolen_volumes
 
-        stolen = np.empty((queries.n, self._scene.n_sites))
+        stolen = np.empty((queries.n, self._tessellation.n_sites))
         depth = np.empty(queries.n)
         vertices, values, vertex_start, simplices, volumes, simplex_start, cell_volumes = kernel_ready(
             self._vertices,
@@ -129,11 +165,49 @@ class ExactEngine:
         return stolen, depth
 
     def reaches_walls(self, queries: Queries) -> BoolArray:
-        """Tell which queries own a corner of the arrangement that lies on a wall of the domain."""
-        on_wall = np.abs(self._vertices).max(axis=0) > self._scene.domain.half_width * (1.0 - 1e-9)
+        """Tell which queries own a corner of the arrangement that lies on a wall of the region."""
+        on_wall = np.abs(self._vertices).max(axis=0) > self._tessellation.region.half_width * (1.0 - 1e-9)
         corners, values = self._vertices[:, on_wall], self._values[on_wall]
         reaches: BoolArray = np.empty(queries.n, dtype=bool)
         for start in range(0, queries.n, 1024):
             rows = slice(start, start + 1024)
             reaches[rows] = (queries.b[rows, None] - queries.a[rows] @ corners < values).any(axis=1)
         return reaches
+
+
+class GrowingBoxes:
+    """Exact volumes of bounded cells, each in the smallest box whose walls it does not reach."""
+
+    block = 65_536
+
+    def __init__(self, tessellation: Tessellation, settings: Settings) -> None:
+        self._tessellation = tessellation
+        self._settings = settings
+        self._boxes: dict[float, ExactMeasurer] = {}
+        self._box(_HALF_WIDTHS[0])
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Measure; queries must lie inside the hull of the sites."""
+        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, 0)
+        waiting = np.arange(queries.n)
+        for half_width in _HALF_WIDTHS:
+            box = self._box(half_width)
+            part = queries.take(waiting)
+            part = Queries(part.a * half_width, part.b, part.position / half_width)
+            cut = box.reaches_walls(part)
+            if half_width == _HALF_WIDTHS[-1]:
+                cut[:] = False
+            done = np.flatnonzero(~cut)
+            estimate.put(waiting[done], box.estimate(part.take(done)))
+            waiting = waiting[cut]
+            if not waiting.size:
+                break
+        return estimate
+
+    def _box(self, half_width: float) -> ExactMeasurer:
+        if half_width not in self._boxes:
+            space = self._tessellation.region
+            reach = half_width * space.scale
+            box = Region.box(space.name, space.center - reach, space.center + reach)
+            self._boxes[half_width] = ExactMeasurer(Tessellation(self._tessellation.diagram, box), self._settings)
+        return self._boxes[half_width]

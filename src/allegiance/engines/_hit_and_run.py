@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
-from allegiance._core._random import stream
-from allegiance._core._threads import for_row_blocks, kernel_ready
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray
-from allegiance.domains._base import contains
+from allegiance._core import AnyArray, BoolArray, FloatArray, check_count, for_row_blocks, kernel_ready, stream
 
 from ._empty_cells import deepest_point, limits_of_empty_cells
-from ._estimate import HIT_AND_RUN, Z95, Estimate, Queries, Settings, binomial_errors
-from ._tessellation import Scene
+from ._engine import (
+    ENGINES,
+    HIT_AND_RUN,
+    MAX_SAMPLES,
+    Z95,
+    Engine,
+    Estimate,
+    Measurer,
+    Queries,
+    Settings,
+    binomial_errors,
+)
+from ._tessellation import Tessellation
 
 #: Batches whose means tell the precision of a walk.
 _BATCHES = 32
@@ -50,7 +59,35 @@ class _Walkers(NamedTuple):
         return _Walkers(self.queries.take(rows), self.clearance[rows], self.offset[rows])
 
 
-class HitAndRunEngine:
+@ENGINES.register("hit-and-run")
+@dataclass(frozen=True, eq=False, repr=False)
+class HitAndRun(Engine):
+    """A random walk inside the cell of each point, the paper's algorithm: for any domain, and as a referee.
+
+    Parameters
+    ----------
+    max_samples
+        Most steps spent on one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+    """
+
+    max_samples: int = MAX_SAMPLES
+
+    moves_sites: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Raise unless the number of steps is a positive integer."""
+        check_count(self.max_samples, "max_samples of HitAndRun")
+
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Return None: a walk can go anywhere."""
+        return None
+
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return what walks."""
+        return HitAndRunMeasurer(tessellation, settings, self.max_samples)
+
+
+class HitAndRunMeasurer:
     """Estimate shares by a random walk in the cell of each query that counts the owners it visits.
 
     A sweep is one step along each axis and one in a random direction. All queries follow the same directions and
@@ -64,15 +101,16 @@ class HitAndRunEngine:
 
     block = 4096
 
-    def __init__(self, scene: Scene, settings: Settings) -> None:
-        self._scene = scene
+    def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
+        self._tessellation = tessellation
         self._settings = settings
-        wanted = _SWEEPS_PER_BATCH * (scene.dim + 1)
-        self._batch_steps = max(min(wanted, settings.max_samples // _BATCHES), 1)
+        self._max_samples = max_samples
+        wanted = _SWEEPS_PER_BATCH * (tessellation.dim + 1)
+        self._batch_steps = max(min(wanted, max_samples // _BATCHES), 1)
 
     def estimate(self, queries: Queries) -> Estimate:
         """Walk; every query gets an answer."""
-        k = self._scene.n_sites
+        k = self._tessellation.n_sites
         estimate = Estimate.blank(queries.n, k, HIT_AND_RUN)
         size = max(_MAX_COUNTS // (_BATCHES * k), 64)
         for first in range(0, queries.n, size):
@@ -81,7 +119,7 @@ class HitAndRunEngine:
         return estimate
 
     def _estimate_block(self, queries: Queries, rows: AnyArray, estimate: Estimate) -> None:
-        clearance = self._scene.clearance(queries)
+        clearance = self._tessellation.clearance(queries)
         offset, hidden, multipliers = self._starts(queries, clearance)
         estimate.put(rows[hidden], limits_of_empty_cells(multipliers[hidden]))
         walking = np.flatnonzero(~hidden)
@@ -93,9 +131,9 @@ class HitAndRunEngine:
         offset = np.zeros_like(queries.position)
         multipliers = np.zeros_like(clearance)
         hidden = np.zeros(queries.n, dtype=bool)
-        at_home = (clearance > 0).all(axis=1) & contains(self._scene.domain, queries.position)
+        at_home = (clearance > 0).all(axis=1) & self._tessellation.region.contains(queries.position)
         for row in np.flatnonzero(~at_home):
-            deepest = deepest_point(self._scene, queries.take(slice(row, row + 1)))
+            deepest = deepest_point(self._tessellation, queries.take(slice(row, row + 1)))
             offset[row] = deepest.position - queries.position[row]
             multipliers[row] = deepest.multipliers
             hidden[row] = deepest.depth <= _EMPTY
@@ -107,7 +145,7 @@ class HitAndRunEngine:
         n, k = walkers.clearance.shape
         affinity, error = np.zeros((n, k)), np.zeros((n, k))
         active = np.arange(n)
-        burn_in = self._steps(_BURN_IN_SWEEPS * (self._scene.dim + 1), 0)
+        burn_in = self._steps(_BURN_IN_SWEEPS * (self._tessellation.dim + 1), 0)
         self._run(walkers, burn_in, np.zeros((n, 0, k), np.int32))
         counts = np.zeros((n, 0, k), np.int32)
         length, level = self._batch_steps, 1
@@ -116,7 +154,7 @@ class HitAndRunEngine:
             fresh = _BATCHES - counts.shape[1]
             counts = np.concatenate([counts, self._count(walkers, fresh, length, level)], axis=1)
             affinity[active], error[active] = _batch_means(counts, length)
-            spent = 2 * _BATCHES * length > settings.max_samples
+            spent = 2 * _BATCHES * length > self._max_samples
             more = (Z95 * error[active].max(axis=1) > settings.eps) & (not spent)
             active, walkers = active[more], walkers.take(more)
             counts = counts[more].reshape(active.size, _BATCHES // 2, 2, k).sum(axis=2, dtype=np.int32)
@@ -135,7 +173,7 @@ class HitAndRunEngine:
 
     def _steps(self, n: int, level: int, key: int = 0) -> _Steps:
         """Draw ``n`` steps: through the axes in turn, then one random direction, and so on."""
-        r = self._scene.dim
+        r = self._tessellation.dim
         rng = stream(self._settings.seed, HIT_AND_RUN, level, key)
         axes = np.arange(n) % (r + 1)
         axes[axes == r] = -1
@@ -144,20 +182,20 @@ class HitAndRunEngine:
         directions[free] = rng.standard_normal((int(free.sum()), r))
         directions[free] /= np.sqrt((directions[free] ** 2).sum(axis=1, keepdims=True))
         directions[~free, axes[~free]] = 1.0
-        rates = directions @ self._scene.functions.a.T
-        wall_rates = directions @ self._scene.domain.walls.T
+        rates = directions @ self._tessellation.functions.a.T
+        wall_rates = directions @ self._tessellation.region.walls.T
         return _Steps(axes, directions, rates, np.ascontiguousarray(wall_rates), rng.random(n))
 
     def _run(self, walkers: _Walkers, steps: _Steps, counts: AnyArray) -> None:
         from allegiance._kernels._owner_chain import walk_cells
 
-        domain = self._scene.domain
+        region = self._tessellation.region
         queries = walkers.queries
         if queries.moved is None:
             site, own_a = np.full(queries.n, -1), queries.a
         else:
             site, own_a = queries.moved.site, queries.moved.a
-        slopes, walls, wall_offsets = kernel_ready(self._scene.functions.a, domain.walls, domain.wall_offsets)
+        slopes, walls, wall_offsets = kernel_ready(self._tessellation.functions.a, region.walls, region.wall_offsets)
 
         def work(rows: slice) -> None:
             walk_cells(
@@ -168,8 +206,8 @@ class HitAndRunEngine:
                 own_a[rows],
                 walls,
                 wall_offsets,
-                domain.half_width,
-                domain.radius,
+                region.half_width,
+                region.radius,
                 *steps,
                 queries.position[rows],
                 walkers.offset[rows],

@@ -1,4 +1,4 @@
-"""All queries through one engine, block by block."""
+"""All queries through one measurer, block by block."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core._progress import progress
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, progress
 
-from ._estimate import Engine, Estimate, Settings
-from ._tessellation import Scene
+from ._engine import Estimate, Measurer, Settings
+from ._standing import Standing, standing_of
+from ._tessellation import Tessellation
 
 #: Most affinities measured at a time, where there are many sites.
 _MAX_SHARES = 2**23
@@ -26,69 +26,78 @@ class TopEstimate(NamedTuple):
     """(n, m)"""
     standard_error: FloatArray
     """(n, m)"""
-    worst_error: FloatArray
-    """(n,) largest standard error of all affinities of a query."""
+    standing: Standing
     engine: AnyArray
     hidden: BoolArray
 
 
 def measure(
-    engine: Engine,
-    scene: Scene,
+    measurer: Measurer,
+    tessellation: Tessellation,
     position: FloatArray,
     settings: Settings,
     moved: tuple[AnyArray, FloatArray] | None = None,
 ) -> Estimate:
-    """Estimate the affinities (n, k) of positions (n, r), given as in :meth:`Scene.queries`.
+    """Estimate the affinities (n, k) of positions (n, r), given as in :meth:`Tessellation.queries`.
 
     Memory beyond the result is that of one block of queries, whatever n.
     """
     n = position.shape[0]
-    estimate = Estimate.blank(n, scene.n_sites, 0)
-    for rows, part in _blocks(engine, scene, position, settings, moved):
+    estimate = Estimate.blank(n, tessellation.n_sites, 0)
+    for rows, part in _blocks(measurer, tessellation, position, settings, moved):
         estimate.put(rows, part)
     return estimate._replace(
-        affinity=scene.expand(estimate.affinity), standard_error=scene.expand(estimate.standard_error)
+        affinity=tessellation.expand(estimate.affinity), standard_error=tessellation.expand(estimate.standard_error)
     )
 
 
 def measure_top(
-    engine: Engine,
-    scene: Scene,
+    measurer: Measurer,
+    tessellation: Tessellation,
     position: FloatArray,
     settings: Settings,
     top: int,
+    codes: AnyArray,
     moved: tuple[AnyArray, FloatArray] | None = None,
 ) -> TopEstimate:
-    """Estimate the ``top`` largest affinities of positions (n, r): the same numbers as :func:`measure`."""
+    """Estimate the ``top`` largest affinities of positions (n, r): the same numbers as :func:`measure`.
+
+    ``codes`` (n,) are the clusters of the points, -1 for noise: how they stand to these is kept too.
+    """
     n = position.shape[0]
     cluster = np.empty((n, top), np.int64)
     shares, errors = np.empty((n, top)), np.empty((n, top))
-    worst, engines, hidden = np.empty(n), np.empty(n, np.uint8), np.empty(n, dtype=bool)
-    for rows, part in _blocks(engine, scene, position, settings, moved):
-        affinity, error = scene.expand(part.affinity), scene.expand(part.standard_error)
+    engines, hidden = np.empty(n, np.uint8), np.empty(n, dtype=bool)
+    standings = []
+    for rows, part in _blocks(measurer, tessellation, position, settings, moved):
+        affinity, error = tessellation.expand(part.affinity), tessellation.expand(part.standard_error)
         cluster[rows] = _largest(affinity, top)
         shares[rows] = np.take_along_axis(affinity, cluster[rows], axis=1)
         errors[rows] = np.take_along_axis(error, cluster[rows], axis=1)
-        worst[rows], engines[rows], hidden[rows] = error.max(axis=1), part.engine, part.hidden
-    return TopEstimate(cluster, shares, errors, worst, engines, hidden)
+        engines[rows], hidden[rows] = part.engine, part.hidden
+        standings.append(standing_of(affinity, error, codes[rows]))
+    if not standings:
+        k = tessellation.n_clusters
+        standings.append(standing_of(np.empty((0, k)), np.empty((0, k)), codes))
+    standing = Standing(*(np.concatenate(parts) for parts in zip(*standings, strict=True)))
+    return TopEstimate(cluster, shares, errors, standing, engines, hidden)
 
 
 def _blocks(
-    engine: Engine,
-    scene: Scene,
+    measurer: Measurer,
+    tessellation: Tessellation,
     position: FloatArray,
     settings: Settings,
     moved: tuple[AnyArray, FloatArray] | None,
 ) -> Iterator[tuple[slice, Estimate]]:
     """Yield the estimates of blocks of queries, with their rows."""
     n = position.shape[0]
-    size = min(engine.block, max(_MAX_SHARES // scene.n_sites, 1024))
+    size = min(measurer.block, max(_MAX_SHARES // tessellation.n_sites, 1024))
     with progress(n, "affinity", settings.verbose) as advance:
         for start in range(0, n, size):
             rows = slice(start, min(start + size, n))
             part = None if moved is None else (moved[0][rows], moved[1][rows])
-            yield rows, engine.estimate(scene.queries(position[rows], part))
+            yield rows, measurer.estimate(tessellation.queries(position[rows], part))
             advance(rows.stop - rows.start)
 
 

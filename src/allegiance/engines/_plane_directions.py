@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from allegiance._core._typing import AnyArray
+from allegiance._core import AnyArray
 
-from ._estimate import EXACT, Estimate, Queries
-from ._tessellation import Scene
+from ._engine import EXACT, Estimate, Queries
+from ._tessellation import Tessellation
 
 _TURN = 2.0 * np.pi
 
 
-class ArcEngine:
+class PlaneDirections:
     """Measure, in two dimensions, the far end of the cell of a query outside the hull of the sites.
 
     Far away a site owns the arc between the outward normals of its two edges of the hull, and the query owns the
@@ -22,9 +22,9 @@ class ArcEngine:
 
     block = 16_384
 
-    def __init__(self, scene: Scene) -> None:
-        corners = scene.functions.a
-        self._n_sites = scene.n_sites
+    def __init__(self, tessellation: Tessellation) -> None:
+        corners = tessellation.functions.a
+        self._n_sites = tessellation.n_sites
         self._sites = corners
         self._owner: AnyArray = ConvexHull(corners).vertices
         ring = corners[self._owner]

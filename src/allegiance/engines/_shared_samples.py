@@ -1,20 +1,30 @@
-"""Shared samples: one uniform sample of the domain serves every query."""
+"""Shared samples: one uniform sample of the region serves every query."""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core._random import stream
-from allegiance._core._threads import for_row_blocks, kernel_ready
-from allegiance._core._typing import AnyArray, BoolArray
+from allegiance._core import AnyArray, BoolArray, check_count, for_row_blocks, kernel_ready, stream
 
-from ._estimate import SHARED, Z95, Estimate, Queries, Settings, binomial_errors
-from ._tessellation import Scene
+from ._engine import (
+    ENGINES,
+    MAX_SAMPLES,
+    SHARED,
+    Z95,
+    Engine,
+    Estimate,
+    Measurer,
+    Queries,
+    Settings,
+    binomial_errors,
+)
+from ._tessellation import Tessellation
 
-#: Samples in one bank: enough that an average cell, one of k + 1 that tile the domain, gets this many. Later banks,
+#: Samples in one bank: enough that an average cell, one of k + 1 that tile the region, gets this many. Later banks,
 #: which only queries with small cells need, are larger.
 _HITS_PER_BANK = 256
 _SMALL_BANKS = 14
@@ -30,7 +40,7 @@ _KEEP_BYTES = 320 * 2**20
 #: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
 _FIRST_LOOK = 2
 _MAX_GROWTH = 3.0
-#: A cell with less than this share of the domain, which would need more than this many small banks, is walked: that is
+#: A cell with less than this share of the region, which would need more than this many small banks, is walked: that is
 #: cheaper than waiting for samples to fall into it.
 _RARE = 0.02
 _PATIENCE = 40
@@ -44,7 +54,35 @@ class _Bank(NamedTuple):
     owners: AnyArray
 
 
-class SharedSamplesEngine:
+@ENGINES.register("shared")
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedSamples(Engine):
+    """One uniform sample of the region for all points: the default in more than a few dimensions.
+
+    Parameters
+    ----------
+    max_samples
+        Most samples spent on one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+    """
+
+    max_samples: int = MAX_SAMPLES
+
+    def check(self) -> None:
+        """Raise unless the number of samples is a positive integer."""
+        check_count(self.max_samples, "max_samples of SharedSamples")
+
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Say why there is no uniform sample; None if there is one."""
+        if not tessellation.region.bounded:
+            return "engine='shared' needs a bounded domain: use domain='box' or 'ball', or engine='auto'."
+        return None
+
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return what counts."""
+        return SharedSamplesMeasurer(tessellation, settings, self.max_samples)
+
+
+class SharedSamplesMeasurer:
     """Estimate shares by counting which of a fixed set of uniform samples each query steals, and from whom.
 
     The owner of every sample is known in advance; a query then steals y if f_x(y) <= f_owner(y). Samples inside
@@ -57,15 +95,16 @@ class SharedSamplesEngine:
 
     block = 32_768
 
-    def __init__(self, scene: Scene, settings: Settings) -> None:
-        self._scene = scene
+    def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
+        self._tessellation = tessellation
         self._settings = settings
+        self._max_samples = max_samples
         self._start_drawing()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
-        estimate = Estimate.blank(queries.n, self._scene.n_sites, SHARED)
-        counts = np.zeros((queries.n, self._scene.n_sites), np.int32)
+        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
+        counts = np.zeros((queries.n, self._tessellation.n_sites), np.int32)
 
         def work(rows: slice) -> None:
             self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts)
@@ -80,9 +119,9 @@ class SharedSamplesEngine:
         """Count for the queries in ``active`` until they are precise; zero for queries given up."""
         from allegiance._kernels._owner_counts import count_owners
 
-        most = self._settings.max_samples
+        most = self._max_samples
         next_look = np.full(queries.n, min(_FIRST_LOOK * self._bank_size(0), most))
-        slopes, constants = kernel_ready(*self._scene.functions)
+        slopes, constants = kernel_ready(*self._tessellation.functions)
         n_banks, drawn = 0, 0
         while active.size:
             count_owners(active, queries.a, queries.b, slopes, constants, *self._bank(n_banks), counts)
@@ -108,11 +147,11 @@ class SharedSamplesEngine:
 
     def _bank_size(self, index: int) -> int:
         """Return the number of samples in a bank; the last one ends at ``max_samples``."""
-        most = min(_MAX_BANK, max(_MAX_COORDINATES // max(self._scene.dim, 1), _MAX_LATER))
-        small = min(_HITS_PER_BANK * (self._scene.n_sites + 1), most)
+        most = min(_MAX_BANK, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MAX_LATER))
+        small = min(_HITS_PER_BANK * (self._tessellation.n_sites + 1), most)
         large = max(small, min(small * _LATER, _MAX_LATER))
         before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
-        return max(min(small if index < _SMALL_BANKS else large, self._settings.max_samples - before), 1)
+        return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
 
     def _bank(self, index: int) -> _Bank:
         from allegiance._kernels._grouping import group_by_owner
@@ -120,9 +159,11 @@ class SharedSamplesEngine:
         with self._drawing:
             bank = self._kept.get(index)
             if bank is None:
-                points = self._scene.domain.sample(self._bank_size(index), stream(self._settings.seed, SHARED, index))
+                points = self._tessellation.region.sample(
+                    self._bank_size(index), stream(self._settings.seed, SHARED, index)
+                )
                 columns = points.T.astype(np.float32, order="C")
-                bank = _Bank(*group_by_owner(*kernel_ready(columns, *self._scene.functions)))
+                bank = _Bank(*group_by_owner(*kernel_ready(columns, *self._tessellation.functions)))
                 if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
                     self._kept[index] = bank
         return bank

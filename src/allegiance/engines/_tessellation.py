@@ -1,4 +1,4 @@
-"""A diagram over a domain, in unit coordinates: what every engine is given."""
+"""A diagram over a region, in unit coordinates: what every engine is given."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from functools import cached_property
 
 import numpy as np
 
-from allegiance._core._rows import row_dots
-from allegiance._core._typing import AnyArray, FloatArray
-from allegiance.domains import Domain
-from allegiance.domains._base import halfspaces
+from allegiance._core import AnyArray, FloatArray, row_dots
+from allegiance.domains import Region
 from allegiance.influence import AffineFunctions, Diagram
 
-from ._estimate import Moved, Queries
+from ._engine import Moved, Queries
 
-#: Functions closer than this, in a domain of size one, are the same site up to rounding.
+#: Functions closer than this, in a region of size one, are the same site up to rounding.
 _SAME = 1e-14
 
 
-class Scene:
-    """The distinct sites of a diagram as functions over a domain of size one.
+class Tessellation:
+    """The distinct sites of a diagram as functions over a region of size one.
 
     Sites that coincide exactly are one site here; their clusters share its affinity equally (:meth:`expand`).
 
@@ -27,13 +25,13 @@ class Scene:
     ----------
     diagram
         Which functions.
-    domain
-        Over which region.
+    region
+        Where.
     """
 
-    def __init__(self, diagram: Diagram, domain: Domain) -> None:
+    def __init__(self, diagram: Diagram, region: Region) -> None:
         self.diagram = diagram
-        self.domain = domain
+        self.region = region
         everything = self._to_unit(diagram.functions)
         table = np.column_stack([everything.b, everything.a])
         _, first, member = np.unique(table, axis=0, return_index=True, return_inverse=True)
@@ -54,6 +52,11 @@ class Scene:
         """The number of distinct sites."""
         return self.functions.a.shape[0]
 
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters, those that coincide included."""
+        return self._member.shape[0]
+
     @cached_property
     def affinely_independent(self) -> bool:
         """Whether the sites are the corners of a simplex."""
@@ -65,7 +68,7 @@ class Scene:
         ``moved`` names for each query a cluster (-1 for none) and the position (n, r) it moves to, NaN to remove it.
         """
         a, b = self._to_unit(self.diagram.query_functions(position))
-        unit = (position - self.domain.center) / self.domain.scale
+        unit = (position - self.region.center) / self.region.scale
         if moved is None:
             return Queries(a, b, unit)
         site, target = moved
@@ -75,14 +78,14 @@ class Scene:
         return Queries(a, b, unit, Moved(site, own_a, own_b))
 
     def cell(self, site: int) -> tuple[FloatArray, FloatArray]:
-        """Return the cell of one site, walls of the domain included, as unit rows (m, r) and offsets (m,)."""
+        """Return the cell of one site, walls of the region included, as unit rows (m, r) and offsets (m,)."""
         normals, offsets = self.diagram.bisectors(int(self._rows[site]))
         normals, offsets = normals[self._rows], offsets[self._rows]
-        offsets = offsets - row_dots(normals, self.domain.center)
-        normals = normals * self.domain.scale
+        offsets = offsets - row_dots(normals, self.region.center)
+        normals = normals * self.region.scale
         norms = np.sqrt((normals * normals).sum(axis=1))
         others = np.arange(self.n_sites) != site
-        walls, wall_offsets = halfspaces(self.domain)
+        walls, wall_offsets = self.region.halfspaces()
         return (
             np.vstack([normals[others] / norms[others, None], walls]),
             np.concatenate([offsets[others] / norms[others], wall_offsets]),
@@ -90,7 +93,7 @@ class Scene:
 
     def clearance(self, queries: Queries) -> FloatArray:
         """Return f_i - f_x (n, k) at the position of each query: how far ahead of each site it is at home."""
-        center, scale = self.domain.center, self.domain.scale
+        center, scale = self.region.center, self.region.scale
         home = center + scale * queries.position
         functions = AffineFunctions(queries.a / scale, queries.b + row_dots(queries.a / scale, center))
         clearance = self.diagram.clearance(functions, home)[:, self._rows]
@@ -140,5 +143,5 @@ class Scene:
 
     def _to_unit(self, functions: AffineFunctions) -> AffineFunctions:
         a, b = functions
-        center, scale = self.domain.center, self.domain.scale
+        center, scale = self.region.center, self.region.scale
         return AffineFunctions(a * scale, b - row_dots(a, center))

@@ -1,84 +1,232 @@
-"""Labels: from a clusterer, from the nearest site, and back to the user's own."""
+"""Labels of any clustering as cluster numbers, and back."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
-from allegiance._core._rows import row_dots
-from allegiance._core._typing import AnyArray, FloatArray, Rows
-from allegiance._core._validation import NOISE, Membership
-from allegiance.influence import Diagram
+from allegiance._core import AnyArray, BoolArray, IntArray
 
-#: Rows compared with all sites at a time.
-_ROWS = 8192
+#: The label that clusterers give to points of no cluster; as a name it is "-1".
+NOISE = -1
+#: Whole numbers from here on are not all different as floats.
+_LARGEST = 2.0**53
+_MIXED = "labels must be of one kind: they mix types that cannot be compared. Use names only, or numbers only."
 
 
-class Clustered(NamedTuple):
-    """A fitted clusterer and the labels (n,) it gave."""
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """One label per row.
 
-    estimator: Any
-    labels: AnyArray
+    Attributes
+    ----------
+    values
+        (n,) integers or strings.
+    noise
+        (n,) which of them mean that the row is in no cluster: -1, or "-1" among names.
+    order
+        The order of the labels where they come with one, as a pandas Categorical does.
+    """
+
+    values: AnyArray
+    noise: BoolArray
+    order: AnyArray | None = None
+
+    @classmethod
+    def of(cls, labels: Any, n_rows: int) -> Labels:
+        """Take labels of any kind: a list, an array, a Series, a Categorical.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If they are not one discrete label for each of ``n_rows`` rows.
+        """
+        values = _discrete(_as_array(labels))
+        if values.ndim != 1:
+            raise ValueError(f"labels must be one-dimensional, one label per row of X, got shape {values.shape}.")
+        if values.shape[0] != n_rows:
+            raise ValueError(f"labels has {values.shape[0]} entries but X has {n_rows} rows: they must be equal.")
+        noise = values == (NOISE if values.dtype.kind in "iu" else str(NOISE))
+        return cls(values, np.broadcast_to(noise, values.shape), _categories(labels))
+
+    @cached_property
+    def _distinct(self) -> tuple[AnyArray, IntArray]:
+        try:
+            found, member = np.unique(self.values[~self.noise], return_inverse=True)
+        except TypeError as error:
+            raise TypeError(_MIXED) from error
+        order = _rank(found, self.order)
+        return found[order], np.argsort(order)[member]
+
+    @property
+    def classes(self) -> AnyArray:
+        """The distinct labels (k,), noise left out: in their own order if they have one, else sorted as people do."""
+        return self._distinct[0]
+
+    def codes(self, classes: AnyArray) -> IntArray:
+        """Return the cluster number (n,) of each row among ``classes`` (k,), -1 for noise.
+
+        Raises
+        ------
+        ValueError
+            If a label is not among the classes.
+        """
+        own, member = self._distinct
+        if own is not classes:
+            member = positions_of(own, classes)[member]
+        codes = np.full(self.values.shape, NOISE, dtype=np.int64)
+        codes[~self.noise] = member
+        return codes
 
 
-def check_clusterer(estimator: Any) -> None:
-    """Raise unless ``estimator`` is something that can be fitted."""
-    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise TypeError(f"estimator must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
-
-
-def fit_clusterer(estimator: Any, X: Rows, fit_params: dict[str, Any]) -> Clustered:
-    """Fit a clone of ``estimator`` to X; one that is frozen only labels X."""
-    fitted = clone(estimator).fit(X, None, **fit_params)
-    frozen = isinstance(fitted, FrozenEstimator)
-    if hasattr(fitted, "labels_") and not (frozen and hasattr(fitted, "predict")):
-        return Clustered(fitted, np.asarray(fitted.labels_))
-    if hasattr(fitted, "predict"):
-        return Clustered(fitted, np.asarray(fitted.predict(X)))
-    raise TypeError(f"estimator must give labels, but {estimator!r} has neither labels_ nor predict.")
-
-
-def means_without_each(codes: AnyArray, means: FloatArray, position: FloatArray) -> FloatArray:
-    """Return, for each point, the mean (n, r) of its cluster without it; NaN if it was the only one.
+def check_classes(classes: AnyArray, n_centers: int | None) -> AnyArray:
+    """Return the label (k,) of each cluster: the distinct labels found, or all numbers of centres if they name these.
 
     Parameters
     ----------
-    codes
-        (n,) cluster of each point, -1 for none.
-    means
-        (k, r) means of the clusters.
-    position
-        (n, r) the points.
+    classes
+        The distinct labels found.
+    n_centers
+        The number of centres, if they were given. Integer labels in ``range(n_centers)`` then name rows of the
+        centres; other labels must be as many as the centres and are matched in their order.
     """
-    sizes = np.bincount(codes[codes >= 0], minlength=means.shape[0])
-    own = means[codes]
-    others = sizes[codes][:, None] - 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        without = own + (own - position) / others
-    without[others[:, 0] <= 0] = np.nan
-    return without
+    if classes.size == 0:
+        raise ValueError("labels contains no cluster: every point is noise (-1), so there is nothing to belong to.")
+    if n_centers is None:
+        return classes
+    if classes.dtype.kind in "iu" and classes.min() >= 0 and classes.max() < n_centers:
+        return np.arange(n_centers)
+    if classes.size != n_centers:
+        raise ValueError(
+            f"labels names {classes.size} clusters but centers has {n_centers} rows: use labels 0 to "
+            f"{n_centers - 1}, or as many distinct labels as centers."
+        )
+    return classes
 
 
-def nearest_sites(diagram: Diagram, position: FloatArray) -> AnyArray:
-    """Return the number (n,) of the site with the lowest function at each position."""
-    a, b = diagram.functions
-    nearest = np.zeros(position.shape[0], dtype=np.int64)
-    for start in range(0, position.shape[0], _ROWS):
-        rows = slice(start, start + _ROWS)
-        lowest = np.full(nearest[rows].shape, np.inf)
-        for i in range(b.size):
-            value = b[i] - row_dots(position[rows], a[i])
-            np.copyto(nearest[rows], i, where=value < lowest)
-            np.minimum(lowest, value, out=lowest)
-    return nearest
+def merged_classes(first: AnyArray, second: AnyArray) -> AnyArray:
+    """Return the distinct labels of two sets of rows, sorted as people do."""
+    if not first.size or not second.size:
+        return first if first.size else second
+    if first.dtype.kind != second.dtype.kind:
+        raise TypeError("labels must be of one kind: some chunks have names, others numbers.")
+    try:
+        found = np.union1d(first, second)
+    except TypeError as error:
+        raise TypeError(_MIXED) from error
+    return found[_rank(found, None)]
 
 
-def labels_of(members: Membership) -> AnyArray:
-    """Return the user's labels again, noise as -1."""
-    labels: AnyArray = members.classes[members.codes]
-    if (members.codes == NOISE).any():
-        labels = np.where(members.codes == NOISE, NOISE, labels)
-    return labels
+def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
+    """Return the users' labels (n,) of rows with these cluster numbers, noise as -1."""
+    labels: AnyArray = classes[codes]
+    noise = codes == NOISE
+    return np.where(noise, np.array(NOISE).astype(labels.dtype), labels) if noise.any() else labels
+
+
+def align(X: Any, labels: Any) -> Any:
+    """Return pandas labels in the order of the rows of a pandas X, matched by their index.
+
+    Raises
+    ------
+    ValueError
+        If both have an index, and the two do not hold the same rows.
+    """
+    index, own = getattr(X, "index", None), getattr(labels, "index", None)
+    if index is None or own is None or callable(index) or callable(own) or index.equals(own):
+        return labels
+    if len(index) == len(own) and index.is_unique and own.is_unique and index.isin(own).all():
+        return labels.reindex(index)
+    raise ValueError(
+        "labels has another index than X: both must hold the same rows. Pass labels.to_numpy() to match by position."
+    )
+
+
+def positions_of(own: AnyArray, classes: AnyArray) -> IntArray:
+    """Return where each label of ``own`` stands in ``classes``."""
+    order = np.argsort(classes)
+    place = order[np.minimum(np.searchsorted(classes, own, sorter=order), classes.size - 1)]
+    unknown = classes[place] != own
+    if unknown.any():
+        raise ValueError(f"labels has {own[unknown][0]!r}, which is not one of the clusters of the fit.")
+    return place
+
+
+def _rank(found: AnyArray, order: AnyArray | None) -> IntArray:
+    """Return the positions of labels in the order given, else with numbers inside names in numerical order."""
+    if order is not None:
+        return np.argsort(positions_of(found, order))
+    if found.dtype.kind in "iufb":
+        return np.arange(found.size)
+    keys = [
+        [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", str(name))]
+        for name in found
+    ]
+    return np.array(sorted(range(found.size), key=keys.__getitem__), dtype=np.int64)
+
+
+def _categories(labels: Any) -> AnyArray | None:
+    """Return the categories of a pandas Categorical, or of a Series of them, in their order."""
+    found = getattr(getattr(labels, "cat", labels), "categories", None)
+    if found is None or callable(found):
+        return None
+    return _discrete(np.asarray(found))
+
+
+def _as_array(labels: Any) -> AnyArray:
+    if np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any():
+        raise ValueError("labels has masked entries: use -1 for points of no cluster.")
+    if isinstance(labels, Sequence) and not isinstance(labels, str):
+        # Element by element: NumPy would turn a mixture of names and numbers into names.
+        values = np.empty(len(labels), dtype=object)
+        values[:] = [label.item() if isinstance(label, np.generic) else label for label in labels]
+        return values
+    return np.asarray(labels)
+
+
+def _discrete(values: AnyArray) -> AnyArray:
+    """Return labels as integers or strings; floats must be whole numbers."""
+    if values.dtype.kind == "O":
+        values = _of_one_kind(values)
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            raise ValueError("labels contains NaN or infinity: use -1 for points of no cluster.")
+        if (values != np.floor(values)).any():
+            raise ValueError("labels must be discrete: it contains fractional numbers. Is it a target of regression?")
+        if (np.abs(values) >= _LARGEST).any():
+            raise ValueError(f"labels contains {np.abs(values).max():g}, too large for a cluster number: use names.")
+        return values.astype(np.int64)
+    if values.dtype.kind not in "iubUSO":
+        raise TypeError(f"labels must be integers or strings, got dtype {values.dtype}.")
+    return values
+
+
+def _of_one_kind(values: AnyArray) -> AnyArray:
+    """Return an array of Python objects as numbers or as strings."""
+    if values.ndim != 1:
+        return values
+    items = values.tolist()
+    if any(_is_missing(item) for item in items):
+        raise ValueError("labels contains missing values: use -1 for points of no cluster.")
+    names = [isinstance(item, str) for item in items]
+    if any(names):
+        if not all(names):
+            raise TypeError("labels mixes names and numbers: use names only, or numbers with -1 for noise.")
+        if any(item.endswith("\0") for item in items):
+            raise ValueError("labels has names that end in a NUL character, which arrays of names cannot hold.")
+        return np.array(items)
+    if all(isinstance(item, Real) for item in items):
+        booleans = all(isinstance(item, bool) for item in items)
+        whole = all(isinstance(item, int) for item in items)
+        return np.array(items, dtype=bool if booleans else np.int64 if whole else np.float64)
+    return values
+
+
+def _is_missing(item: Any) -> bool:
+    return item is None or type(item).__name__ in ("NAType", "NaTType") or (isinstance(item, float) and item != item)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core._rows import dense, is_sparse
-from allegiance._core._typing import AnyArray, FloatArray, Rows
+from allegiance._core import AnyArray, FloatArray, Rows, dense, is_sparse
 
-REPRESENTATIVES = ("mean", "median", "medoid")
+#: What stands for a cluster; for the last, the mean of a point's own cluster is taken without the point.
+REPRESENTATIVES = ("mean", "median", "medoid", WITHOUT_POINT := "mean-without-point")
 #: Rows converted to float64 at a time.
 _CHUNK = 8192
 
@@ -25,10 +25,10 @@ def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> Flo
     codes
         (n,) cluster numbers, -1 for noise. Every cluster has a member.
     kind
-        "mean"; "median", coordinate by coordinate; or "medoid", the member with the least sum of distances to the
+        "mean"; "median", coordinate by coordinate; or "medoid", the member with the smallest sum of distances to the
         others, which compares all pairs inside a cluster.
     """
-    if kind == "mean":
+    if kind in ("mean", WITHOUT_POINT):
         return mean_sums(X, codes, n_clusters).means
     if kind == "median" and is_sparse(X):
         raise TypeError(
@@ -60,15 +60,23 @@ class MeanSums(NamedTuple):
         return self.origin + self.sums / self.sizes[:, None]
 
     def plus(self, other: MeanSums) -> MeanSums:
-        """Return the sums over both sets of points, around the origin of this one."""
-        moved = other.sums + other.sizes[:, None] * (other.origin - self.origin)
-        return MeanSums(self.sizes + other.sizes, self.origin, self.sums + moved)
+        """Return the sums over both sets of points, around the origin of this one where it has members."""
+        origin = np.where(self.sizes[:, None] > 0, self.origin, other.origin)
+        moved = other.sums + other.sizes[:, None] * (other.origin - origin)
+        return MeanSums(self.sizes + other.sizes, origin, self.sums + moved)
+
+    def among(self, k: int, places: AnyArray) -> MeanSums:
+        """Return the same sums among k clusters, of which these have the numbers ``places``; the others are empty."""
+        spread = MeanSums(*(np.zeros((k, *part.shape[1:])) for part in self))
+        for part, mine in zip(spread, self, strict=True):
+            part[places] = mine
+        return spread
 
 
 def mean_sums(X: Rows, codes: AnyArray, n_clusters: int) -> MeanSums:
     """Sum the members of each cluster in float64, chunk by chunk; for parameters see :func:`representatives`."""
     n, d = X.shape
-    if is_sparse(X):
+    if is_sparse(X) or n_clusters == 0:
         origin = np.zeros((n_clusters, d))
     else:
         first = np.array([np.argmax(codes == i) for i in range(n_clusters)])
@@ -87,6 +95,27 @@ def mean_sums(X: Rows, codes: AnyArray, n_clusters: int) -> MeanSums:
         sums += dense(total)
         sizes += np.bincount(part, minlength=n_clusters)
     return MeanSums(sizes, origin, sums)
+
+
+def means_without_each(codes: AnyArray, means: FloatArray, position: FloatArray) -> FloatArray:
+    """Return, for each point, the mean (n, r) of its cluster without it; NaN if it was the only one.
+
+    Parameters
+    ----------
+    codes
+        (n,) cluster of each point, -1 for none.
+    means
+        (k, r) means of the clusters.
+    position
+        (n, r) the points.
+    """
+    sizes = np.bincount(codes[codes >= 0], minlength=means.shape[0])
+    own = means[codes]
+    others = sizes[codes][:, None] - 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without = own + (own - position) / others
+    without[others[:, 0] <= 0] = np.nan
+    return without
 
 
 def _medoid(members: Rows) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
-from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core import AnyArray, FloatArray
 
 from ._halfspaces import chebyshev_center
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from allegiance._core._arrays import real_array
-from allegiance._core._typing import FloatArray
+from allegiance._core import real_array
+from allegiance._core import FloatArray
 
 #: The tightest tolerances HiGHS accepts. They are absolute, so every program is first scaled to size one.
 _TOLERANCE = 1e-10

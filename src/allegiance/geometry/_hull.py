@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull
 
-from allegiance._core._typing import BoolArray, FloatArray
+from allegiance._core import BoolArray, FloatArray
 
 #: Up to this dimension the facets of the hull are listed; above, each point is tested by itself.
 _MAX_FACET_DIM = 6

@@ -1,26 +1,62 @@
-"""Which functions: a clustering as affine functions f_i(y) = b_i - <a_i, y>, lower meaning closer."""
+"""What closeness means: kinds of influence, each a set of affine functions f_i(y) = b_i - <a_i, y>, lower is closer."""
 
+from ._bregman import KL, Bregman, BregmanInfluence, ItakuraSaito, Logistic
 from ._bregman_diagram import BregmanDiagram
 from ._diagram import AffineFunctions, Diagram, Located
-from ._divergence import BregmanDivergence
+from ._divergence import BregmanDivergence, check_rows_inside
 from ._embedding import Embedding, LinearEmbedding
-from ._feature_maps import FeatureEmbedding
-from ._kernel_means import KernelEmbedding
+from ._euclidean import Euclidean, Mahalanobis, Within
+from ._feature_maps import Approximation, FeatureEmbedding, Fourier, Hashing, Nystroem
+from ._generators import DIVERGENCES, divergence_by_name
+from ._influence import INFLUENCES, AnySummary, Influence, Summary, Training
+from ._kernel import Kernel
+from ._kernel_means import KernelEmbedding, KernelMeans
+from ._kernel_values import KernelFunction, KernelRows, SettledKernel, float_rows
 from ._power_diagram import PowerDiagram
 from ._recession import RecessionDiagram
 from ._reduction import Reduction
+from ._weights import WEIGHTS, SpreadSums, Weights
 
 __all__ = [
+    "DIVERGENCES",
+    "INFLUENCES",
+    "KL",
+    "WEIGHTS",
     "AffineFunctions",
+    "AnySummary",
+    "Approximation",
+    "Bregman",
     "BregmanDiagram",
     "BregmanDivergence",
+    "BregmanInfluence",
     "Diagram",
     "Embedding",
+    "Euclidean",
     "FeatureEmbedding",
+    "Fourier",
+    "Hashing",
+    "Influence",
+    "ItakuraSaito",
+    "Kernel",
     "KernelEmbedding",
+    "KernelFunction",
+    "KernelMeans",
+    "KernelRows",
     "LinearEmbedding",
     "Located",
+    "Logistic",
+    "Mahalanobis",
+    "Nystroem",
     "PowerDiagram",
     "RecessionDiagram",
     "Reduction",
+    "SettledKernel",
+    "SpreadSums",
+    "Summary",
+    "Training",
+    "Weights",
+    "Within",
+    "check_rows_inside",
+    "divergence_by_name",
+    "float_rows",
 ]

@@ -7,9 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from allegiance._core._rows import dense, row_dots
-from allegiance._core._threads import for_row_blocks
-from allegiance._core._typing import AnyArray, FloatArray, Rows
+from allegiance._core import AnyArray, FloatArray, Rows, dense, for_row_blocks, row_dots, stored
 
 from ._diagram import AffineFunctions, Located
 from ._divergence import BregmanDivergence
@@ -21,6 +19,7 @@ from ._rowwise import product_by_rows, solve_rows
 _CHUNK = 2**17
 
 
+@stored("bregman", "sites", "divergence", "origin", "axes", "weights", "query_weight")
 @dataclass(frozen=True)
 class BregmanDiagram:
     """The diagram of D(y ‖ c_i) - w_i, which is D(y ‖ origin) plus an affine function of y.
@@ -116,6 +115,17 @@ class BregmanDiagram:
         """The k functions of the sites."""
         return AffineFunctions(self._slopes, self._constants - self._site_weights)
 
+    @property
+    def affine(self) -> bool:
+        """Whether coordinates are those of X."""
+        return self.axes is None
+
+    axis_aligned = affine
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return the rows themselves: no coordinates make a divergence a distance."""
+        return dense(X)
+
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), inside the domain, to positions (n, r); ``off_span`` is their D(x ‖ x̂)."""
         if self.axes is None:
@@ -204,10 +214,28 @@ class BregmanDiagram:
             if self.axes is None:
                 away[part] = self.divergence.rowwise(position, self.sites[site])
                 continue
-            slopes, constants = self._projected(position)
-            inside = (self._constants[site] - constants) - row_dots(self._slopes[site] - slopes, position)
-            away[part] = located.off_span[part] + np.maximum(inside, 0.0)
+            projected = self._projected(position)
+            away[part] = located.off_span[part] + self._between(projected, position, site)
         return away
+
+    def all_divergences(self, located: Located) -> FloatArray:
+        """Return D(x ‖ c) (n, k) of each row from each site c."""
+        k = self.sites.shape[0]
+        away = np.empty((located.position.shape[0], k))
+        for part in self._chunks(slice(0, away.shape[0])):
+            position = located.position[part]
+            if self.axes is None:
+                away[part] = self.divergence.between(position, self.sites)
+                continue
+            projected = self._projected(position)
+            for site in range(k):
+                away[part, site] = located.off_span[part] + self._between(projected, position, np.array([site]))
+        return away
+
+    def _between(self, projected: AffineFunctions, position: FloatArray, site: AnyArray) -> FloatArray:
+        """Return D(x̂ ‖ c) (n,) of I-projections at ``position`` (n, r) from the sites with numbers (n,) or (1,)."""
+        inside = (self._constants[site] - projected.b) - row_dots(self._slopes[site] - projected.a, position)
+        return np.maximum(inside, 0.0)
 
     def weighted(self, weights: FloatArray, query_weight: float) -> BregmanDiagram:
         """Return this diagram with weights (k,) of the sites and of a query."""

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray, FloatArray, Rows
+from allegiance._core import AnyArray, FloatArray, Rows
 
 
 class AffineFunctions(NamedTuple):
@@ -67,8 +67,22 @@ class Diagram(Protocol):
         coincide keep an accurate bisector.
         """
 
+    @property
+    def affine(self) -> bool:
+        """Whether coordinates are an invertible affine map of those of X."""
+
+    @property
+    def axis_aligned(self) -> bool:
+        """Whether every coordinate is one of X, scaled and shifted."""
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return rows of X (n, d), not reduced to the span of the sites, where distance is influence, if possible."""
+
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""
+
+    def all_divergences(self, located: Located) -> FloatArray:
+        """Return the divergence (n, k) of each row from each site, weights aside, in the user's units."""
 
     def weighted(self, weights: FloatArray, query_weight: float) -> Diagram:
         """Return this diagram with weights (k,) of the sites and of a query, in units of the divergence."""

@@ -8,12 +8,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from allegiance._core._random import stream
-from allegiance._core._rows import dense, row_dots
-from allegiance._core._typing import FloatArray, Rows
+from allegiance._core import FloatArray, Rows, dense, row_dots, stream
 
 #: Maps rows (n, d) to numbers (n,).
-Generator: TypeAlias = Callable[[FloatArray], FloatArray]
+Potential: TypeAlias = Callable[[FloatArray], FloatArray]
 #: Maps rows (n, d) to rows (n, d).
 RowMap: TypeAlias = Callable[[FloatArray], FloatArray]
 #: Maps two arrays that broadcast to one, coordinate by coordinate.
@@ -46,12 +44,12 @@ class Coordinatewise(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class BregmanDivergence:
-    """A divergence of your own, from a strictly convex function phi and its gradient.
+    """A strictly convex function phi and its gradient, with what follows from them.
 
     Both are checked at construction, by finite differences and at pairs of points. The functions must treat each row
-    by itself. To be pickled with an estimator they must be importable, so no lambdas.
+    by itself.
 
-    Parameters
+    Attributes
     ----------
     phi
         Maps rows (n, d) to numbers (n,).
@@ -60,22 +58,14 @@ class BregmanDivergence:
     domain
         Open interval in which every coordinate must lie.
     inverse_gradient
-        Maps gradients (n, d) back to rows (n, d). Optional: with fewer clusters than columns it is much faster.
+        Maps gradients (n, d) back to rows (n, d), if it is known.
     name
-        How messages call it.
+        What messages call it.
     coordinatewise
         Faster and more accurate forms of a phi that is a sum over coordinates.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from allegiance.influence import BregmanDivergence
-    >>> quartic = BregmanDivergence(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3)
-    >>> quartic.between(np.array([[1.0]]), np.array([[0.0], [1.0]]))
-    array([[1., 0.]])
     """
 
-    phi: Generator
+    phi: Potential
     gradient: RowMap
     _: KW_ONLY
     domain: tuple[float, float] = (-np.inf, np.inf)
@@ -240,15 +230,17 @@ def check_rows_inside(X: Rows, divergence: BregmanDivergence, argument: str = "X
         if outside.any():
             row, column = np.argwhere(outside)[0]
             raise ValueError(
-                f"{argument} does not fit divergence {divergence.name!r}: row {start + row}, column {column} is "
+                f"{argument} does not fit influence {divergence.name!r}: row {start + row}, column {column} is "
                 f"{part[row, column]:g}, {reason}; {remedy}"
             )
 
 
 def _remedy(value: float, divergence: BregmanDivergence) -> str:
     if value == 0.0 and divergence.domain == (0.0, np.inf):
-        return "for zeros in counts or shares pass smoothing=, a small number added to every entry."
-    return "transform the data, or use another divergence."
+        return (
+            "for zeros in counts or shares use smoothing, a small number added to every entry, as in KL(smoothing=0.5)."
+        )
+    return "transform the data, or use another influence."
 
 
 def _points_inside(domain: tuple[float, float], d: int) -> FloatArray:

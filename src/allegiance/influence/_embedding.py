@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from allegiance._core._typing import FloatArray, Rows
+from allegiance._core import FloatArray, Rows, stored
 
 from ._diagram import Located
 from ._reduction import Reduction
@@ -26,10 +26,22 @@ class Embedding(Protocol):
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X to the coordinates."""
 
+    @property
+    def affine(self) -> bool:
+        """Whether coordinates are an invertible affine map of those of X."""
+
+    @property
+    def axis_aligned(self) -> bool:
+        """Whether every coordinate is one of X, scaled and shifted."""
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return rows (n, p), not reduced to the span of the sites, in which influence is Euclidean distance."""
+
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""
 
 
+@stored("linear", "sites", "reduction")
 @dataclass(frozen=True)
 class LinearEmbedding:
     """Sites in the user's space, mapped to their span: Euclidean distance, or Mahalanobis after whitening.
@@ -65,6 +77,20 @@ class LinearEmbedding:
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d) to the span of the sites."""
         return self.reduction.locate(X, threads)
+
+    @property
+    def affine(self) -> bool:
+        """Whether nothing was projected away."""
+        return self.reduction.basis is None
+
+    @property
+    def axis_aligned(self) -> bool:
+        """Whether every coordinate is one of X, scaled and shifted."""
+        return self.affine and self.reduction.whitening is None
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return the whitened rows (n, d)."""
+        return self.reduction.whitened(X)
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one."""

@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from allegiance._core._typing import FloatArray
+from allegiance._core import FloatArray
 
-from ._divergence import BregmanDivergence, Coordinatewise, Generator, RowMap
+from ._divergence import BregmanDivergence, Coordinatewise, Potential, RowMap
 
 
 def _log_ratio(y: FloatArray, c: FloatArray) -> FloatArray:
@@ -114,30 +114,6 @@ def _logistic_potential(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArr
     return np.log1p(side * np.expm1(down)) - side * down
 
 
-def _exponential_phi(Y: FloatArray) -> FloatArray:
-    return np.exp(Y).sum(axis=1)
-
-
-def _exponential_divergence(y: FloatArray, c: FloatArray) -> FloatArray:
-    return np.exp(c) * (np.expm1(y - c) - (y - c))
-
-
-def _exponential_slope(y: FloatArray, c: FloatArray) -> FloatArray:
-    return np.exp(c) * np.expm1(y - c)
-
-
-def _exponential_point(u: FloatArray, c: FloatArray) -> FloatArray:
-    return c + np.log1p(u * np.exp(-c))
-
-
-def _exponential_spread(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
-    return np.exp(-y)
-
-
-def _exponential_potential(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArray:
-    return _exponential_divergence(c, y)
-
-
 def _squared_phi(Y: FloatArray) -> FloatArray:
     return (Y * Y).sum(axis=1)
 
@@ -171,7 +147,7 @@ def _squared_potential(y: FloatArray, u: FloatArray, c: FloatArray) -> FloatArra
 
 
 #: phi, its gradient and the inverse of that, the domain, and the accurate forms.
-_BUILT_IN: dict[str, tuple[tuple[Generator, RowMap, RowMap, tuple[float, float]], Coordinatewise]] = {
+_BUILT_IN: dict[str, tuple[tuple[Potential, RowMap, RowMap, tuple[float, float]], Coordinatewise]] = {
     "kl": (
         (_kl_phi, np.log, np.exp, (0.0, np.inf)),
         Coordinatewise(_kl_divergence, _log_ratio, _kl_point, _kl_spread, _kl_potential),
@@ -183,12 +159,6 @@ _BUILT_IN: dict[str, tuple[tuple[Generator, RowMap, RowMap, tuple[float, float]]
     "logistic": (
         (_logistic_phi, _logistic_gradient, _logistic_inverse, (0.0, 1.0)),
         Coordinatewise(_logistic_divergence, _logistic_slope, _logistic_point, _logistic_spread, _logistic_potential),
-    ),
-    "exponential": (
-        (_exponential_phi, np.exp, np.log, (-np.inf, np.inf)),
-        Coordinatewise(
-            _exponential_divergence, _exponential_slope, _exponential_point, _exponential_spread, _exponential_potential
-        ),
     ),
     "squared": (
         (_squared_phi, _squared_gradient, _squared_inverse, (-np.inf, np.inf)),
@@ -209,7 +179,6 @@ def divergence_by_name(name: str) -> BregmanDivergence:
     "kl"              y log y - y (generalised Kullback-Leibler)      y > 0
     "itakura-saito"   -log y                                          y > 0
     "logistic"        y log y + (1 - y) log(1 - y)                    0 < y < 1
-    "exponential"     exp y                                           all y
     "squared"         y²                                              all y
     ================  ==============================================  ===========
     """

@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core._rows import row_dots
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, row_dots
 
 from ._diagram import AffineFunctions
 from ._divergence import BregmanDivergence
 from ._primal_projection import project_in_primal
-from ._primal_search import PrimalSearch
 from ._rowwise import norms, product_by_rows, solve_rows
 
 _EPS = float(np.finfo(float).eps)
@@ -142,9 +140,7 @@ class Family:
         """
         search = _Search(self, target, start)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if self.divergence.coordinatewise is not None and np.isinf(self.divergence.domain).all():
-                self._find_without_edge(search, start)
-            elif self.divergence.invertible:
+            if self.divergence.invertible:
                 search.run()
         failed = 0
         for row in np.flatnonzero(~search.found):
@@ -160,16 +156,6 @@ class Family:
                 f"are they at the edge of the domain of divergence {self.divergence.name!r}, or its functions wrong?"
             )
         return AffineFunctions(search.theta, search.psi)
-
-    def _find_without_edge(self, search: _Search, start: Start) -> None:
-        rows = np.flatnonzero(~search.found)
-        if not rows.size:
-            return
-        known = self.members(start.functions.a[rows])[0] - self.combine(search.residual[rows])
-        primal = PrimalSearch(self, known)
-        primal.run()
-        search.theta[rows], search.psi[rows] = primal.functions()
-        search.found[rows] = primal.found
 
 
 class _Search:

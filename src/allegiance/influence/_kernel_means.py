@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from allegiance._core._rows import dense, is_sparse, row_dots, row_sums
-from allegiance._core._threads import for_row_blocks
-from allegiance._core._typing import AnyArray, FloatArray, IntArray, Rows
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    dense,
+    for_row_blocks,
+    is_sparse,
+    row_dots,
+    row_sums,
+    stored,
+)
 
 from ._diagram import Located
-from ._feature_maps import Kernel, KernelFunction, Prepared
+from ._kernel_values import KernelRows, SettledKernel
 
 #: A block of kernel values: small enough for the cache.
 _ROWS, _COLUMNS = 128, 1024
@@ -24,6 +32,7 @@ _NO_NORM = 1e-12
 _INDEFINITE = 1e-6
 
 
+@stored("kernel-sums", "kernel", "order", "starts", "weights", "members", "own")
 @dataclass(frozen=True)
 class KernelMeans:
     """Mean kernel values g_i(x) of rows x with the members of each cluster i.
@@ -48,16 +57,16 @@ class KernelMeans:
         (n,) the diagonal of a "precomputed" kernel; None for others.
     """
 
-    kernel: Kernel
+    kernel: SettledKernel
     order: IntArray
     starts: IntArray
     weights: FloatArray | None
-    members: Prepared | None
+    members: KernelRows | None
     own: FloatArray | None
 
     @classmethod
     def of_clusters(
-        cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: Kernel, weights: FloatArray | None = None
+        cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: SettledKernel, weights: FloatArray | None = None
     ) -> KernelMeans:
         """Sort the rows of X (n, d) by their ``codes`` (n,), -1 for rows of no cluster; every cluster has a member."""
         sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
@@ -67,7 +76,7 @@ class KernelMeans:
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         precomputed = kernel.name == "precomputed"
         if precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be square for kernel='precomputed', got shape {X.shape}.")
+            raise ValueError(f"X must be square for Kernel('precomputed'), got shape {X.shape}.")
         return cls(
             kernel,
             order,
@@ -101,7 +110,7 @@ class KernelMeans:
                 for_row_blocks(fill, X.shape[0], threads, multiple=_ROWS)
         g /= self._totals
         if not (np.isfinite(g).all() and (own is None or np.isfinite(own).all())):
-            raise ValueError("kernel gives values that are not finite: scale X, or change kernel_params.")
+            raise ValueError("kernel gives values that are not finite: scale X, or change the parameters of Kernel.")
         return g
 
     def over_clusters(self, g: FloatArray) -> FloatArray:
@@ -125,7 +134,7 @@ class KernelMeans:
             rows = X[np.minimum(np.arange(part.start, part.start + _ROWS), part.stop - 1)]
         A = self.kernel.prepare(rows)
         for start in range(0, self.order.size, _COLUMNS):
-            B = Prepared(*(array[start : start + _COLUMNS] for array in self.members))
+            B = KernelRows(*(array[start : start + _COLUMNS] for array in self.members))
             self._add(self.kernel.block(A, B, count), start, g)
         if own is not None:
             own[:] = self.kernel.diagonal(A)[:count]
@@ -148,6 +157,7 @@ class KernelMeans:
         g[:, first:last] += np.add.reduceat(values, np.maximum(self.starts[first:last] - start, 0), axis=1)
 
 
+@stored("kernel", "means", "gram", "axes", "positions", "unit")
 @dataclass(frozen=True)
 class KernelEmbedding:
     """The span of the clusters' means in the feature space of a kernel.
@@ -178,26 +188,12 @@ class KernelEmbedding:
     unit: float = 1.0
 
     @classmethod
-    def of_clusters(
-        cls,
-        X: Rows,
-        codes: AnyArray,
-        n_clusters: int,
-        kernel: str | KernelFunction,
-        params: dict[str, Any] | None = None,
-        threads: int = 1,
-    ) -> KernelEmbedding:
-        """Embed the means of clusters; see :meth:`fit_locate`."""
-        return cls.fit_locate(X, codes, n_clusters, kernel, params, threads)[0]
-
-    @classmethod
     def fit_locate(
         cls,
         X: Rows,
         codes: AnyArray,
         n_clusters: int,
-        kernel: str | KernelFunction,
-        params: dict[str, Any] | None = None,
+        kernel: SettledKernel,
         threads: int = 1,
     ) -> tuple[KernelEmbedding, Located]:
         """Embed the means of clusters, and locate the rows of X with the same kernel values.
@@ -210,11 +206,11 @@ class KernelEmbedding:
             (n, d) dense or CSR, or the matrix (n, n) of kernel values for "precomputed".
         codes
             (n,) cluster numbers, -1 for noise. Every cluster has a member.
-        kernel, params
-            As in :meth:`Kernel.of`.
+        kernel
+            The kernel.
         """
         codes, rank = _number_by_first_row(codes, n_clusters)
-        means = KernelMeans.of_clusters(X, codes, n_clusters, Kernel.of(kernel, params, X))
+        means = KernelMeans.of_clusters(X, codes, n_clusters, kernel)
         own = np.empty(X.shape[0])
         g = means.means(X, threads, own)
         gram = means.over_clusters(g)
@@ -232,6 +228,12 @@ class KernelEmbedding:
         """
         own = np.empty(X.shape[0])
         return self._locate(self.means.means(X, threads, own), own)
+
+    affine = axis_aligned = False
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return the positions: the space of the kernel is known only as far as the clusters span it."""
+        return located.position
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one."""

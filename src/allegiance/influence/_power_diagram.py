@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from allegiance._core._rows import row_dots
-from allegiance._core._typing import AnyArray, FloatArray, Rows
+from allegiance._core import AnyArray, FloatArray, Rows, row_dots, stored
 
 from ._diagram import AffineFunctions, Located, no_bounds
 from ._embedding import Embedding
 
 
+@stored("power", "embedding", "weights", "query_weight")
 @dataclass(frozen=True)
 class PowerDiagram:
     """The power diagram of the sites: |y - c_i|² - w_i is |y|² plus the affine function |c_i|² - w_i - 2 <c_i, y>.
@@ -62,6 +62,20 @@ class PowerDiagram:
         """No limits: distances are defined everywhere."""
         return no_bounds(self.positions.shape[1])
 
+    @property
+    def affine(self) -> bool:
+        """Whether coordinates are an invertible affine map of those of X."""
+        return self.embedding.affine
+
+    @property
+    def axis_aligned(self) -> bool:
+        """Whether every coordinate is one of X, scaled and shifted."""
+        return self.embedding.axis_aligned
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return rows (n, p) whose Euclidean distances are those of the diagram, off the span of the sites too."""
+        return self.embedding.unprojected(X, located)
+
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X to the space where volume is measured."""
         return self.embedding.locate(X, threads)
@@ -89,6 +103,15 @@ class PowerDiagram:
         """Return the squared distance (n,) of each row from the site with its code, in the user's units."""
         away = (located.position - self.positions[codes]) / self.embedding.unit
         return row_dots(away, away) + located.off_span**2
+
+    def all_divergences(self, located: Located) -> FloatArray:
+        """Return the squared distance (n, k) of each row from each site, in the user's units."""
+        squared = np.empty((located.position.shape[0], self.positions.shape[0]))
+        scaled, off_span = located.position / self.embedding.unit, located.off_span**2
+        for i, site in enumerate(self.positions / self.embedding.unit):
+            away = scaled - site
+            squared[:, i] = row_dots(away, away) + off_span
+        return squared
 
     def weighted(self, weights: FloatArray, query_weight: float) -> PowerDiagram:
         """Return this diagram with weights (k,) of the sites and of a query."""

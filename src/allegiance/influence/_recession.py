@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core._rows import row_dots
-from allegiance._core._typing import AnyArray, FloatArray, Rows
+from allegiance._core import AnyArray, FloatArray, Rows, row_dots
 
 from ._diagram import AffineFunctions, Located, no_bounds
 
@@ -50,7 +49,17 @@ class RecessionDiagram:
         """Return the cone of one site."""
         return self.positions - self.positions[site], np.zeros(self.positions.shape[0])
 
+    affine = axis_aligned = False
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return the slopes."""
+        return located.position
+
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Refuse: slopes have no divergence from each other."""
+        raise TypeError("a recession diagram has no divergence")
+
+    def all_divergences(self, located: Located) -> FloatArray:
         """Refuse: slopes have no divergence from each other."""
         raise TypeError("a recession diagram has no divergence")
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from allegiance._core._rows import dense, is_sparse, row_dots
-from allegiance._core._threads import for_row_blocks, kernel_ready
-from allegiance._core._typing import FloatArray, Rows
+from allegiance._core import FloatArray, Rows, dense, for_row_blocks, is_sparse, kernel_ready, row_dots, stored
 
 from ._diagram import Located
 
@@ -19,6 +17,7 @@ _CHUNK = 2048
 _FAR = 1e8
 
 
+@stored("reduction", "factor", "shift", "basis", "rescale", "whitening")
 @dataclass(frozen=True)
 class Reduction:
     """The affine map y = (factor * x @ whitening - shift) @ basis * rescale from rows of X to the span of the sites.
@@ -113,6 +112,10 @@ class Reduction:
         white, unused = np.empty_like(rows), np.empty(X.shape[0])
         project_rows(rows, 1.0, shift, axes, white, unused)
         return white
+
+    def whitened(self, X: Rows) -> FloatArray:
+        """Return rows (n, d) after the whitening only, dense."""
+        return dense(self._whiten(X))
 
     def _locate_chunk(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
         X = self._whiten(X)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core._threads import kernel_ready
-from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core import AnyArray, FloatArray, kernel_ready
 
 
 def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:

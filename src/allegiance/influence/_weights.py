@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core._arrays import real_array
-from allegiance._core._typing import AnyArray, FloatArray
+from allegiance._core import AnyArray, FloatArray, Parameters, Registry, check_choice, check_number, real_array
 
-WEIGHTS = ("size", "density")
+from ._diagram import Diagram
+
 #: Clusters tighter than this share of the average spread count as this tight: a single point has no spread at all.
 _LEAST_SPREAD = 1e-3
-
-
-class Weights(NamedTuple):
-    """Weights of the sites and of a query."""
-
-    sites: FloatArray
-    """(k,)"""
-    query: float
-
-
-def cluster_weights(
-    weights: Any, query_weight: float | None, scale: float | str, codes: AnyArray, spread: FloatArray, dim: int, k: int
-) -> Weights:
-    """Return the weights a user asked for.
-
-    Parameters
-    ----------
-    weights
-        "size": the share |C_i| / n of the points. "density": the share of |C_i| / s_i^(r/2) in their sum, where s_i is
-        the mean divergence of the cluster's points from its representative and r the dimension in which volume is
-        measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
-    query_weight
-        The weight of a query before scaling; None is the average over points, sum of weights / n, which is the
-        paper's 1 / n for "size".
-    scale
-        What the weights are multiplied with to become squared distances; "auto" is the mean of ``spread``.
-    codes
-        (n,) cluster of each point, -1 for noise.
-    spread
-        (n,) divergence of each point from the representative of its cluster.
-    dim, k
-        Dimension r, and number of clusters.
-    """
-    return SpreadSums.of(codes, spread, k).weights(weights, query_weight, scale, dim)
 
 
 class SpreadSums(NamedTuple):
@@ -58,7 +26,7 @@ class SpreadSums(NamedTuple):
 
     @classmethod
     def of(cls, codes: AnyArray, spread: FloatArray, k: int) -> SpreadSums:
-        """Sum over points; see :func:`cluster_weights`."""
+        """Sum the divergences (n,) of points from the representatives of their clusters (n,), -1 for noise."""
         members = codes >= 0
         own = codes[members]
         sizes = np.bincount(own, minlength=k).astype(np.float64)
@@ -68,29 +36,84 @@ class SpreadSums(NamedTuple):
         """Return the sums over both sets of points."""
         return SpreadSums(self.sizes + other.sizes, self.spread + other.spread)
 
-    def weights(self, weights: Any, query_weight: float | None, scale: float | str, dim: int) -> Weights:
-        """Return the weights a user asked for; see :func:`cluster_weights`."""
-        k = self.sizes.size
-        n = max(float(self.sizes.sum()), 1.0)
-        mean_spread = float(self.spread.sum()) / n
-        if isinstance(weights, str):
-            raw = self.sizes / n if weights == "size" else self._densities(mean_spread, dim)
-        else:
-            raw = real_array("weights", weights, 1)
-            if raw.shape != (k,):
-                raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: must be equal.")
-            if not np.isfinite(raw).all():
-                raise ValueError("weights must be finite.")
-        own = float(raw.sum()) / n if query_weight is None else query_weight
-        factor = mean_spread if isinstance(scale, str) else scale
-        return Weights(raw * factor, own * factor)
 
-    def _densities(self, mean_spread: float, dim: int) -> FloatArray:
-        """Return densities (k,) relative to their sum. Through logarithms: powers of r/2 overflow easily."""
-        if mean_spread == 0:
-            return self.sizes / self.sizes.sum()
-        mean = np.maximum(self.spread / np.maximum(self.sizes, 1.0), _LEAST_SPREAD * mean_spread)
-        with np.errstate(divide="ignore"):
-            logarithm = np.log(self.sizes) - dim / 2.0 * np.log(mean)
-        density: FloatArray = np.exp(logarithm - logarithm.max())
-        return density / density.sum()
+@dataclass(frozen=True, eq=False, repr=False)
+class Weights(Parameters):
+    """How important each cluster is: its weight is subtracted from the squared distance, or divergence.
+
+    Parameters
+    ----------
+    of
+        "size": the share |C_i| / n of the points. "density": the share of |C_i| / s_i^(r/2) in their sum, where s_i is
+        the mean divergence of the cluster's points from its representative and r the dimension in which volume is
+        measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
+    scale
+        What the weights are multiplied with to become squared distances. "auto" is the mean squared distance of the
+        points from their representatives, with which rescaling the data changes nothing.
+    query
+        The weight of a point before scaling. None is the average over points, sum of weights / n: 1 / n for "size".
+    """
+
+    of: Any
+    scale: float | str = 1.0
+    query: float | None = None
+
+    @classmethod
+    def resolve(cls, value: Any) -> Weights | None:
+        """Return what a user means by None, a name, an array (k,), or an object, checked."""
+        if value is None:
+            return None
+        return WEIGHTS.resolve(value if isinstance(value, str | Weights) else cls(value))
+
+    def check(self) -> None:
+        """Raise unless kind, scale and the weight of a point make sense."""
+        if isinstance(self.of, str):
+            check_choice(self.of, "weights", tuple(WEIGHTS))
+        if isinstance(self.scale, str):
+            check_choice(self.scale, "scale of Weights", ("auto",))
+        else:
+            check_number(self.scale, "scale of Weights", low=0.0)
+        if self.query is not None:
+            check_number(self.query, "query of Weights", low=-np.inf)
+
+    def apply(self, diagram: Diagram, sums: SpreadSums) -> Diagram:
+        """Return the diagram with these weights, given sums over the points of the fit."""
+        k = sums.sizes.size
+        n = max(float(sums.sizes.sum()), 1.0)
+        mean_spread = float(sums.spread.sum()) / n
+        if isinstance(self.of, str):
+            dim = diagram.positions.shape[1]
+            raw = sums.sizes / n if self.of == "size" else _densities(sums, mean_spread, dim)
+        else:
+            raw = self._given(k)
+        own = float(raw.sum()) / n if self.query is None else self.query
+        factor = mean_spread if isinstance(self.scale, str) else self.scale
+        return diagram.weighted(raw * factor, own * factor)
+
+    def _given(self, k: int) -> FloatArray:
+        raw = real_array("weights", self.of, 1)
+        if raw.shape != (k,):
+            raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: must be equal.")
+        if not np.isfinite(raw).all():
+            raise ValueError("weights must be finite.")
+        return raw
+
+    def describe(self) -> str:
+        """Say in a few words what the weights are."""
+        return f"weights {self.of if isinstance(self.of, str) else 'given'}"
+
+
+WEIGHTS: Registry[Weights] = Registry("weights", Weights)
+for _name in ("size", "density"):
+    WEIGHTS.add(_name, partial(Weights, _name))
+
+
+def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:
+    """Return densities (k,) relative to their sum. Through logarithms: powers of r/2 overflow easily."""
+    if mean_spread == 0:
+        return sums.sizes / sums.sizes.sum()
+    mean = np.maximum(sums.spread / np.maximum(sums.sizes, 1.0), _LEAST_SPREAD * mean_spread)
+    with np.errstate(divide="ignore"):
+        logarithm = np.log(sums.sizes) - dim / 2.0 * np.log(mean)
+    density: FloatArray = np.exp(logarithm - logarithm.max())
+    return density / density.sum()

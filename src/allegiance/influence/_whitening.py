@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core._arrays import real_array
-from allegiance._core._rows import dense
-from allegiance._core._typing import AnyArray, FloatArray, Rows
+from allegiance._core import AnyArray, FloatArray, Rows, dense, real_array
 
 SHRINKAGES = ("ledoit-wolf", "oas")
 #: Rows converted to float64 at a time.

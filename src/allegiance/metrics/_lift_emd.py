@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._core._random import resolve_seed
-from allegiance._core._threads import effective_threads
-from allegiance._core._validation import check_count, check_jobs, check_rows
+from allegiance._core import resolve_seed
+from allegiance._core import effective_threads
+from allegiance._core import check_count, check_jobs, check_rows
 
 from ._lift_kernel import LiftKernel
 from ._lifts import lift_clusters

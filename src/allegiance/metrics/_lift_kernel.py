@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
-from allegiance._core._random import stream
-from allegiance._core._rows import dense, is_sparse
-from allegiance._core._typing import FloatArray, Rows
-from allegiance._core._validation import check_choice, check_number
-from allegiance.influence._feature_maps import Kernel
+from allegiance._core import stream
+from allegiance._core import dense, is_sparse
+from allegiance._core import FloatArray, Rows
+from allegiance._core import check_choice, check_number
+from allegiance.influence import Kernel
 
 #: The kernels with a bandwidth, and the distance it is measured in.
 BANDWIDTH_KERNELS = {"rbf": "euclidean", "laplacian": "manhattan"}

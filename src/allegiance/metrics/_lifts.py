@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from allegiance._core._rows import dense, is_sparse, row_dots
-from allegiance._core._threads import for_row_blocks
-from allegiance._core._typing import FloatArray, Rows
-from allegiance.influence._feature_maps import Kernel, Prepared, feature_map
+from allegiance._core import dense, is_sparse, row_dots
+from allegiance._core import for_row_blocks
+from allegiance._core import FloatArray, Rows
+from allegiance.influence import Kernel, Prepared, feature_map
 
 #: A block of kernel values: small enough for the cache.
 _ROWS, _COLUMNS = 128, 1024

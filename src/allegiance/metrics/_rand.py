@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray
+from allegiance._core import AnyArray
 
 from ._memberships import check_codes, separate_noise
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core._extras import require
-from allegiance._core._typing import FloatArray
+from allegiance._core import require
+from allegiance._core import FloatArray
 
 #: Iterations after which POT gives up: out of reach for clusters.
 _MAX_ITERATIONS = 100_000_000

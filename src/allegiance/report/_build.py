@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._typing import AnyArray, IntArray
-from allegiance.results._base import RankedResult
+from allegiance._core import require
+from allegiance._core import AnyArray, IntArray
+from allegiance.results import RankedResult
 
 from ._counts import STEPS, Groups, Profile, confidences, counts_above, group_points, sorted_profile
 from ._figures import Figures, draw_figures

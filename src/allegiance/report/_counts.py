@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray, FloatArray, IntArray
-from allegiance.results._base import RankedResult
+from allegiance._core import AnyArray, FloatArray, IntArray
+from allegiance.results import RankedResult
 
 from ._largest import number_labels
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._typing import AnyArray, IntArray
+from allegiance._core import require
+from allegiance._core import AnyArray, IntArray
 
 from ._counts import STEPS, Profile
 from ._projection import Projection

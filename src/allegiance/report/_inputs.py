@@ -8,9 +8,9 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._core._typing import AnyArray, Rows
-from allegiance._core._validation import check_rows
-from allegiance.results._base import RankedResult
+from allegiance._core import AnyArray, Rows
+from allegiance._core import check_rows
+from allegiance.results import RankedResult
 
 
 class Features(NamedTuple):

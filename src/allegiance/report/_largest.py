@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core._typing import AnyArray, FloatArray, IntArray, Rows
-from allegiance.results._base import RankedResult
-from allegiance.results._result import AffinityResult
-from allegiance.results._top import TopAffinityResult
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows
+from allegiance.results import RankedResult
+from allegiance.results import AffinityResult
+from allegiance.results import TopAffinityResult
 
 #: Affinities listed for each point.
 N_AFFINITIES = 3

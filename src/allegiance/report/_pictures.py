@@ -8,7 +8,7 @@ import zlib
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray, IntArray
+from allegiance._core import AnyArray, IntArray
 
 #: Characters that all images together may add to the page.
 BUDGET = 6_000_000

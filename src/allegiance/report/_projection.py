@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.decomposition import PCA
 
-from allegiance._core._rows import dense, is_sparse
-from allegiance._core._typing import FloatArray, Rows
-from allegiance.results._base import RankedResult
+from allegiance._core import dense, is_sparse
+from allegiance._core import FloatArray, Rows
+from allegiance.results import RankedResult
 
 from ._inputs import Features
 from ._largest import all_affinities

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core._rows import dense, is_sparse
-from allegiance._core._typing import FloatArray, IntArray, Rows
-from allegiance.results._base import RankedResult
+from allegiance._core import dense, is_sparse
+from allegiance._core import FloatArray, IntArray, Rows
+from allegiance.results import RankedResult
 
 from ._counts import Groups
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core._random import stream
-from allegiance._core._typing import BoolArray, IntArray
-from allegiance.results._base import RankedResult
+from allegiance._core import stream
+from allegiance._core import BoolArray, IntArray
+from allegiance.results import RankedResult
 
 #: Points to review kept on the page, the least confident first; a page of 25 MB has room for no more.
 MAX_REVIEW = 50_000

@@ -1,21 +1,31 @@
-"""What follows from the two largest affinities of each point, however many are kept."""
+"""What a result says about each point, however many of its affinities are kept."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray, IntArray
-from allegiance.engines import ENGINE_NAMES
-from allegiance.engines._estimate import Z95
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance.calibration import Evidence, MemberDistances, TrustMap, above_chance
+from allegiance.engines import Z95, Standing, engine_names
 
+from ._by_cluster import Tally, cluster_table
 from ._frames import FrameLike
+from ._review import review_rows
 from ._summary import summary_html, summary_text
+from ._verdict import verdicts
+
+AnyResult = TypeVar("AnyResult", bound="Result")
+
+
+class NotCalibratedError(ValueError, AttributeError):
+    """Trust was asked for, but calibration was not."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +33,10 @@ class HowMeasured:
     """How the affinities were measured, for the record and the summary."""
 
     influence: str
-    """What closeness means: the divergence or kernel, and the weights."""
+    """What closeness means, and the weights."""
     domain: str
-    method: str
+    engine: str
+    """What was asked for; which engine measured a point is in the result."""
     eps: float
     seed: int
     dim: int
@@ -34,40 +45,26 @@ class HowMeasured:
     seconds: float
 
 
-class Leaders(NamedTuple):
-    """The largest affinity of each point, its standard error, and the second largest."""
-
-    largest: FloatArray
-    error: FloatArray
-    second: FloatArray
-    """(n,) 0 if there is but one cluster."""
-
-
-class RankedResult(ABC):
-    """The part of a result that needs no more than the two best clusters of each point."""
+class Result(ABC):
+    """What :class:`AffinityResult` and :class:`TopAffinityResult` share."""
 
     label: AnyArray
     classes: AnyArray
     hidden: BoolArray
     off_span: FloatArray
+    closeness: FloatArray
     how: HowMeasured
-    _engine: AnyArray
-    _frame: FrameLike
+    codes: IntArray
+    distance: FloatArray
+    members: MemberDistances | None
+    trust_map: TrustMap | None
+    engine_codes: AnyArray
+    frame_like: FrameLike
 
     @property
     @abstractmethod
-    def _top_two(self) -> tuple[IntArray, IntArray]:
-        """Columns (n,) of the largest and the second largest affinity; the same one if there is but one cluster."""
-
-    @property
-    @abstractmethod
-    def _leaders(self) -> Leaders:
-        """The two largest affinities."""
-
-    @property
-    @abstractmethod
-    def worst_error(self) -> FloatArray:
-        """(n,) the largest standard error among the affinities of each point."""
+    def standing(self) -> Standing:
+        """Where each point stands among the clusters."""
 
     @abstractmethod
     def _affinity_columns(self) -> dict[str, AnyArray]:
@@ -84,28 +81,107 @@ class RankedResult(ABC):
         return self.classes.shape[0]
 
     @property
+    def noise(self) -> BoolArray:
+        """(n,) whether the clustering left the point out of every cluster."""
+        return self.codes < 0
+
+    @property
+    def own_affinity(self) -> FloatArray:
+        """(n,) affinity to the cluster of the point's own label, 0 for noise."""
+        return self.standing.own
+
+    @property
+    def rival(self) -> AnyArray:
+        """(n,) label of the best cluster other than the point's own; of the best of all for noise."""
+        return self.classes[self.standing.rival]
+
+    @cached_property
+    def typicality(self) -> FloatArray:
+        """(n,) share of the members of its cluster that lie at least as far out as the point, NaN for noise.
+
+        Below 0.01 a point is unlike anything in its cluster, however clear it is which cluster is the closest.
+        """
+        if self.members is None:
+            raise NotCalibratedError("typicality needs the distances of members, which files of the first format lack.")
+        return self.members.at_least_as_far(self.codes, self.distance)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether there is :attr:`trust`."""
+        return self.trust_map is not None
+
+    @cached_property
+    def trust(self) -> FloatArray:
+        """(n,) chance that the label holds when the data is clustered anew, NaN for noise.
+
+        See ``docs/trust.md`` for how it is made and when not to believe it.
+        """
+        standing = self.standing
+        return self._calibration.trust(standing.own, self.closeness, self.codes, self.distance)
+
+    @property
+    def _calibration(self) -> TrustMap:
+        if self.trust_map is None:
+            raise NotCalibratedError(
+                "trust needs calibration: call trust(X, labels), or pass calibration=20 to affinity or AffinityScorer."
+            )
+        return self.trust_map
+
+    @property
+    def calibration_note(self) -> str | None:
+        """Why trust should not be believed as it is, in words; None if nothing speaks against it."""
+        return None if self.trust_map is None else self.trust_map.reason
+
+    @cached_property
+    def _expected_right(self) -> tuple[float, float, float]:
+        standing = self.standing
+        return self._calibration.expected_right(
+            standing.own, self.closeness, self.codes, self.distance, standing.own_error
+        )
+
+    @property
+    def expected_right(self) -> float:
+        """Mean trust of the labelled points: an estimate of the share of labels that are right."""
+        return self._expected_right[0]
+
+    @property
+    def expected_right_interval(self) -> tuple[float, float]:
+        """95 % interval of :attr:`expected_right`: the errors of resampling and of measuring, no others."""
+        return self._expected_right[1:]
+
+    @cached_property
+    def verdict(self) -> AnyArray:
+        """(n,) "supported", "contested", "contradicted" or "noise".
+
+        Supported: the own label has the largest affinity, and trust is at least one half. Contradicted: another cluster
+        has more, beyond the error bars. Contested: the rest. Without calibration the own label must lead beyond the
+        error bars to be supported.
+        """
+        return verdicts(self.standing, self.codes, self.trust if self.calibrated else None)
+
+    @property
     def owner(self) -> AnyArray:
-        """(n,) label of the cluster with the largest affinity. Where it differs from ``label``, look."""
-        return self.classes[self._top_two[0]]
+        """(n,) label of the cluster with the largest affinity. Where it differs from ``label``, look at the point."""
+        return self.classes[self.standing.first]
 
     @property
     def runner_up(self) -> AnyArray:
-        """(n,) label of the cluster with the second largest affinity; the only cluster itself if there is but one."""
-        return self.classes[self._top_two[1]]
+        """(n,) label of the cluster with the second largest affinity; the only cluster itself if there is only one."""
+        return self.classes[self.standing.second]
 
     @property
     def confidence(self) -> FloatArray:
-        """(n,) the largest affinity: for ranking."""
-        return self._leaders.largest
+        """(n,) the largest affinity."""
+        return self.standing.largest
 
     @property
     def margin(self) -> FloatArray:
         """(n,) largest minus second largest affinity."""
-        return self._leaders.largest - self._leaders.second
+        return self.standing.largest - self.standing.second_largest
 
     @property
     def stable(self) -> BoolArray:
-        """(n,) whether one cluster gives more than half of the territory."""
+        """(n,) whether one cluster gives more than half of the territory: the paper's criterion."""
         return self.confidence > 0.5
 
     @property
@@ -116,44 +192,97 @@ class RankedResult(ABC):
     @property
     def decided(self) -> BoolArray:
         """(n,) whether the 95 % interval of the largest affinity leaves no doubt about ``stable``."""
-        error = self._leaders.error
+        error = self.standing.largest_error
         distance: FloatArray = np.abs(self.confidence - 0.5)
         exact_half = (error == 0) & (distance == 0)
         return (distance > Z95 * error) | exact_half
 
     @property
+    def worst_error(self) -> FloatArray:
+        """(n,) the largest standard error among all affinities of each point."""
+        return self.standing.worst_error
+
+    @property
     def engine(self) -> AnyArray:
         """(n,) name of the engine that measured each point."""
-        return np.array(ENGINE_NAMES)[self._engine]
+        return engine_names(self.engine_codes)
 
-    def least_trusted(self, n: int = 10) -> IntArray:
-        """Return the rows of the ``n`` points of least confidence, the least first."""
-        return np.argsort(self.confidence, kind="stable")[:n]
+    @property
+    def ranking(self) -> FloatArray:
+        """(n,) what points are ordered by, the least trusted lowest: trust, or own affinity without calibration."""
+        return self.trust if self.calibrated else np.where(self.noise, np.nan, self.own_affinity)
 
-    def to_frame(self, like: Any = None) -> Any:
+    def least_trusted(self, n: int | str = 10) -> IntArray:
+        """Return the rows of the least trusted labels, the least first; noise is left out.
+
+        Parameters
+        ----------
+        n
+            How many, as in ``500``, or which share of all, as in ``"5%"``.
+        """
+        return review_rows(self.ranking, n, None)
+
+    def review(self, budget: int | str | None = None, *, below: float | None = None) -> Any:
+        """Return the labels to look at, the least trusted first, as a frame with the index of X.
+
+        Parameters
+        ----------
+        budget
+            How many, as in ``500``, or which share of all, as in ``"5%"``. By default all that are not supported.
+        below
+            Only labels with less trust than this.
+        """
+        rows = review_rows(self.ranking, budget, below)
+        if budget is None and below is None:
+            rows = rows[self.verdict[rows] != "supported"]
+        return self.frame_like.build_rows(rows, {name: column[rows] for name, column in self.columns().items()})
+
+    def tally(self) -> Tally:
+        """Return counts by cluster, which those of other points can be added to."""
+        return Tally.of(self)
+
+    def by_cluster(self) -> Any:
+        """Return one row per cluster, those with the most trouble first, noise last.
+
+        Columns are ``cluster``, ``points``, ``expected_right`` (with calibration), ``supported``, ``contested``,
+        ``contradicted``, ``rival`` (the usual one of doubtful points), ``most_typical`` and ``least_trusted`` (rows).
+        """
+        return self.frame_like.without_index().build(cluster_table(self))
+
+    def to_frame(self, like: Any = None, *, details: bool = False) -> Any:
         """Return one row per point, in the order of the input.
 
-        Columns are ``label``, ``owner``, ``runner_up``, ``confidence``, ``margin``, ``score``, ``stable``, ``decided``,
-        ``hidden``, ``off_span``, ``engine``, ``standard_error`` (of the largest affinity) and the affinities: one
-        ``affinity_<label>`` for each cluster, or ``cluster_1``, ``affinity_1``, ``cluster_2`` ... if only the largest
-        were kept.
+        Columns: ``label``, ``trust`` (with calibration), ``verdict``, ``rival``, ``own_affinity`` and ``typicality``.
 
         Parameters
         ----------
         like
             A frame whose kind, and for pandas whose index, to use. By default those of the X that was scored; pandas
-            if X was no frame.
+            if X was not a frame.
+        details
+            Add ``owner``, ``runner_up``, ``confidence``, ``margin``, ``score``, ``stable``, ``decided``, ``closeness``,
+            ``hidden``, ``off_span``, ``engine``, ``standard_error`` (of the largest affinity) and the affinities: one
+            ``affinity_<label>`` for each cluster, or ``cluster_1``, ``affinity_1``, ``cluster_2`` ... if only the
+            largest were kept.
         """
-        frame = self._frame if like is None else FrameLike.of(like)
-        return frame.build(self.columns())
+        frame = self.frame_like if like is None else FrameLike.of(like)
+        return frame.build(self.columns(details=details))
 
-    def columns(self) -> dict[str, AnyArray]:
+    def columns(self, *, details: bool = False) -> dict[str, AnyArray]:
         """Return the columns (n,) of :meth:`to_frame` by name."""
-        names = ("label", "owner", "runner_up", "confidence", "margin", "score", "stable", "decided")
+        names = ["label", "verdict", "rival", "own_affinity"]
+        if self.calibrated:
+            names.insert(1, "trust")
+        if self.members is not None:
+            names.append("typicality")
+        if details:
+            names += ["owner", "runner_up", "confidence", "margin", "score", "stable", "decided", "closeness"]
+            names += ["hidden", "off_span", "engine"]
         columns: dict[str, AnyArray] = {name: getattr(self, name) for name in names}
-        columns |= {name: getattr(self, name) for name in ("hidden", "off_span", "engine")}
-        columns["standard_error"] = self._leaders.error
-        return columns | self._affinity_columns()
+        if details:
+            columns["standard_error"] = self.standing.largest_error
+            columns |= self._affinity_columns()
+        return columns
 
     def report(
         self,
@@ -189,6 +318,46 @@ class RankedResult(ABC):
 
         return write_report(self, path, X, ids=ids, images=images, feature_names=feature_names, title=title)
 
+    def above_chance(self) -> float:
+        """Return (E - C) / (1 - C) with E the expected share of right labels and C that of unrelated partitions."""
+        return above_chance(self.expected_right, self._calibration.chance)
+
+    def evidence(self, coordinates: FloatArray, rows: IntArray | slice) -> Evidence:
+        """Return what calibration sees of some rows, which have these ``coordinates`` (m, p)."""
+        return Evidence(
+            coordinates, self.codes[rows], self.own_affinity[rows], self.closeness[rows], self.distance[rows]
+        )
+
+    def with_trust(self: AnyResult, trust_map: TrustMap) -> AnyResult:
+        """Return the same result with trust."""
+        return replace(self, trust_map=trust_map)  # type: ignore[type-var]
+
+    @staticmethod
+    def concatenate(parts: Sequence[AnyResult], frame: FrameLike) -> AnyResult:
+        """Return one result for the points of several, which come from the same scorer.
+
+        Parameters
+        ----------
+        parts
+            At least one result, all of one type.
+        frame
+            What :meth:`to_frame` is to return.
+        """
+        first = parts[0]
+        seconds = sum(part.how.seconds for part in parts)
+        joined: dict[str, Any] = {"how": replace(first.how, seconds=seconds), "frame_like": frame}
+        for each in fields(first):  # type: ignore[arg-type]
+            values = [getattr(part, each.name) for part in parts]
+            if each.name in joined:
+                continue
+            if each.name in ("classes", "members", "trust_map"):
+                joined[each.name] = values[0]
+            elif isinstance(values[0], Standing):
+                joined[each.name] = Standing(*(np.concatenate(part) for part in zip(*values, strict=True)))
+            else:
+                joined[each.name] = np.concatenate(values)
+        return type(first)(**joined)
+
     def __len__(self) -> int:
         return self.n_points
 
@@ -197,25 +366,3 @@ class RankedResult(ABC):
 
     def _repr_html_(self) -> str:
         return summary_html(self)
-
-
-AnyResult = TypeVar("AnyResult", bound=RankedResult)
-
-
-def concatenate(parts: Sequence[AnyResult], frame: FrameLike) -> AnyResult:
-    """Return one result for the points of several, which come from the same scorer.
-
-    Parameters
-    ----------
-    parts
-        At least one result, all of one type.
-    frame
-        What :meth:`RankedResult.to_frame` is to return.
-    """
-    first = parts[0]
-    seconds = sum(part.how.seconds for part in parts)
-    joined: dict[str, Any] = {"classes": first.classes, "how": replace(first.how, seconds=seconds), "_frame": frame}
-    for each in fields(first):  # type: ignore[arg-type]
-        if each.name not in joined:
-            joined[each.name] = np.concatenate([getattr(part, each.name) for part in parts])
-    return type(first)(**joined)

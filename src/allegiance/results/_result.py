@@ -1,25 +1,24 @@
-"""What a user gets: the affinities of all points and everything that follows from them."""
+"""AffinityResult: the affinities of all points to all clusters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance.calibration import MemberDistances, TrustMap
+from allegiance.engines import Standing, standing_of
 
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray, IntArray
-
-from ._base import HowMeasured, Leaders, RankedResult
+from ._base import HowMeasured, Result
 from ._frames import FrameLike
-
-__all__ = ["AffinityResult", "HowMeasured"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AffinityResult(RankedResult):
-    """Affinity vectors of n points towards k clusters.
+class AffinityResult(Result):
+    """Affinity vectors of n points towards k clusters, and what follows from them.
 
-    ``print(result)`` gives a summary, :meth:`to_frame` one row per point.
+    ``print(result)`` gives a summary, :meth:`to_frame` one row per point, :meth:`by_cluster` one per cluster,
+    :meth:`review` the labels to look at first.
 
     Attributes
     ----------
@@ -38,6 +37,9 @@ class AffinityResult(RankedResult):
     off_span
         (n,) distance of the point from the span of the cluster representatives, which affinity does not see. For
         Bregman divergences it is the divergence of the point from its projection on the span.
+    closeness
+        (n,) (1 + (t - o) / max(t, o)) / 2 with o the distance from the representative of the own cluster and t from the
+        nearest other one: 1/2 half-way, 0 for noise.
     how
         How it was measured.
     """
@@ -48,41 +50,18 @@ class AffinityResult(RankedResult):
     classes: AnyArray
     hidden: BoolArray
     off_span: FloatArray
+    closeness: FloatArray
     how: HowMeasured
-    _engine: AnyArray = field(repr=False)
-    _frame: FrameLike = field(repr=False)
+    codes: IntArray = field(repr=False)
+    distance: FloatArray = field(repr=False)
+    members: MemberDistances | None = field(repr=False)
+    trust_map: TrustMap | None = field(repr=False)
+    engine_codes: AnyArray = field(repr=False)
+    frame_like: FrameLike = field(repr=False)
 
     @cached_property
-    def _top_two(self) -> tuple[IntArray, IntArray]:
-        first = self.affinity.argmax(axis=1)
-        if self.n_clusters == 1:
-            return first, first
-        rest = self.affinity.copy()
-        rest[np.arange(self.n_points), first] = -1.0
-        return first, rest.argmax(axis=1)
-
-    @cached_property
-    def _leaders(self) -> Leaders:
-        first, second = self._top_two
-        rows = np.arange(self.n_points)
-        runner_up = np.zeros(self.n_points) if self.n_clusters == 1 else self.affinity[rows, second]
-        return Leaders(self.affinity[rows, first], self.standard_error[rows, first], runner_up)
-
-    @property
-    def worst_error(self) -> FloatArray:
-        """(n,) the largest standard error among the affinities of each point."""
-        largest: FloatArray = self.standard_error.max(axis=1)
-        return largest
-
-    @property
-    def own_affinity(self) -> FloatArray:
-        """(n,) affinity to the cluster of the point's own label, 0 for noise: the best ranking of labels to doubt.
-
-        It is below ``confidence`` where the point belongs more to another cluster than to its own.
-        """
-        column = np.minimum(np.searchsorted(self.classes, self.label), self.n_clusters - 1)
-        own = self.affinity[np.arange(self.n_points), column]
-        return np.where(self.classes[column] == self.label, own, 0.0)
+    def standing(self) -> Standing:
+        return standing_of(self.affinity, self.standard_error, self.codes)
 
     def _affinity_columns(self) -> dict[str, AnyArray]:
         return {f"affinity_{name}": self.affinity[:, i] for i, name in enumerate(self.classes)}

@@ -3,147 +3,128 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray
+from allegiance.engines import Z95
+
+from ._by_cluster import ClusterFigures, Tally
+from ._verdict import CONTESTED, CONTRADICTED, SUPPORTED
 
 if TYPE_CHECKING:
-    from ._base import RankedResult
+    from ._base import HowMeasured, Result
 
-#: Clusters listed before the table is cut; the least stable come first then.
+#: Clusters listed before the table is cut.
 _MAX_CLUSTERS = 20
-_NOISE = "noise"
+_HEADINGS = ("cluster", "points", "right", "supported", "contested", "contradicted", "rival")
 
 
-class ClusterLine(NamedTuple):
-    """One cluster in the summary."""
+def headlines(tally: Tally, note: str | None = None) -> list[str]:
+    """Say how many labels can be expected to be right, how they fared, and what else a reader should know first.
 
-    name: Any
-    points: int
-    stable: float
-    confidence: float
-    rival: Any
-    """The most frequent runner-up, or owner if it is another cluster, of its unstable points."""
-
-
-def cluster_lines(result: RankedResult) -> list[ClusterLine]:
-    """Summarise the points of each label, noise last."""
-    lines = []
-    noise: Any = -1
-    names = [*result.classes, noise] if _is_noise(result).any() else list(result.classes)
-    owner, runner_up, stable = result.owner, result.runner_up, result.stable
-    for name in names:
-        rows = result.label == name
-        doubtful = rows & ~stable
-        rivals: AnyArray = np.where(owner[doubtful] == name, runner_up[doubtful], owner[doubtful])
-        rival: Any = "-"
-        if rivals.size:
-            values, counts = np.unique(rivals, return_counts=True)
-            rival = values[counts.argmax()]
-        points = int(rows.sum())
-        share = float(stable[rows].mean()) if points else float("nan")
-        confidence = float(result.confidence[rows].mean()) if points else float("nan")
-        lines.append(ClusterLine(_NOISE if name is noise else name, points, share, confidence, rival))
+    Parameters
+    ----------
+    tally
+        Counts over all points.
+    note
+        Why trust should not be believed as it is; None if nothing speaks against it.
+    """
+    verdicts = ", ".join(f"{tally.total(name):,} {name}" for name in (SUPPORTED, CONTESTED, CONTRADICTED))
+    labels = count(tally.n_labelled, "label")
+    if tally.expected_right is None:
+        lines = [f"{labels}: {verdicts}"]
+    else:
+        mean, low, high = (100.0 * value for value in tally.expected_right)
+        lines = [f"Expected right: {mean:.0f} % ({low:.0f} to {high:.0f}) of {labels}. {verdicts}"]
+    if note is not None:
+        lines.append(note)
+    noise = tally.n_points - tally.n_labelled
+    if noise:
+        lines.append(f"{count(noise, 'point')} of noise, in no cluster ({noise / tally.n_points:.0%} of all)")
+    if tally.atypical:
+        lines.append(f"{count(tally.atypical, 'point')} unlike anything in their cluster (typicality below 1 %)")
+    if tally.hidden:
+        lines.append(f"{count(tally.hidden, 'point')} without territory: affinity is the limit of a vanishing one")
     return lines
 
 
-def measured_by(result: RankedResult) -> str:
+def measured_by(tally: Tally) -> str:
     """Say which engines measured how many points, and how precisely."""
-    names, counts = np.unique(result.engine, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    engines = ", ".join(f"{names[i]} ({counts[i]:,})" for i in order)
-    worst = 1.96 * float(result.worst_error.max(initial=0.0))
-    precision = "exact" if worst == 0 else f"95 % intervals within ±{worst:.3f}"
-    return f"{engines}; {precision}"
+    ranked = sorted(tally.engines.items(), key=lambda item: (-item[1], item[0]))
+    engines = ", ".join(f"{name} ({number:,})" for name, number in ranked)
+    worst = Z95 * tally.worst_error
+    return f"{engines}; {'exact' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"
 
 
-def _title(result: RankedResult) -> str:
-    return f"Affinity of {_count(result.n_points, 'point')} to {_count(result.n_clusters, 'cluster')}"
+def footer(tally: Tally, how: HowMeasured) -> list[str]:
+    """Say how it was measured."""
+    reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
+    share = tally.stable / max(tally.n_points, 1)
+    return [
+        f"closeness    {how.influence}",
+        f"measured by  {measured_by(tally)}",
+        f"domain       {how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
+        f"the paper's  {tally.stable:,} stable points ({share:.1%}), {tally.undecided:,} too close to call",
+    ]
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where needed."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _headlines(result: RankedResult) -> list[str]:
-    """Say how many points are stable, and what else a reader should know before the table."""
-    n, stable = result.n_points, int(result.stable.sum())
-    undecided = int((~result.decided).sum())
-    disagree = int(((result.label != result.owner) & ~_is_noise(result)).sum())
-    hidden = int(result.hidden.sum())
-    close = f" ({undecided:,} too close to call)" if undecided else ""
-    lines = [f"{stable:,} stable ({stable / n:.1%}), {n - stable:,} to review{close}"]
-    if disagree:
-        lines.append(f"{disagree:,} belong more to another cluster than to their own")
-    if hidden:
-        lines.append(f"{hidden:,} own no territory: affinity is the limit of a vanishing one")
-    return lines
+def _cells(line: ClusterFigures) -> tuple[str, ...]:
+    """Return the cells of a cluster's row."""
+    right = "-" if np.isnan(line.expected_right) else f"{line.expected_right:.0%}"
+    numbers = [f"{value:,}" for value in (line.supported, line.contested, line.contradicted)]
+    if line.name is None:
+        numbers = ["-"] * 3
+    rival = "-" if line.rival is None else str(line.rival)
+    return ("noise" if line.name is None else str(line.name), f"{line.points:,}", right, *numbers, rival)
 
 
-def _is_noise(result: RankedResult) -> Any:
-    if result.label.dtype.kind in "iu":
-        return result.label == -1
-    return np.zeros(result.n_points, dtype=bool)
+def _shown(tally: Tally) -> tuple[list[tuple[str, ...]], str]:
+    """Return the rows to show, and what to say about the others."""
+    lines = tally.worst_first()
+    clusters = [line for line in lines if line.name is not None]
+    left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
+    rows = [_cells(line) for line in (*clusters[:_MAX_CLUSTERS], *lines[len(clusters) :])]
+    return rows, f"... and {left_out:,} more clusters, in less trouble" if left_out else ""
 
 
-def _shown(lines: list[ClusterLine]) -> tuple[list[ClusterLine], int]:
-    if len(lines) <= _MAX_CLUSTERS + 1:
-        return lines, 0
-    noise = [line for line in lines if line.name == _NOISE]
-    clusters = sorted((line for line in lines if line.name != _NOISE), key=lambda line: (not line.points, line.stable))
-    return clusters[:_MAX_CLUSTERS] + noise, len(clusters) - _MAX_CLUSTERS
-
-
-def _numbers(line: ClusterLine) -> tuple[str, str]:
-    """Return the stable share and the mean confidence of a cluster; dashes if it has no point."""
-    return (f"{line.stable:.1%}", f"{line.confidence:.2f}") if line.points else ("-", "-")
-
-
-def _footer(result: RankedResult) -> list[str]:
-    how = result.how
-    reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
-    where = f"domain {how.domain}, {_count(how.dim, 'dimension')}{reduced}"
-    closeness = [] if how.influence == "euclidean" else [f"closeness    {how.influence}"]
-    return [
-        *closeness,
-        f"measured by  {measured_by(result)}",
-        f"territory    {where}; seed {how.seed}; {how.seconds:.2f} s",
-    ]
-
-
-def summary_text(result: RankedResult) -> str:
+def summary_text(result: Result) -> str:
     """Return the summary as plain text."""
-    lines, left_out = _shown(cluster_lines(result))
-    width = max(7, *(len(str(line.name)) for line in lines))
-    out = [
-        _title(result),
-        *_headlines(result),
-        "",
-        f"{'cluster':<{width}}  {'points':>9}  {'stable':>7}  {'confidence':>10}  rival",
-    ]
-    for line in lines:
-        stable, confidence = _numbers(line)
-        out.append(f"{line.name!s:<{width}}  {line.points:>9,}  {stable:>7}  {confidence:>10}  {line.rival}")
-    if left_out:
-        out.append(f"... and {left_out:,} more clusters, all at least as stable")
-    return "\n".join([*out, "", *_footer(result)])
-
-
-def summary_html(result: RankedResult) -> str:
-    """Return the summary as a small HTML table for notebooks."""
-    lines, left_out = _shown(cluster_lines(result))
-    rows = "".join(
-        f"<tr><td>{escape(str(line.name))}</td><td>{line.points:,}</td><td>{stable}</td>"
-        f"<td>{confidence}</td><td>{escape(str(line.rival))}</td></tr>"
-        for line, (stable, confidence) in zip(lines, map(_numbers, lines), strict=True)
+    tally = result.tally()
+    rows, more = _shown(tally)
+    widths = [max(len(row[column]) for row in (_HEADINGS, *rows)) for column in range(len(_HEADINGS))]
+    lines = []
+    for row in (_HEADINGS, *rows):
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:-1], widths[1:-1], strict=True))]
+        lines.append("  ".join([*cells, row[-1]]))
+    return "\n".join(
+        [
+            f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}",
+            *headlines(tally, result.calibration_note),
+            "",
+            *lines,
+            *([more] if more else []),
+            "",
+            *footer(tally, result.how),
+        ]
     )
-    more = f"<p>... and {left_out:,} more clusters, all at least as stable</p>" if left_out else ""
-    foot = "<br>".join(escape(line) for line in _footer(result))
+
+
+def summary_html(result: Result) -> str:
+    """Return the summary as a small HTML table for notebooks."""
+    tally = result.tally()
+    rows, more = _shown(tally)
+    head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    said = "<br>".join(escape(line) for line in headlines(tally, result.calibration_note))
+    foot = "<br>".join(escape(line) for line in footer(tally, result.how))
     return (
-        f"<div><p><b>{_title(result)}.</b> "
-        f"{escape('; '.join(_headlines(result)))}.</p><table><thead><tr><th>cluster</th><th>points</th><th>stable</th>"
-        f"<th>confidence</th><th>rival</th></tr></thead><tbody>{rows}</tbody></table>{more}"
-        f"<p><small>{foot}</small></p></div>"
+        f"<div><p><b>{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}.</b> {said}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"{f'<p>{more}</p>' if more else ''}<p><small>{foot}</small></p></div>"
     )

@@ -1,17 +1,19 @@
-"""The result for many clusters: only the largest affinities of each point."""
+"""TopAffinityResult: for many clusters, only the largest affinities of each point."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance.calibration import MemberDistances, TrustMap
+from allegiance.engines import Standing
 
-from ._base import HowMeasured, Leaders, RankedResult
+from ._base import HowMeasured, Result
 from ._frames import FrameLike
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TopAffinityResult(RankedResult):
+class TopAffinityResult(Result):
     """The largest affinities of n points, and the clusters they belong to.
 
     What ``affinity(..., top=3)`` returns: memory for n x top numbers instead of n x k. ``print(result)`` gives a
@@ -30,10 +32,8 @@ class TopAffinityResult(RankedResult):
         (n,) the label the clustering gave; -1 is noise.
     classes
         (k,) the labels of all clusters.
-    hidden
-        (n,) whether the point owns no territory at all; its affinity is then the limit of a vanishing territory.
-    off_span
-        (n,) distance of the point from the span of the cluster representatives, as in :class:`AffinityResult`.
+    hidden, off_span, closeness
+        (n,) as in :class:`AffinityResult`.
     how
         How it was measured.
     """
@@ -45,27 +45,15 @@ class TopAffinityResult(RankedResult):
     classes: AnyArray
     hidden: BoolArray
     off_span: FloatArray
+    closeness: FloatArray
     how: HowMeasured
-    # Columns of the two largest affinities, and the second one: with top=1 it is not among those above.
-    _first: IntArray = field(repr=False)
-    _second: IntArray = field(repr=False)
-    _second_affinity: FloatArray = field(repr=False)
-    _worst_error: FloatArray = field(repr=False)
-    _engine: AnyArray = field(repr=False)
-    _frame: FrameLike = field(repr=False)
-
-    @property
-    def _top_two(self) -> tuple[IntArray, IntArray]:
-        return self._first, self._second
-
-    @property
-    def _leaders(self) -> Leaders:
-        return Leaders(self.affinity[:, 0], self.standard_error[:, 0], self._second_affinity)
-
-    @property
-    def worst_error(self) -> FloatArray:
-        """(n,) the largest standard error among all affinities of each point, those not kept included."""
-        return self._worst_error
+    standing: Standing = field(repr=False)  # type: ignore[assignment]
+    codes: IntArray = field(repr=False)
+    distance: FloatArray = field(repr=False)
+    members: MemberDistances | None = field(repr=False)
+    trust_map: TrustMap | None = field(repr=False)
+    engine_codes: AnyArray = field(repr=False)
+    frame_like: FrameLike = field(repr=False)
 
     def _affinity_columns(self) -> dict[str, AnyArray]:
         columns: dict[str, AnyArray] = {}

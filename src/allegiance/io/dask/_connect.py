@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 
-from allegiance._core._extras import require
+from allegiance._core import require
 
 
 @contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._rows import is_lazy
+from allegiance._core import is_lazy, require
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,13 @@ class Partitions:
         if labels is None:
             return found
         return cls(rows, lengths, found.n_features, names, found._labels(labels))
+
+    def with_lengths(self) -> Partitions:
+        """Return the same with the numbers of rows counted where they are not known."""
+        if not np.isnan(self.lengths).any():
+            return self
+        dask = require("dask", "dask", "a Dask collection")
+        return replace(self, lengths=[float(n) for n in dask.compute(*(dask.delayed(len)(rows) for rows in self.rows))])
 
     def _labels(self, labels: Any) -> list[Any]:
         known = not np.isnan(self.lengths).any()

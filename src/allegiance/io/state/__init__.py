@@ -2,5 +2,17 @@
 
 from ._encoding import decode, encode
 from ._file import FORMAT, VERSION, check_header, fingerprint, read_state, write_state
+from ._scorer_state import decode_scorer, encode_scorer
 
-__all__ = ["FORMAT", "VERSION", "check_header", "decode", "encode", "fingerprint", "read_state", "write_state"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "check_header",
+    "decode",
+    "decode_scorer",
+    "encode",
+    "encode_scorer",
+    "fingerprint",
+    "read_state",
+    "write_state",
+]

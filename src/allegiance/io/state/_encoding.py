@@ -8,56 +8,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core._rows import is_sparse
-from allegiance.domains import BallDomain, BoxDomain, Polytope, PolytopeDomain, UnboundedDomain
-from allegiance.influence import (
-    BregmanDiagram,
-    BregmanDivergence,
-    FeatureEmbedding,
-    KernelEmbedding,
-    LinearEmbedding,
-    PowerDiagram,
-    Reduction,
-)
-from allegiance.influence._feature_maps import Kernel, Prepared
-from allegiance.influence._generators import DIVERGENCES, divergence_by_name
-from allegiance.influence._kernel_means import KernelMeans
-
-_REGION = ("center", "scale", "walls", "wall_offsets")
-
-#: How each class is called in a state, and which of its attributes make it up. These names are part of the format: a
-#: class or attribute may be renamed, its entry here may not.
-_KINDS: dict[str, tuple[type, tuple[str, ...]]] = {
-    "power": (PowerDiagram, ("embedding", "weights", "query_weight")),
-    "bregman": (BregmanDiagram, ("sites", "divergence", "origin", "axes", "weights", "query_weight")),
-    "linear": (LinearEmbedding, ("sites", "reduction")),
-    "reduction": (Reduction, ("factor", "shift", "basis", "rescale", "whitening")),
-    "kernel": (KernelEmbedding, ("means", "gram", "axes", "positions", "unit")),
-    "kernel-sums": (KernelMeans, ("kernel", "order", "starts", "weights", "members", "own")),
-    "kernel-function": (Kernel, ("name", "params", "shift")),
-    "kernel-rows": (Prepared, ("rows", "squares")),
-    "features": (FeatureEmbedding, ("transformer", "linear")),
-    "box": (BoxDomain, _REGION),
-    "ball": (BallDomain, (*_REGION, "half_width", "radius")),
-    "walls": (PolytopeDomain, _REGION),
-    "everywhere": (UnboundedDomain, _REGION),
-    "polytope": (Polytope, ("A", "b")),
-}
+from allegiance._core import STORED, Parameters, is_sparse
+from allegiance.influence import DIVERGENCES, BregmanDivergence, divergence_by_name
 
 
 @cache
-def _all_kinds() -> dict[str, tuple[type, tuple[str, ...]]]:
-    """Return the kinds with those of scikit-learn's feature maps, which are imported only if a state is made."""
+def _feature_maps() -> dict[str, tuple[type, tuple[str, ...]]]:
+    """Return the kinds of scikit-learn's feature maps, which are imported only if a state is made."""
     from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
 
     seen = ("n_features_in_", "n_components", "random_state", "gamma")
     sketch = ("degree", "coef0", "indexHash_", "bitHash_")
     landmarks = ("degree", "coef0", "kernel", "kernel_params", "n_jobs", "components_", "normalization_")
-    return _KINDS | {
+    return {
         "fourier": (RBFSampler, (*seen, "random_weights_", "random_offset_")),
         "count-sketch": (PolynomialCountSketch, (*seen, *sketch)),
         "nystroem": (Nystroem, (*seen, *landmarks)),
     }
+
+
+def _kinds() -> dict[str, tuple[type, tuple[str, ...]]]:
+    return STORED | _feature_maps()
 
 
 def encode(value: Any, name: str) -> Any:
@@ -88,14 +59,17 @@ def encode(value: Any, name: str) -> Any:
         return {"kind": "csr", "shape": list(rows.shape)} | {part: getattr(rows, part) for part in _CSR}
     if isinstance(value, BregmanDivergence) and value.name in DIVERGENCES and value is divergence_by_name(value.name):
         return {"kind": "divergence", "name": value.name}
-    for kind, (cls, attributes) in _all_kinds().items():
+    for kind, (cls, attributes) in _kinds().items():
         if type(value) is cls:
             return {"kind": kind} | {part: encode(getattr(value, part), f"{name}.{part}") for part in attributes}
+    if isinstance(value, Parameters):
+        params = {key: encode(item, f"{name}.{key}") for key, item in value.get_params(deep=False).items()}
+        return {"kind": "parameters", "class": type(value).__name__, "params": params}
     if isinstance(value, list | tuple):
         return _encode_array(np.asarray(value), name)
     raise TypeError(
         f"{name} is {value!r}, which cannot be saved: only the settings and numbers of a scorer are, never code. Use a "
-        "named divergence or kernel, or fit again where the scorer is needed."
+        "named influence, or fit again where the scorer is needed."
     )
 
 
@@ -124,9 +98,11 @@ def decode(value: Any) -> Any:
             return sp.csr_array(tuple(parts[part] for part in _CSR), shape=tuple(parts["shape"]))
         if kind == "divergence":
             return divergence_by_name(parts["name"])
+        if kind == "parameters":
+            return Parameters.named(parts["class"])(**parts["params"])
         if kind == "objects":
             return np.array(parts["values"], dtype=object)
-        cls, attributes = _all_kinds()[kind]
+        cls, attributes = _kinds()[kind]
         chosen = {attribute: parts[attribute] for attribute in attributes}
     except KeyError as error:
         raise ValueError(f"the state is incomplete: {error} of {kind!r} is unknown or missing.") from error

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._typing import AnyArray
-from allegiance._core._validation import NOISE, Membership, check_rows, discrete_labels
+from allegiance._core import NOISE, AnyArray, Membership, check_rows, discrete_labels, require
 from allegiance._scorer import AffinityScorer
-from allegiance.fitting._labels import labels_of
+from allegiance.fitting import labels_of
 from allegiance.io.tables import TableError
-from allegiance.results._frames import FrameLike
+from allegiance.results import FrameLike
 
 from ._rows import labels_in, matrix_of
 

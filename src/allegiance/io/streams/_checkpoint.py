@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from allegiance._core._extras import require
+from allegiance._core import require
 from allegiance.io.tables import TableError
 
 _MANIFEST = "manifest.json"

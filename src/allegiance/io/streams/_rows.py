@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core._typing import AnyArray
-from allegiance.io.tables import Source, TableError, open_source
-from allegiance.io.tables._features import numbers_of
+from allegiance._core import AnyArray
+from allegiance.io.tables import Source, TableError, numbers_of, open_source
 
 
 def as_source(source: Any, columns: Sequence[str]) -> Source:

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from allegiance._core._validation import check_count
+from allegiance._core import check_count
 from allegiance._scorer import AffinityScorer
 from allegiance.io.state import fingerprint
 from allegiance.io.tables import BATCH_ROWS, PreparedSource, Source, TableError, open_sink

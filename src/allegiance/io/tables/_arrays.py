@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._typing import AnyArray
+from allegiance._core import AnyArray, require
 
 from ._error import TableError
 from ._source import Source

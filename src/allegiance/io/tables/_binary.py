@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from allegiance._core._extras import require
+from allegiance._core import require
 
 from ._error import TableError
 from ._source import Source, skipped

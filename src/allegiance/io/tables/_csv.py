@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from allegiance._core._extras import require
+from allegiance._core import require
 
 from ._error import TableError
 from ._source import Source, skipped

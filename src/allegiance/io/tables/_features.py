@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core._extras import require
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, require
 
 from ._error import TableError
 

@@ -10,7 +10,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from allegiance._core._extras import require
+from allegiance._core import require
 
 from ._arrays import open_npy, open_npz
 from ._binary import ArrowSource, ParquetSource

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allegiance._core._extras import require
+from allegiance._core import require
 
 from ._features import Features
 from ._source import Source, skipped

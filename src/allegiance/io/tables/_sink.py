@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
-from allegiance._core._extras import require
+from allegiance._core import require
 
 from ._atomic import check_writable, replacing
 from ._error import TableError

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from allegiance._core._extras import require
+from allegiance._core import require
 
 from ._error import TableError, check_names, unknown_column
 

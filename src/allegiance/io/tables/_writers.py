@@ -8,7 +8,7 @@ import json
 import math
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from allegiance._core._extras import require
+from allegiance._core import require
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,35 +1,52 @@
-"""What goes into an engine and what comes out."""
+"""What an engine is, what goes into it and what comes out."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from allegiance._core._rows import row_sums
-from allegiance._core._typing import AnyArray, BoolArray, FloatArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, Parameters, Registry, row_sums
+
+if TYPE_CHECKING:
+    from ._tessellation import Tessellation
 
 #: Two-sided 95 % point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
 Z95 = 1.959963984540054
 
-#: Which engine measured a point, by the code kept in :attr:`Estimate.engine`.
-ENGINE_NAMES = ("closed-form", "exact", "shared", "hit-and-run", "rejection", "limit")
-CLOSED_FORM, EXACT, SHARED, HIT_AND_RUN, REJECTION, LIMIT = range(6)
+#: Who measured a point, by the code kept in :attr:`Estimate.engine`; engines from elsewhere are appended.
+_MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
+#: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
+MAX_SAMPLES = 1_000_000
+
+
+def engine_code(name: str) -> int:
+    """Return the code of an engine; a new one for a name not seen before."""
+    if name not in _MEASURED_BY:
+        _MEASURED_BY.append(name)
+    return _MEASURED_BY.index(name)
+
+
+def engine_names(codes: AnyArray) -> AnyArray:
+    """Return the names (n,) of engines with these codes (n,)."""
+    return np.array(_MEASURED_BY)[codes]
+
+
+CLOSED_FORM, EXACT, SHARED, HIT_AND_RUN, LIMIT = (engine_code(name) for name in tuple(_MEASURED_BY))
 
 
 class PrecisionWarning(UserWarning):
-    """Some affinities did not reach the precision asked for within ``max_samples``."""
+    """Some affinities did not reach the precision asked for within ``max_samples`` of the engine."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How precisely to measure, and with what means."""
+    """How precisely to measure, and with what means: what all engines are told."""
 
     eps: float = 0.03
     """Half-width of the 95 % interval of every affinity."""
-    max_samples: int = 1_000_000
-    """Most samples, or steps of a walk, spent on one point."""
     seed: int = 0
     threads: int = 1
     verbose: bool = False
@@ -47,7 +64,7 @@ class Moved(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """Points to score, in the unit coordinates of a scene."""
+    """Points to score, in the unit coordinates of a tessellation."""
 
     a: FloatArray
     """(n, r) slopes of their functions."""
@@ -76,7 +93,7 @@ class Estimate(NamedTuple):
     standard_error: FloatArray
     """(n, k), 0 where exact."""
     engine: AnyArray
-    """(n,) uint8 codes, see ENGINE_NAMES."""
+    """(n,) uint8 codes, see :func:`engine_names`."""
     hidden: BoolArray
     """(n,) the query's cell is empty, and the affinity is the limit of a vanishing cell."""
 
@@ -90,11 +107,11 @@ class Estimate(NamedTuple):
         for mine, theirs in zip(self, other, strict=True):
             mine[rows] = theirs
 
-    def fill(self, queries: Queries, engine: Engine) -> None:
-        """Let another engine answer for the queries without an answer."""
+    def fill(self, queries: Queries, measurer: Measurer) -> None:
+        """Let another measurer answer for the queries without an answer."""
         missing = np.flatnonzero(~self.found)
         if missing.size:
-            self.put(missing, engine.estimate(queries.take(missing)))
+            self.put(missing, measurer.estimate(queries.take(missing)))
 
     @property
     def found(self) -> BoolArray:
@@ -102,14 +119,43 @@ class Estimate(NamedTuple):
         return row_sums(self.affinity) > 0
 
 
-class Engine(Protocol):
-    """A way to measure the shares of a query's cell."""
+class Measurer(Protocol):
+    """An engine at work on one tessellation."""
 
     block: int
     """How many queries it likes to be given at a time."""
 
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate affinities; the answer for a query does not depend on the other queries."""
+
+
+class Engine(Parameters):
+    """How volume is measured: the base of ``Exact``, ``SharedSamples`` and the others.
+
+    A new engine is one class with :meth:`refusal` and :meth:`build`, registered with ``@ENGINES.register("name")``.
+    """
+
+    #: Whether it can serve points each of which moves the representative of its own cluster.
+    moves_sites: ClassVar[bool] = False
+    #: Whether exact shares are wanted wherever there is a way to them, even if it is not this engine's own.
+    exact_where_possible: ClassVar[bool] = False
+    #: Most samples, or steps of a walk, spent on one point; engines that sample make it a parameter.
+    max_samples: int = MAX_SAMPLES
+
+    @abstractmethod
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Say why this engine cannot measure over a tessellation, and what to do; None if it can."""
+
+    @abstractmethod
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return what measures; ValueError if that fails for a reason that cannot be known before."""
+
+    def describe(self) -> str:
+        """Say in a few words how volume is measured."""
+        return repr(self)
+
+
+ENGINES: Registry[Engine] = Registry("engine", Engine)
 
 
 def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:

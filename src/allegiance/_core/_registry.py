@@ -1,0 +1,148 @@
+"""The kinds of a thing that can be asked for by name: the only lists of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields
+from functools import partial
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from ._parameters import Parameters
+
+Kind = TypeVar("Kind", bound=Parameters)
+#: Packages that add kinds name the module that registers them under this group of entry points.
+_PLUGINS = "allegiance.plugins"
+
+
+class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
+    """Makers of parameter objects by name, such as "kl" for ``KL``.
+
+    Choices on the command line, messages and tables in the documentation are read off it, so that a new kind is one
+    class and the line that registers it.
+
+    Parameters
+    ----------
+    argument
+        The parameter that takes these kinds, for messages.
+    base
+        The class all of them derive from.
+    """
+
+    def __init__(self, argument: str, base: type[Kind]) -> None:
+        self.argument = argument
+        self.base = base
+        self._makers: dict[str, Callable[..., Kind]] = {}
+        self._searched = False
+
+    def register(self, name: str) -> Callable[[type[Kind]], type[Kind]]:
+        """Return a decorator that makes a class known under ``name``."""
+
+        def keep(cls: type[Kind]) -> type[Kind]:
+            self.add(name, cls)
+            return cls
+
+        return keep
+
+    def add(self, name: str, maker: Callable[..., Kind]) -> None:
+        """Make a function that returns an object known under ``name``."""
+        if name in self._makers:
+            raise ValueError(f"{self.argument} {name!r} is registered already.")
+        self._makers[name] = maker
+
+    def __getitem__(self, name: str) -> Callable[..., Kind]:
+        if name not in self._makers:
+            self._search()
+        return self._makers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def _search(self) -> None:
+        """Import, once, what installed packages add."""
+        if not self._searched:
+            self._searched = True
+            for plugin in entry_points(group=_PLUGINS):
+                plugin.load()
+
+    def resolve(self, value: Any) -> Kind:
+        """Return the object a user means by a name or by the object itself, checked.
+
+        Raises
+        ------
+        ValueError
+            If it is an unknown name, a kind that needs parameters, or has parameters that make no sense.
+        TypeError
+            If it is something else.
+        """
+        if isinstance(value, str):
+            value = self._by_name(value)
+        if not isinstance(value, self.base):
+            raise TypeError(
+                f"{self.argument} must be one of {self.choices()}, or an object such as "
+                f"{self._example()}, got {value!r}."
+            )
+        value.check()
+        return value
+
+    def _by_name(self, name: str, **params: Any) -> Kind:
+        try:
+            maker = self[name]
+        except KeyError:
+            raise ValueError(f"{self.argument} must be one of {self.choices()}, got {name!r}.") from None
+        missing = [f for f in required(maker) if f not in params]
+        if missing:
+            cls = getattr(maker, "__name__", name)
+            raise ValueError(f"{self.argument}={name!r} needs {', '.join(missing)}: pass {cls}({', '.join(missing)}).")
+        return maker(**params)
+
+    def parse(self, text: str) -> Kind:
+        """Return the object that ``name`` or ``name:key=value,key=value`` describes, as on the command line."""
+        name, _, rest = text.partition(":")
+        params: dict[str, Any] = {}
+        for item in rest.split(",") if rest else ():
+            key, equals, value = item.partition("=")
+            if not equals:
+                raise ValueError(f"{self.argument} {text!r}: write parameters as name:key=value,key=value.")
+            params[key.strip()] = _plain(value.strip())
+        try:
+            made = self._by_name(name, **params)
+        except TypeError as error:
+            raise ValueError(f"{self.argument} {text!r}: {error}.") from error
+        return self.resolve(made)
+
+    def described(self) -> str:
+        """Return the names with the parameters of each, as :meth:`parse` reads them."""
+        kinds = []
+        for name, maker in self.items():
+            cls, fixed = (maker.func, len(maker.args)) if isinstance(maker, partial) else (maker, 0)
+            params = [f.name for f in fields(cls)][fixed:] if isinstance(cls, type) else []
+            kinds.append(f"{name} ({', '.join(params)})" if params else name)
+        return "; ".join(kinds)
+
+    def choices(self) -> str:
+        """Return the names, quoted, for a message."""
+        return ", ".join(repr(name) for name in self)
+
+    def _example(self) -> str:
+        name = next(iter(self))
+        return f"{getattr(self[name], '__name__', name)}()"
+
+
+def required(maker: Callable[..., Any]) -> list[str]:
+    """Return the parameters without which an object cannot be made."""
+    if not isinstance(maker, type):
+        return []
+    return [f.name for f in fields(maker) if f.default is MISSING and f.default_factory is MISSING]
+
+
+def _plain(text: str) -> Any:
+    """Return a number, a truth value or None where the text is one, else the text."""
+    try:
+        return ast.literal_eval(text[:1].upper() + text[1:] if text in ("true", "false", "none") else text)
+    except (ValueError, SyntaxError):
+        return text

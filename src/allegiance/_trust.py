@@ -1,0 +1,101 @@
+"""trust: the chance that each label holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ._core import RandomState
+from .calibration import Calibration
+from .domains import Domain
+from .engines import Engine
+from .influence import Influence, Weights
+from .results import AffinityResult
+
+
+def trust(
+    X: Any,
+    labels: Any = None,
+    *,
+    clusterer: Any = None,
+    centers: ArrayLike | None = None,
+    influence: str | Influence = "within",
+    weights: str | Weights | ArrayLike | None = None,
+    representative: str = "mean",
+    domain: str | Domain = "box",
+    engine: str | Engine = "auto",
+    eps: float = 0.03,
+    n_resamples: int = 20,
+    crowding: float = 0.25,
+    n_jobs: int | None = None,
+    random_state: RandomState = 0,
+    verbose: bool = False,
+) -> AffinityResult:
+    """Say which labels of a clustering can be trusted: for each point, the chance that its label holds.
+
+    Halves of the data are clustered anew, and each point left out is asked how much of its company it kept. A logistic
+    map from two scores of the point, its affinity to its own cluster and how close that is, to the company kept gives
+    the chance. No true classes are needed.
+
+    Parameters
+    ----------
+    X
+        (n, d) data: array, sparse matrix, or frame (pandas, polars); or a Dask array or frame, and the result is lazy.
+    labels
+        (n,) labels from any clustering; -1 means noise, which has no label to hold. If they are left out, they come from
+        ``clusterer`` or from the nearest of the ``centers``.
+    clusterer
+        What halves of the data are clustered with, cloned; by default k-means in the space of the influence. Pass your
+        own for clusters that k-means cannot find, such as rings.
+    centers
+        (k, d) representatives, instead of the labels or beside them.
+    influence, weights, representative, domain, engine, eps
+        As in :func:`affinity`, but with an influence that suits real tables.
+    n_resamples
+        How many halves are clustered anew.
+    crowding
+        How much less points of large and wide clusters are trusted, which more often hold several classes: 0 for not at
+        all.
+    n_jobs, random_state, verbose
+        As in :class:`AffinityScorer`.
+
+    Returns
+    -------
+    AffinityResult
+        With ``trust``, ``verdict``, ``rival``, ``expected_right``, ``review()`` and ``by_cluster()``.
+
+    See Also
+    --------
+    affinity : What it is built on.
+    AffinityScorer : The same as a scikit-learn estimator, which also scores new points.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from allegiance import trust
+    >>> X = StandardScaler().fit_transform(load_wine().data)
+    >>> labels = KMeans(3, n_init=5, random_state=0).fit_predict(X)
+    >>> result = trust(X, labels)
+    >>> bool(result.expected_right > 0.9)
+    True
+    """
+    from ._scorer import AffinityScorer
+
+    scorer = AffinityScorer(
+        clusterer if labels is None and centers is None else None,
+        centers=centers,
+        influence=influence,
+        weights=weights,
+        representative=representative,
+        domain=domain,
+        engine=engine,
+        eps=eps,
+        calibration=Calibration(n_resamples, clusterer=clusterer, crowding=crowding),
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+    return scorer.fit_affinity(X, labels)

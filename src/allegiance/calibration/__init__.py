@@ -1,0 +1,22 @@
+"""Trust: the chance that each label holds, learnt by clustering halves of the data anew."""
+
+from ._calibrate import calibrate
+from ._evidence import Evidence
+from ._member_distances import MemberDistances
+from ._overlap import above_chance, expected_dice
+from ._parameters import Calibration
+from ._row_sample import RowSample, row_priorities
+from ._trust_map import ExpectedRight, TrustMap
+
+__all__ = [
+    "Calibration",
+    "Evidence",
+    "ExpectedRight",
+    "MemberDistances",
+    "RowSample",
+    "TrustMap",
+    "above_chance",
+    "calibrate",
+    "expected_dice",
+    "row_priorities",
+]

@@ -1,0 +1,161 @@
+"""TrustMap: from scores of a point to the chance that its label holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from allegiance._core import AnyArray, FloatArray, IntArray, stored
+
+from ._logistic import Standardisation
+from ._member_distances import share_at_least_as_far
+
+#: Half-width of a 95 % interval in standard errors.
+_Z95 = 1.959963984540054
+
+
+class ExpectedRight(NamedTuple):
+    """Sums over labelled points, from which the expected share of labels that hold follows; they can be merged."""
+
+    points: int
+    """Number of labelled points."""
+    trust: float
+    """Sum of trust."""
+    slope: FloatArray
+    """(3,) sum of the derivatives of trust by the coefficients of the map."""
+    measurement: float
+    """Sum of the errors of trust that come from the error of affinity. Points share samples, so errors add up."""
+
+    def plus(self, other: ExpectedRight) -> ExpectedRight:
+        """Return the sums over both sets of points."""
+        return ExpectedRight(
+            self.points + other.points,
+            self.trust + other.trust,
+            self.slope + other.slope,
+            self.measurement + other.measurement,
+        )
+
+    def interval(self, covariance: FloatArray) -> tuple[float, float, float]:
+        """Return the mean trust and its 95 % interval, given the covariance (3, 3) of the coefficients.
+
+        The interval is symmetric on the logit scale, so it stays within 0 and 1. NaN without labelled points.
+        """
+        if self.points == 0:
+            return (np.nan, np.nan, np.nan)
+        mean = self.trust / self.points
+        resampling = float(self.slope @ covariance @ self.slope)
+        error = np.sqrt(max(resampling, 0.0) + self.measurement**2) / self.points
+        room = mean * (1.0 - mean)
+        if room <= 0.0:
+            return (mean, mean, mean)
+        half = _Z95 * error / room
+        return (mean, float(expit(logit(mean) - half)), float(expit(logit(mean) + half)))
+
+
+@stored("trust-map", "center", "scale", "coefficients", "covariance", "offsets", "reach", "chance", "reason")
+@dataclass(frozen=True, eq=False)
+class TrustMap:
+    """The chance that a label holds, for known and for new points; arrays only, so that it can be saved.
+
+    Attributes
+    ----------
+    center, scale
+        (2,) each: mean and standard deviation of the sum and the difference of own affinity and closeness.
+    coefficients
+        (3,) of the logit: intercept, sum, difference.
+    covariance
+        (3, 3) of the coefficients.
+    offsets
+        (k,) added to the logit of the points of each cluster: see ``crowding`` of :class:`Calibration`.
+    reach
+        (k,) distance from the representative up to which the cluster has been seen.
+    member_distances, member_starts
+        (t,) distances of members, ascending in each cluster, and (k + 1,) where those of each cluster start.
+    chance
+        The trust that labels unrelated to the data would have on average.
+    reason
+        Why trust should not be believed as it is, in words for the user; None if nothing speaks against it.
+    """
+
+    center: FloatArray
+    scale: FloatArray
+    coefficients: FloatArray
+    covariance: FloatArray
+    offsets: FloatArray
+    reach: FloatArray
+    member_distances: FloatArray
+    member_starts: IntArray
+    chance: float
+    reason: str | None = None
+
+    def trust(
+        self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray
+    ) -> FloatArray:
+        """Return the chance (n,) that the label of each point holds, NaN for noise (code -1)."""
+        points = np.flatnonzero(codes >= 0)
+        result = np.full(codes.shape[0], np.nan)
+        chance, seen, _ = self._parts(own_affinity[points], closeness[points], codes[points], distance[points])
+        result[points] = chance * seen
+        return result
+
+    def expected_right(
+        self,
+        own_affinity: FloatArray,
+        closeness: FloatArray,
+        codes: AnyArray,
+        distance: FloatArray,
+        own_error: FloatArray | float = 0.0,
+    ) -> tuple[float, float, float]:
+        """Return the mean trust of labelled points and its 95 % interval (low, high).
+
+        The interval holds the error of calibration and of measurement. It does not hold what re-clustering cannot
+        show: clusters that come back every time and yet mix classes.
+        """
+        sums = self.expected_right_sums(own_affinity, closeness, codes, distance, own_error)
+        return sums.interval(self.covariance)
+
+    def expected_right_sums(
+        self,
+        own_affinity: FloatArray,
+        closeness: FloatArray,
+        codes: AnyArray,
+        distance: FloatArray,
+        own_error: FloatArray | float = 0.0,
+    ) -> ExpectedRight:
+        """Return the sums behind :meth:`expected_right`, for data that come in pieces.
+
+        Parameters
+        ----------
+        own_error
+            (n,) standard errors of own affinity.
+        """
+        points = np.flatnonzero(codes >= 0)
+        error = np.broadcast_to(np.asarray(own_error, dtype=np.float64), codes.shape)[points]
+        chance, seen, design = self._parts(own_affinity[points], closeness[points], codes[points], distance[points])
+        steepness = chance * (1.0 - chance) * seen
+        by_own = abs(self.coefficients[1] / self.scale[0] + self.coefficients[2] / self.scale[1])
+        return ExpectedRight(
+            points.size, float((chance * seen).sum()), steepness @ design, float(by_own * (steepness * error).sum())
+        )
+
+    def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
+        """Return the share (n,) of members of its cluster that lie at least as far out as the point, NaN for noise.
+
+        It is a conformal p-value: a new point like the members is below 0.01 with a chance of 0.01 at most.
+        """
+        return share_at_least_as_far(self.member_distances, self.member_starts, codes, distance)
+
+    def _parts(
+        self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return for labelled points the chance (n,), the factor (n,) for lying outside, the columns (n, 3)."""
+        design = Standardisation(self.center, self.scale).design(own_affinity, closeness)
+        chance = expit(design @ self.coefficients + self.offsets[codes])
+        reach = self.reach[codes]
+        outside = distance > reach
+        seen = np.ones(codes.shape[0])
+        seen[outside] = (reach[outside] / distance[outside]) ** 2
+        return chance, seen, design

@@ -1,0 +1,57 @@
+"""Labels from a clusterer, and from the nearest representative."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from allegiance._core import AnyArray, FloatArray, IntArray, for_row_blocks, row_dots
+from allegiance.influence import Diagram
+
+#: Rows compared with all sites at a time.
+_ROWS = 8192
+
+
+class Clustered(NamedTuple):
+    """A fitted clusterer and the labels (n,) it gave."""
+
+    estimator: Any
+    labels: AnyArray
+
+
+def check_clusterer(estimator: Any) -> None:
+    """Raise unless ``estimator`` is something that can be fitted."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise TypeError(f"estimator must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
+
+
+def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Clustered:
+    """Fit a clone of ``estimator`` to X; one that is frozen only labels X."""
+    fitted = clone(estimator).fit(X, None, **fit_params)
+    frozen = isinstance(fitted, FrozenEstimator)
+    if hasattr(fitted, "labels_") and not (frozen and hasattr(fitted, "predict")):
+        return Clustered(fitted, np.asarray(fitted.labels_))
+    if hasattr(fitted, "predict"):
+        return Clustered(fitted, np.asarray(fitted.predict(X)))
+    raise TypeError(f"estimator must give labels, but {estimator!r} has neither labels_ nor predict.")
+
+
+def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
+    """Return the number (n,) of the site with the lowest function at each position."""
+    a, b = diagram.functions
+    nearest = np.zeros(position.shape[0], dtype=np.int64)
+
+    def work(rows: slice) -> None:
+        for start in range(rows.start, rows.stop, _ROWS):
+            part = slice(start, min(start + _ROWS, rows.stop))
+            lowest = np.full(nearest[part].shape, np.inf)
+            for i in range(b.size):
+                value = b[i] - row_dots(position[part], a[i])
+                np.copyto(nearest[part], i, where=value < lowest)
+                np.minimum(lowest, value, out=lowest)
+
+    for_row_blocks(work, position.shape[0], threads)
+    return nearest

@@ -1,0 +1,323 @@
+"""The fitted object: all that scoring needs, for estimators, displays, streams, workers and saved files alike."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows
+from allegiance.calibration import Calibration, MemberDistances, RowSample, TrustMap, calibrate
+from allegiance.engines import (
+    Z95,
+    Measurer,
+    PrecisionWarning,
+    Tessellation,
+    measure,
+    measure_top,
+    measurer_for,
+)
+from allegiance.influence import Diagram, Influence, Located
+from allegiance.results import AffinityResult, FrameLike, HowMeasured, Result, TopAffinityResult
+
+from ._closeness import closeness_of
+from ._clusterer import nearest_sites
+from ._columns import Columns
+from ._labels import Labels, labels_of
+from ._representatives import means_without_each
+from ._specification import Specification
+
+#: Rows scored at a time if only the largest affinities are kept.
+_TOP_ROWS = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A clustering as affine functions over a region, and what is known about its points.
+
+    Attributes
+    ----------
+    specification
+        What was asked for.
+    columns
+        The columns of X.
+    tessellation
+        Diagram and region.
+    classes
+        (k,) label of each cluster.
+    centers
+        (k, d) representatives in the coordinates of X; None for kernels.
+    members
+        How far members lie from their representatives; None in files of the first format.
+    trust_map
+        What calibration found; None without it.
+    clusterer
+        The fitted estimator that labels new points; None for the nearest representative. It is not saved.
+    """
+
+    specification: Specification
+    columns: Columns
+    tessellation: Tessellation
+    classes: AnyArray
+    centers: FloatArray | None
+    members: MemberDistances | None = None
+    trust_map: TrustMap | None = None
+    clusterer: Any = None
+
+    @property
+    def influence(self) -> Influence:
+        """What closeness means."""
+        return self.specification.influence
+
+    @property
+    def diagram(self) -> Diagram:
+        """The affine functions of the clusters."""
+        return self.tessellation.diagram
+
+    @cached_property
+    def measurer(self) -> Measurer:
+        """What measures the affinities of new points."""
+        specification = self.specification
+        return measurer_for(specification.engine, self.tessellation, specification.settings)
+
+    @cached_property
+    def moving_measurer(self) -> Measurer:
+        """What measures points each of which moves the mean of its own cluster."""
+        specification = self.specification
+        return measurer_for(specification.engine, self.tessellation, specification.settings, moves_sites=True)
+
+    def check_engine(self) -> None:
+        """Raise ValueError, before any point is scored, if the engine cannot measure here."""
+        _ = self.moving_measurer if self.specification.moves_means else self.measurer
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Measurers follow from the rest, and hold samples that a pickle need not carry.
+        return {name: value for name, value in self.__dict__.items() if not name.endswith("measurer")}
+
+    def for_worker(self) -> Fitted:
+        """Return the same to be used beside others like it: on one thread, and silent."""
+        settings = replace(self.specification.settings, threads=1, verbose=False)
+        return replace(self, specification=replace(self.specification, settings=settings))
+
+    def rows(self, X: Any) -> Rows:
+        """Return rows (n, d) of X, checked and as the diagram needs them."""
+        return self.specification.influence.prepare(self.columns.check(X))
+
+    def locate(self, rows: Rows) -> Located:
+        """Return where rows (n, d) are in the diagram."""
+        return self.tessellation.diagram.locate(rows, self.specification.settings.threads)
+
+    def codes_of_new(self, X: Any, located: Located) -> IntArray:
+        """Return the clusters (n,) that new points get: by the estimator if it predicts, else the nearest."""
+        if self.clusterer is not None and hasattr(self.clusterer, "predict"):
+            return Labels.of(self.clusterer.predict(X), located.position.shape[0]).codes(self.classes)
+        return nearest_sites(self.tessellation.diagram, located.position, self.specification.settings.threads)
+
+    def predict(self, X: Any) -> AnyArray:
+        """Return the labels (n,) of new points (n, d)."""
+        rows = self.rows(X)
+        given = X if hasattr(X, "columns") else rows
+        return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
+
+    def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult | TopAffinityResult:
+        """Score points.
+
+        Parameters
+        ----------
+        X
+            (n, d) points, known or new, as the user passed them.
+        labels
+            (n,) labels they have, -1 for noise; None to label them as new points.
+        top
+            How many of the largest affinities to keep; None for all.
+        """
+        rows, frame = self.rows(X), FrameLike.of(X)
+        given = X if hasattr(X, "columns") else rows
+        codes = None if labels is None else Labels.of(labels, rows.shape[0]).codes(self.classes)
+        if top is None:
+            return self._score_rows(given, rows, codes, frame, None)
+        # In parts, so that not even the places (n, r) of the points are held for all of them.
+        starts = range(0, max(rows.shape[0], 1), _TOP_ROWS)
+        parts = []
+        for start in starts:
+            part = slice(start, start + _TOP_ROWS)
+            some = given.iloc[part] if hasattr(given, "iloc") else given[part]
+            parts.append(self._score_rows(some, rows[part], None if codes is None else codes[part], FrameLike(), top))
+        return Result.concatenate(parts, frame)
+
+    def _score_rows(
+        self, X: Any, rows: Rows, codes: IntArray | None, frame: FrameLike, top: int | None
+    ) -> AffinityResult | TopAffinityResult:
+        started = time.perf_counter()
+        located = self.locate(rows)
+        codes = self.codes_of_new(X, located) if codes is None else codes
+        return self.score_located(located, codes, frame, started, top=top)
+
+    def score_located(
+        self,
+        located: Located,
+        codes: IntArray,
+        frame: FrameLike,
+        started: float,
+        *,
+        top: int | None = None,
+        of_the_fit: bool = False,
+    ) -> AffinityResult | TopAffinityResult:
+        """Measure located points and build the result.
+
+        Parameters
+        ----------
+        located
+            Where the n points are.
+        codes
+            (n,) the clusters they are in, -1 for noise.
+        frame
+            The kind of frame they came in.
+        started
+            When the work for them began, by ``time.perf_counter``.
+        top
+            How many of the largest affinities to keep; None for all.
+        of_the_fit
+            Whether these are the points of the fit, which may move the mean of their own cluster.
+        """
+        settings, diagram = self.specification.settings, self.tessellation.diagram
+        moved, measurer = None, None
+        if of_the_fit and self.specification.moves_means:
+            moved = (codes, means_without_each(codes, diagram.positions, located.position))
+            measurer = self.moving_measurer
+        measurer = self.measurer if measurer is None else measurer
+        close = closeness_of(diagram, located, codes, settings.threads)
+        shared: dict[str, Any] = {
+            "label": labels_of(codes, self.classes),
+            "classes": self.classes,
+            "off_span": located.off_span,
+            "closeness": close.closeness,
+            "codes": codes,
+            "distance": close.distance,
+            "members": self.members,
+            "trust_map": self.trust_map,
+            "frame_like": frame,
+        }
+        if top is None:
+            estimate = measure(measurer, self.tessellation, located.position, settings, moved)
+            return AffinityResult(
+                affinity=estimate.affinity,
+                standard_error=estimate.standard_error,
+                hidden=estimate.hidden,
+                engine_codes=estimate.engine,
+                how=self.how(started),
+                **shared,
+            )
+        kept = min(top, self.classes.size)
+        largest = measure_top(measurer, self.tessellation, located.position, settings, kept, codes, moved)
+        return TopAffinityResult(
+            clusters=self.classes[largest.cluster],
+            affinity=largest.affinity,
+            standard_error=largest.standard_error,
+            hidden=largest.hidden,
+            standing=largest.standing,
+            engine_codes=largest.engine,
+            how=self.how(started),
+            **shared,
+        )
+
+    def nothing(self, frame: FrameLike, top: int | None) -> AffinityResult | TopAffinityResult:
+        """Return the result of no points."""
+        located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
+        return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
+
+    def how(self, started: float) -> HowMeasured:
+        """Return how points are measured, for the record."""
+        specification = self.specification
+        return HowMeasured(
+            influence=specification.describe_influence(),
+            domain=specification.domain.describe(),
+            engine=specification.engine.describe(),
+            eps=specification.settings.eps,
+            seed=specification.settings.seed,
+            dim=self.tessellation.dim,
+            n_features=self.columns.n_features,
+            seconds=time.perf_counter() - started,
+        )
+
+    def calibrated(self, sample: RowSample, result: Result | None = None) -> Fitted:
+        """Return this with trust calibrated on a sample of the points of the fit.
+
+        Parameters
+        ----------
+        sample
+            The rows, prepared, and their clusters.
+        result
+            The scores of all points of the fit, if they are known already.
+        """
+        specification = self.specification
+        assert specification.calibration is not None
+        located = self.locate(sample.rows)
+        rows: IntArray | slice = sample.numbers
+        if result is None:
+            started, rows = time.perf_counter(), slice(None)
+            result = self.score_located(located, sample.codes, FrameLike(), started, top=1, of_the_fit=True)
+        influence, calibration = specification.influence, specification.calibration
+        coordinates = influence.coordinates(self.tessellation.diagram, sample.rows, located)
+        given: Any = influence.restore(sample.rows) if influence.has_sites else sample.rows
+        own = influence.clusterer(np.unique(sample.codes).size)
+        if calibration.clusterer is None and own is not None:
+            calibration, given = replace(calibration, clusterer=own), coordinates
+        found = calibrate(
+            calibration,
+            result.evidence(coordinates, rows),
+            self.classes.size,
+            specification.settings.seed,
+            rows=given,
+            members=self.members,
+            threads=specification.settings.threads,
+        )
+        return replace(self, trust_map=found)
+
+    def score_afresh(self, X: Any) -> Result:
+        """Score points with trust that is calibrated on these points themselves."""
+        calibration = self.specification.calibration or Calibration()
+        rows = self.rows(X)
+        located = self.locate(rows)
+        codes = self.codes_of_new(X if hasattr(X, "columns") else rows, located)
+        result = self.score_located(located, codes, FrameLike.of(X), time.perf_counter(), top=1)
+        seed, limit = self.specification.settings.seed, calibration.n_rows(self.classes.size)
+        sample = RowSample.of(rows, codes, limit=limit, seed=seed)
+        asked = replace(self, specification=replace(self.specification, calibration=calibration))
+        found = asked.calibrated(sample, result).trust_map
+        assert found is not None
+        return result.with_trust(found)
+
+    def n_imprecise(self, result: Result) -> int:
+        """Return how many points did not reach the precision asked for."""
+        return int((Z95 * result.worst_error > self.specification.settings.eps).sum())
+
+    def warn_if_imprecise(self, result: Result) -> None:
+        """Warn, once for all points, if some did not reach the precision asked for."""
+        self.warn(self.n_imprecise(result), result.n_points)
+
+    def warn(self, imprecise: int, n_points: int) -> None:
+        """Warn if there are imprecise points among ``n_points``."""
+        if imprecise:
+            specification = self.specification
+            warnings.warn(
+                f"{imprecise} of {n_points} points did not reach eps={specification.settings.eps:g} within "
+                f"max_samples={specification.engine.max_samples:,}: see standard_error, raise eps, or max_samples of "
+                "the engine, as in engine=Auto(max_samples=10**7).",
+                PrecisionWarning,
+                stacklevel=_levels_up_to_the_user(),
+            )
+
+
+def _levels_up_to_the_user() -> int:
+    """Return the ``stacklevel`` that makes a warning of the caller point to the first line of the user."""
+    frame: Any = inspect.currentframe()
+    level = -1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("allegiance", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level + 1
