@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from allegiance import __version__
+from reproduction.files import write_whole
 
 if TYPE_CHECKING:
     from ._run import Outcome
@@ -36,12 +37,9 @@ def write_pages(folder: Path, outcomes: Sequence[Outcome], n_seeds: int) -> None
         "version": __version__,
         "pictures": PICTURES.as_posix(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     for template in ("paper.md.j2", "paper.html.j2"):
         path = folder / template.removesuffix(".j2")
-        whole = path.with_suffix(f"{path.suffix}.part")
-        whole.write_text(environment.get_template(template).render(content), encoding="utf-8")
-        whole.replace(path)
+        write_whole(path, environment.get_template(template).render(content).encode())
 
 
 def _inlined(path: Path) -> str:

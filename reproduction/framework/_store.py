@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from reproduction.files import write_whole
+
 
 class Store:
     """Results by name in a folder; those made with another fingerprint do not count.
@@ -34,11 +36,8 @@ class Store:
 
     def save(self, name: str, result: Any) -> None:
         """Keep a result of plain lists, dictionaries, texts and numbers."""
-        path = self._path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        whole = path.with_suffix(".json.part")
-        whole.write_text(json.dumps({"made_with": self._fingerprint, "result": result}, indent=1))
-        whole.replace(path)
+        kept = {"made_with": self._fingerprint, "result": result}
+        write_whole(self._path(name), json.dumps(kept, indent=1).encode())
 
     def once(self, name: str, compute: Callable[[], Any]) -> Any:
         """Return what was saved under a name, or compute and save it."""
