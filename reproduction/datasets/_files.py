@@ -118,7 +118,6 @@ def _keep(file: DataFile, content: bytes) -> None:
     """Write an unpacked file into the cache, whole or not at all; where that is impossible, say so and go on."""
     folder = cache_folder() / file.folder
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / file.unpacked_name, content)
     except OSError as error:
         warnings.warn(
