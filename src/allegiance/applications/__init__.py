@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ._active import ActiveKMeans
-from ._against_distance import AffinityAgainstDistance, affinity_against_distance
 from ._compare import ClusteringComparison, compare_clusterings
 from ._consensus import ConsensusClustering
 from ._curve import StabilityCurve, stability_curve
@@ -12,13 +11,11 @@ from ._validate_consensus import ConsensusValidation, validate_consensus
 
 __all__ = [
     "ActiveKMeans",
-    "AffinityAgainstDistance",
     "ClusteringComparison",
     "ConsensusClustering",
     "ConsensusValidation",
     "IncrementalKMeans",
     "StabilityCurve",
-    "affinity_against_distance",
     "compare_clusterings",
     "stability_curve",
     "validate_consensus",
