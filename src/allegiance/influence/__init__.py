@@ -16,7 +16,7 @@ from ._kernel_values import BLOCK_ROWS, KernelFunction, KernelRows, SettledKerne
 from ._power_diagram import PowerDiagram
 from ._recession import RecessionDiagram
 from ._reduction import Reduction
-from ._weights import SpreadSums, Weights
+from ._weights import WEIGHTS, SpreadSums, Weights
 
 __all__ = [
     "BLOCK_ROWS",
@@ -24,6 +24,7 @@ __all__ = [
     "INFLUENCES",
     "KERNEL_COLUMNS",
     "KL",
+    "WEIGHTS",
     "AffineFunctions",
     "AnySummary",
     "Approximation",

@@ -91,17 +91,17 @@ class Tally:
     def of(cls, result: Result) -> Tally:
         """Count the points of a result."""
         k = result.n_clusters
-        rows = np.where(result.noise, k, result._codes)
+        rows = np.where(result.noise, k, result.codes)
         verdict = result.verdict
         flags = [np.ones(rows.size, dtype=bool), *(verdict == name for name in (SUPPORTED, CONTESTED, CONTRADICTED))]
         atypical = np.zeros(rows.size, dtype=bool)
-        if result._members is not None:
+        if result.members is not None:
             with np.errstate(invalid="ignore"):
                 atypical = result.typicality < ATYPICAL
         counts = [np.bincount(rows[flag], minlength=k + 1) for flag in (*flags, result.stable, atypical)]
         doubtful = verdict != SUPPORTED
-        pairs = rows[doubtful] * k + result._standing.rival[doubtful]
-        trust_map, standing = result._trust_map, result._standing
+        pairs = rows[doubtful] * k + result.standing.rival[doubtful]
+        trust_map, standing = result.trust_map, result.standing
         names, numbers = np.unique(result.engine, return_counts=True)
         return cls(
             classes=result.classes,
@@ -112,7 +112,7 @@ class Tally:
             expected=None
             if trust_map is None
             else trust_map.expected_right_sums(
-                standing.own, result.closeness, result._codes, result._distance, standing.own_error
+                standing.own, result.closeness, result.codes, result.distance, standing.own_error
             ),
             undecided=int((~result.decided).sum()),
             hidden=int(result.hidden.sum()),
@@ -215,22 +215,21 @@ def cluster_table(result: Result) -> dict[str, Any]:
     typical, doubtful = _extremes(result)
     order = [None if line.name is None else places[str(line.name)] for line in lines]
     for name, rows in (("most_typical", typical), ("least_trusted", doubtful)):
-        columns[name] = [
-            None if place is None or rows[place] < 0 else result._frame.row_name(int(rows[place])) for place in order
-        ]
+        found = [-1 if place is None else int(rows[place]) for place in order]
+        columns[name] = [None if row < 0 else result.frame_like.row_name(row) for row in found]
     return {name: _column(values) for name, values in columns.items()}
 
 
 def _extremes(result: Result) -> tuple[IntArray, IntArray]:
     """Return the rows (k,) of the most typical and of the least trusted member of each cluster; -1 without members."""
     found = []
-    for key in (result._distance, result.ranking):
-        order = np.lexsort((key, result._codes))
-        first = np.searchsorted(result._codes[order], np.arange(result.n_clusters))
+    for key in (result.distance, result.ranking):
+        order = np.lexsort((key, result.codes))
+        first = np.searchsorted(result.codes[order], np.arange(result.n_clusters))
         rows = np.full(result.n_clusters, -1)
         inside = first < order.size
         candidates = order[first[inside]]
-        match = result._codes[candidates] == np.flatnonzero(inside)
+        match = result.codes[candidates] == np.flatnonzero(inside)
         rows[np.flatnonzero(inside)[match]] = candidates[match]
         found.append(rows)
     return found[0], found[1]
