@@ -1,4 +1,4 @@
-"""Several clusterings of the same data, side by side: which points any of them is sure of, and which none is."""
+"""Several clusterings of the same data: which labels can be trusted more, as a whole and point by point."""
 
 from __future__ import annotations
 
@@ -10,29 +10,45 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import resolve_seed
 from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance._scorer import AffinityScorer
-from allegiance.results import FrameLike
-from allegiance.results import AffinityResult
+from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
 
-_CAVEAT = (
-    "Fewer clusters are stable more easily (one or two always are): "
-    "do not choose between different numbers of clusters by the stable share."
+from ._given_scorer import calibrated_scorer, score_candidate
+from ._text_table import html_table, text_table
+
+_HEADINGS = (
+    "candidate",
+    "clusters",
+    "labelled",
+    "right",
+    "above chance",
+    "supported",
+    "contested",
+    "contradicted",
+    "best for",
+    "stable",
 )
 
 
 class CandidateLine(NamedTuple):
-    """One candidate in the summary."""
+    """One candidate in numbers."""
 
     name: str
     n_clusters: int
-    stable: float
-    """Share of the points that are stable."""
-    confidence: float
-    """Mean confidence."""
+    labelled: float
+    """Share of the points that are not noise."""
+    expected_right: float
+    """Mean trust in the labels."""
+    above_chance: float
+    """Trust above chance: 1 if all labels hold, 0 if no more than unrelated ones would. What candidates are judged by."""
+    supported: int
+    contested: int
+    contradicted: int
     best_for: int
-    """Number of points for which this candidate is the best."""
+    """Number of points whose label is trusted most under this candidate."""
+    stable: float
+    """Share of the points that are stable, the paper's criterion."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -44,7 +60,7 @@ class ClusteringComparison:
     Attributes
     ----------
     results
-        The affinities of all points under each candidate, by its name.
+        The affinities of all points under each candidate, and trust in its labels, by name.
     """
 
     results: dict[str, AffinityResult]
@@ -61,122 +77,143 @@ class ClusteringComparison:
         return next(iter(self.results.values())).n_points
 
     @cached_property
-    def confidence(self) -> FloatArray:
-        """(n, m) largest affinity of each point under each candidate."""
-        return np.column_stack([result.confidence for result in self.results.values()])
+    def above_chance(self) -> FloatArray:
+        """(m,) trust above chance in the labels of each candidate: what they are judged by."""
+        return np.array([result.above_chance() for result in self.results.values()])
+
+    @property
+    def best(self) -> str:
+        """The name of the candidate with the most trust above chance; the first of equals."""
+        return self.names[int(self.above_chance.argmax())]
 
     @cached_property
-    def stable(self) -> BoolArray:
-        """(n, m) whether each candidate is sure of each point: one of its clusters gives more than half."""
-        return np.column_stack([result.stable for result in self.results.values()])
+    def trust(self) -> FloatArray:
+        """(n, m) chance that the label of each point holds under each candidate, NaN for noise."""
+        return np.column_stack([result.trust for result in self.results.values()])
 
     @cached_property
-    def above_floor(self) -> FloatArray:
-        """(n, m) confidence on a scale where 0 is 1/k, the least that k clusters allow, and 1 is certainty.
+    def trust_above_chance(self) -> FloatArray:
+        """(n, m) trust on a scale where 0 is what labels unrelated to the data would have, and 1 is certainty.
 
-        A candidate with one cluster is always certain and says nothing: it has 0.
+        Noise has no label to trust, and one cluster for all says nothing: both have 0.
         """
-        k = np.array([result.n_clusters for result in self.results.values()])
-        return np.where(k > 1, (self.confidence * k - 1) / np.maximum(k - 1, 1), 0.0)
+        chance = np.array([_chance(result) for result in self.results.values()])
+        scaled = (self.trust - chance) / np.where(chance < 1.0, 1.0 - chance, np.inf)
+        return np.nan_to_num(scaled, nan=0.0)
+
+    @cached_property
+    def supported(self) -> BoolArray:
+        """(n, m) whether the verdict on the label of each point is "supported" under each candidate."""
+        return np.column_stack([result.verdict == SUPPORTED for result in self.results.values()])
 
     @property
-    def n_sure(self) -> IntArray:
-        """(n,) how many candidates are sure of each point."""
-        return self.stable.sum(axis=1)
+    def n_supported(self) -> IntArray:
+        """(n,) under how many candidates the label of each point is supported."""
+        return self.supported.sum(axis=1)
 
     @property
-    def any_sure(self) -> BoolArray:
-        """(n,) whether at least one candidate is sure of the point."""
-        return self.n_sure > 0
+    def never_supported(self) -> BoolArray:
+        """(n,) whether no candidate has a supported label for the point: review these, whichever is chosen."""
+        return self.n_supported == 0
 
-    @property
-    def none_sure(self) -> BoolArray:
-        """(n,) whether no candidate is sure of the point: these are the ones to review, whichever is chosen."""
-        return ~self.any_sure
-
-    @property
-    def best(self) -> AnyArray:
-        """(n,) name of the candidate whose confidence in the point is most above its floor; the first of equals."""
-        return np.array(self.names)[self.above_floor.argmax(axis=1)]
+    @cached_property
+    def best_by_point(self) -> AnyArray:
+        """(n,) name of the candidate whose label for the point is trusted most above chance; the first of equals."""
+        return np.array(self.names)[self.trust_above_chance.argmax(axis=1)]
 
     def candidates(self) -> list[CandidateLine]:
-        """Summarise each candidate: its number of clusters, stable share, mean confidence, and where it is best."""
-        best = np.bincount(self.above_floor.argmax(axis=1), minlength=len(self.results))
-        return [
-            CandidateLine(
-                name, result.n_clusters, float(result.stable.mean()), float(result.confidence.mean()), int(best[i])
-            )
-            for i, (name, result) in enumerate(self.results.items())
-        ]
+        """Return the figures of each candidate, in the order given."""
+        return [self._line(name, result) for name, result in self.results.items()]
+
+    def _line(self, name: str, result: AffinityResult) -> CandidateLine:
+        tally = result.tally()
+        return CandidateLine(
+            name=name,
+            n_clusters=result.n_clusters,
+            labelled=tally.n_labelled / max(tally.n_points, 1),
+            expected_right=result.expected_right,
+            above_chance=result.above_chance(),
+            supported=tally.total(SUPPORTED),
+            contested=tally.total(CONTESTED),
+            contradicted=tally.total(CONTRADICTED),
+            best_for=int((self.best_by_point == name).sum()),
+            stable=tally.stable / max(tally.n_points, 1),
+        )
 
     def to_frame(self, like: Any = None) -> Any:
         """Return one row per point, in the order of the input.
 
-        Columns are ``label_<name>``, ``confidence_<name>`` and ``stable_<name>`` for each candidate, then ``best`` and
-        ``n_sure``.
+        Columns are ``label_<name>``, ``trust_<name>`` and ``verdict_<name>`` for each candidate, then ``best`` and
+        ``n_supported``.
 
         Parameters
         ----------
         like
             A frame whose kind, and for pandas whose index, to use. By default those of the X that was scored; pandas
-            if X was no frame.
+            if X was not a frame.
         """
         columns: dict[str, AnyArray] = {}
         for name, result in self.results.items():
             columns[f"label_{name}"] = result.label
-            columns[f"confidence_{name}"] = result.confidence
-            columns[f"stable_{name}"] = result.stable
-        columns["best"] = self.best
-        columns["n_sure"] = self.n_sure
+            columns[f"trust_{name}"] = result.trust
+            columns[f"verdict_{name}"] = result.verdict
+        columns["best"] = self.best_by_point
+        columns["n_supported"] = self.n_supported
         frame = self._frame if like is None else FrameLike.of(like)
         return frame.build(columns)
 
     def __repr__(self) -> str:
-        lines = self.candidates()
-        width = max(9, *(len(line.name) for line in lines))
-        rows = [
-            f"{line.name:<{width}}  {line.n_clusters:>8,}  {line.stable:>7.1%}  {line.confidence:>10.2f}"
-            f"  {line.best_for:>8,}"
-            for line in lines
-        ]
-        header = f"{'candidate':<{width}}  {'clusters':>8}  {'stable':>7}  {'confidence':>10}  {'best for':>8}"
-        caveat = ["", _CAVEAT] if self._needs_caveat() else []
-        return "\n".join([self._title(), self._headline(), "", header, *rows, *caveat])
+        table = text_table(_HEADINGS, self._cells(), left=("candidate",))
+        return "\n".join([self._title(), self._headline(), "", *table, *self._notes()])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(line.name)}</td><td>{line.n_clusters:,}</td><td>{line.stable:.1%}</td>"
-            f"<td>{line.confidence:.2f}</td><td>{line.best_for:,}</td></tr>"
+        notes = "".join(f"<p><small>{escape(note)}</small></p>" for note in self._notes() if note)
+        said = f"<p><b>{escape(self._title())}.</b> {escape(self._headline())}</p>"
+        return f"<div>{said}{html_table(_HEADINGS, self._cells())}{notes}</div>"
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                line.name,
+                f"{line.n_clusters:,}",
+                f"{line.labelled:.0%}",
+                f"{line.expected_right:.0%}",
+                f"{line.above_chance:.2f}",
+                *(f"{number:,}" for number in (line.supported, line.contested, line.contradicted, line.best_for)),
+                f"{line.stable:.0%}",
+            )
             for line in self.candidates()
-        )
-        foot = f"<p><small>{_CAVEAT}</small></p>" if self._needs_caveat() else ""
-        return (
-            f"<div><p><b>{self._title()}.</b> {self._headline()}.</p><table><thead><tr><th>candidate</th>"
-            f"<th>clusters</th><th>stable</th><th>confidence</th><th>best for</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table>{foot}</div>"
-        )
+        ]
 
     def _title(self) -> str:
         m = len(self.results)
         return f"{m} clustering{'' if m == 1 else 's'} of {self.n_points:,} points"
 
     def _headline(self) -> str:
-        everywhere = int((self.n_sure == len(self.results)).sum())
-        nowhere = int(self.none_sure.sum())
+        everywhere = int((self.n_supported == len(self.results)).sum())
+        nowhere = int(self.never_supported.sum())
         some = self.n_points - everywhere - nowhere
-        return f"{everywhere:,} stable in every candidate, {some:,} in some, {nowhere:,} in none"
+        return (
+            f"Most trust above chance: {self.best}. Labels supported under every candidate: {everywhere:,} points, "
+            f"under some {some:,}, under none {nowhere:,}"
+        )
 
-    def _needs_caveat(self) -> bool:
-        sizes = {result.n_clusters for result in self.results.values()}
-        return len(sizes) > 1 or min(sizes) <= 2
+    def _notes(self) -> list[str]:
+        """Say where trust should not be believed as it is."""
+        notes = [f"{name}: {result.calibration_note}" for name, result in self.results.items() if result.calibration_note]
+        if any(result.noise.any() for result in self.results.values()):
+            notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
+        return ["", *notes] if notes else []
 
 
 def compare_clusterings(
-    X: Any, clusterings: Mapping[str, Any], *, random_state: Any = None, **settings: Any
+    X: Any, clusterings: Mapping[str, Any], *, scorer: AffinityScorer | None = None
 ) -> ClusteringComparison:
-    """Score every point under several candidate clusterings.
+    """Score every point under several candidate clusterings, and say which labels can be trusted more.
 
-    All candidates meet the same settings and the same random numbers, so that their scores compare fairly.
+    Candidates are judged by trust above chance, (E - C) / (1 - C) with E the expected share of right labels and C that
+    of labels unrelated to the data. So numbers of clusters may differ. All candidates are scored with the same settings
+    and the same random numbers.
 
     Parameters
     ----------
@@ -185,42 +222,48 @@ def compare_clusterings(
     clusterings
         The candidates by name. Each is (n,) labels, -1 for noise, or a clusterer, of which a clone is fitted; a fitted
         one is kept as it is inside a ``sklearn.frozen.FrozenEstimator``.
-    random_state
-        Seed, generator, or None for a new seed. It is for the measurement: clusterers have their own.
-    **settings
-        Any other parameter of :class:`AffinityScorer` but ``estimator`` and ``centers``, for all candidates alike.
+    scorer
+        How labels are scored, with calibration and without clusters of its own. By default
+        ``AffinityScorer(influence="within", calibration=20)``.
 
     Returns
     -------
     ClusteringComparison
-        The results of all candidates, and which points any of them is sure of.
+        The results of all candidates, and how they compare.
 
     See Also
     --------
-    stability_curve : For clusterings that differ in their number of clusters.
+    stability_curve : To look for a number of clusters.
 
     Notes
     -----
-    The confidence of a point among k clusters is at least 1/k, and with one or two clusters every point is stable.
-    Between candidates with different k neither the stable share nor the mean confidence is a fair judge.
+    Trust says whether labels come back when the data are clustered anew, by k-means unless the calibration of the
+    scorer names another clusterer. A clustering can be stable and wrong: two classes that always come out as one.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
     >>> from allegiance import compare_clusterings
-    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 9.0], [9.0, 0.0], [10.0, 0.0], [5.0, 10.0], [5.0, 3.0]])
-    >>> comparison = compare_clusterings(X, {"thirds": [0, 0, 2, 1, 1, 2, 1], "other": [0, 0, 2, 1, 1, 2, 0]})
-    >>> comparison.none_sure
-    array([False, False, False, False, False, False,  True])
+    >>> X, species = load_iris(return_X_y=True)
+    >>> shuffled = np.random.default_rng(0).permutation(species)
+    >>> comparison = compare_clusterings(X, {"species": species, "shuffled": shuffled})
+    >>> comparison.best
+    'species'
     """
     _check_clusterings(clusterings)
-    for name in ("estimator", "centers"):
-        if name in settings:
-            raise TypeError(f"{name} cannot be given to compare_clusterings: every candidate has its own.")
-    settings["random_state"] = resolve_seed(random_state)
-    return ClusteringComparison(
-        {name: _score(X, name, candidate, settings) for name, candidate in clusterings.items()}, FrameLike.of(X)
-    )
+    checked = calibrated_scorer(scorer, "compare_clusterings")
+    results = {
+        name: score_candidate(checked, X, candidate, f"clusterings[{name!r}]")
+        for name, candidate in clusterings.items()
+    }
+    return ClusteringComparison(results, FrameLike.of(X))
+
+
+def _chance(result: AffinityResult) -> float:
+    assert result.trust_map is not None
+    return result.trust_map.chance
 
 
 def _check_clusterings(clusterings: Any) -> None:
@@ -234,14 +277,3 @@ def _check_clusterings(clusterings: Any) -> None:
     for name in clusterings:
         if not isinstance(name, str):
             raise TypeError(f"clusterings must have strings as names, got {name!r}.")
-
-
-def _score(X: Any, name: str, candidate: Any, settings: dict[str, Any]) -> AffinityResult:
-    clusters_itself = hasattr(candidate, "fit") and not isinstance(candidate, type)
-    try:
-        if clusters_itself:
-            return AffinityScorer(candidate, **settings).fit_affinity(X)
-        return AffinityScorer(**settings).fit_affinity(X, candidate)
-    except (TypeError, ValueError) as error:
-        error.add_note(f"This happened with clusterings[{name!r}].")
-        raise

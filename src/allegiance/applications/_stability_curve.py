@@ -1,126 +1,127 @@
-"""How stability changes with the number of clusters, beside data that has no clusters."""
+"""How trust in labels changes with the number of clusters, compared with data that has no clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from allegiance._core import resolve_seed, stream
-from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance._core import check_count, check_rows, check_sites
+from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_rows, check_sites, progress, stream
 from allegiance._scorer import AffinityScorer
-from allegiance.domains import Polytope
-from allegiance.fitting import check_clusterer, fit_clusterer
+from allegiance.calibration import Calibration, above_chance, row_priorities
+from allegiance.clusterers import on_one_thread
+from allegiance.fitting import Specification, fit_clusterer
+from allegiance.influence import BregmanInfluence, Kernel
 from allegiance.results import FrameLike
+
+from ._given_scorer import calibrated_scorer
+from ._reference_data import reference_axes, uniform_in_box
+from ._text_table import text_table
 
 #: Parameters that say how many clusters to find, in the order they are looked for.
 _SIZE_PARAMETERS = ("n_clusters", "n_components")
+#: Trust above chance that differs by less counts as equal.
+_TIE = 0.02
 _CAVEAT = (
-    "The suggestion is the number of clusters whose mean confidence most exceeds that of uniform data clustered alike. "
-    "It is a hint, not a test: it trusts the clusterer, and of groups within groups it may find either."
+    "The suggestion is the largest number of clusters that comes back as well as any other when halves of the data are "
+    "clustered anew. It is a hint, not a test: it trusts the clusterer, and of groups within groups it names the finest "
+    "that are as stable."
 )
-
-
-class _Stability(NamedTuple):
-    confidence: float
-    unstable: float
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StabilityCurve:
-    """Stability against the number of clusters, of the data and of reference data without clusters.
+    """Trust in labels against the number of clusters, of the data and of reference data without clusters.
 
     Attributes
     ----------
     n_clusters
         (m,) the numbers of clusters, ascending.
-    confidence
-        (m,) mean confidence of the points.
-    unstable
-        (m,) share of the points that are not stable.
-    reference_confidence
-        (m,) mean confidence in the reference data, averaged over its draws.
-    reference_unstable
-        (m,) share of unstable points in the reference data, averaged over its draws.
-    spread
-        (m,) standard deviation of the reference's mean confidence from draw to draw, the error of its average included.
-    chance
-        The largest excess that any draw of the reference shows over the others, for any number of clusters.
+    by_half
+        (m, n_resamples) trust above chance in the labels for each half that was clustered anew: (E - C) / (1 - C) with E
+        the share of their company that points keep, and C that of unrelated partitions with clusters of these sizes.
+    reference
+        (n_references, m) trust above chance in each draw of the reference data.
     caveat
-        What to keep in mind about ``suggested``, in words.
+        What to keep in mind about the suggestion, in words.
     """
 
     n_clusters: IntArray
-    confidence: FloatArray
-    unstable: FloatArray
-    reference_confidence: FloatArray
-    reference_unstable: FloatArray
-    spread: FloatArray
-    chance: float
+    by_half: FloatArray
+    reference: FloatArray
     caveat: str = _CAVEAT
 
     @property
-    def excess(self) -> FloatArray:
-        """(m,) mean confidence of the data minus that of the reference."""
-        return self.confidence - self.reference_confidence
+    def above_chance(self) -> FloatArray:
+        """(m,) trust above chance: the median over the halves, so that a few unlucky starts do not matter."""
+        return np.median(self.by_half, axis=1)
 
     @property
-    def suggested(self) -> int | None:
-        """The number of clusters with the largest excess; None if a draw of uniform data shows as much by chance."""
-        top = self.excess.argmax()
-        return int(self.n_clusters[top]) if self.excess[top] > self.chance else None
+    def chance(self) -> float:
+        """The largest trust above chance that any draw of the reference data reaches, for any number of clusters."""
+        return float(self.reference.max(initial=0.0))
 
     @property
     def contenders(self) -> IntArray:
-        """The numbers of clusters whose excess is within one spread of the largest: the suggestion among them."""
-        top = self.excess.argmax()
-        return self.n_clusters[self.excess >= self.excess[top] - self.spread[top]]
+        """The numbers of clusters whose trust above chance is within 0.02 of the largest."""
+        return self.n_clusters[self.above_chance >= self.above_chance.max() - _TIE]
 
-    def to_frame(self, like: Any = None) -> Any:
+    @property
+    def suggestion(self) -> int | None:
+        """The largest of the contenders; None if data without clusters reach as much trust by chance."""
+        return int(self.contenders[-1]) if self.above_chance.max() > self.chance else None
+
+    def frame(self, like: Any = None) -> Any:
         """Return one row per number of clusters.
 
-        Columns are ``n_clusters``, ``unstable``, ``confidence``, ``reference_unstable``, ``reference_confidence``,
-        ``excess`` and ``spread``.
+        Columns are ``n_clusters``, ``above_chance``, ``low`` and ``high`` (quartiles over the halves), ``reference``
+        (median over the draws), ``reference_high`` (largest of them) and ``suggested``.
 
         Parameters
         ----------
         like
             A frame of the library to use, such as polars; pandas by default.
         """
-        reference = ("reference_unstable", "reference_confidence")
-        names = ("n_clusters", "unstable", "confidence", *reference, "excess", "spread")
-        columns: dict[str, AnyArray] = {name: getattr(self, name) for name in names}
+        low, high = np.quantile(self.by_half, [0.25, 0.75], axis=1)
+        columns: dict[str, AnyArray] = {
+            "n_clusters": self.n_clusters,
+            "above_chance": self.above_chance,
+            "low": low,
+            "high": high,
+            "reference": np.median(self.reference, axis=0),
+            "reference_high": self.reference.max(axis=0),
+            "suggested": self.n_clusters == (self.suggestion or 0),
+        }
         return FrameLike(None if like is None else FrameLike.of(like).backend).build(columns)
 
     def __repr__(self) -> str:
+        low, high = np.quantile(self.by_half, [0.25, 0.75], axis=1)
+        reference, reached = np.median(self.reference, axis=0), self.reference.max(axis=0)
         rows = [
-            f"{k:>8}  {unstable:>8.1%}  {confidence:>10.3f}  {reference:>9.3f}  {excess:>+7.3f} ± {spread:.3f}"
-            f"{'  <- suggested' if k == self.suggested else ''}"
-            for k, unstable, confidence, reference, excess, spread in zip(
-                self.n_clusters,
-                self.unstable,
-                self.confidence,
-                self.reference_confidence,
-                self.excess,
-                self.spread,
-                strict=True,
+            (
+                f"{k}",
+                f"{self.above_chance[i]:.3f}",
+                f"{low[i]:.3f} to {high[i]:.3f}",
+                f"{reference[i]:.3f}",
+                f"{reached[i]:.3f}",
+                "<- suggested" if k == self.suggestion else "",
             )
+            for i, k in enumerate(self.n_clusters)
         ]
-        header = f"{'clusters':>8}  {'unstable':>8}  {'confidence':>10}  {'reference':>9}  {'excess':>15}"
-        title = "Stability against the number of clusters"
-        return "\n".join([title, "", header, *rows, "", self._verdict(), self.caveat])
+        headings = ("clusters", "above chance", "half of the halves", "no clusters", "at most", "")
+        title = "Trust above chance against the number of clusters"
+        return "\n".join([title, "", *text_table(headings, rows, left=("",)), "", self._verdict(), self.caveat])
 
     def _verdict(self) -> str:
-        if self.suggested is None:
-            return f"No number of clusters stands out: uniform data exceeds itself by {self.chance:.3f} by chance."
-        others = [str(k) for k in self.contenders if k != self.suggested]
-        close = f"; within one spread of it: {', '.join(others)}" if others else ""
-        return f"Suggested: {self.suggested} clusters{close}."
+        if self.suggestion is None:
+            return f"No number of clusters stands out: data without clusters reach {self.chance:.3f} by chance."
+        others = [str(k) for k in self.contenders if k != self.suggestion]
+        close = f"; as stable: {', '.join(others)}" if others else ""
+        return f"Suggested: {self.suggestion} clusters{close}."
 
 
 def stability_curve(
@@ -128,39 +129,40 @@ def stability_curve(
     clusterer: Any,
     n_clusters: Iterable[int] = range(2, 11),
     *,
-    n_references: int = 10,
-    random_state: Any = None,
-    **settings: Any,
+    scorer: AffinityScorer | None = None,
+    n_references: int = 20,
+    refit: bool = False,
 ) -> StabilityCurve:
-    """Measure stability for several numbers of clusters, and suggest one.
+    """Measure trust in labels for several numbers of clusters, and suggest one.
 
-    Fewer clusters are stable more easily, and with two every point is, so the curve of the data alone says little.
-    Each number of clusters is therefore also asked of reference data without clusters: points drawn uniformly from a
-    box around X, clustered and scored in the same way. What counts is how much more confident the data's own clusters
-    are.
+    For each number of clusters, halves of the data are clustered anew, and points that were left out are asked how much
+    of their company they keep. That is compared with chance, so that few clusters have no advantage. The same is asked
+    of reference data without clusters: points drawn uniformly from a box around X. If any draw of it is as stable as
+    the data, nothing is suggested. No affinity is measured, and the cost does not depend on the number of rows.
 
     Parameters
     ----------
     X
-        (n, d) data: array or frame.
+        (n, d) data: array or frame. If it has more rows than calibration uses (2,000, or 100 per cluster), a sample.
     clusterer
         A clusterer with a parameter ``n_clusters`` or ``n_components``, of which clones are fitted, or a function that
-        takes the number of clusters and returns a clusterer. If its ``random_state`` is None, it is set from ours.
+        takes the number of clusters and returns a clusterer. If its ``random_state`` is None, it is set.
     n_clusters
         The numbers of clusters to try, each at least 2.
+    scorer
+        Influence, calibration, seed, threads and ``verbose``; it has no clusters of its own. By default
+        ``AffinityScorer(influence="within", calibration=20)``.
     n_references
-        Number of draws of the reference data, at least 2. Each costs as much as the data itself. The more draws, the
-        less often data without clusters gets a suggestion by chance.
-    random_state
-        Seed, generator, or None for a new seed.
-    **settings
-        Any other parameter of :class:`AffinityScorer` but ``estimator`` and ``centers``. A larger ``eps`` is faster;
-        the means over all points stay precise.
+        Number of draws of the reference data. Each costs as much as the data itself. Data without clusters gets a
+        suggestion by chance about once in ``n_references + 1`` times.
+    refit
+        Cluster halves with the clusterer itself instead of k-means with one start: for clusters that k-means cannot
+        find, such as rings. Slower.
 
     Returns
     -------
     StabilityCurve
-        Unstable share and mean confidence against the number of clusters, and a suggestion with its caveat.
+        Trust above chance against the number of clusters, and a suggestion with its caveat.
 
     See Also
     --------
@@ -168,10 +170,8 @@ def stability_curve(
 
     Notes
     -----
-    The box lies along the principal axes of X, or along its columns if that makes it smaller, and volume is measured
-    along the same axes, so that data and reference fill the same region. For settings under which turning the data
-    would change its affinities (kernels, divergences other than "euclidean" and "within", medians, a :class:`Polytope`
-    as domain) the box lies along the columns always.
+    The box lies along the principal axes of X, or along its columns if that makes it smaller; for divergences other
+    than "euclidean" and "within", which may restrict the sign of entries, along the columns always.
 
     Examples
     --------
@@ -179,42 +179,58 @@ def stability_curve(
     >>> from sklearn.datasets import make_blobs
     >>> from allegiance import stability_curve
     >>> X, _ = make_blobs(300, centers=[[0, 0], [8, 0], [0, 8], [8, 8]], random_state=0)
-    >>> curve = stability_curve(X, KMeans(n_init=3), range(2, 7), n_references=3, random_state=0)
-    >>> curve.suggested
+    >>> curve = stability_curve(X, KMeans(n_init=3), range(2, 7), n_references=3)
+    >>> curve.suggestion
     4
     """
-    for name in ("estimator", "centers"):
-        if name in settings:
-            raise TypeError(f"{name} cannot be given to stability_curve: the clusters come from clusterer.")
-    if check_count(n_references, "n_references") < 2:
-        raise ValueError("n_references must be at least 2: one draw says nothing about chance.")
-    make = _maker(clusterer)
-    rows = _dense_rows(X, settings)
+    checked = calibrated_scorer(scorer, "stability_curve")
+    draws, make = check_count(n_references, "n_references"), _maker(clusterer)
+    specification = Specification.of(checked)
+    rows = _dense_rows(X, specification)
     sizes = _check_sizes(n_clusters, rows.shape[0])
-    seed = resolve_seed(random_state)
-    axes = _reference_axes(rows) if _turnable(settings) else np.eye(rows.shape[1])
-    own = np.array([_stability(rows, axes, make(k), seed, settings) for k in sizes])
-    reference = np.empty((n_references, sizes.size, 2))
-    for draw in range(n_references):
-        uniform = _uniform_in_box(rows, axes, stream(seed, 1, draw))
-        reference[draw] = [_stability(uniform, axes, make(k), seed, settings) for k in sizes]
-    confidence, unstable = reference[:, :, 0], reference[:, :, 1]
-    return StabilityCurve(
-        n_clusters=sizes,
-        confidence=own[:, 0],
-        unstable=own[:, 1],
-        reference_confidence=confidence.mean(axis=0),
-        reference_unstable=unstable.mean(axis=0),
-        spread=confidence.std(axis=0, ddof=1) * np.sqrt(1 + 1 / n_references),
-        chance=_excess_by_chance(confidence),
-    )
+    calibration = specification.calibration or Calibration()
+    seed = specification.settings.seed
+    rows = _sampled(rows, calibration.n_rows(int(sizes[-1])), seed)
+    by_columns = isinstance(specification.influence, BregmanInfluence)
+    axes = np.eye(rows.shape[1]) if by_columns else reference_axes(rows)
+    trusts = _Trusts(checked, calibration, make, refit)
+    own, reference = np.empty((sizes.size, calibration.n_resamples)), np.empty((draws, sizes.size))
+    with progress((1 + draws) * sizes.size, "stability curve", bool(checked.verbose)) as advance:
+        for draw in range(-1, draws):
+            data = rows if draw < 0 else uniform_in_box(rows, axes, stream(seed, 1, draw))
+            for i, k in enumerate(sizes):
+                by_half = trusts(data, int(k))
+                if draw < 0:
+                    own[i] = by_half
+                else:
+                    reference[draw, i] = np.median(by_half)
+                advance(1)
+    return StabilityCurve(sizes, own, reference)
 
 
-def _excess_by_chance(confidence: FloatArray) -> float:
-    """Return the largest amount by which a row of ``confidence`` (draws, m) exceeds the mean of the others."""
-    n = confidence.shape[0]
-    of_others = (confidence.sum(axis=0) - confidence) / (n - 1)
-    return float((confidence - of_others).max())
+class _Trusts:
+    """Trust above chance in the labels of data, by the half that was clustered anew."""
+
+    def __init__(
+        self, scorer: AffinityScorer, calibration: Calibration, make: Callable[[int], Any], refit: bool
+    ) -> None:
+        # Volumes are not measured: of all engines this one takes the least to set up.
+        self.scorer = clone(scorer).set_params(calibration=None, engine="shared", verbose=False)
+        self.calibration, self.make, self.refit = calibration, make, refit
+
+    def __call__(self, X: FloatArray, k: int) -> FloatArray:
+        """Cluster X (n, d) into k clusters, and return trust above chance (n_resamples,)."""
+        clusterer = self.make(k)
+        if hasattr(clusterer, "get_params") and clusterer.get_params(deep=False).get("random_state", 0) is None:
+            clusterer = clone(clusterer).set_params(random_state=self.scorer.random_state % 2**32)
+        with on_one_thread():
+            labels = fit_clusterer(clusterer, X, {}).labels
+        calibration = self.calibration
+        if self.refit:
+            calibration = clone(calibration, safe=False).set_params(clusterer=clusterer)
+        fitted = clone(self.scorer).fit(X, labels).fitted_
+        company = fitted.company(X, labels, calibration)
+        return np.array([above_chance(kept, company.chance) for kept in company.by_resample])
 
 
 def _maker(clusterer: Any) -> Callable[[int], Any]:
@@ -233,19 +249,25 @@ def _maker(clusterer: Any) -> Callable[[int], Any]:
 
 
 def _checked(clusterer: Any) -> Any:
-    try:
-        check_clusterer(clusterer)
-    except TypeError as error:
-        raise TypeError(f"clusterer cannot be used: {error}") from error
+    if isinstance(clusterer, type) or not hasattr(clusterer, "fit"):
+        raise TypeError(f"clusterer must be an instance of a clusterer, such as KMeans(), got {clusterer!r}.")
     return clusterer
 
 
-def _dense_rows(X: Any, settings: dict[str, Any]) -> FloatArray:
+def _dense_rows(X: Any, specification: Specification) -> FloatArray:
     if sp.issparse(X):
         raise TypeError("X is sparse: stability_curve draws uniform data in its box, which needs a dense array.")
-    if settings.get("kernel") == "precomputed":
-        raise ValueError("kernel='precomputed' leaves no coordinates to draw reference data in: pass the data itself.")
-    return check_sites(np.asarray(check_rows(AffinityScorer(), X, reset=True), dtype=np.float64))
+    influence = specification.influence
+    if isinstance(influence, Kernel) and influence.name == "precomputed":
+        raise ValueError("scorer has a precomputed kernel: there are no coordinates to draw reference data in.")
+    return check_sites(np.asarray(check_rows(BaseEstimator(), X, reset=True), dtype=np.float64))
+
+
+def _sampled(X: FloatArray, limit: int, seed: int) -> FloatArray:
+    """Return at most ``limit`` rows, by the seed and the number of rows alone."""
+    if X.shape[0] <= limit:
+        return X
+    return X[np.sort(np.argsort(row_priorities(seed, 0, X.shape[0]), kind="stable")[:limit])]
 
 
 def _check_sizes(n_clusters: Any, n_rows: int) -> IntArray:
@@ -255,48 +277,7 @@ def _check_sizes(n_clusters: Any, n_rows: int) -> IntArray:
     if not sizes:
         raise ValueError("n_clusters is empty: it needs at least one number of clusters.")
     if sizes[0] < 2:
-        raise ValueError("n_clusters must be at least 2: a single cluster is certain of every point.")
+        raise ValueError("n_clusters must be at least 2: a single cluster always holds.")
     if sizes[-1] > n_rows:
         raise ValueError(f"n_clusters asks for {sizes[-1]} clusters but X has {n_rows} rows.")
     return np.array(sizes)
-
-
-def _turnable(settings: dict[str, Any]) -> bool:
-    """Return whether turning the data changes its affinities only through the box they are measured in."""
-    return (
-        settings.get("kernel") is None
-        and settings.get("divergence", "euclidean") in ("euclidean", "within")
-        and settings.get("representative", "mean") != "median"
-        and not isinstance(settings.get("domain"), Polytope)
-    )
-
-
-def _stability(X: FloatArray, axes: FloatArray, clusterer: Any, seed: int, settings: dict[str, Any]) -> _Stability:
-    """Cluster X as it is, and score it along ``axes``; the same seed for all, so that only data and clusters differ."""
-    if hasattr(clusterer, "get_params") and clusterer.get_params(deep=False).get("random_state", seed) is None:
-        clusterer = clone(clusterer).set_params(random_state=seed % 2**32)
-    labels = fit_clusterer(clusterer, X, {}).labels
-    result = AffinityScorer(random_state=seed, **settings).fit_affinity(X @ axes.T, labels)
-    return _Stability(float(result.confidence.mean()), float(1 - result.stable.mean()))
-
-
-def _reference_axes(X: FloatArray) -> FloatArray:
-    """Return the axes (r, d) of the smaller of two boxes around X: along its principal axes, or along its columns.
-
-    Principal axes follow clusters that lie in a subspace; but where no direction stands out they are arbitrary, and the
-    box along them may be much larger than the data.
-    """
-    _, lengths, principal = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    if X.shape[1] > principal.shape[0] or lengths[-1] <= lengths[0] * X.shape[0] * np.finfo(float).eps:
-        return principal
-    columns = np.eye(X.shape[1])
-    volumes = [np.log(np.ptp(X @ axes.T, axis=0)).sum() for axes in (columns, principal)]
-    return columns if volumes[0] <= volumes[1] else principal
-
-
-def _uniform_in_box(X: FloatArray, axes: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw as many points as X has, uniformly in the box around it along ``axes``."""
-    along = X @ axes.T
-    mean = X.mean(axis=0)
-    outside = mean - (mean @ axes.T) @ axes
-    return outside + rng.uniform(along.min(axis=0), along.max(axis=0), along.shape) @ axes

@@ -2,7 +2,7 @@
 
 from ._bregman_kmeans import BregmanKMeans
 from ._kernel_kmeans import KernelKMeans
-from ._kmeans_starts import KMeansClusters, KMeansStarts
+from ._kmeans_starts import KMeansClusters, KMeansStarts, on_one_thread
 from ._lloyd import warn_if_empty
 
-__all__ = ["BregmanKMeans", "KMeansClusters", "KMeansStarts", "KernelKMeans", "warn_if_empty"]
+__all__ = ["BregmanKMeans", "KMeansClusters", "KMeansStarts", "KernelKMeans", "on_one_thread", "warn_if_empty"]

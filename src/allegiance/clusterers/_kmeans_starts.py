@@ -22,6 +22,14 @@ def _thread_pools() -> Any:
     return ThreadpoolController()
 
 
+def on_one_thread() -> Any:
+    """Return a context in which BLAS and OpenMP use one thread.
+
+    Threads add up in any order. For few rows they do not pay, and on a busy machine they wait for each other.
+    """
+    return _thread_pools().limit(limits=1)
+
+
 class KMeansClusters(NamedTuple):
     """The best of some starts."""
 
@@ -84,8 +92,7 @@ class KMeansStarts:
         model = KMeans(
             k, init=init, n_init=starts, max_iter=self.max_iter, tol=self.tol, random_state=int(rng.integers(2**31))
         )
-        # Threads add up in any order, and few rows do not need them.
-        with _thread_pools().limit(limits=1), warnings.catch_warnings():
+        with on_one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the caller knows from ``n_found``
             model.fit(rows, sample_weight=weights)
         return KMeansClusters(
