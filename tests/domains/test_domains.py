@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from allegiance.domains._base import contains, halfspaces, is_polyhedral
 from scipy.stats import kstest
 
 from allegiance import Polytope, affinity
 from allegiance.domains import BallDomain, BoxDomain, PolytopeDomain, UnboundedDomain
-from allegiance.domains._base import contains, halfspaces, is_polyhedral
 from reference.volumes import box_affinity
 
 

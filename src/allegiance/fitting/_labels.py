@@ -182,7 +182,7 @@ def _categories(labels: Any) -> AnyArray | None:
 def _as_array(labels: Any) -> AnyArray:
     if np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any():
         raise ValueError("labels has masked entries: use -1 for points of no cluster.")
-    if isinstance(labels, Sequence) and not isinstance(labels, str):
+    if isinstance(labels, Sequence) and not isinstance(labels, str) and not any(map(np.ndim, labels)):
         # Element by element: NumPy would turn a mixture of names and numbers into names.
         values = np.empty(len(labels), dtype=object)
         values[:] = [label.item() if isinstance(label, np.generic) else label for label in labels]
