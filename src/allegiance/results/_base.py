@@ -54,17 +54,14 @@ class Result(ABC):
     off_span: FloatArray
     closeness: FloatArray
     how: HowMeasured
+    #: Where each point stands among the clusters.
+    _standing: Standing
     _codes: IntArray
     _distance: FloatArray
     _members: MemberDistances | None
     _trust_map: TrustMap | None
     _engine: AnyArray
     _frame: FrameLike
-
-    @property
-    @abstractmethod
-    def _standing(self) -> Standing:
-        """Where each point stands among the clusters."""
 
     @abstractmethod
     def _affinity_columns(self) -> dict[str, AnyArray]:

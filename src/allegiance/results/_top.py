@@ -47,7 +47,7 @@ class TopAffinityResult(Result):
     off_span: FloatArray
     closeness: FloatArray
     how: HowMeasured
-    _standing: Standing = field(repr=False)  # type: ignore[assignment]
+    _standing: Standing = field(repr=False)
     _codes: IntArray = field(repr=False)
     _distance: FloatArray = field(repr=False)
     _members: MemberDistances | None = field(repr=False)
