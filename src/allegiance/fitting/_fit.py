@@ -288,11 +288,10 @@ def _look(reader: Reader, needs_sums: bool, chunk: Chunk) -> _Overview | None:
         return None
     labels = reader.labels(chunk)
     classes = labels.classes
-    return _Overview(
-        classes,
-        mean_sums(rows, labels.codes(classes), classes.size) if needs_sums else None,
-        Range.of(rows) if reader.influence.uses_reach else None,
-    )
+    # Numbers too large to be added are found out when the means are checked.
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = mean_sums(rows, labels.codes(classes), classes.size) if needs_sums else None
+    return _Overview(classes, sums, Range.of(rows) if reader.influence.uses_reach else None)
 
 
 def _with_codes(
