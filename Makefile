@@ -45,10 +45,11 @@ test: $(VENV)/.group-test $(VENV)/.browser ## the everyday tests
 test-slow: $(VENV)/.group-test $(VENV)/.browser ## the tests that take longer
 	$(RUN) -m pytest -n 2 -m slow
 
-lint: $(VENV)/.group-lint ## style and types
+lint: $(VENV)/.group-lint ## style, types, and who imports whom
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports
 
 format: $(VENV)/.group-lint ## rewrite the sources in the project's style
 	$(RUN) -m ruff check --fix .

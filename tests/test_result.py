@@ -51,7 +51,7 @@ def named(values: list[list[float]], error: float = 0.0, codes: Any = 0, **chang
         affinity=rows,
         standard_error=np.full((n, k), error),
         label=codes,
-        _codes=codes.astype(np.int64),
+        codes=codes.astype(np.int64),
         **changes,
     )
 

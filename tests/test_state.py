@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import pickle
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,7 @@ from allegiance import (
     Weights,
     Within,
 )
-from allegiance.io.state import VERSION, fingerprint
+from allegiance.io.state import VERSION, fingerprint, read_state
 
 IRIS = load_iris().data
 LABELS = KMeans(3, n_init=1, random_state=0).fit_predict(IRIS)
@@ -286,6 +288,168 @@ def test_damaged_files_are_refused(name, tmp_path):
     rewritten(path, change)
     with pytest.raises(ValueError, match=says):
         AffinityScorer.load(path)
+
+
+def repacked(path: Path, **changes: Any) -> None:
+    """Write the members of a saved scorer again, with other settings of the archive."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", **changes) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+
+
+def test_compressed_files_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "a.scorer"
+    fitted(random_state=0).save(path)
+    repacked(path, compression=zipfile.ZIP_DEFLATED)
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("a member was read"))
+    with pytest.raises(ValueError, match="is compressed, which saved scorers never are"):
+        AffinityScorer.load(path)
+
+
+def test_sizes_are_compared_before_reading(tmp_path, monkeypatch):
+    """Members that overlap, so that each has the size of the file, would need as many times its memory."""
+    path = tmp_path / "a.scorer"
+    fitted(random_state=0).save(path)
+    listed = zipfile.ZipFile.infolist
+
+    def overlapping(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        found = listed(archive)
+        for member in found[1:]:
+            member.file_size = member.compress_size = path.stat().st_size
+        return found
+
+    monkeypatch.setattr(zipfile.ZipFile, "infolist", overlapping)
+    with pytest.raises(ValueError, match="is said to be longer than the file"):
+        AffinityScorer.load(path)
+
+
+def encrypted(content: bytes) -> bytes:
+    """Set the bit that says so in every entry of the central directory."""
+    changed = bytearray(content)
+    position = -1
+    while (position := content.find(b"PK\x01\x02", position + 1)) >= 0:
+        changed[position + 8] |= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (encrypted, "is encrypted"),
+        (lambda content: content[100:], "damaged"),
+        (lambda content: content[:200] + content[150:], "damaged"),
+    ],
+    ids=["encrypted", "beheaded", "spliced"],
+)
+def test_archives_that_are_none_are_refused(change, says, tmp_path):
+    path = tmp_path / "a.scorer"
+    fitted(random_state=0).save(path)
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(ValueError, match=says):
+        AffinityScorer.load(path)
+
+
+def test_random_splices_are_refused_or_do_no_harm(tmp_path):
+    """500 files with a piece cut out, doubled or exchanged: 355 raised OSError once."""
+    whole, path = tmp_path / "a.scorer", tmp_path / "b.scorer"
+    scorer = fitted(random_state=0)
+    scorer.save(whole)
+    content = whole.read_bytes()
+    rng = np.random.default_rng(0)
+    loaded = 0
+    for _ in range(500):
+        start, stop = np.sort(rng.integers(0, len(content), 2)).tolist()
+        to = int(rng.integers(len(content)))
+        path.write_bytes(content[:to] + content[start:stop] + content[to + int(rng.integers(0, 200)) :])
+        with contextlib.suppress(ValueError):
+            state = read_state(path)
+            loaded += 1
+            assert fingerprint(state) == fingerprint(scorer.to_dict())
+    assert loaded < 50
+
+
+def npy(header: bytes, data: bytes = b"\0" * 64) -> bytes:
+    padded = header + b" " * (-(10 + len(header) + 1) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded + data
+
+
+HEADERS: dict[str, tuple[bytes, str]] = {
+    "huge": (
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,), }",
+        "64 bytes, not those of float64",
+    ),
+    "overflowing": (b"{'descr': '<f8', 'fortran_order': False, 'shape': (1" + b"0" * 40 + b",), }", "64 bytes"),
+    "negative": (b"{'descr': '<f8', 'fortran_order': False, 'shape': (-8, -1), }", "64 bytes"),
+    "short": (b"{'descr': '<f8', 'fortran_order': False, 'shape': (7,), }", "64 bytes"),
+    "long texts": (b"{'descr': '<U900000000', 'fortran_order': False, 'shape': (0,), }", "cannot be loaded"),
+    "structured": (b"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (8,), }", "numbers and texts"),
+    "objects": (b"{'descr': '|O', 'fortran_order': False, 'shape': (8,), }", "without pickle"),
+    "no dict": (b"[1, 2]", "cannot be loaded"),
+    "open": (b"{'descr': '<f8', 'shape': (", "cannot be loaded"),
+    "triple quote": (b'{\'descr\': """', "cannot be loaded"),
+    "deep": (b"(" * 5000, "cannot be loaded"),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_arrays_whose_header_lies_are_refused(name, tmp_path):
+    path = tmp_path / "a.scorer"
+    fitted(random_state=0).save(path)
+    header, says = HEADERS[name]
+
+    def change(files: dict[str, bytes]) -> None:
+        files["region.center.npy"] = npy(header)
+        with_checksums(files)
+
+    rewritten(path, change)
+    with pytest.raises(ValueError, match=says) as caught:
+        AffinityScorer.load(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+        b"[" * 100_000,
+        b"NaN",
+        b"\xff\xfe",
+        b'{"format": "allegiance scorer", "version": 1, "a": {"array": 7}}',
+        b"1" * 9999,
+    ],
+    ids=["deep objects", "deep lists", "NaN", "no text", "no name", "long number"],
+)
+def test_json_that_is_no_state_is_refused(state, tmp_path):
+    path = tmp_path / "a.scorer"
+    fitted(random_state=0).save(path)
+
+    def change(files: dict[str, bytes]) -> None:
+        files["state.json"] = state
+        with_checksums(files)
+
+    rewritten(path, change)
+    with pytest.raises(ValueError, match=r"a\.scorer cannot be loaded"):
+        AffinityScorer.load(path)
+
+
+def test_many_threads_may_save_to_one_path(tmp_path):
+    """With a temporary name of the process alone, 35 of 150 rounds left a file that could not be read."""
+    scorers = [fitted(random_state=seed) for seed in range(4)]
+    path = tmp_path / "a.scorer"
+    known = {fingerprint(scorer.to_dict()) for scorer in scorers}
+
+    def save(scorer: AffinityScorer) -> set[str]:
+        found = set()
+        for _ in range(15):
+            scorer.save(path)
+            found.add(fingerprint(read_state(path)))
+        return found
+
+    with ThreadPoolExecutor(4) as threads:
+        assert set().union(*threads.map(save, scorers)) <= known
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.99])

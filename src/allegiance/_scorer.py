@@ -303,9 +303,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     def score(self, X: Any, y: Any = None) -> float:
         """Return trust in the labels of X above chance: 1 if all hold, 0 if no more than unrelated ones would.
 
-        With E the expected share of right labels, and C that of unrelated partitions with clusters of these sizes, it is
-        (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's searches do. Without calibration in
-        the fit, trust is calibrated on X itself.
+        With E the expected share of right labels, and C that of unrelated partitions with clusters of these sizes, it
+        is (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's searches do. Without calibration
+        in the fit, trust is calibrated on X itself.
 
         Parameters
         ----------

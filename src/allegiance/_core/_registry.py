@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -113,6 +114,15 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         except TypeError as error:
             raise ValueError(f"{self.argument} {text!r}: {error}.") from error
         return self.resolve(made)
+
+    def described(self) -> str:
+        """Return the names with the parameters of each, as :meth:`parse` reads them."""
+        kinds = []
+        for name, maker in self.items():
+            cls, fixed = (maker.func, len(maker.args)) if isinstance(maker, partial) else (maker, 0)
+            params = [f.name for f in fields(cls)][fixed:] if isinstance(cls, type) else []
+            kinds.append(f"{name} ({', '.join(params)})" if params else name)
+        return "; ".join(kinds)
 
     def choices(self) -> str:
         """Return the names, quoted, for a message."""

@@ -8,10 +8,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.cluster import kmeans_plusplus
 
-from allegiance._core import resolve_seed, stream
-from allegiance._core import dense
-from allegiance._core import BoolArray, FloatArray, IntArray, Rows
-from allegiance._core import check_count, check_jobs, check_rows
+from allegiance._core import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    check_count,
+    check_jobs,
+    check_rows,
+    dense,
+    resolve_seed,
+    stream,
+)
 
 from ._nearest import NearestCenterMixin, NearestCenters, check_squares
 from ._small_kmeans import SmallKMeans, warn_if_empty

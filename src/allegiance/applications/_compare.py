@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import resolve_seed
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, resolve_seed
 from allegiance._scorer import AffinityScorer
-from allegiance.results import FrameLike
-from allegiance.results import AffinityResult
+from allegiance.results import AffinityResult, FrameLike
 
 _CAVEAT = (
     "Fewer clusters are stable more easily (one or two always are): "

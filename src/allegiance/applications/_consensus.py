@@ -10,13 +10,19 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import resolve_seed, stream
-from allegiance._core import effective_threads
-from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance._core import check_choice, check_count, check_jobs, check_rows
-from allegiance.metrics import LiftKernel
-from allegiance.metrics import lift_clusters
-from allegiance.metrics import Pool, check_codes, one_hot
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_count,
+    check_jobs,
+    check_rows,
+    effective_threads,
+    resolve_seed,
+    stream,
+)
+from allegiance.metrics import LiftKernel, Pool, check_codes, lift_clusters, one_hot
 
 from ._consensus_bases import accept_sparse, base_labelings, default_labelings
 from ._lift_groups import group_by_kmeans, group_by_linkage

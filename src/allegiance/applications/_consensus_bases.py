@@ -13,10 +13,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import stream
-from allegiance._core import dense, is_sparse
-from allegiance._core import for_row_blocks
-from allegiance._core import AnyArray, FloatArray, Rows
+from allegiance._core import AnyArray, FloatArray, Rows, dense, for_row_blocks, is_sparse, stream
 from allegiance.fitting import fit_clusterer
 
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")

@@ -10,9 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from allegiance._core import resolve_seed, stream
-from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance._core import check_count, check_rows, check_sites
+from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_rows, check_sites, resolve_seed, stream
 from allegiance._scorer import AffinityScorer
 from allegiance.domains import Polytope
 from allegiance.fitting import check_clusterer, fit_clusterer

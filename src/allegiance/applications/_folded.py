@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import row_sums
-from allegiance._core import FloatArray, IntArray
+from allegiance._core import FloatArray, IntArray, row_sums
 
 from ._nearest import NearestCenters
 

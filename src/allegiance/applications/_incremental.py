@@ -8,9 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from allegiance._core import resolve_seed
-from allegiance._core import dense
-from allegiance._core import check_count, check_jobs, check_rows
+from allegiance._core import check_count, check_jobs, check_rows, dense, resolve_seed
 
 from ._nearest import NearestCenterMixin, check_squares
 from ._small_kmeans import SmallKMeans

@@ -10,10 +10,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import is_sparse
-from allegiance._core import effective_threads
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows
-from allegiance._core import check_jobs, check_rows
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_jobs, check_rows, effective_threads, is_sparse
 from allegiance.fitting import nearest_sites
 from allegiance.influence import LinearEmbedding, PowerDiagram
 

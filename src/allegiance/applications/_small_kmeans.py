@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from allegiance._core import FloatArray, Rows
-from allegiance._core import check_count, check_number
+from allegiance._core import FloatArray, Rows, check_count, check_number
 
 
 @cache

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import BoolArray, FloatArray, IntArray, Rows
-from allegiance._core import check_choice, check_number
+from allegiance._core import BoolArray, FloatArray, IntArray, Rows, check_choice, check_number
 from allegiance._scorer import AffinityScorer
 from allegiance.engines import METHODS, PrecisionWarning
 

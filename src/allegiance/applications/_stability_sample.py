@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import BoolArray, FloatArray, IntArray, Rows
-from allegiance._core import check_count, check_number
+from allegiance._core import BoolArray, FloatArray, IntArray, Rows, check_count, check_number
 
 from ._nearest import NearestCenters
 from ._small_kmeans import SmallKMeans

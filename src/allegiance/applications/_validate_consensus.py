@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from allegiance._affinity import affinity
-from allegiance._core import resolve_seed
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
-from allegiance._core import check_number
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_number, resolve_seed
 from allegiance.metrics import rand_distance
-from allegiance.results import FrameLike
-from allegiance.results import AffinityResult
+from allegiance.results import AffinityResult, FrameLike
 
 _COLUMNS = ("clustering", "clusters", "stable", "turned stable", "turned unstable", "gain", "Rand distance", "verdict")
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import stream
-from allegiance._core import BoolArray, FloatArray, IntArray
+from allegiance._core import BoolArray, FloatArray, IntArray, stream
 
 from ._folded import FoldedClusters
 from ._nearest import NearestCenters

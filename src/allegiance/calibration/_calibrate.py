@@ -9,7 +9,7 @@ from allegiance._core import FloatArray, IntArray, Rows
 from ._company import Company, company_kept
 from ._crowding import crowding_offsets
 from ._diagnosis import diagnose
-from ._evidence import Evidence, labelled
+from ._evidence import Evidence
 from ._logistic import Logistic, Standardisation, fit_logistic
 from ._member_distances import MemberDistances
 from ._parameters import Calibration
@@ -50,7 +50,7 @@ def calibrate(
     """
     calibration.check()
     evidence.check(n_clusters)
-    points = labelled(evidence.codes)
+    points = np.flatnonzero(evidence.codes >= 0)
     if calibration.clusterer is not None and rows is None:
         raise ValueError("rows is missing: clusterer needs the sample in the user's own coordinates.")
     sample = evidence.take(points)
@@ -58,9 +58,11 @@ def calibrate(
         members = MemberDistances.of(sample.codes, sample.distance, n_clusters, seed=seed)
     standard = Standardisation.of(sample.own_affinity, sample.closeness)
     company, new = _company(calibration, sample, seed, None if rows is None else rows[points], threads)
-    fit = _fit(standard.design(sample.own_affinity, sample.closeness), company)
-    logits = standard.design(sample.own_affinity, sample.closeness) @ fit.coefficients
-    offsets = crowding_offsets(logits, sample.codes, sample.distance, n_clusters, calibration.crowding)
+    design = standard.design(sample.own_affinity, sample.closeness)
+    fit = _fit(design, company)
+    offsets = crowding_offsets(
+        design @ fit.coefficients, sample.codes, sample.distance, n_clusters, calibration.crowding
+    )
     return TrustMap(
         center=standard.center,
         scale=standard.scale,
@@ -68,7 +70,6 @@ def calibrate(
         covariance=fit.covariance,
         offsets=offsets,
         reach=_reach(members, sample),
-        members=members,
         chance=company.chance,
         reason=diagnose(sample, company, new, calibration.clusterer),
     )

@@ -39,7 +39,7 @@ def diagnose(sample: Evidence, company: Company, new: IntArray, clusterer: Any) 
     clusterer
         The user's own, or None for k-means.
     """
-    if company.chance >= 1.0:
+    if np.ptp(sample.codes) == 0:
         return None
     with_labels = above_chance(company.mean, company.chance)
     with_neighbours, error = neighbour_agreement(sample)

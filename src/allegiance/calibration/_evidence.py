@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from allegiance._core import FloatArray, IntArray
 
 
@@ -35,10 +33,11 @@ class Evidence(NamedTuple):
             raise ValueError(f"evidence.codes contains {self.codes.max()} but there are {n_clusters} clusters.")
 
     def take(self, points: IntArray) -> Evidence:
-        """Return the evidence of some points only."""
-        return Evidence(*(values[points] for values in self))
-
-
-def labelled(codes: IntArray) -> IntArray:
-    """Return the positions of points that have a label."""
-    return np.flatnonzero(codes >= 0)
+        """Return the evidence of some points (q,) only."""
+        return Evidence(
+            self.coordinates[points],
+            self.codes[points],
+            self.own_affinity[points],
+            self.closeness[points],
+            self.distance[points],
+        )

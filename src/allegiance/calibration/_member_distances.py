@@ -43,7 +43,7 @@ class MemberDistances:
     def of(
         cls, codes: AnyArray, distance: FloatArray, n_clusters: int, *, seed: int, start: int = 0
     ) -> MemberDistances:
-        """Take points with cluster numbers (n,), -1 for noise, at distances (n,); the first row number is ``start``."""
+        """Take points numbered from ``start``, with cluster numbers (n,), -1 for noise, at distances (n,)."""
         priorities = row_priorities(seed, start, codes.shape[0])
         members = codes >= 0
         return cls._packed(codes[members], distance[members], priorities[members], np.zeros(n_clusters))
@@ -61,30 +61,57 @@ class MemberDistances:
     def _packed(
         cls, codes: AnyArray, values: FloatArray, priorities: NDArray[np.uint64], farthest: FloatArray
     ) -> MemberDistances:
-        farthest = farthest.copy()
-        np.maximum.at(farthest, codes, values)
-        order = np.lexsort((priorities, codes))
         sizes = np.bincount(codes, minlength=farthest.size)
-        rank = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        kept = order[rank < MOST_MEMBERS]
-        kept = kept[np.lexsort((priorities[kept], values[kept], codes[kept]))]
-        starts = np.append(0, np.cumsum(np.minimum(sizes, MOST_MEMBERS)))
-        return cls(values[kept], priorities[kept], starts, farthest)
+        if codes.size and sizes.max() > MOST_MEMBERS:
+            # Priorities are uniform: nearly all that will not be kept can be told before sorting.
+            likely = np.minimum(2.0 * MOST_MEMBERS / np.maximum(sizes, 1) + 1e-3, 1.0) * 2.0**64
+            candidates = np.flatnonzero(priorities < likely[codes])
+            if (np.bincount(codes[candidates], minlength=sizes.size) < np.minimum(sizes, MOST_MEMBERS)).any():
+                candidates = np.arange(codes.size)
+            farthest = np.maximum(farthest, _largest_by(codes, values, farthest.size))
+            codes, values, priorities = codes[candidates], values[candidates], priorities[candidates]
+            order = np.lexsort((priorities, codes))
+            found = np.bincount(codes, minlength=sizes.size)
+            rank = np.arange(codes.size) - np.repeat(np.cumsum(found) - found, found)
+            kept = order[rank < MOST_MEMBERS]
+            codes, values, priorities = codes[kept], values[kept], priorities[kept]
+        order = np.lexsort((priorities, values, codes))
+        codes, values, priorities = codes[order], values[order], priorities[order]
+        starts = np.searchsorted(codes, np.arange(farthest.size + 1))
+        ends = np.flatnonzero(np.diff(starts))
+        farthest = farthest.copy()
+        farthest[ends] = np.maximum(farthest[ends], values[starts[ends + 1] - 1])
+        return cls(values, priorities, starts, farthest)
 
     def _codes(self) -> IntArray:
         return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
 
-    def at_least_as_far(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
-        """Return the conformal p-values (n,): (1 + members kept that are at least as far) / (1 + members kept).
+    def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
+        """Return the conformal p-values (n,): (1 + members that are at least as far) / (1 + members).
 
-        NaN for noise, 1 for a cluster without members.
+        A new point like the members is below 0.01 with a chance of 0.01 at most. NaN for noise, 1 for a cluster without
+        members.
+
+        Parameters
+        ----------
+        codes
+            (n,) cluster numbers, -1 for noise.
+        distance
+            (n,) from the own representative.
         """
         result = np.full(codes.shape[0], np.nan)
         order = np.argsort(codes, kind="stable")
-        bounds = np.searchsorted(codes[order], np.arange(self.farthest.size + 1))
+        bounds = np.searchsorted(codes[order], np.arange(self.starts.size))
         for cluster in np.flatnonzero(np.diff(bounds)):
             points = order[bounds[cluster] : bounds[cluster + 1]]
             members = self.values[self.starts[cluster] : self.starts[cluster + 1]]
             nearer = np.searchsorted(members, distance[points], side="left")
             result[points] = (1 + members.size - nearer) / (1 + members.size)
         return result
+
+
+def _largest_by(codes: AnyArray, values: FloatArray, k: int) -> FloatArray:
+    """Return the largest value (k,) of each code, 0 where there is none."""
+    largest = np.zeros(k)
+    np.maximum.at(largest, codes, values)
+    return largest

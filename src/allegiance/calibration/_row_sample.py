@@ -61,7 +61,7 @@ class RowSample:
 
     @classmethod
     def of(cls, rows: Rows, codes: AnyArray, *, limit: int, seed: int, start: int = 0) -> RowSample:
-        """Sample a chunk of rows (n, d) with cluster numbers (n,), -1 for noise, whose first row number is ``start``."""
+        """Sample rows (n, d) numbered from ``start``, with cluster numbers (n,), -1 for noise."""
         priorities = row_priorities(seed, start, codes.shape[0])
         labelled = np.flatnonzero(codes >= 0)
         kept = labelled[_lowest(priorities[labelled], limit)]

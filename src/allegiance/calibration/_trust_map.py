@@ -11,7 +11,6 @@ from scipy.special import expit, logit
 from allegiance._core import AnyArray, FloatArray, stored
 
 from ._logistic import Standardisation
-from ._member_distances import MemberDistances
 
 #: Half-width of a 95 % interval in standard errors.
 _Z95 = 1.959963984540054
@@ -20,7 +19,7 @@ _Z95 = 1.959963984540054
 class ExpectedRight(NamedTuple):
     """Sums over labelled points, from which the expected share of labels that hold follows; they can be merged."""
 
-    count: int
+    points: int
     """Number of labelled points."""
     trust: float
     """Sum of trust."""
@@ -31,18 +30,23 @@ class ExpectedRight(NamedTuple):
 
     def plus(self, other: ExpectedRight) -> ExpectedRight:
         """Return the sums over both sets of points."""
-        return ExpectedRight(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return ExpectedRight(
+            self.points + other.points,
+            self.trust + other.trust,
+            self.slope + other.slope,
+            self.measurement + other.measurement,
+        )
 
     def interval(self, covariance: FloatArray) -> tuple[float, float, float]:
         """Return the mean trust and its 95 % interval, given the covariance (3, 3) of the coefficients.
 
         The interval is symmetric on the logit scale, so it stays within 0 and 1. NaN without labelled points.
         """
-        if self.count == 0:
+        if self.points == 0:
             return (np.nan, np.nan, np.nan)
-        mean = self.trust / self.count
+        mean = self.trust / self.points
         resampling = float(self.slope @ covariance @ self.slope)
-        error = np.sqrt(max(resampling, 0.0) + self.measurement**2) / self.count
+        error = np.sqrt(max(resampling, 0.0) + self.measurement**2) / self.points
         room = mean * (1.0 - mean)
         if room <= 0.0:
             return (mean, mean, mean)
@@ -50,7 +54,7 @@ class ExpectedRight(NamedTuple):
         return (mean, float(expit(logit(mean) - half)), float(expit(logit(mean) + half)))
 
 
-@stored("trust-map", "center", "scale", "coefficients", "covariance", "offsets", "reach", "members", "chance", "reason")
+@stored("trust-map", "center", "scale", "coefficients", "covariance", "offsets", "reach", "chance", "reason")
 @dataclass(frozen=True, eq=False)
 class TrustMap:
     """The chance that a label holds, for known and for new points; arrays only, so that it can be saved.
@@ -67,8 +71,6 @@ class TrustMap:
         (k,) added to the logit of the points of each cluster: see ``crowding`` of :class:`Calibration`.
     reach
         (k,) distance from the representative up to which the cluster has been seen.
-    members
-        Distances of members, for typicality.
     chance
         The trust that labels unrelated to the data would have on average.
     reason
@@ -81,7 +83,6 @@ class TrustMap:
     covariance: FloatArray
     offsets: FloatArray
     reach: FloatArray
-    members: MemberDistances
     chance: float
     reason: str | None = None
 
@@ -119,9 +120,13 @@ class TrustMap:
         distance: FloatArray,
         own_error: FloatArray | float = 0.0,
     ) -> ExpectedRight:
-        """Return the sums behind :meth:`expected_right`, for data that come in pieces; ``own_error`` (n,) is the
-        standard error of own affinity.
-        """  # noqa: D205
+        """Return the sums behind :meth:`expected_right`, for data that come in pieces.
+
+        Parameters
+        ----------
+        own_error
+            (n,) standard errors of own affinity.
+        """
         points = np.flatnonzero(codes >= 0)
         error = np.broadcast_to(np.asarray(own_error, dtype=np.float64), codes.shape)[points]
         chance, seen, design = self._parts(own_affinity[points], closeness[points], codes[points], distance[points])
@@ -130,13 +135,6 @@ class TrustMap:
         return ExpectedRight(
             points.size, float((chance * seen).sum()), steepness @ design, float(by_own * (steepness * error).sum())
         )
-
-    def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
-        """Return the share (n,) of members of its cluster that lie at least as far out as the point, NaN for noise.
-
-        It is a conformal p-value: a new point like the members is below 0.01 with a chance of 0.01 at most.
-        """
-        return self.members.at_least_as_far(codes, distance)
 
     def _parts(
         self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ._kinds import kind_option
+
 Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
 
@@ -62,32 +64,21 @@ class ClusteringOptions:
 
 @dataclass(frozen=True)
 class ScoringOptions:
-    """What closeness means, and how volume is measured: parameters of the scorer by their names."""
+    """What closeness means, how volume is measured and trust calibrated: parameters of the scorer by their names."""
 
-    divergence: str
-    smoothing: float
-    kernel: str | None
-    kernel_param: tuple[str, ...]
-    kernel_approximation: str | None
-    n_components: int
-    weights: str | None
-    weight_scale: str
+    influence: Any
+    weights: Any
     representative: str
-    leave_one_out: bool
-    domain: str
-    margin: float
-    method: str
+    domain: Any
+    engine: Any
     eps: float
-    max_samples: int
+    resamples: int
+    no_calibration: bool
 
     def params(self) -> dict[str, Any]:
         """Return the parameters as the scorer takes them."""
-        params = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "kernel_param"}
-        params["kernel_params"] = dict(map(_kernel_param, self.kernel_param)) or None
-        params["domain"] = None if self.domain == "none" else self.domain
-        if self.weight_scale != "auto":
-            params["weight_scale"] = _number(self.weight_scale, "--weight-scale")
-        return params
+        params = {name: value for name, value in vars(self).items() if name not in ("resamples", "no_calibration")}
+        return params | {"calibration": None if self.no_calibration else self.resamples}
 
 
 @dataclass(frozen=True)
@@ -138,8 +129,18 @@ data_options = bundled(
             multiple=True,
             help="Columns to use: a name, names with commas, or a pattern like 'pixel*'; repeatable.  [default: all]",
         ),
-        click.option("--drop", metavar="COLUMNS", multiple=True, help="Columns to leave out, written likewise."),
-        click.option("--one-hot", metavar="COLUMNS", multiple=True, help="Columns of categories to encode, likewise."),
+        click.option(
+            "--drop",
+            metavar="COLUMNS",
+            multiple=True,
+            help="Columns to leave out: names or patterns, as in --features.",
+        ),
+        click.option(
+            "--one-hot",
+            metavar="COLUMNS",
+            multiple=True,
+            help="Columns of categories to encode as 0 and 1: names or patterns, as in --features.",
+        ),
         click.option(
             "--categorical",
             type=click.Choice(["one-hot", "drop"]),
@@ -161,9 +162,15 @@ clustering_options = bundled(
         click.option("--labels", metavar="COLUMN", help="Column with the cluster of each row; -1 is noise."),
         click.option("--centers", metavar="FILE", help="Table with one representative per row."),
         click.option("--clusters", metavar="K", type=click.IntRange(min=1), help="Cluster the rows into K first."),
-        click.option("--algorithm", type=click.Choice(ALGORITHMS), help="With which algorithm.  [default: kmeans]"),
         click.option(
-            "--min-cluster-size", type=click.IntRange(min=2), default=5, show_default=True, help="For hdbscan."
+            "--algorithm", type=click.Choice(ALGORITHMS), help="Algorithm that --clusters uses.  [default: kmeans]"
+        ),
+        click.option(
+            "--min-cluster-size",
+            type=click.IntRange(min=2),
+            default=5,
+            show_default=True,
+            help="Smallest cluster that --algorithm hdbscan accepts.",
         ),
     ],
 )
@@ -172,55 +179,29 @@ scoring_options = bundled(
     "scoring",
     ScoringOptions,
     [
-        click.option(
-            "--divergence",
-            type=click.Choice(["euclidean", "within", "kl", "itakura-saito", "logistic", "exponential"]),
-            default="euclidean",
-            show_default=True,
-            help="How influence falls off; 'within' whitens by the covariance inside the clusters.",
-        ),
-        click.option("--smoothing", type=float, default=0.0, help="Added to every entry, for kl and itakura-saito."),
-        click.option(
-            "--kernel",
-            type=click.Choice(["linear", "rbf", "polynomial", "laplacian", "cosine"]),
-            help="Measure distance in the space of a kernel.",
-        ),
-        click.option("--kernel-param", metavar="NAME=NUMBER", multiple=True, help="Such as gamma=0.5; repeatable."),
-        click.option(
-            "--kernel-approximation", type=click.Choice(["fourier", "nystroem", "hash"]), help="For many rows."
-        ),
-        click.option(
-            "--n-components", type=click.IntRange(min=1), default=500, show_default=True, help="Its features."
-        ),
-        click.option("--weights", type=click.Choice(["size", "density"]), help="Give clusters weights."),
-        click.option("--weight-scale", metavar="NUMBER|auto", default="1.0", show_default=True, help="Times this."),
+        kind_option("influence", "within", "What closeness means."),
+        kind_option("weights", None, "How important clusters are: large or dense ones reach farther."),
         click.option(
             "--representative",
-            type=click.Choice(["mean", "median", "medoid"]),
+            type=click.Choice(["mean", "median", "medoid", "mean-without-point"]),
             default="mean",
             show_default=True,
-            help="What stands for a cluster.",
+            help="What stands for a cluster; the last is the mean without the point that is scored.",
         ),
-        click.option("--leave-one-out", is_flag=True, help="Compute a point's own cluster without it."),
+        kind_option("domain", "box", "Where volume is measured."),
+        kind_option("engine", "auto", "How volume is measured."),
         click.option(
-            "--domain",
-            type=click.Choice(["box", "ball", "none"]),
-            default="box",
+            "--eps", type=float, default=0.03, show_default=True, help="Half-width of the 95 % interval of an affinity."
+        ),
+        click.option(
+            "--resamples",
+            metavar="N",
+            type=click.IntRange(min=2),
+            default=20,
             show_default=True,
-            help="Where volume is measured.",
+            help="Halves of the data that are clustered anew to calibrate trust.",
         ),
-        click.option("--margin", type=float, default=0.1, show_default=True, help="Margin of the box."),
-        click.option(
-            "--method",
-            type=click.Choice(["auto", "exact", "shared", "hit-and-run", "rejection", "closed-form"]),
-            default="auto",
-            show_default=True,
-            help="How volume is measured.",
-        ),
-        click.option("--eps", type=float, default=0.03, show_default=True, help="Half-width of 95 % intervals."),
-        click.option(
-            "--max-samples", type=click.IntRange(min=1), default=1_000_000, help="Most samples for one point."
-        ),
+        click.option("--no-calibration", is_flag=True, help="Measure affinities only: no trust, but faster."),
     ],
 )
 
@@ -235,8 +216,10 @@ run_options = bundled(
     "run",
     RunOptions,
     [
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all randomness."),
-        click.option("--n-jobs", type=int, help="Threads.  [default: all cores]"),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
+        ),
+        click.option("--n-jobs", type=int, help="Number of threads.  [default: all cores]"),
         click.option("--force", is_flag=True, help="Replace files that exist."),
         click.option("--json", is_flag=True, help="Print one JSON object instead of the summary."),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
@@ -247,19 +230,3 @@ run_options = bundled(
         ),
     ],
 )
-
-
-def _kernel_param(text: str) -> tuple[str, float]:
-    name, separator, value = text.partition("=")
-    if not separator:
-        raise click.BadParameter(
-            f"{text!r} is not of the form NAME=NUMBER, such as gamma=0.5.", param_hint="--kernel-param"
-        )
-    return name.strip(), _number(value, "--kernel-param")
-
-
-def _number(text: str, option: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not a number.", param_hint=option) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,12 @@ import click
 from ._console import print_json, say
 from ._options import ImageShape, RunOptions, bundled
 from ._program import Program
-from ._tally import Tally
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from allegiance.io.tables import Features, Sink
-    from allegiance.results import RankedResult
+    from allegiance.results import Result
 
     from ._points import Points
 
@@ -77,25 +76,6 @@ def write_output(sink: Sink | None, table: pa.Table) -> None:
             sink.write(table)
 
 
-def summary_of(result: RankedResult, points: Points, scores: pa.Table, review: int) -> dict[str, Any]:
-    """Return the summary of scores in memory.
-
-    Parameters
-    ----------
-    result
-        The scores.
-    points
-        What was scored.
-    scores
-        The scores as a table, behind what identifies the points.
-    review
-        How many points to list.
-    """
-    tally = Tally(result.classes, points.ids.column_names, review)
-    tally.add(scores)
-    return {**tally.summary(), "how": asdict(result.how)}
-
-
 def say_written(path: str | None, run: RunOptions) -> None:
     """Name a file that was written, if there is one."""
     if path not in (None, "-"):
@@ -124,7 +104,7 @@ def behind_ids(ids: pa.Table, columns: dict[str, Any]) -> pa.Table:
 
 def check_report(report: str | None, run: RunOptions) -> None:
     """Raise if a report could not be written once the work is done."""
-    from allegiance.io.tables import check_writable
+    from allegiance.io import check_writable
 
     if report is None:
         return
@@ -164,7 +144,7 @@ def check_page(page: PageOptions, features: Features) -> None:
         )
 
 
-def write_report(result: RankedResult, points: Points, path: str, page: PageOptions, run: RunOptions) -> None:
+def write_report(result: Result, points: Points, path: str, page: PageOptions, run: RunOptions) -> None:
     """Write the HTML report, in which points go by their identifiers."""
     ids = [" / ".join(map(str, row.values())) for row in points.ids.to_pylist()] if points.has_ids else None
     images = None if page.image_shape is None else points.X.reshape(-1, *page.image_shape)

@@ -23,11 +23,10 @@ from ._outputs import (
     check_report,
     page_options,
     print_result,
-    summary_of,
     write_report,
 )
 from ._points import open_data
-from ._score import score_in_memory
+from ._score import score_in_memory, summary_in_memory
 
 EPILOG = """\b
 Examples:
@@ -65,4 +64,4 @@ def report(
     write_report(result, points, output, page, run)
     if run.json:
         scores = behind_ids(points.ids, result.columns())
-        print_result(summary_of(result, points, scores, review=10), report=output)
+        print_result(summary_in_memory(result, points, scores, show=10), report=output)

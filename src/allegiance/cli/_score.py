@@ -8,6 +8,7 @@ import click
 
 from ._clustering import check_clustering, scorer_of
 from ._console import note, shows_progress
+from ._kinds import Budget
 from ._options import (
     ClusteringOptions,
     DataOptions,
@@ -29,17 +30,16 @@ from ._outputs import (
     page_options,
     print_result,
     say_written,
-    summary_of,
     write_output,
     write_report,
 )
 from ._points import Opened, Points, load_matrix, load_points, open_data
 from ._program import UNDER_THRESHOLD
-from ._stream import MANY_ROWS, StreamOptions, score_in_passes, stream_options, why_not_streamed, workers_at
-from ._summary import print_summary
+from ._stream import MANY_ROWS, StreamOptions, Wanted, score_in_passes, stream_options, why_not_streamed, workers_at
+from ._summary import Worst, expected_share, print_summary, summary_of
 
 if TYPE_CHECKING:
-    from allegiance.results import RankedResult
+    from allegiance.results import Result
 
 EPILOG = """\b
 Examples:
@@ -48,23 +48,44 @@ Examples:
   allegiance score events.parquet --centers centers.csv -o scores.parquet
   allegiance score events.parquet --labels cluster -o scores.parquet --scheduler tcp://10.0.0.1:8786
   cat flowers.csv | allegiance score - --clusters 3 -o - > scores.csv
+  allegiance score flowers.csv --labels species --review 5% -o review.csv
   allegiance score flowers.csv --labels species --fail-under 0.9
+  allegiance score words.csv --labels topic --influence kl:smoothing=0.5
 """
 
 
-@click.command(epilog=EPILOG, short_help="Score every row of a table.")
+@click.command(epilog=EPILOG, short_help="Say how far to trust each label of a table.")
 @data_options
 @clustering_options
 @scoring_options
 @output_options
-@click.option("--top", metavar="N", type=click.IntRange(min=1), help="Keep the N largest affinities of a row only.")
+@click.option(
+    "--details", is_flag=True, help="Write all scores of a row: affinities, their errors, the paper's quantities."
+)
+@click.option(
+    "--top", metavar="N", type=click.IntRange(min=1), help="With --details, write only the N largest affinities."
+)
+@click.option(
+    "--review",
+    metavar="N|SHARE%",
+    type=Budget(),
+    help="Write only the least trusted labels, the least first: a number, or a share such as 5%.",
+)
 @click.option("--report", metavar="FILE", help="Also write an HTML report.")
 @page_options
 @click.option(
-    "--review", metavar="N", default=10, show_default=True, type=click.IntRange(min=0), help="Points to list."
+    "--show",
+    metavar="N",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Labels to list on the screen, the least trusted first.",
 )
 @click.option(
-    "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1), help="Exit with 3 if fewer points are stable."
+    "--fail-under",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1),
+    help="Exit with 3 if a smaller share of the labels is expected to be right.",
 )
 @stream_options
 @run_options
@@ -73,37 +94,45 @@ def score(
     clustering: ClusteringOptions,
     scoring: ScoringOptions,
     out: OutputOptions,
+    details: bool,
     top: int | None,
+    review: int | str | None,
     report: str | None,
     page: PageOptions,
-    review: int,
+    show: int,
     fail_under: float | None,
     passes: StreamOptions,
     run: RunOptions,
 ) -> int:
-    """Score every row of DATA: how much of its territory comes from each cluster.
+    """Say how far to trust the label of each row of DATA.
 
     DATA is CSV, TSV, Parquet, Arrow or Feather, .npy or .npz, or - for CSV on standard input; several files with the
     same columns are read as one. The summary is printed on standard output, unless that carries data.
     """
+    from allegiance.io import refuse_inputs
+
     check_clustering(clustering)
     check_report(report, run)
+    if review is not None and out.output is None:
+        raise click.UsageError("--review says what to write: name a file with -o.")
     obstacle = why_not_streamed(clustering, scoring, report)
     _check_passes(passes, obstacle)
     sink = open_output(out, run)
+    wanted = Wanted(details, top, review, show)
     columns = [clustering.labels] if clustering.labels else []
     with workers_at(passes.scheduler, run) as executor:
         opened = open_data(data, columns, lambda text: note(run, text))
         check_page(page, opened.features)
+        for path in (out.output, report):
+            if path is not None:
+                refuse_inputs(path, opened.source.files)
         if _streams(passes, opened, clustering, obstacle, run):
-            summary = score_in_passes(
-                opened, clustering, scoring, run, sink, passes, top=top, review=review, executor=executor
-            )
+            summary = score_in_passes(opened, clustering, scoring, run, sink, passes, wanted=wanted, executor=executor)
         else:
             points, result = score_in_memory(opened, clustering, scoring, run, top)
-            scores = behind_ids(points.ids, result.columns())
-            write_output(sink, scores)
-            summary = summary_of(result, points, scores, review)
+            scores = behind_ids(points.ids, result.columns(details=details))
+            write_output(sink, scores if review is None else scores.take(result.least_trusted(review)))
+            summary = summary_in_memory(result, points, scores, show)
             if report is not None:
                 write_report(result, points, report, page, run)
     say_written(out.output, run)
@@ -111,7 +140,14 @@ def score(
         print_result(summary, output=out.output, report=report)
     elif not run.quiet:
         print_summary(summary, err=out.output == "-", verbose=run.verbose)
-    return verdict(summary["stable_share"], fail_under, run)
+    return exit_code(summary, fail_under, run)
+
+
+def summary_in_memory(result: Result, points: Points, scores: Any, show: int) -> dict[str, Any]:
+    """Return the summary of a result, given also as a table behind what identifies the points."""
+    worst = Worst(points.ids.column_names, show)
+    worst.add(scores)
+    return summary_of(result.tally(), worst, result.how, result.calibration_note)
 
 
 def _check_passes(passes: StreamOptions, obstacle: str | None) -> None:
@@ -144,7 +180,7 @@ def score_in_memory(
     scoring: ScoringOptions,
     run: RunOptions,
     top: int | None = None,
-) -> tuple[Points, RankedResult]:
+) -> tuple[Points, Result]:
     """Read the points, cluster them if asked to, and score them."""
     points = load_points(opened, [clustering.labels] if clustering.labels else [])
     centers = None
@@ -155,10 +191,11 @@ def score_in_memory(
     return points, scorer.fit_affinity(points.X, labels, top=top)
 
 
-def verdict(share: float, fail_under: float | None, run: RunOptions) -> int:
-    """Return the exit code for a share of stable points."""
+def exit_code(summary: dict[str, Any], fail_under: float | None, run: RunOptions) -> int:
+    """Return the exit code for a summary."""
+    share, what = expected_share(summary)
     if fail_under is None or share >= fail_under:
         return 0
     if not run.quiet:
-        click.echo(f"{share:.1%} of the points are stable, below --fail-under {fail_under:g}.", err=True)
+        click.echo(f"{share:.1%} {what}, below --fail-under {fail_under:g}.", err=True)
     return UNDER_THRESHOLD

@@ -9,8 +9,8 @@ import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,16 +18,31 @@ import click
 from ._console import note, progress_bar, say, working
 from ._options import ClusteringOptions, RunOptions, ScoringOptions, bundled
 from ._points import Opened, load_matrix
-from ._tally import COLUMNS, Tally
+from ._summary import Worst, summary_of
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.io.tables import PreparedSource, Sink, Source
+    from allegiance.results import Tally
 
 #: Tables with more rows are streamed, if what is asked for allows it.
 MANY_ROWS = 1_000_000
 #: How long a scheduler may take to answer.
 ANSWER_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to write of the scores, and what to show."""
+
+    details: bool
+    """All columns."""
+    top: int | None
+    """How many affinities to keep of each row."""
+    review: int | str | None
+    """How many of the least trusted labels; None for all rows."""
+    show: int
+    """How many labels to list on the screen."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +99,7 @@ def why_not_streamed(clustering: ClusteringOptions, scoring: ScoringOptions, rep
     needs = {
         "--report": report is not None,
         f"--algorithm {clustering.algorithm}": clustering.algorithm not in (None, "kmeans", "minibatch"),
-        "--kernel": scoring.kernel is not None,
-        "--leave-one-out": scoring.leave_one_out,
+        f"--influence {scoring.influence.describe()}": not scoring.influence.has_sites,
         f"--representative {scoring.representative}": scoring.representative != "mean",
     }
     return next((option for option, needed in needs.items() if needed), None)
@@ -125,8 +139,7 @@ def score_in_passes(
     sink: Sink | None,
     passes: StreamOptions,
     *,
-    top: int | None,
-    review: int,
+    wanted: Wanted,
     executor: Executor | None,
 ) -> dict[str, Any]:
     """Score a table of any length, in memory that does not grow with it, and return the summary.
@@ -141,37 +154,24 @@ def score_in_passes(
         Takes the scores, if anything does.
     passes
         How to read the table.
-    top
-        How many affinities to keep of each row.
-    review
-        How many points to list.
+    wanted
+        What to write and show.
     executor
         Where to score batches; None scores here.
     """
-    from allegiance.io.tables import PreparedSource, open_sink
-
     started = time.perf_counter()
     carried = dict.fromkeys([*opened.ids, *([clustering.labels] if clustering.labels else [])])
+    from allegiance.io.tables import PreparedSource
+
     source = PreparedSource(opened.source, opened.features, [*carried], number=not opened.ids)
     with working(run, "fitting"):
         scorer = _fitted(source, opened, clustering, scoring, run, passes.batch_rows)
-    job = _Job(source, scorer, list(opened.ids) or ["row"], clustering.labels, run, passes, top, executor)
-    tally = Tally(scorer.classes_, job.ids, review)
-    if sink is not None and sink.path != "-" and sink.format not in ("json", "jsonl"):
-        job.score_to(sink)
-        for batch in job.scores_in(sink).batches(columns=[*job.ids, *COLUMNS]):
-            tally.add(batch)
-    else:
-        # What cannot be read again, or is not wanted at all, passes through a temporary file.
-        with tempfile.TemporaryDirectory() as folder:
-            kept = open_sink(os.path.join(folder, "scores.arrow"))
-            job.score_to(kept)
-            with sink or nullcontext():
-                for batch in job.scores_in(kept).batches():
-                    tally.add(batch)
-                    if sink is not None:
-                        sink.write(batch)
-    return {**tally.summary(), "how": asdict(scorer._scoring()._how(started))}
+    keep = {source.row_column: "row"} if source.row_column is not None else {name: name for name in opened.ids}
+    job = _Job(source, scorer, keep, clustering.labels, run, passes, wanted, executor)
+    worst = Worst(job.ids, wanted.show)
+    tally = job.score_to(sink, worst)
+    trust_map = scorer.fitted_.trust_map
+    return summary_of(tally, worst, scorer.fitted_.how(started), None if trust_map is None else trust_map.reason)
 
 
 @dataclass(frozen=True)
@@ -180,15 +180,36 @@ class _Job:
 
     source: PreparedSource
     scorer: AffinityScorer
-    ids: list[str]
+    keep: dict[str, str]
     labels: str | None
     run: RunOptions
     passes: StreamOptions
-    top: int | None
+    wanted: Wanted
     executor: Executor | None
 
-    def score_to(self, sink: Sink) -> None:
-        """Write the scores; a run that was interrupted goes on where it stopped."""
+    @property
+    def ids(self) -> list[str]:
+        """The columns of the output that identify rows."""
+        return list(self.keep.values())
+
+    def score_to(self, sink: Sink | None, worst: Worst) -> Tally:
+        """Write what is wanted of the scores; a run that was interrupted goes on where it stopped."""
+        from allegiance.io.tables import open_sink
+
+        direct = sink is not None and sink.path != "-" and sink.format not in ("json", "jsonl")
+        if sink is not None and direct and self.wanted.review is None:
+            return self._score(sink, worst)
+        # What cannot be read again, is not wanted at all, or must be ranked first passes through a temporary file.
+        with tempfile.TemporaryDirectory() as folder:
+            kept = open_sink(os.path.join(folder, "scores.arrow"))
+            tally = self._score(kept, worst)
+            if sink is not None:
+                with sink:
+                    for batch in self._wanted_of(kept):
+                        sink.write(batch)
+        return tally
+
+    def _score(self, sink: Sink, worst: Worst) -> Tally:
         from allegiance.io.streams import score_stream
 
         with progress_bar(self.run, "scoring", self.source.n_rows) as advance:
@@ -197,12 +218,14 @@ class _Job:
                     self.source,
                     self.scorer,
                     sink,
-                    keep=self.ids,
+                    keep=self.keep,
                     labels=self.labels,
                     batch_rows=self.passes.batch_rows,
-                    top=self.top,
+                    top=self.wanted.top,
+                    details=self.wanted.details,
                     resume=not self.passes.restart,
-                    progress=lambda progress: advance(progress.rows),
+                    verbose=lambda progress: advance(progress.rows),
+                    observe=worst.add,
                     executor=self.executor,
                 )
             except KeyboardInterrupt:
@@ -211,13 +234,38 @@ class _Job:
                 raise
         if done.resumed:
             say(self.run, f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
+        return done.tally
 
-    def scores_in(self, sink: Sink) -> Source:
-        """Return the scores as a table."""
+    def _wanted_of(self, kept: Sink) -> Iterator[Any]:
+        """Yield scores from a file: all of them, or the least trusted, the least first."""
         from allegiance.io.tables import open_source
 
-        names = ["label", "owner", "runner_up"] if self.scorer.classes_.dtype.kind == "U" else []
-        return open_source(sink.path, format=sink.format, text=[*self.ids, *names])
+        source = open_source(kept.path, format=kept.format)
+        if self.wanted.review is None:
+            yield from source.batches()
+        else:
+            yield _least_trusted(source, self.wanted.review)
+
+
+def _least_trusted(scores: Source, review: int | str) -> Any:
+    """Return the rows of a table of scores to look at, the least trusted first."""
+    import numpy as np
+    import pyarrow as pa
+
+    from allegiance.results import NO_LABEL, review_rows
+
+    by = "trust" if "trust" in scores.names else "own_affinity"
+    parts = []
+    for batch in scores.batches(columns=[by, "verdict"]):
+        labelled = np.asarray(batch.column("verdict").to_numpy(zero_copy_only=False)) != NO_LABEL
+        parts.append(np.where(labelled, batch.column(by).to_numpy(zero_copy_only=False), np.nan))
+    rows = review_rows(np.concatenate(parts), review, None)
+    kept, start = [], 0
+    for batch in scores.batches():
+        inside = rows[(rows >= start) & (rows < start + batch.num_rows)]
+        kept.append(batch.take(np.sort(inside) - start))
+        start += batch.num_rows
+    return pa.Table.from_batches(kept).take(np.argsort(np.argsort(rows)))
 
 
 def _fitted(
@@ -229,16 +277,15 @@ def _fitted(
     batch_rows: int,
 ) -> AffinityScorer:
     """Return a scorer for the labels or centres given, or for the centres that k-means finds."""
+    from allegiance import AffinityScorer
     from allegiance.io.streams import fit_stream
 
     centers = load_matrix(clustering.centers, opened.features, "--centers") if clustering.centers else None
-    parameters = scoring.params() | {"n_jobs": run.n_jobs, "random_state": run.seed}
     return fit_stream(
         source,
+        AffinityScorer(centers=centers, n_jobs=run.n_jobs, random_state=run.seed, **scoring.params()),
         n_clusters=clustering.clusters,
         labels=clustering.labels,
-        centers=centers,
         columns=opened.features.names,
         batch_rows=batch_rows,
-        **parameters,
     )

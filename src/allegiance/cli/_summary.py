@@ -1,10 +1,95 @@
-"""The summary for a person."""
+"""The summary: for a person, and for a program."""
 
 from __future__ import annotations
 
-from typing import Any
+import heapq
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from ._console import console, print_table
+
+if TYPE_CHECKING:
+    from allegiance.results import HowMeasured, Tally
+
+
+_VERDICTS = ("supported", "contested", "contradicted")
+
+
+@dataclass
+class Worst:
+    """The least trusted labels among scores that go by.
+
+    Parameters
+    ----------
+    ids
+        The columns that identify points.
+    count
+        How many to remember.
+    """
+
+    ids: list[str]
+    count: int
+    points: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, scores: Any) -> None:
+        """Look at some more scores, an Arrow table or record batch, behind what identifies the points."""
+        import numpy as np
+
+        from allegiance.results import NO_LABEL
+
+        names = scores.schema.names
+        by = "trust" if "trust" in names else "own_affinity"
+        rank = np.asarray(scores.column(by).to_numpy(zero_copy_only=False), dtype=float)
+        labelled = np.asarray(scores.column("verdict").to_numpy(zero_copy_only=False)) != NO_LABEL
+        rows = np.flatnonzero(labelled)
+        rows = rows[np.argsort(rank[rows], kind="stable")[: self.count]]
+        shown = [name for name in ("label", "trust", "verdict", "rival", "own_affinity", "typicality") if name in names]
+        found = scores.select([*self.ids, *shown]).take(rows).to_pylist()
+        # Merging keeps the order of equals: the first rows stay.
+        self.points = list(heapq.merge(self.points, found, key=lambda point: point[by]))[: self.count]
+
+
+def summary_of(tally: Tally, worst: Worst, how: HowMeasured, note: str | None) -> dict[str, Any]:
+    """Return a summary as plain values.
+
+    Parameters
+    ----------
+    tally
+        Counts over all points.
+    worst
+        The least trusted labels.
+    how
+        How it was measured.
+    note
+        Why trust should not be believed as it is, or None.
+    """
+    from allegiance.results import footer, headlines
+
+    right = tally.expected_right
+    return {
+        "points": tally.n_points,
+        "labels": tally.n_labelled,
+        "expected_right": None if right is None else right[0],
+        "expected_right_interval": None if right is None else list(right[1:]),
+        **{name: tally.total(name) for name in _VERDICTS},
+        "atypical": tally.atypical,
+        "stable": tally.stable,
+        "note": note,
+        "clusters": [_plain(line._asdict()) for line in tally.worst_first()],
+        "review": worst.points,
+        "headlines": headlines(tally, note),
+        "footer": footer(tally, how),
+        "how": asdict(how),
+    }
+
+
+def expected_share(summary: dict[str, Any]) -> tuple[float, str]:
+    """Return the share that --fail-under looks at, and what it is."""
+    if summary["expected_right"] is not None:
+        return summary["expected_right"], "of the labels are expected to be right"
+    return summary["supported"] / max(summary["labels"], 1), "of the labels are supported"
 
 
 def print_summary(summary: dict[str, Any], *, err: bool, verbose: bool = False) -> None:
@@ -13,33 +98,40 @@ def print_summary(summary: dict[str, Any], *, err: bool, verbose: bool = False) 
     Parameters
     ----------
     summary
-        What :meth:`Tally.summary` returned.
+        What :func:`summary_of` returned.
     err
         On standard error instead of standard output.
     verbose
         Say how it was measured.
     """
     out = console(err=err)
-    n, stable = summary["points"], summary["stable"]
-    close = f" ({summary['undecided']:,} too close to call)" if summary["undecided"] else ""
-    out.print(f"[bold]{stable:,} of {n:,} points are stable ({stable / n:.1%})[/bold], {n - stable:,} to review{close}")
-    rows = [
-        (
-            line["cluster"],
-            f"{line['points']:,}",
-            "-" if line["stable_share"] is None else f"{line['stable_share']:.1%}",
-            "-" if line["confidence"] is None else f"{line['confidence']:.2f}",
-            "-" if line["rival"] is None else line["rival"],
-        )
-        for line in summary["clusters"]
-    ]
-    header = ("cluster", "points", "stable", "confidence", "rival")
-    print_table(out, "", header, rows, left=("cluster", "rival"))
+    first, *others = summary["headlines"]
+    click.secho(f"{first}.", bold=True, err=err)
+    for line in others:
+        click.echo(line if line.endswith(".") else f"{line}.", err=err)
+    calibrated = summary["expected_right"] is not None
+    header = ["cluster", "points", *(["right"] if calibrated else []), *_VERDICTS, "rival"]
+    print_table(out, "", header, [_cells(line, calibrated) for line in summary["clusters"]], left=("cluster", "rival"))
     if summary["review"]:
         points = [[_cell(value) for value in point.values()] for point in summary["review"]]
-        print_table(out, "Points to look at first", list(summary["review"][0]), points)
+        print_table(out, "Labels to look at first", list(summary["review"][0]), points)
     if verbose:
-        out.print(", ".join(f"{name} {value}" for name, value in summary["how"].items()))
+        for line in summary["footer"]:
+            click.echo(line, err=err)
+
+
+def _cells(line: dict[str, Any], calibrated: bool) -> list[str]:
+    right = "-" if line["expected_right"] is None else f"{line['expected_right']:.0%}"
+    counts = [f"{line[name]:,}" if line["name"] is not None else "-" for name in _VERDICTS]
+    name = "noise" if line["name"] is None else str(line["name"])
+    rival = "-" if line["rival"] is None else str(line["rival"])
+    return [name, f"{line['points']:,}", *([right] if calibrated else []), *counts, rival]
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values as JSON knows them: no NumPy numbers, and no NaN."""
+    plain = {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
+    return {name: None if isinstance(value, float) and value != value else value for name, value in plain.items()}
 
 
 def _cell(value: Any) -> str:

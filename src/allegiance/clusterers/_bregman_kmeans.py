@@ -10,11 +10,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from allegiance._core import resolve_seed, stream
-from allegiance._core import AnyArray, FloatArray
-from allegiance._core import check_centers, check_count, check_number
-from allegiance.influence import BregmanDivergence, check_rows_inside
-from allegiance.influence import divergence_by_name
+from allegiance._core import AnyArray, FloatArray, check_centers, check_count, check_number, resolve_seed, stream
+from allegiance.influence import BregmanDivergence, check_rows_inside, divergence_by_name
 
 
 class _Run(NamedTuple):

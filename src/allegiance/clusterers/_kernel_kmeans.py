@@ -11,13 +11,22 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from allegiance._core import resolve_seed, stream
-from allegiance._core import dense, is_sparse, row_dots
-from allegiance._core import effective_threads
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows
-from allegiance._core import check_count, check_number, check_rows
-from allegiance.influence import Kernel
-from allegiance.influence import KernelMeans
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    check_count,
+    check_number,
+    check_rows,
+    dense,
+    effective_threads,
+    is_sparse,
+    resolve_seed,
+    row_dots,
+    stream,
+)
+from allegiance.influence import Kernel, KernelMeans
 
 #: Most rows for which all n² kernel values are kept, in 200 MB; for more they are computed again in each iteration.
 _MOST_HELD = 5000

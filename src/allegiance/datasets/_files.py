@@ -6,12 +6,13 @@ import gzip
 import hashlib
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
+
+from allegiance.io import write_whole
 
 #: The environment variable that names the user's own folder of data files.
 FOLDER_VARIABLE = "ALLEGIANCE_DATA"
@@ -118,14 +119,7 @@ def _keep(file: DataFile, content: bytes) -> None:
     folder = cache_folder() / file.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{file.unpacked_name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-            os.replace(temporary, folder / file.unpacked_name)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_whole(folder / file.unpacked_name, content)
     except OSError as error:
         warnings.warn(
             f"{file.unpacked_name} could not be kept in {folder} ({error}): it will be downloaded again next time.",

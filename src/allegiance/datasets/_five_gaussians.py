@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from allegiance._core import resolve_seed, stream
-from allegiance._core import FloatArray, IntArray
-from allegiance._core import check_number
+from allegiance._core import FloatArray, IntArray, check_number, resolve_seed, stream
 
 #: Points of each cluster, and those the corners gain in the larger set.
 _EACH, _MORE = 100, 400

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import FloatArray
-from allegiance._core import check_choice, check_count
+from allegiance._core import FloatArray, check_choice, check_count
 from allegiance._scorer import AffinityScorer
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title
@@ -120,8 +119,8 @@ class AffinityMapDisplay:
             For :meth:`plot`.
         """
         scorer = check_scorer(scorer, "AffinityMapDisplay")
-        if scorer._fitted_influence.kernel == "precomputed":
-            raise ValueError("AffinityMapDisplay scores the places of a plane, which kernel='precomputed' cannot.")
+        if not scorer.fitted_.influence.takes_points:
+            raise ValueError("AffinityMapDisplay scores the places of a plane, which Kernel('precomputed') cannot.")
         rows = check_plotted_rows(scorer, X)
         if check_count(resolution, "resolution") < 2:
             raise ValueError("resolution must be at least 2: one place makes no map.")

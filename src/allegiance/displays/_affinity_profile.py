@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance._core import check_choice
+from allegiance._core import AnyArray, FloatArray, IntArray, check_choice
 from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title, settle

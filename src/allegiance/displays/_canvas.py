@@ -5,8 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from allegiance._core import require
-from allegiance._core import AnyArray
+from allegiance._core import AnyArray, require
 from allegiance.results import FrameLike
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ class DiagramDisplay:
         if rows is not None:
             label = scorer.predict(X) if labels is None else check_one_label_per_row(labels, rows.shape[0])
             points = PlanePoints(seen.plane.project(rows), label, np.full(rows.shape[0], np.nan))
-        weights = getattr(scorer._scene.diagram, "weights", None)
+        weights = getattr(scorer.fitted_.diagram, "weights", None)
         return cls(diagram=seen.diagram(scorer), weights=weights, points=points).plot(ax=ax, **kw)
 
     def plot(

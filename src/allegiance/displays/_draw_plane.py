@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import require
-from allegiance._core import AnyArray, FloatArray
+from allegiance._core import AnyArray, FloatArray, require
 
 from ._canvas import cased, ink_of
 from ._labels import place_labels

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import resolve_seed
-from allegiance._core import AnyArray, FloatArray, RandomState, Rows
-from allegiance._core import check_choice
+from allegiance._core import AnyArray, FloatArray, RandomState, Rows, check_choice, resolve_seed
 
 from ._section import PlaneDiagram
 

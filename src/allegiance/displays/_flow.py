@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import require
-from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance._core import check_choice
+from allegiance._core import AnyArray, FloatArray, IntArray, check_choice, require
 from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, frame_of, ink_of, set_title, settle
@@ -85,13 +83,13 @@ class FlowDisplay:
         k = result.n_clusters
         if k < 2:
             raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
-        first, second = result._top_two
+        rival = result.standing.rival
         counted = np.full(result.n_points, True) if which == "all" else ~result.stable
         groups = points_by_label(result)
         counts = np.zeros((len(groups), k), dtype=np.int64)
         for i, (_, members) in enumerate(groups):
             rows = members[counted[members]]
-            counts[i] = np.bincount(np.where(first[rows] == i, second[rows], first[rows]), minlength=k)
+            counts[i] = np.bincount(rival[rows], minlength=k)
         labels = names_as_array([name for name, _ in groups])
         points = np.array([rows.size for _, rows in groups])
         display = cls(labels=labels, classes=result.classes, counts=counts, points=points, which=which)

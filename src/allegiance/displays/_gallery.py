@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import is_sparse
-from allegiance._core import AnyArray, IntArray
-from allegiance._core import check_count
+from allegiance._core import AnyArray, IntArray, check_count, is_sparse
 from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, frame_of, set_title

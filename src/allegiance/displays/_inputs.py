@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import dense
-from allegiance._core import AnyArray, FloatArray, Rows
-from allegiance._core import check_rows
+from allegiance._core import AnyArray, FloatArray, Rows, check_rows, dense
 from allegiance._scorer import AffinityScorer
 from allegiance.results import AffinityResult
 
@@ -60,7 +58,7 @@ def check_query(scorer: AffinityScorer, query: Any) -> FloatArray:
         raise ValueError(f"query must be one point of {d} features, such as X[0], got shape {values.shape}.")
     if not np.isfinite(values).all():
         raise ValueError("query contains NaN or infinity.")
-    scorer._fitted_influence.prepare(values.reshape(1, d), "query")
+    scorer.fitted_.influence.prepare(values.reshape(1, d), "query")
     return values.reshape(1, d)
 
 
@@ -95,10 +93,10 @@ def feature_names_of(scorer: AffinityScorer) -> list[str]:
 
 def require_cells(scorer: AffinityScorer, caller: str) -> AffinityScorer:
     """Return a scorer whose cells have straight sides in the space of X."""
-    if scorer._fitted_influence.kernel is not None:
+    if not scorer.fitted_.influence.has_sites:
         raise ValueError(
             f"{caller} draws cells with straight sides, but those of a kernel lie in its own space: use "
-            "AffinityMapDisplay, which scores every place, or leave out kernel."
+            "AffinityMapDisplay, which scores every place, or use another influence."
         )
     return scorer
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import dense, is_sparse
-from allegiance._core import FloatArray, Rows
-from allegiance._core import check_choice
+from allegiance._core import FloatArray, Rows, check_choice, dense, is_sparse
 from allegiance._scorer import AffinityScorer
 
 from ._inputs import feature_names_of
@@ -57,10 +55,7 @@ class Plane:
 
 def sites_of(scorer: AffinityScorer) -> FloatArray | None:
     """Return the representatives (k, d) in the coordinates of X; None for kernels, whose means are elsewhere."""
-    if not hasattr(scorer, "cluster_centers_"):
-        return None
-    sites: FloatArray = scorer.cluster_centers_ - scorer._fitted_influence.smoothing
-    return sites
+    return scorer.fitted_.centers
 
 
 def choose_plane(scorer: AffinityScorer, X: Rows | None, features: Any, projection: Any, at: Any) -> Plane:

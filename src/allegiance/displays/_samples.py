@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray
-from allegiance._core import check_count
+from allegiance._core import AnyArray, FloatArray, check_count
 from allegiance._scorer import AffinityScorer
 from allegiance.geometry import sample_polytope
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, Rows
 from allegiance._scorer import AffinityScorer
-from allegiance.domains import halfspaces
 from allegiance.influence import AffineFunctions
 
 from ._plane import Plane, choose_plane, sites_of
@@ -83,7 +82,7 @@ class Section:
         base, steps = _affine_map(scorer, plane, self._scale)
         self._base = base + (self._center - plane.anchor) @ steps
         self._steps = steps * self._scale[:, None]
-        self._functions = self._restrict(scorer._scene.diagram.functions)
+        self._functions = self._restrict(scorer.fitted_.diagram.functions)
 
     def _restrict(self, functions: AffineFunctions) -> AffineFunctions:
         """Return functions of the position as functions of p."""
@@ -92,13 +91,13 @@ class Section:
     @cached_property
     def _walls(self) -> HalfPlanes:
         """The domain, and the bounds of the divergence, in the plane."""
-        domain = self.scorer._scene.domain
-        origin, steps = (self._base - domain.center) / domain.scale, self._steps / domain.scale
-        rows, offsets = halfspaces(domain)
+        region = self.scorer.fitted_.tessellation.region
+        origin, steps = (self._base - region.center) / region.scale, self._steps / region.scale
+        rows, offsets = region.halfspaces()
         flat = HalfPlanes(rows @ steps.T, offsets - rows @ origin)
         parts = [flat, *_bounds(self.scorer, self.plane, self._center, self._scale)]
-        if np.isfinite(domain.radius) and origin.size:
-            parts.append(_disc(origin, steps, domain.radius))
+        if np.isfinite(region.radius) and origin.size:
+            parts.append(_disc(origin, steps, region.radius))
         return HalfPlanes(np.vstack([part.normals for part in parts]), np.concatenate([part.offsets for part in parts]))
 
     @cached_property
@@ -151,7 +150,7 @@ class Section:
     def _ahead(self, query: FloatArray) -> HalfPlanes:
         """Return where a query (1, d) is closer than each of the clusters."""
         position = _positions(self.scorer, query, "query")
-        own_slope, own_constant = self._restrict(self.scorer._scene.diagram.query_functions(position))
+        own_slope, own_constant = self._restrict(self.scorer.fitted_.diagram.query_functions(position))
         slopes, constants = self._functions
         return HalfPlanes(slopes - own_slope, constants - own_constant)
 
@@ -162,7 +161,7 @@ class Section:
 
 def _positions(scorer: AffinityScorer, X: FloatArray, argument: str) -> FloatArray:
     """Return where rows of X (n, d) are in the space of the diagram."""
-    return scorer._scene.diagram.locate(scorer._fitted_influence.prepare(X, argument)).position
+    return scorer.fitted_.diagram.locate(scorer.fitted_.influence.prepare(X, argument)).position
 
 
 def _affine_map(scorer: AffinityScorer, plane: Plane, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -171,7 +170,7 @@ def _affine_map(scorer: AffinityScorer, plane: Plane, scale: FloatArray) -> tupl
     Found from three points in the anchor's surroundings of size ``scale`` (2,), where the scorer is defined.
     """
     start = plane.lift(plane.anchor[None])
-    scorer._fitted_influence.prepare(start, "at")
+    scorer.fitted_.influence.prepare(start, "at")
     low, high = divergence_bounds(scorer)
     room = float(np.minimum(start - low, high - start).min())
     step = np.minimum(scale, room / 2.0)[:, None]
@@ -181,12 +180,7 @@ def _affine_map(scorer: AffinityScorer, plane: Plane, scale: FloatArray) -> tupl
 
 def divergence_bounds(scorer: AffinityScorer) -> tuple[float, float]:
     """Return the limits between which every feature of X must lie."""
-    influence = scorer._fitted_influence
-    bregman = influence._bregman
-    if bregman is None:
-        return -np.inf, np.inf
-    low, high = bregman.domain
-    return low - influence.smoothing, high - influence.smoothing
+    return scorer.fitted_.influence.limits
 
 
 def _bounds(scorer: AffinityScorer, plane: Plane, center: FloatArray, scale: FloatArray) -> list[HalfPlanes]:

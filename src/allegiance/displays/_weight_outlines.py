@@ -21,7 +21,7 @@ def weight_outlines(scorer: AffinityScorer, sites: FloatArray, plane: Plane) -> 
     them. There is no line, so no corner, for a weight of zero or less, and none at all in a slice of more features,
     where the line around a site that is not in the plane would mislead.
     """
-    weights = getattr(scorer._scene.diagram, "weights", None)
+    weights = getattr(scorer.fitted_.diagram, "weights", None)
     if weights is None or not plane.whole:
         return ()
     angles = 2.0 * np.pi * np.arange(_CORNERS) / _CORNERS
@@ -57,16 +57,13 @@ def _reach(
 
 
 def _divergence(scorer: AffinityScorer, X: FloatArray, codes: AnyArray) -> FloatArray:
-    diagram, influence = scorer._scene.diagram, scorer._fitted_influence
+    diagram, influence = scorer.fitted_.diagram, scorer.fitted_.influence
     return diagram.divergences(diagram.locate(influence.prepare(X)), codes)
 
 
 def _room(scorer: AffinityScorer, starts: FloatArray, rays: FloatArray) -> FloatArray:
     """Return how far (n,) each ray stays inside the domain of the divergence."""
-    bregman = scorer._fitted_influence._bregman
-    if bregman is None:
-        return np.full(starts.shape[0], np.inf)
-    low, high = (bound - scorer._fitted_influence.smoothing for bound in bregman.domain)
+    low, high = scorer.fitted_.influence.limits
     with np.errstate(divide="ignore"):
         ahead = np.where(rays > 0, (high - starts) / np.abs(rays), (starts - low) / np.abs(rays))
     return np.asarray(np.where(rays == 0, np.inf, ahead).min(axis=1))

@@ -3,7 +3,7 @@
 from ._chunks import Chunk, Chunks, InMemory
 from ._clusterer import fit_clusterer, nearest_sites
 from ._columns import Columns
-from ._fit import Fit, fit
+from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
 from ._labels import NOISE, Labels, align, labels_of
 from ._specification import Specification
@@ -23,4 +23,5 @@ __all__ = [
     "fit_clusterer",
     "labels_of",
     "nearest_sites",
+    "needs_memory",
 ]

@@ -208,7 +208,7 @@ class _Training:
         specification = self.specification
         if self.chunks.in_memory or specification.representative == "mean":
             return
-        raise ValueError(_needs_memory(f"representative={specification.representative!r}"))
+        raise ValueError(needs_memory(f"representative={specification.representative!r}"))
 
     def _representatives(self, given: FloatArray | None) -> FloatArray | None:
         influence = self.specification.influence
@@ -244,7 +244,7 @@ class _Training:
     def in_memory(self, wanted_by: str) -> tuple[Rows, AnyArray]:
         """Return all rows (n, d) and their clusters (n,), or raise ValueError if they are not in memory."""
         if not self.chunks.in_memory:
-            raise ValueError(_needs_memory(wanted_by))
+            raise ValueError(needs_memory(wanted_by))
         everything: _Everything = self.chunks.total(partial(_keep, self.reader, self.classes))
         return everything
 
@@ -275,7 +275,8 @@ class _Everything(NamedTuple):
         raise TypeError("rows in memory are a single chunk")
 
 
-def _needs_memory(wanted_by: str) -> str:
+def needs_memory(wanted_by: str) -> str:
+    """Say that something cannot be had from data in chunks."""
     return (
         f"{wanted_by} needs all rows in memory, but X comes in chunks: fit to a sample of the rows, or leave it out "
         "and pass labels or centers."

@@ -22,7 +22,7 @@ from allegiance.engines import (
     measure_top,
     measurer_for,
 )
-from allegiance.influence import Located
+from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
 from ._closeness import closeness_of
@@ -68,6 +68,16 @@ class Fitted:
     members: MemberDistances | None = None
     trust_map: TrustMap | None = None
     clusterer: Any = None
+
+    @property
+    def influence(self) -> Influence:
+        """What closeness means."""
+        return self.specification.influence
+
+    @property
+    def diagram(self) -> Diagram:
+        """The affine functions of the clusters."""
+        return self.tessellation.diagram
 
     @cached_property
     def measurer(self) -> Measurer:
@@ -187,11 +197,11 @@ class Fitted:
             "classes": self.classes,
             "off_span": located.off_span,
             "closeness": close.closeness,
-            "_codes": codes,
-            "_distance": close.distance,
-            "_members": self.members,
-            "_trust_map": self.trust_map,
-            "_frame": frame,
+            "codes": codes,
+            "distance": close.distance,
+            "members": self.members,
+            "trust_map": self.trust_map,
+            "frame_like": frame,
         }
         if top is None:
             estimate = measure(measurer, self.tessellation, located.position, settings, moved)
@@ -199,7 +209,7 @@ class Fitted:
                 affinity=estimate.affinity,
                 standard_error=estimate.standard_error,
                 hidden=estimate.hidden,
-                _engine=estimate.engine,
+                engine_codes=estimate.engine,
                 how=self.how(started),
                 **shared,
             )
@@ -210,8 +220,8 @@ class Fitted:
             affinity=largest.affinity,
             standard_error=largest.standard_error,
             hidden=largest.hidden,
-            _standing=largest.standing,
-            _engine=largest.engine,
+            standing=largest.standing,
+            engine_codes=largest.engine,
             how=self.how(started),
             **shared,
         )

@@ -15,12 +15,13 @@ from ._kernel_values import KernelFunction, KernelRows, SettledKernel, float_row
 from ._power_diagram import PowerDiagram
 from ._recession import RecessionDiagram
 from ._reduction import Reduction
-from ._weights import SpreadSums, Weights
+from ._weights import WEIGHTS, SpreadSums, Weights
 
 __all__ = [
     "DIVERGENCES",
     "INFLUENCES",
     "KL",
+    "WEIGHTS",
     "AffineFunctions",
     "AnySummary",
     "Approximation",

@@ -28,6 +28,12 @@ class BregmanInfluence(Influence):
         """The divergence itself."""
         raise NotImplementedError
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The open interval in which every entry of X must lie."""
+        low, high = self.divergence.domain
+        return low - self.smoothing, high - self.smoothing
+
     def prepare(self, X: Rows, argument: str = "X") -> Rows:
         """Return rows with the smoothing added, if they lie inside the domain."""
         if is_sparse(X):

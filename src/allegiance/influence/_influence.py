@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
+import numpy as np
+
 from allegiance._core import AnyArray, FloatArray, Parameters, Registry, Rows
 
 from ._diagram import Diagram, Located
@@ -63,6 +65,16 @@ class Influence(Parameters):
     def restore(self, sites: FloatArray) -> FloatArray:
         """Return prepared sites (k, d) in the coordinates of X."""
         return sites
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The open interval in which every entry of X must lie."""
+        return -np.inf, np.inf
+
+    @property
+    def takes_points(self) -> bool:
+        """Whether any place of the space of X can be scored; not so if rows hold kernel values."""
+        return True
 
     @abstractmethod
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:

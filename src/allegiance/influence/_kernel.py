@@ -81,6 +81,11 @@ class Kernel(Influence):
             if refusal := self.approximation.refusal(self.name):
                 raise ValueError(refusal)
 
+    @property
+    def takes_points(self) -> bool:
+        """Whether any place of the space of X can be scored."""
+        return self.name != "precomputed"
+
     def settle(self, X: Rows, weights: FloatArray | None = None) -> SettledKernel:
         """Return the kernel with parameters that are missing chosen by the data X (n, d), with weights (n,) if any."""
         params = {name: getattr(self, name) for name in ("gamma", "degree", "coef0")}

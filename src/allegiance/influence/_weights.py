@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, Parameters, check_choice, check_number, real_array
+from allegiance._core import AnyArray, FloatArray, Parameters, Registry, check_choice, check_number, real_array
 
 from ._diagram import Diagram
 
-WEIGHTS = ("size", "density")
 #: Clusters tighter than this share of the average spread count as this tight: a single point has no spread at all.
 _LEAST_SPREAD = 1e-3
 
@@ -63,14 +63,12 @@ class Weights(Parameters):
         """Return what a user means by None, a name, an array (k,), or an object, checked."""
         if value is None:
             return None
-        weights = value if isinstance(value, Weights) else cls(value)
-        weights.check()
-        return weights
+        return WEIGHTS.resolve(value if isinstance(value, str | Weights) else cls(value))
 
     def check(self) -> None:
         """Raise unless kind, scale and the weight of a point make sense."""
         if isinstance(self.of, str):
-            check_choice(self.of, "weights", WEIGHTS)
+            check_choice(self.of, "weights", tuple(WEIGHTS))
         if isinstance(self.scale, str):
             check_choice(self.scale, "scale of Weights", ("auto",))
         else:
@@ -103,6 +101,11 @@ class Weights(Parameters):
     def describe(self) -> str:
         """Say in a few words what the weights are."""
         return f"weights {self.of if isinstance(self.of, str) else 'given'}"
+
+
+WEIGHTS: Registry[Weights] = Registry("weights", Weights)
+for _name in ("size", "density"):
+    WEIGHTS.add(_name, partial(Weights, _name))
 
 
 def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:

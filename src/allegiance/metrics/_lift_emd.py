@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._core import resolve_seed
-from allegiance._core import effective_threads
-from allegiance._core import check_count, check_jobs, check_rows
+from allegiance._core import check_count, check_jobs, check_rows, effective_threads, resolve_seed
 
 from ._lift_kernel import LiftKernel
 from ._lifts import lift_clusters

@@ -8,10 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
-from allegiance._core import stream
-from allegiance._core import dense, is_sparse
-from allegiance._core import FloatArray, Rows
-from allegiance._core import check_choice, check_number
+from allegiance._core import FloatArray, Rows, check_choice, check_number, dense, is_sparse, stream
 from allegiance.influence import Kernel
 
 #: The kernels with a bandwidth, and the distance it is measured in.

@@ -9,9 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from allegiance._core import dense, is_sparse, row_dots
-from allegiance._core import for_row_blocks
-from allegiance._core import FloatArray, Rows
+from allegiance._core import FloatArray, Rows, dense, for_row_blocks, is_sparse, row_dots
 from allegiance.influence import Kernel, Prepared, feature_map
 
 #: A block of kernel values: small enough for the cache.

@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import real_array
-from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance._core import check_labels
+from allegiance._core import AnyArray, FloatArray, IntArray, check_labels, real_array
 
 #: How far the memberships of a row may be from a sum of 1.
 _SUM_TOLERANCE = 1e-6

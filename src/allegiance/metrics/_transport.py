@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import require
-from allegiance._core import FloatArray
+from allegiance._core import FloatArray, require
 
 #: Iterations after which POT gives up: out of reach for clusters.
 _MAX_ITERATIONS = 100_000_000

@@ -9,8 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 
 from allegiance import AffinityResult, affinity
-from allegiance._core import require
-from allegiance._core import AnyArray, FloatArray
+from allegiance._core import AnyArray, FloatArray, require
 
 from ._section import Finding, Picture, Section, Table, percent_spread, spread
 from ._setup import DataSet, Setup

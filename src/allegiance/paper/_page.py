@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from allegiance import __version__
 from allegiance._core import require
+from allegiance.io import write_whole
 
 if TYPE_CHECKING:
     from ._run import Outcome
@@ -39,9 +40,7 @@ def write_pages(folder: Path, outcomes: Sequence[Outcome], n_seeds: int) -> None
     folder.mkdir(parents=True, exist_ok=True)
     for template in ("paper.md.j2", "paper.html.j2"):
         path = folder / template.removesuffix(".j2")
-        whole = path.with_suffix(f"{path.suffix}.part")
-        whole.write_text(environment.get_template(template).render(content), encoding="utf-8")
-        whole.replace(path)
+        write_whole(path, environment.get_template(template).render(content).encode())
 
 
 def _inlined(path: Path) -> str:

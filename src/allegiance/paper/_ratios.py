@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance import AffinityScorer
-from allegiance._core import stream
-from allegiance._core import FloatArray
+from allegiance._core import FloatArray, stream
 
 from ._section import Finding, Section, Table, spread
 from ._setup import Setup

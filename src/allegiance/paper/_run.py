@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from allegiance import __version__
+from allegiance.io import write_whole
 
 from ._page import PICTURES, write_pages
 from ._section import Section
@@ -116,9 +117,8 @@ def _run_one(name: str, setup: Setup, folder: Path) -> Outcome:
     seconds = time.perf_counter() - started
     kept = _kept(name, folder)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    whole = kept.with_suffix(".json.part")
-    whole.write_text(json.dumps({**_fingerprint(setup), "seconds": seconds, "section": section.to_json()}, indent=1))
-    whole.replace(kept)
+    content = {**_fingerprint(setup), "seconds": seconds, "section": section.to_json()}
+    write_whole(kept, json.dumps(content, indent=1).encode())
     return Outcome(name, section, "", seconds)
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from allegiance._core import require
-from allegiance._core import AnyArray, IntArray
-from allegiance.results import RankedResult
+from allegiance._core import AnyArray, IntArray, require
+from allegiance.io import check_writable, write_whole
+from allegiance.results import Result as RankedResult
 
 from ._counts import STEPS, Groups, Profile, confidences, counts_above, group_points, sorted_profile
 from ._figures import Figures, draw_figures
@@ -63,20 +60,9 @@ def write_report(
     '<!doctype html>'
     """
     given = Path(path)
-    target = Path(os.path.realpath(given))
-    if target.is_dir():
-        raise IsADirectoryError(f"path is a folder, {given}: name a file in it, such as {given / 'report.html'}.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path is in a folder that does not exist, {given.parent}: create it first.")
+    check_writable(given, force=True)
     page = render_report(result, X, ids=ids, images=images, feature_names=feature_names, title=title)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with temporary.open("xb") as file:
-            file.write(page.encode("utf-8", "replace"))
-        temporary.replace(target)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+    write_whole(given, page.encode("utf-8", "replace"))
     return given
 
 

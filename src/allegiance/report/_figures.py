@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import require
-from allegiance._core import AnyArray, IntArray
+from allegiance._core import AnyArray, IntArray, require
 
 from ._counts import STEPS, Profile
 from ._projection import Projection

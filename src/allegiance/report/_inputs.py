@@ -8,8 +8,7 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._core import AnyArray, Rows
-from allegiance._core import check_rows
+from allegiance._core import AnyArray, Rows, check_rows
 from allegiance.results import RankedResult
 
 

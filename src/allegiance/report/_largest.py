@@ -8,9 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core import AnyArray, FloatArray, IntArray, Rows
-from allegiance.results import RankedResult
-from allegiance.results import AffinityResult
-from allegiance.results import TopAffinityResult
+from allegiance.results import AffinityResult, RankedResult, TopAffinityResult
 
 #: Affinities listed for each point.
 N_AFFINITIES = 3

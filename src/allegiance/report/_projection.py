@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.decomposition import PCA
 
-from allegiance._core import dense, is_sparse
-from allegiance._core import FloatArray, Rows
+from allegiance._core import FloatArray, Rows, dense, is_sparse
 from allegiance.results import RankedResult
 
 from ._inputs import Features

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import dense, is_sparse
-from allegiance._core import FloatArray, IntArray, Rows
+from allegiance._core import FloatArray, IntArray, Rows, dense, is_sparse
 from allegiance.results import RankedResult
 
 from ._counts import Groups

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import stream
-from allegiance._core import BoolArray, IntArray
+from allegiance._core import BoolArray, IntArray, stream
 from allegiance.results import RankedResult
 
 #: Points to review kept on the page, the least confident first; a page of 25 MB has room for no more.

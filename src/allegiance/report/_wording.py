@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._core import IntArray
-from allegiance.results import RankedResult
-from allegiance.results import cluster_lines, measured_by
+from allegiance.results import RankedResult, cluster_lines, measured_by
 
 from ._counts import STEPS, Groups
 from ._projection import Projection

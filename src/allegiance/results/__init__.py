@@ -4,6 +4,7 @@ from ._base import HowMeasured, NotCalibratedError, Result
 from ._by_cluster import ATYPICAL, ClusterFigures, Tally
 from ._frames import FrameLike
 from ._result import AffinityResult
+from ._review import review_rows
 from ._summary import count, footer, headlines, measured_by
 from ._top import TopAffinityResult
 from ._verdict import CONTESTED, CONTRADICTED, NO_LABEL, SUPPORTED, VERDICTS
@@ -27,4 +28,5 @@ __all__ = [
     "footer",
     "headlines",
     "measured_by",
+    "review_rows",
 ]

@@ -54,14 +54,13 @@ class Result(ABC):
     off_span: FloatArray
     closeness: FloatArray
     how: HowMeasured
-    #: Where each point stands among the clusters.
-    _standing: Standing
-    _codes: IntArray
-    _distance: FloatArray
-    _members: MemberDistances | None
-    _trust_map: TrustMap | None
-    _engine: AnyArray
-    _frame: FrameLike
+    standing: Standing
+    codes: IntArray
+    distance: FloatArray
+    members: MemberDistances | None
+    trust_map: TrustMap | None
+    engine_codes: AnyArray
+    frame_like: FrameLike
 
     @abstractmethod
     def _affinity_columns(self) -> dict[str, AnyArray]:
@@ -80,17 +79,17 @@ class Result(ABC):
     @property
     def noise(self) -> BoolArray:
         """(n,) whether the clustering left the point out of every cluster."""
-        return self._codes < 0
+        return self.codes < 0
 
     @property
     def own_affinity(self) -> FloatArray:
         """(n,) affinity to the cluster of the point's own label, 0 for noise."""
-        return self._standing.own
+        return self.standing.own
 
     @property
     def rival(self) -> AnyArray:
         """(n,) label of the best cluster other than the point's own; of the best of all for noise."""
-        return self.classes[self._standing.rival]
+        return self.classes[self.standing.rival]
 
     @cached_property
     def typicality(self) -> FloatArray:
@@ -98,14 +97,14 @@ class Result(ABC):
 
         Below 0.01 a point is unlike anything in its cluster, however clear it is which cluster is the closest.
         """
-        if self._members is None:
+        if self.members is None:
             raise NotCalibratedError("typicality needs the distances of members, which files of the first format lack.")
-        return self._members.at_least_as_far(self._codes, self._distance)
+        return self.members.typicality(self.codes, self.distance)
 
     @property
     def calibrated(self) -> bool:
         """Whether there is :attr:`trust`."""
-        return self._trust_map is not None
+        return self.trust_map is not None
 
     @cached_property
     def trust(self) -> FloatArray:
@@ -113,27 +112,27 @@ class Result(ABC):
 
         See ``docs/trust.md`` for how it is made and when not to believe it.
         """
-        standing = self._standing
-        return self._calibration.trust(standing.own, self.closeness, self._codes, self._distance)
+        standing = self.standing
+        return self._calibration.trust(standing.own, self.closeness, self.codes, self.distance)
 
     @property
     def _calibration(self) -> TrustMap:
-        if self._trust_map is None:
+        if self.trust_map is None:
             raise NotCalibratedError(
                 "trust needs calibration: call trust(X, labels), or pass calibration=20 to affinity or AffinityScorer."
             )
-        return self._trust_map
+        return self.trust_map
 
     @property
     def calibration_note(self) -> str | None:
         """Why trust should not be believed as it is, in words; None if nothing speaks against it."""
-        return None if self._trust_map is None else self._trust_map.reason
+        return None if self.trust_map is None else self.trust_map.reason
 
     @cached_property
     def _expected_right(self) -> tuple[float, float, float]:
-        standing = self._standing
+        standing = self.standing
         return self._calibration.expected_right(
-            standing.own, self.closeness, self._codes, self._distance, standing.own_error
+            standing.own, self.closeness, self.codes, self.distance, standing.own_error
         )
 
     @property
@@ -154,27 +153,27 @@ class Result(ABC):
         has more, beyond the error bars. Contested: the rest. Without calibration the own label must lead beyond the
         error bars to be supported.
         """
-        return verdicts(self._standing, self._codes, self.trust if self.calibrated else None)
+        return verdicts(self.standing, self.codes, self.trust if self.calibrated else None)
 
     @property
     def owner(self) -> AnyArray:
         """(n,) label of the cluster with the largest affinity. Where it differs from ``label``, look at the point."""
-        return self.classes[self._standing.first]
+        return self.classes[self.standing.first]
 
     @property
     def runner_up(self) -> AnyArray:
         """(n,) label of the cluster with the second largest affinity; the only cluster itself if there is only one."""
-        return self.classes[self._standing.second]
+        return self.classes[self.standing.second]
 
     @property
     def confidence(self) -> FloatArray:
         """(n,) the largest affinity."""
-        return self._standing.largest
+        return self.standing.largest
 
     @property
     def margin(self) -> FloatArray:
         """(n,) largest minus second largest affinity."""
-        return self._standing.largest - self._standing.second_largest
+        return self.standing.largest - self.standing.second_largest
 
     @property
     def stable(self) -> BoolArray:
@@ -189,7 +188,7 @@ class Result(ABC):
     @property
     def decided(self) -> BoolArray:
         """(n,) whether the 95 % interval of the largest affinity leaves no doubt about ``stable``."""
-        error = self._standing.largest_error
+        error = self.standing.largest_error
         distance: FloatArray = np.abs(self.confidence - 0.5)
         exact_half = (error == 0) & (distance == 0)
         return (distance > Z95 * error) | exact_half
@@ -197,20 +196,26 @@ class Result(ABC):
     @property
     def worst_error(self) -> FloatArray:
         """(n,) the largest standard error among all affinities of each point."""
-        return self._standing.worst_error
+        return self.standing.worst_error
 
     @property
     def engine(self) -> AnyArray:
         """(n,) name of the engine that measured each point."""
-        return engine_names(self._engine)
+        return engine_names(self.engine_codes)
 
     @property
     def ranking(self) -> FloatArray:
         """(n,) what points are ordered by, the least trusted lowest: trust, or own affinity without calibration."""
         return self.trust if self.calibrated else np.where(self.noise, np.nan, self.own_affinity)
 
-    def least_trusted(self, n: int = 10) -> IntArray:
-        """Return the rows of the ``n`` least trusted labels, the least first; noise is left out."""
+    def least_trusted(self, n: int | str = 10) -> IntArray:
+        """Return the rows of the least trusted labels, the least first; noise is left out.
+
+        Parameters
+        ----------
+        n
+            How many, as in ``500``, or which share of all, as in ``"5%"``.
+        """
         return review_rows(self.ranking, n, None)
 
     def review(self, budget: int | str | None = None, *, below: float | None = None) -> Any:
@@ -226,7 +231,7 @@ class Result(ABC):
         rows = review_rows(self.ranking, budget, below)
         if budget is None and below is None:
             rows = rows[self.verdict[rows] != "supported"]
-        return self._frame.build_rows(rows, {name: column[rows] for name, column in self.columns().items()})
+        return self.frame_like.build_rows(rows, {name: column[rows] for name, column in self.columns().items()})
 
     def tally(self) -> Tally:
         """Return counts by cluster, which those of other points can be added to."""
@@ -238,7 +243,7 @@ class Result(ABC):
         Columns are ``cluster``, ``points``, ``expected_right`` (with calibration), ``supported``, ``contested``,
         ``contradicted``, ``rival`` (the usual one of doubtful points), ``most_typical`` and ``least_trusted`` (rows).
         """
-        return self._frame.without_index().build(cluster_table(self))
+        return self.frame_like.without_index().build(cluster_table(self))
 
     def to_frame(self, like: Any = None, *, details: bool = False) -> Any:
         """Return one row per point, in the order of the input.
@@ -256,7 +261,7 @@ class Result(ABC):
             ``affinity_<label>`` for each cluster, or ``cluster_1``, ``affinity_1``, ``cluster_2`` ... if only the
             largest were kept.
         """
-        frame = self._frame if like is None else FrameLike.of(like)
+        frame = self.frame_like if like is None else FrameLike.of(like)
         return frame.build(self.columns(details=details))
 
     def columns(self, *, details: bool = False) -> dict[str, AnyArray]:
@@ -264,14 +269,14 @@ class Result(ABC):
         names = ["label", "verdict", "rival", "own_affinity"]
         if self.calibrated:
             names.insert(1, "trust")
-        if self._members is not None:
+        if self.members is not None:
             names.append("typicality")
         if details:
             names += ["owner", "runner_up", "confidence", "margin", "score", "stable", "decided", "closeness"]
             names += ["hidden", "off_span", "engine"]
         columns: dict[str, AnyArray] = {name: getattr(self, name) for name in names}
         if details:
-            columns["standard_error"] = self._standing.largest_error
+            columns["standard_error"] = self.standing.largest_error
             columns |= self._affinity_columns()
         return columns
 
@@ -316,12 +321,12 @@ class Result(ABC):
     def evidence(self, coordinates: FloatArray, rows: IntArray | slice) -> Evidence:
         """Return what calibration sees of some rows, which have these ``coordinates`` (m, p)."""
         return Evidence(
-            coordinates, self._codes[rows], self.own_affinity[rows], self.closeness[rows], self._distance[rows]
+            coordinates, self.codes[rows], self.own_affinity[rows], self.closeness[rows], self.distance[rows]
         )
 
     def with_trust(self: AnyResult, trust_map: TrustMap) -> AnyResult:
         """Return the same result with trust."""
-        return replace(self, _trust_map=trust_map)  # type: ignore[type-var]
+        return replace(self, trust_map=trust_map)  # type: ignore[type-var]
 
     @staticmethod
     def concatenate(parts: Sequence[AnyResult], frame: FrameLike) -> AnyResult:
@@ -336,12 +341,12 @@ class Result(ABC):
         """
         first = parts[0]
         seconds = sum(part.how.seconds for part in parts)
-        joined: dict[str, Any] = {"how": replace(first.how, seconds=seconds), "_frame": frame}
+        joined: dict[str, Any] = {"how": replace(first.how, seconds=seconds), "frame_like": frame}
         for each in fields(first):  # type: ignore[arg-type]
             values = [getattr(part, each.name) for part in parts]
             if each.name in joined:
                 continue
-            if each.name in ("classes", "_members", "_trust_map"):
+            if each.name in ("classes", "members", "trust_map"):
                 joined[each.name] = values[0]
             elif isinstance(values[0], Standing):
                 joined[each.name] = Standing(*(np.concatenate(part) for part in zip(*values, strict=True)))

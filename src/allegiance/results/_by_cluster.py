@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,17 +92,17 @@ class Tally:
     def of(cls, result: Result) -> Tally:
         """Count the points of a result."""
         k = result.n_clusters
-        rows = np.where(result.noise, k, result._codes)
+        rows = np.where(result.noise, k, result.codes)
         verdict = result.verdict
         flags = [np.ones(rows.size, dtype=bool), *(verdict == name for name in (SUPPORTED, CONTESTED, CONTRADICTED))]
         atypical = np.zeros(rows.size, dtype=bool)
-        if result._members is not None:
+        if result.members is not None:
             with np.errstate(invalid="ignore"):
                 atypical = result.typicality < ATYPICAL
         counts = [np.bincount(rows[flag], minlength=k + 1) for flag in (*flags, result.stable, atypical)]
         doubtful = verdict != SUPPORTED
-        pairs = rows[doubtful] * k + result._standing.rival[doubtful]
-        trust_map, standing = result._trust_map, result._standing
+        pairs = rows[doubtful] * k + result.standing.rival[doubtful]
+        trust_map, standing = result.trust_map, result.standing
         names, numbers = np.unique(result.engine, return_counts=True)
         return cls(
             classes=result.classes,
@@ -112,7 +113,7 @@ class Tally:
             expected=None
             if trust_map is None
             else trust_map.expected_right_sums(
-                standing.own, result.closeness, result._codes, result._distance, standing.own_error
+                standing.own, result.closeness, result.codes, result.distance, standing.own_error
             ),
             undecided=int((~result.decided).sum()),
             hidden=int(result.hidden.sum()),
@@ -139,6 +140,27 @@ class Tally:
             engines,
             self.trust_map,
         )
+
+    def to_json(self) -> str:
+        """Return the counts as text, to be kept with the scores they count."""
+        arrays = {name: getattr(self, name) for name in ("counts", "own_affinity", "trust", "rivals")}
+        values: dict[str, Any] = {name: None if array is None else array.tolist() for name, array in arrays.items()}
+        values |= {name: getattr(self, name) for name in ("undecided", "hidden", "worst_error", "engines")}
+        if self.expected is not None:
+            values["expected"] = self.expected._replace(slope=self.expected.slope.tolist())._asdict()
+        return json.dumps(values)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, classes: AnyArray, trust_map: TrustMap | None) -> Tally:
+        """Return the counts that :meth:`to_json` described, of a scorer with these clusters and this calibration."""
+        values = json.loads(text)
+        expected = values.pop("expected", None)
+        if expected is not None:
+            expected = ExpectedRight(**expected | {"slope": np.array(expected["slope"])})
+        for name in ("counts", "own_affinity", "trust", "rivals"):
+            values[name] = None if values[name] is None else np.array(values[name])
+        values["rivals"] = values["rivals"].reshape(classes.size + 1, classes.size)
+        return cls(classes=classes, expected=expected, trust_map=trust_map, **values)
 
     @property
     def n_points(self) -> int:
@@ -215,22 +237,21 @@ def cluster_table(result: Result) -> dict[str, Any]:
     typical, doubtful = _extremes(result)
     order = [None if line.name is None else places[str(line.name)] for line in lines]
     for name, rows in (("most_typical", typical), ("least_trusted", doubtful)):
-        columns[name] = [
-            None if place is None or rows[place] < 0 else result._frame.row_name(int(rows[place])) for place in order
-        ]
+        found = [-1 if place is None else int(rows[place]) for place in order]
+        columns[name] = [None if row < 0 else result.frame_like.row_name(row) for row in found]
     return {name: _column(values) for name, values in columns.items()}
 
 
 def _extremes(result: Result) -> tuple[IntArray, IntArray]:
     """Return the rows (k,) of the most typical and of the least trusted member of each cluster; -1 without members."""
     found = []
-    for key in (result._distance, result.ranking):
-        order = np.lexsort((key, result._codes))
-        first = np.searchsorted(result._codes[order], np.arange(result.n_clusters))
+    for key in (result.distance, result.ranking):
+        order = np.lexsort((key, result.codes))
+        first = np.searchsorted(result.codes[order], np.arange(result.n_clusters))
         rows = np.full(result.n_clusters, -1)
         inside = first < order.size
         candidates = order[first[inside]]
-        match = result._codes[candidates] == np.flatnonzero(inside)
+        match = result.codes[candidates] == np.flatnonzero(inside)
         rows[np.flatnonzero(inside)[match]] = candidates[match]
         found.append(rows)
     return found[0], found[1]

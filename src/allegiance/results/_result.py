@@ -52,16 +52,17 @@ class AffinityResult(Result):
     off_span: FloatArray
     closeness: FloatArray
     how: HowMeasured
-    _codes: IntArray = field(repr=False)
-    _distance: FloatArray = field(repr=False)
-    _members: MemberDistances | None = field(repr=False)
-    _trust_map: TrustMap | None = field(repr=False)
-    _engine: AnyArray = field(repr=False)
-    _frame: FrameLike = field(repr=False)
+    codes: IntArray = field(repr=False)
+    distance: FloatArray = field(repr=False)
+    members: MemberDistances | None = field(repr=False)
+    trust_map: TrustMap | None = field(repr=False)
+    engine_codes: AnyArray = field(repr=False)
+    frame_like: FrameLike = field(repr=False)
 
     @cached_property
-    def _standing(self) -> Standing:
-        return standing_of(self.affinity, self.standard_error, self._codes)
+    def standing(self) -> Standing:  # type: ignore[override]
+        """Where each point stands among the clusters."""
+        return standing_of(self.affinity, self.standard_error, self.codes)
 
     def _affinity_columns(self) -> dict[str, AnyArray]:
         return {f"affinity_{name}": self.affinity[:, i] for i, name in enumerate(self.classes)}

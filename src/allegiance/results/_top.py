@@ -47,13 +47,13 @@ class TopAffinityResult(Result):
     off_span: FloatArray
     closeness: FloatArray
     how: HowMeasured
-    _standing: Standing = field(repr=False)
-    _codes: IntArray = field(repr=False)
-    _distance: FloatArray = field(repr=False)
-    _members: MemberDistances | None = field(repr=False)
-    _trust_map: TrustMap | None = field(repr=False)
-    _engine: AnyArray = field(repr=False)
-    _frame: FrameLike = field(repr=False)
+    standing: Standing = field(repr=False)
+    codes: IntArray = field(repr=False)
+    distance: FloatArray = field(repr=False)
+    members: MemberDistances | None = field(repr=False)
+    trust_map: TrustMap | None = field(repr=False)
+    engine_codes: AnyArray = field(repr=False)
+    frame_like: FrameLike = field(repr=False)
 
     def _affinity_columns(self) -> dict[str, AnyArray]:
         columns: dict[str, AnyArray] = {}

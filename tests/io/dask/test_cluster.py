@@ -50,8 +50,8 @@ def test_a_cluster_gives_what_numpy_gives(client):
     result = affinity(lazy, centers=CENTERS, random_state=0)
     expected = affinity(X, centers=CENTERS, random_state=0)
     np.testing.assert_array_equal(result.affinity.compute(), expected.affinity)
-    fitted = AffinityScorer(random_state=0, divergence="within").fit(lazy, da.from_array(LABELS, chunks=500))
-    in_memory = AffinityScorer(random_state=0, divergence="within").fit(X, LABELS)
+    fitted = AffinityScorer(random_state=0, influence="within").fit(lazy, da.from_array(LABELS, chunks=500))
+    in_memory = AffinityScorer(random_state=0, influence="within").fit(X, LABELS)
     np.testing.assert_allclose(fitted.cluster_centers_, in_memory.cluster_centers_, rtol=1e-12)
 
 

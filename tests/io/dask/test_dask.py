@@ -15,7 +15,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityResult, AffinityScorer, PrecisionWarning, affinity
+from allegiance import AffinityResult, AffinityScorer, Auto, Mahalanobis, PrecisionWarning, Weights, Within, affinity
 from allegiance.io.dask import LazyAffinityResult
 
 ARRAYS = ("affinity", "standard_error", "label", "owner", "runner_up", "confidence", "margin", "stable", "score",
@@ -42,8 +42,8 @@ def assert_same(one: Any, other: Any, names: tuple[str, ...] = ARRAYS) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"weights": "size"}, {"domain": "ball"}, {"domain": None}, {"method": "hit-and-run"},
-     {"divergence": "mahalanobis", "covariance": np.cov(X.T)}, {"divergence": "exponential"}],
+    [{}, {"weights": "size"}, {"domain": "ball"}, {"domain": "space"}, {"engine": "hit-and-run"},
+     {"influence": Mahalanobis(np.cov(X.T))}, {"calibration": 5}],
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("top", [None, 2])
@@ -61,8 +61,8 @@ def test_given_centers_give_the_bits_of_numpy(settings, top):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"divergence": "within"}, {"divergence": "within", "shrinkage": "oas"},
-     {"weights": "density", "weight_scale": "auto"}, {"domain": "ball"}],
+    [{}, {"influence": "within"}, {"influence": Within(shrinkage="oas")},
+     {"weights": Weights("density", scale="auto")}, {"domain": "ball"}],
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("known", [True, False])
@@ -71,7 +71,7 @@ def test_labels_give_the_fit_of_numpy_to_rounding(settings, known):
     expected = AffinityScorer(random_state=0, **settings).fit(X, LABELS)
     scorer = AffinityScorer(random_state=0, **settings).fit(in_dask(X), labels)
     np.testing.assert_allclose(scorer.cluster_centers_, expected.cluster_centers_, rtol=1e-12, atol=1e-14)
-    for one, other in zip(scorer._scene.functions, expected._scene.functions, strict=True):
+    for one, other in zip(scorer.fitted_.tessellation.functions, expected.fitted_.tessellation.functions, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
     # A sample on a border may change sides.
     np.testing.assert_allclose(scorer.transform(X), expected.transform(X), atol=5e-3)
@@ -168,7 +168,7 @@ def test_nothing_is_computed_before_it_is_asked_for():
 
 
 def test_imprecise_points_are_said_once_computed():
-    scorer = AffinityScorer(centers=CENTERS, eps=0.01, max_samples=3000, random_state=0).fit(X)
+    scorer = AffinityScorer(centers=CENTERS, eps=0.01, engine=Auto(max_samples=3000), random_state=0).fit(X)
     with pytest.warns(PrecisionWarning, match="of 600 points"):
         scorer.affinity(in_dask(X)).compute()
 
@@ -179,7 +179,7 @@ def test_imprecise_points_are_said_once_computed():
         (lambda: affinity(in_dask(X), LABELS[:-1]), "labels has 599 entries but X has 600 rows"),
         (lambda: affinity(in_dask(X)), "labels are missing"),
         (lambda: affinity(in_dask(X[:, 0]), LABELS), "two dimensions"),
-        (lambda: affinity(in_dask(X), LABELS, kernel="rbf"), "kernel needs all rows in memory"),
+        (lambda: affinity(in_dask(X), LABELS, influence="rbf"), "influence=Kernel needs all rows in memory"),
         (lambda: AffinityScorer(KMeans(3)).fit(in_dask(X)), "estimator needs all rows in memory"),
         (lambda: AffinityScorer(centers=CENTERS).fit(in_dask(X), sample_weight=1), "sample_weight"),
         (lambda: AffinityScorer(centers=CENTERS).fit(X).affinity(in_dask(X[:, :3])), "3 features, but"),

@@ -22,6 +22,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from allegiance import AffinityScorer, PrecisionWarning, score_stream
+from allegiance.io import OutputExistsError
 from allegiance.io.state import fingerprint
 from allegiance.io.streams import StreamProgress, fit_stream
 from allegiance.io.tables import PreparedSource, TableError, open_source, plan_features
@@ -129,11 +130,11 @@ def test_an_interrupted_run_goes_on_where_it_stopped(scorer, table, tmp_path):
     score_stream(table, scorer, whole, batch_rows=100, keep=["id"])
     for batches in (2, 5):
         with pytest.raises(KeyboardInterrupt):
-            score_stream(table, scorer, out, batch_rows=100, keep=["id"], progress=interrupt_after(batches))
+            score_stream(table, scorer, out, batch_rows=100, keep=["id"], verbose=interrupt_after(batches))
         assert not out.exists()
     rows: list[int] = []
     summary = score_stream(
-        table, scorer, out, batch_rows=100, keep=["id"], progress=lambda progress: rows.append(progress.rows)
+        table, scorer, out, batch_rows=100, keep=["id"], verbose=lambda progress: rows.append(progress.rows)
     )
     assert summary.resumed == 500
     assert rows == [600, 700]
@@ -147,7 +148,7 @@ def test_a_run_that_lacked_only_its_output(n, scorer, data, tmp_path):
     score_stream(table, scorer, tmp_path / "whole.csv", batch_rows=100)
     with pytest.raises(KeyboardInterrupt):
         score_stream(
-            table, scorer, tmp_path / "out.csv", batch_rows=100, progress=interrupt_after(n // 100 + (n % 100) / 100)
+            table, scorer, tmp_path / "out.csv", batch_rows=100, verbose=interrupt_after(n // 100 + (n % 100) / 100)
         )
     summary = score_stream(table, scorer, tmp_path / "out.csv", batch_rows=100)
     assert summary.resumed == summary.rows == n
@@ -160,7 +161,7 @@ from allegiance import score_stream
 def slowly(progress):
     print(progress.rows, flush=True)
     time.sleep(0.2)
-score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=50, keep=["id"], progress=slowly)
+score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=50, keep=["id"], verbose=slowly)
 """
 
 
@@ -178,7 +179,7 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing(scorer, table, tmp_p
     assert child.returncode == -signal.SIGKILL
     assert not out.exists()
     # What a process may leave behind if it dies while it writes.
-    (tmp_path / "out.parquet.partial" / "part-00000099.arrow.tmp").write_bytes(b"half")
+    (tmp_path / "out.parquet.partial" / ".part-00000099.arrow.allegiance-1-a-0badcafe.part").write_bytes(b"half")
     summary = score_stream(table, scorer, out, batch_rows=50, keep=["id"])
     assert 200 <= summary.resumed < 700
     score_stream(table, scorer, whole, batch_rows=50, keep=["id"])
@@ -192,7 +193,7 @@ def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, tmp
     out = tmp_path / "out.parquet"
     settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"], "top": 2, "columns": COLUMNS}
     with pytest.raises(KeyboardInterrupt):
-        score_stream(table, scorer, out, progress=interrupt_after(3), **settings)
+        score_stream(table, scorer, out, verbose=interrupt_after(3), **settings)
     if changed == "scorer":
         scorer = AffinityScorer(random_state=1).fit(data[COLUMNS], data["kind"])
     elif changed == "source":
@@ -239,7 +240,7 @@ def test_parts_of_rows_prepared_otherwise_are_not_mixed_in(name, data, tmp_path)
     scorer = scorers[0]
     settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"]}
     with pytest.raises(KeyboardInterrupt):
-        score_stream(one, scorer, out, progress=interrupt_after(3), **settings)
+        score_stream(one, scorer, out, verbose=interrupt_after(3), **settings)
     with pytest.raises(TableError, match="another run: preparation differed"):
         score_stream(other, scorer, out, **settings)
     assert score_stream(one, scorer, out, **settings).resumed == 300
@@ -293,7 +294,7 @@ def test_a_run_with_labels_goes_on_where_it_stopped(data, tmp_path):
         fitted = fit_stream(table, labels="kind", columns=COLUMNS, batch_rows=64, random_state=0)
         if sink == out:
             with pytest.raises(KeyboardInterrupt):
-                score_stream(table, fitted, out, progress=interrupt_after(4), **settings)
+                score_stream(table, fitted, out, verbose=interrupt_after(4), **settings)
         summary = score_stream(table, fitted, sink, **settings)
         assert summary.resumed == (400 if sink == out else 0)
     assert out.read_bytes() == whole.read_bytes()
@@ -312,7 +313,7 @@ def test_labels_are_no_features_of_tables_without_names(data, tmp_path):
 @pytest.mark.parametrize(
     ("label", "says"),
     [
-        (7, "'kind' .* holds 7, which is no cluster of the scorer"),
+        (7, "'kind' .* holds 7, which is not a cluster of the scorer"),
         ("", "'kind' .* has no label in row 150"),
         (1.5, "discrete"),
     ],
@@ -343,7 +344,7 @@ def test_a_folder_of_somebody_else_is_left_alone(scorer, table, tmp_path):
 def test_an_existing_output_is_kept_unless_forced(scorer, table, tmp_path):
     out = tmp_path / "out.csv"
     out.write_text("mine")
-    with pytest.raises(TableError, match="exists already"):
+    with pytest.raises(OutputExistsError, match="exists already"):
         score_stream(table, scorer, out)
     assert out.read_text() == "mine"
     assert score_stream(table, scorer, out, force=True).rows == 700
@@ -351,7 +352,7 @@ def test_an_existing_output_is_kept_unless_forced(scorer, table, tmp_path):
 
 def test_progress_tells_rate_and_time_left(scorer, table, tmp_path, capsys):
     seen: list[StreamProgress] = []
-    score_stream(table, scorer, tmp_path / "a.csv", batch_rows=300, progress=seen.append)
+    score_stream(table, scorer, tmp_path / "a.csv", batch_rows=300, verbose=seen.append)
     assert [(look.rows, look.total) for look in seen] == [(300, 700), (600, 700), (700, 700)]
     assert all(look.rate > 0 for look in seen)
     assert seen[-1].seconds_left == 0
@@ -359,8 +360,8 @@ def test_progress_tells_rate_and_time_left(scorer, table, tmp_path, capsys):
     assert str(StreamProgress(1000, None, 100.0)) == "1,000 rows, 100 rows/s"
     assert StreamProgress(0, 500_000, 100.0).seconds_left == 5000
     assert "1 h 23 min left" in str(StreamProgress(0, 500_000, 100.0))
-    score_stream(table, scorer, tmp_path / "b.csv", batch_rows=300, progress=True)
-    assert "700 of 700 rows" in capsys.readouterr().err
+    score_stream(table, scorer, tmp_path / "b.csv", batch_rows=300, verbose=True)
+    assert "scoring: 700 rows in" in capsys.readouterr().err
 
 
 def test_one_warning_for_all_batches(data, table, tmp_path):

@@ -1,32 +1,42 @@
-"""The sums of a fit as Dask reductions."""
+"""The fit of a Dask collection: each pass over it is one computation by Dask."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from allegiance._core import require
-from allegiance._scorer import AffinityScorer
-from allegiance.fitting import AnySummary, fit_in_passes
+from allegiance.fitting import Chunk, Columns, Specification, fit, needs_memory
+from allegiance.influence import AnySummary
 
 from ._partitions import Partitions
 from ._score import predict_lazily, score_partitions
 
+if TYPE_CHECKING:
+    from allegiance import AffinityScorer
+
 
 class DaskChunks:
-    """Partitions as the chunks that :func:`fit_in_passes` goes through; each pass is one computation by Dask."""
+    """Partitions as the chunks that a fit goes through."""
+
+    in_memory = False
 
     def __init__(self, partitions: Partitions) -> None:
-        self._partitions = partitions
+        self._partitions = partitions.with_lengths()
         self.n_features = partitions.n_features
         self.labelled = partitions.labels is not None
 
-    def total(self, summarise: Callable[[Any, Any], AnySummary | None]) -> AnySummary:
+    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Summarise each partition where it is, and merge neighbours, pair by pair."""
         delayed = require("dask", "dask", "a fit to a Dask collection").delayed
         # Each function is one node of the graph: it reaches a worker once, not with every partition.
-        each, merge = delayed(summarise, traverse=False), delayed(_merge, traverse=False)
-        level = [each(rows, labels) for rows, labels in self._partitions.pairs()]
+        each, merge = delayed(_summarise, traverse=False), delayed(_merge, traverse=False)
+        work = delayed(summarise, traverse=False)
+        starts = np.cumsum([0, *self._partitions.lengths[:-1]]).astype(int).tolist()
+        pairs = zip(self._partitions.pairs(), starts, strict=True)
+        level = [each(work, rows, labels, start) for (rows, labels), start in pairs]
         while len(level) > 1:
             merged = [merge(*level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
             level = merged + level[2 * len(merged) :]
@@ -36,11 +46,14 @@ class DaskChunks:
         return total
 
 
+def _summarise(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int) -> Any:
+    return work(Chunk(rows, labels, start))
+
+
 def _merge(first: AnySummary | None, second: AnySummary | None) -> AnySummary | None:
     if first is None or second is None:
         return second if first is None else first
-    merged: AnySummary = first.plus(second)
-    return merged
+    return first.plus(second)
 
 
 def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str, Any]) -> AffinityScorer:
@@ -59,10 +72,16 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
     """
     if fit_params:
         raise TypeError(f"fit got {', '.join(sorted(fit_params))}, but there is no estimator to pass it to.")
+    if scorer.estimator is not None:
+        raise ValueError(needs_memory("estimator"))
     partitions = Partitions.of(X, labels)
-    fit_in_passes(scorer, DaskChunks(partitions), partitions.names)
+    columns = Columns(partitions.n_features, partitions.names)
+    # One thread: partitions run side by side already.
+    found = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
+    fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
+    scorer.become(fitted)
     # Not computed: who needs them all has them already, or asks Dask.
-    scorer.labels_ = predict_lazily(scorer, X) if labels is None else labels
+    scorer.labels_ = predict_lazily(fitted, X) if labels is None else labels
     return scorer
 
 
@@ -71,4 +90,4 @@ def fit_affinity_lazily(
 ) -> Any:
     """Fit, and return the lazy result for the points of the fit; see :meth:`AffinityScorer.fit_affinity`."""
     fit_lazily(scorer, X, labels, fit_params)
-    return score_partitions(scorer, Partitions.of(X, labels), top, of_the_fit=True)
+    return score_partitions(scorer.fitted_, Partitions.of(X, labels), top)

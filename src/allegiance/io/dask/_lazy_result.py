@@ -8,36 +8,16 @@ from typing import Any
 import numpy as np
 
 from allegiance._core import AnyArray, require
-from allegiance.fitting import Scoring
-from allegiance.results import AffinityResult, FrameLike, TopAffinityResult, concatenate
-
-#: What of a result may be asked for by itself.
-_ARRAYS = (
-    "affinity",
-    "clusters",
-    "standard_error",
-    "label",
-    "owner",
-    "runner_up",
-    "confidence",
-    "margin",
-    "stable",
-    "score",
-    "decided",
-    "hidden",
-    "off_span",
-    "engine",
-)
+from allegiance.fitting import Fitted
+from allegiance.results import AffinityResult, FrameLike, Result, TopAffinityResult
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LazyAffinityResult:
     """The affinities of a Dask array or frame, partition by partition.
 
-    Its arrays are those of :class:`AffinityResult` by name, as lazy Dask arrays: ``affinity``, ``standard_error``,
-    ``label``, ``owner``, ``runner_up``, ``confidence``, ``margin``, ``stable``, ``score``, ``decided``, ``hidden``,
-    ``off_span``, ``engine``, and ``clusters`` if only the largest affinities are kept. Several of them, computed
-    together, score each partition once.
+    Its arrays are those of :class:`AffinityResult` by name, as lazy Dask arrays: ``affinity``, ``trust``, ``verdict``
+    and all others with an entry for each point. Several of them, computed together, score each partition once.
 
     Attributes
     ----------
@@ -48,15 +28,15 @@ class LazyAffinityResult:
     parts: list[Any]
     _lengths: list[float] = field(repr=False)
     _nothing: AffinityResult | TopAffinityResult = field(repr=False)
-    _scoring: Scoring = field(repr=False)
+    _fitted: Fitted = field(repr=False)
 
     @property
     def classes(self) -> AnyArray:
         """(k,) the labels of the clusters."""
-        return self._scoring.classes
+        return self._fitted.classes
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _ARRAYS or not hasattr(self._nothing, name):
+        if name not in self._arrays():
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
         array = require("dask.array", "dask", "a lazy result")
         like = getattr(self._nothing, name)
@@ -66,13 +46,19 @@ class LazyAffinityResult:
         ]
         return array.concatenate(blocks)
 
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(name for name in _ARRAYS if hasattr(self._nothing, name))})
+    def _arrays(self) -> list[str]:
+        """Return what of a result has an entry for each point: read off the result of no points."""
+        names = [name for name in dir(self._nothing) if not name.startswith("_") and name != "classes"]
+        return [name for name in names if isinstance(getattr(self._nothing, name, None), np.ndarray)]
 
-    def to_frame(self) -> Any:
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._arrays()})
+
+    def to_frame(self, *, details: bool = False) -> Any:
         """Return a lazy Dask frame with one row per point, its columns those of :meth:`AffinityResult.to_frame`."""
         frame = require("dask.dataframe", "dask", "to_frame() of a lazy result")
-        return frame.from_delayed([part.to_frame() for part in self.parts], meta=self._nothing.to_frame())
+        parts = [part.to_frame(details=details) for part in self.parts]
+        return frame.from_delayed(parts, meta=self._nothing.to_frame(details=details))
 
     def compute(self, **settings: Any) -> AffinityResult | TopAffinityResult:
         """Score all partitions and return the result in memory.
@@ -84,8 +70,8 @@ class LazyAffinityResult:
         """
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
         found = [part for part in parts if part.n_points] or list(parts[:1])
-        result = concatenate(found, _joined([part._frame for part in found]))
-        self._scoring.warn_if_imprecise(result)
+        result = Result.concatenate(found, _joined([part.frame_like for part in found]))
+        self._fitted.warn_if_imprecise(result)
         return result
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -42,6 +42,13 @@ class Partitions:
         if labels is None:
             return found
         return cls(rows, lengths, found.n_features, names, found._labels(labels))
+
+    def with_lengths(self) -> Partitions:
+        """Return the same with the numbers of rows counted where they are not known."""
+        if not np.isnan(self.lengths).any():
+            return self
+        dask = require("dask", "dask", "a Dask collection")
+        return replace(self, lengths=[float(n) for n in dask.compute(*(dask.delayed(len)(rows) for rows in self.rows))])
 
     def _labels(self, labels: Any) -> list[Any]:
         known = not np.isnan(self.lengths).any()

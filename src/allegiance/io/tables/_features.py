@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, BoolArray, FloatArray, require
-
-from ._error import TableError
+from allegiance.io import TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa

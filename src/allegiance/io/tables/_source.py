@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from allegiance._core import require
+from allegiance.io import TableError
 
-from ._error import TableError, check_names, unknown_column
+from ._error import check_names, unknown_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
