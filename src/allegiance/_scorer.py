@@ -244,7 +244,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         )
         if found.sample is not None:
             self.fitted_ = found.fitted.calibrated(found.sample, result)
-            result = result.with_trust(self.fitted_.trust_map)
+            result = self.fitted_.with_trust(result)
         self.fitted_.warn_if_imprecise(result)
         return result
 

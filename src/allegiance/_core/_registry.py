@@ -30,9 +30,9 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         The class all of them derive from.
     """
 
-    def __init__(self, argument: str, base: type[Kind]) -> None:
+    def __init__(self, argument: str, base: Any) -> None:
         self.argument = argument
-        self.base = base
+        self.base: type[Kind] = base
         self._makers: dict[str, Callable[..., Kind]] = {}
         self._searched = False
 

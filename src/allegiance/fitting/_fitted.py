@@ -23,7 +23,7 @@ from allegiance.engines import (
     measurer_for,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, FrameLike, HowMeasured, Result, TopAffinityResult
+from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
 from ._closeness import closeness_of
 from ._clusterer import nearest_sites
@@ -279,6 +279,11 @@ class Fitted:
         )
         return replace(self, trust_map=found)
 
+    def with_trust(self, result: AnyResult) -> AnyResult:
+        """Return a result with the trust that was calibrated here."""
+        assert self.trust_map is not None
+        return result.with_trust(self.trust_map)
+
     def score_afresh(self, X: Any) -> Result:
         """Score points with trust that is calibrated on these points themselves."""
         calibration = self.specification.calibration or Calibration()
@@ -289,9 +294,7 @@ class Fitted:
         seed, limit = self.specification.settings.seed, calibration.n_rows(self.classes.size)
         sample = RowSample.of(rows, codes, limit=limit, seed=seed)
         asked = replace(self, specification=replace(self.specification, calibration=calibration))
-        found = asked.calibrated(sample, result).trust_map
-        assert found is not None
-        return result.with_trust(found)
+        return asked.calibrated(sample, result).with_trust(result)
 
     def n_imprecise(self, result: Result) -> int:
         """Return how many points did not reach the precision asked for."""

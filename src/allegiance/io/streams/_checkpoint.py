@@ -24,7 +24,7 @@ _OURS = re.compile(rf"{re.escape(_MANIFEST)}|part-\d{{8,}}\.arrow|\..*\.allegian
 
 
 class Checkpoint:
-    """A folder beside the output with one file for each batch, complete or absent, and a description of the run.
+    """A folder next to the output with one file for each batch, complete or absent, and a description of the run.
 
     A context manager: until it is left, no other run can use the folder.
 
@@ -69,22 +69,25 @@ class Checkpoint:
         while True:
             with suppress(FileExistsError):
                 self.folder.mkdir()
-            if not path.exists() and any(self.folder.iterdir()):
-                raise TableError(
-                    f"{self.folder} is in the way: it is not the folder of an interrupted run. Move it away."
-                )
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                if not path.exists() and any(self.folder.iterdir()):
+                    raise TableError(
+                        f"{self.folder} is in the way: it is not the folder of an interrupted run. Move it away."
+                    )
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            except FileNotFoundError:  # the run before has just removed the folder
+                continue
             if lock(descriptor) is False:
                 holder = os.read(descriptor, 1000).decode(errors="replace")
                 close_locked(descriptor)
                 raise TableError(f"{self._output} is being written by another run, {holder}: wait until it has ended.")
             # The run before may have removed the file before it let go of it: a lock on it would exclude no one.
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.stat(path), os.fstat(descriptor)):
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
+                since = time.strftime("%Y-%m-%d %H:%M:%S")
+                with suppress(OSError):  # a full disk is told where it matters
                     os.ftruncate(descriptor, 0)
-                    since = time.strftime("%Y-%m-%d %H:%M:%S")
                     os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode())
-                    return descriptor
+                return descriptor
             close_locked(descriptor)
 
     def _check_same(self) -> None:

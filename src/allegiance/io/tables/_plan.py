@@ -120,7 +120,8 @@ def _numeric(
 ) -> tuple[list[str], set[str]]:
     """Return the columns that can be numbers, and which of them by encoding; raise for others."""
     types = require("pyarrow", "io", "reading tables").types
-    kinds = {name: source.schema.field(name).type for name in columns}
+    schema = source.schema
+    kinds = {name: schema.field(name).type for name in columns}
     text = [name for name, kind in kinds.items() if _is_text(types, kind)]
     encoded = {*one_hot, *(text if categorical == "one-hot" else ())}
     unusable = [name for name, kind in kinds.items() if name not in encoded and not _is_number(types, kind)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PreparedSource(Source):
-    r"""The features of a table, ready to be scored, beside columns that are carried over.
+    r"""The features of a table, ready to be scored, and columns that are carried over.
 
     Parameters
     ----------
