@@ -1,7 +1,5 @@
 """Each kernel against its plain twin."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -77,29 +75,41 @@ def test_simplex_share_against_volumes(rng, r):
         assert twin.simplex_share(values) == pytest.approx(part / whole, abs=1e-9)
 
 
+@pytest.mark.parametrize("from_home", [False, True])
 @pytest.mark.parametrize("r", [1, 2, 3, 6])
-def test_stolen_volumes(rng, r):
+def test_stolen_volumes(rng, r, from_home):
+    """Gaps from the functions, and the same gaps from the clearance at home."""
     n, cells, simplices_each = 20, 3, 4
     n_vertices = cells * (r + 4)
     vertices = rng.normal(size=(r, n_vertices))
-    values = rng.normal(size=n_vertices)
+    site_a, site_b = rng.normal(size=(cells, r)), rng.normal(size=cells)
+    cell = np.repeat(np.arange(cells), r + 4)
+    values = site_b[cell] - (site_a[cell] * vertices.T).sum(axis=1)
     simplices = np.vstack(
-        [cell * (r + 4) + rng.permutation(r + 4)[: r + 1] for cell in range(cells) for _ in range(simplices_each)]
+        [i * (r + 4) + rng.permutation(r + 4)[: r + 1] for i in range(cells) for _ in range(simplices_each)]
     ).astype(np.int32)
     volumes = rng.uniform(0.1, 1, len(simplices))
     vertex_start = np.arange(cells + 1) * (r + 4)
     simplex_start = np.arange(cells + 1) * simplices_each
     cell_volumes = volumes.reshape(cells, -1).sum(axis=1)
-    query_a, query_b = rng.normal(size=(n, r)), rng.normal(size=n)
+    query_a, query_b, home = rng.normal(size=(n, r)), rng.normal(size=n), rng.normal(size=(n, r))
+    clearance = (site_b - home @ site_a.T) - (query_b - (query_a * home).sum(axis=1))[:, None]
     stolen, depth = np.empty((n, cells)), np.empty(n)
     stolen_volumes(
-        query_a, query_b, vertices, values, vertex_start, simplices, volumes, simplex_start, cell_volumes, stolen, depth
-    )
-    for q, cell in itertools.product(range(n), range(cells)):
+        query_a, query_b, home, clearance if from_home else np.empty((0, cells)), 0.5, site_a, vertices, values,
+        vertex_start, simplices, volumes, simplex_start, cell_volumes, stolen, depth,
+    )  # fmt: skip
+    for q in range(n):
         gap = query_b[q] - query_a[q] @ vertices - values
-        own = range(cell * simplices_each, (cell + 1) * simplices_each)
-        expected = sum(volumes[s] * twin.simplex_share(gap[simplices[s]]) for s in own)
-        assert stolen[q, cell] == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        if from_home:
+            again = twin.gap_from_home(query_a[q], home[q], clearance[q], 0.5, site_a, vertices, cell)
+            steepness = 0.5 + np.abs(query_a[q] - site_a).sum(axis=1)
+            np.testing.assert_allclose(again, gap / steepness[cell], rtol=1e-9, atol=1e-12)
+            gap = again
+        for i in range(cells):
+            own = range(i * simplices_each, (i + 1) * simplices_each)
+            expected = sum(volumes[s] * twin.simplex_share(gap[simplices[s]]) for s in own)
+            assert stolen[q, i] == pytest.approx(expected, rel=1e-12, abs=1e-15)
         assert depth[q] == pytest.approx(max(0.0, -gap.min()), rel=1e-12)
 
 

@@ -60,6 +60,13 @@ class Diagram(Protocol):
         cancellation of subtracting two values of large functions.
         """
 
+    @property
+    def clearance_scale(self) -> float:
+        """Size of the numbers that :meth:`clearance` subtracts, differences of positions aside; 0 if there are none.
+
+        A clearance is known to the rounding of such numbers, and otherwise to its own last digits.
+        """
+
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return N (k, r) and o (k,) with cell = {y: N y <= o}; the row of the site itself is zero.
 

@@ -12,6 +12,9 @@ from allegiance._core import AnyArray, FloatArray, Rows, row_dots, stored
 from ._diagram import AffineFunctions, Located, no_bounds
 from ._embedding import Embedding
 
+#: Clearances computed at a time: small enough for the cache.
+_CHUNK = 2**15
+
 
 @stored("power", "embedding", "weights", "query_weight")
 @dataclass(frozen=True)
@@ -86,11 +89,22 @@ class PowerDiagram:
 
     def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
         """Return the squared distance (n, k) of each position from each site, less the site's lead in weight."""
-        ahead = np.empty((position.shape[0], self.positions.shape[0]))
-        for i, site in enumerate(self.positions):
-            away = position - site
-            ahead[:, i] = row_dots(away, away) + (self._own_weight - self._site_weights[i])
+        lead = self._own_weight - self._site_weights
+        ahead = np.empty((position.shape[0], lead.size))
+        size = max(1, _CHUNK // lead.size)
+        for start in range(0, position.shape[0], size):
+            rows = slice(start, start + size)
+            squares = np.zeros(ahead[rows].shape)
+            for here, there in zip(position[rows].T, self.positions.T, strict=True):
+                away = here[:, None] - there
+                squares += np.square(away, out=away)
+            np.add(squares, lead, out=ahead[rows])
         return ahead
+
+    @property
+    def clearance_scale(self) -> float:
+        """The largest lead in weight."""
+        return float(np.abs(self._own_weight - self._site_weights).max())
 
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the half-spaces {y: <c_j - c_i, y> <= <c_j - c_i, midpoint> + (w_i - w_j) / 2} of one site's cell."""

@@ -45,6 +45,11 @@ class RecessionDiagram:
             ahead[:, i] = row_dots(queries.a - site, position)
         return ahead
 
+    @property
+    def clearance_scale(self) -> float:
+        """Zero: only differences of slopes are taken."""
+        return 0.0
+
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the cone of one site."""
         return self.positions - self.positions[site], np.zeros(self.positions.shape[0])

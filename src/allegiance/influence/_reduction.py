@@ -156,7 +156,7 @@ class Reduction:
         there, one = self.shift[X.indices], np.ones(X.shape[1])
         total, filled = self.shift @ self.shift, _with_entries(X, there**2) @ one
         norms = _with_entries(X, (X.data * self.factor - there) ** 2) @ one + (total - filled)
-        full = np.flatnonzero(total - filled <= _FILLED * total)
+        full = np.flatnonzero(total - filled < _FILLED * total)
         if full.size:
             direct = np.empty((full.size, position.shape[1]))
             norms[full] = self._project(X[full], direct)
