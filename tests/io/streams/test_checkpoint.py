@@ -244,7 +244,7 @@ def test_decimal_and_time_labels(table, tmp_path, labels):
 
     values = pa.array(labels) if isinstance(labels[0], Decimal) else pa.array(labels).cast(pa.date32())
     pq.write_table(pq.read_table(table).drop(["kind"]).append_column("kind", values), table)
-    fitted = fit_stream(table, labels="kind", columns=["x", "y"], random_state=0)
+    fitted = fit_stream(table, labels="kind", columns=["x", "y"])
     score_stream(table, fitted, tmp_path / "out.csv", labels="kind", keep=["id"])
     found = open_source(tmp_path / "out.csv", text=["label"]).read(["label"])["label"].to_pylist()
     assert found == [str(label) for label in labels]
@@ -255,7 +255,7 @@ def test_labels_with_leading_zeros_stay_apart(tmp_path):
 
     rows = [f"{i % 7},{i % 5},{['1', '01'][i % 2]},{i:03d}" for i in range(50)]
     (tmp_path / "points.csv").write_text("\n".join(["x,y,kind,id", *rows]))
-    fitted = fit_stream(tmp_path / "points.csv", labels="kind", columns=["x", "y"], random_state=0)
+    fitted = fit_stream(tmp_path / "points.csv", labels="kind", columns=["x", "y"])
     assert fitted.classes_.tolist() == ["01", "1"]
     score_stream(tmp_path / "points.csv", fitted, tmp_path / "out.parquet", labels="kind", keep=["id"])
     found = pq.read_table(tmp_path / "out.parquet")
