@@ -179,7 +179,9 @@ def test_a_full_disk_names_the_file_and_says_that_the_run_can_be_resumed(scorer,
     assert Path(name).name == what
     assert reason.endswith(f"What was scored is kept in {out}.partial: make room and start the same run again")
     assert not list(tmp_path.rglob("*.part"))
-    assert score_stream(table, scorer, out, batch_rows=100, details=True).resumed == (0 if what.startswith("part") else N)
+    assert score_stream(table, scorer, out, batch_rows=100, details=True).resumed == (
+        0 if what.startswith("part") else N
+    )
 
 
 def test_what_is_written_can_be_observed(scorer, table, tmp_path):
