@@ -146,7 +146,8 @@ def test_walk_cells_follows_its_twin(rng, kind, r):
     counts = np.zeros((len(query_a), n_batches, k), np.int32)
     end = np.full(origin.shape, 1e-3)
     walk_cells(
-        query_a, site_a, clearance, np.full(len(query_a), -1), query_a, np.zeros(len(query_a)), walls, wall_offsets, half_width, radius,
+        query_a, site_a, clearance, np.full(len(query_a), -1), query_a, np.zeros(len(query_a)), walls, wall_offsets,
+        half_width, radius,
         axes, directions, site_rates, wall_rates, jumps, origin, end, counts,
     )  # fmt: skip
     for q in range(len(query_a)):
