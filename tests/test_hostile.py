@@ -248,6 +248,8 @@ def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, engine):
     np.testing.assert_array_equal(scaled.affinity, plain.affinity)
     np.testing.assert_array_equal(scaled.standard_error, plain.standard_error)
     np.testing.assert_array_equal(scaled.off_span, plain.off_span * 2.0**power)
+    np.testing.assert_array_equal(scaled.closeness, plain.closeness)
+    np.testing.assert_array_equal(scaled.typicality, plain.typicality)
 
 
 @pytest.mark.parametrize("domain", ["box", "space"])
