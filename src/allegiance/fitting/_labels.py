@@ -127,8 +127,9 @@ def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
     """Return the users' labels (n,) of rows with these cluster numbers, noise as -1."""
     labels: AnyArray = classes[codes]
     noise = codes == NOISE
-    # Not cast to the type of the labels, whose names may all be shorter.
-    return np.where(noise, str(NOISE) if labels.dtype.kind == "U" else NOISE, labels) if noise.any() else labels
+    # Not cast to the type of the labels: names may all be shorter, numbers unsigned.
+    own = np.array(str(NOISE) if labels.dtype.kind == "U" else NOISE)
+    return np.where(noise, own, labels) if noise.any() else labels
 
 
 def align(X: Any, labels: Any) -> Any:
