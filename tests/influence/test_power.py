@@ -119,9 +119,7 @@ def test_a_heavy_cluster_hides_a_point_next_to_it():
     """x stands on the site, but weighs less: it owns nothing, and wholly belongs there."""
     diagram = power_diagram(np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]]), [1.0, 0.0, 0.0], 0.0)
     tessellation = Tessellation(diagram, square(4.8))
-    estimate = measurer(tessellation, "auto").estimate(
-        tessellation.queries(diagram.locate(np.zeros((1, 2))).position)
-    )
+    estimate = measurer(tessellation, "auto").estimate(tessellation.queries(diagram.locate(np.zeros((1, 2))).position))
     assert estimate.hidden[0]
     np.testing.assert_allclose(estimate.affinity[0], [1, 0, 0], atol=1e-9)
 

@@ -129,6 +129,7 @@ def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
     noise = codes == NOISE
     if not noise.any():
         return labels
+    # Not cast to the type of the labels: names may all be shorter, numbers unsigned.
     if labels.dtype.kind == "u":
         labels = labels.astype(np.int64)
     return np.where(noise, str(NOISE) if labels.dtype.kind == "U" else NOISE, labels)
@@ -158,8 +159,7 @@ def positions_of(own: AnyArray, classes: AnyArray) -> IntArray:
     place = order[np.minimum(np.searchsorted(classes, own, sorter=order), classes.size - 1)]
     unknown = classes[place] != own
     if unknown.any():
-        first = own[unknown].tolist()[0]
-        raise ValueError(f"labels has {first!r}, which is not one of the clusters of the fit.")
+        raise ValueError(f"labels has {own[unknown].tolist()[0]!r}, which is not one of the clusters of the fit.")
     return place
 
 
@@ -190,7 +190,7 @@ def _categories(labels: Any) -> AnyArray | None:
 def _as_array(labels: Any) -> AnyArray:
     if np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any():
         raise ValueError("labels has masked entries: use -1 for points of no cluster.")
-    if isinstance(labels, Sequence) and not isinstance(labels, str):
+    if isinstance(labels, Sequence) and not isinstance(labels, str) and not any(map(np.ndim, labels)):
         # Element by element: NumPy would turn a mixture of names and numbers into names.
         values = np.empty(len(labels), dtype=object)
         values[:] = [label.item() if isinstance(label, np.generic) else label for label in labels]
