@@ -149,7 +149,6 @@ class TestEachClass:
 
     def test_equality_is_by_value(self, cls):
         assert usual(cls) == usual(cls)
-        assert not (usual(cls) != usual(cls))
         for another in CLASSES:
             if another is not cls:
                 assert usual(cls) != usual(another)
@@ -187,7 +186,7 @@ class TestEachClass:
     def test_saved_and_read_again(self, cls):
         one = usual(cls)
         if cls is Bregman:
-            with pytest.raises(TypeError, match="influence.phi is <function fourth_powers"):
+            with pytest.raises(TypeError, match=r"influence\.phi is <function fourth_powers"):
                 encode(one, "influence")
         else:
             assert decode(encode(one, "influence")) == one
