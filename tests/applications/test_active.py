@@ -20,9 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from allegiance import ActiveKMeans, AffinityScorer, Auto, SharedSamples
 from allegiance.applications import _nearest_centers
 from allegiance.applications._nearest_centers import NearestCenters
-from allegiance.clusterers import KMeansStarts
 from allegiance.applications._stable_points import StabilityTest
 from allegiance.applications._stratified_sample import FRACTIONS, Pools, best_fraction, held_out_losses, size_of_sample
+from allegiance.clusterers import KMeansStarts
 
 SEPARATE = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
 

@@ -62,7 +62,9 @@ class TestKnownTruth:
 
     def test_more_clusters_than_there_are_lose_trust(self, blobs):
         X, truth = blobs
-        comparison = compare_clusterings(X, {"nine": KMeans(9, random_state=0, n_init=1), "three": truth}, scorer=SCORER)
+        comparison = compare_clusterings(
+            X, {"nine": KMeans(9, random_state=0, n_init=1), "three": truth}, scorer=SCORER
+        )
         assert comparison.best == "three"
         assert comparison.above_chance[0] < 0.9 < comparison.above_chance[1]
 

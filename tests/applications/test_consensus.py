@@ -95,7 +95,9 @@ def explicit_lifts(X, labelings, bandwidth):
 def test_points_go_to_the_nearest_weighted_mean_of_lifts(rng, method):
     X = rng.normal(size=(80, 2))
     labelings = [rng.integers(0, 5, 80) for _ in range(3)]
-    model = ConsensusClustering(labelings, 4, method=method, kernel=Kernel("rbf", gamma=0.5 / 0.7**2), random_state=0).fit(X)
+    model = ConsensusClustering(
+        labelings, 4, method=method, kernel=Kernel("rbf", gamma=0.5 / 0.7**2), random_state=0
+    ).fit(X)
 
     points, lifts, weights = explicit_lifts(X, labelings, 0.7)
     np.testing.assert_allclose(model.lift_gram_, lifts @ lifts.T, atol=1e-10)
@@ -286,7 +288,11 @@ def test_too_many_rows_for_the_default_clusterings_are_refused_before_memory_run
         ({"method": "ward"}, ValueError, "method must be one of 'kmeans', 'hac'"),
         ({"kernel": "linear"}, ValueError, "kernel must be one of"),
         ({"kernel": Kernel("rbf", gamma=-1)}, ValueError, "gamma of Kernel must be a positive number"),
-        ({"kernel": Kernel("rbf", approximation=Fourier(1.5))}, TypeError, "n_components of Fourier must be an integer"),
+        (
+            {"kernel": Kernel("rbf", approximation=Fourier(1.5))},
+            TypeError,
+            "n_components of Fourier must be an integer",
+        ),
         ({"n_init": 0}, ValueError, "n_init must be at least 1"),
         ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
         ({"random_state": "x"}, TypeError, "random_state must be"),

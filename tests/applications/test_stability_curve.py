@@ -36,7 +36,9 @@ def blobs(k: int, d: int, rng: np.random.Generator) -> np.ndarray:
 
 def curve_of(trust, reference=0.5) -> StabilityCurve:
     trust = np.array(trust)
-    return StabilityCurve(np.arange(2, 2 + trust.size), np.repeat(trust[:, None], 3, axis=1), np.full((2, trust.size), reference))
+    return StabilityCurve(
+        np.arange(2, 2 + trust.size), np.repeat(trust[:, None], 3, axis=1), np.full((2, trust.size), reference)
+    )
 
 
 class TestSuggestion:
@@ -92,7 +94,9 @@ class TestAgainstTheLongWay:
     def test_same_seed_same_curve_whatever_the_threads(self, rng):
         X = rng.normal(size=(80, 4))
         first, again, threads = (
-            stability_curve(X, KMeans(n_init=1), (2, 4), n_references=2, scorer=AffinityScorer(calibration=4, n_jobs=jobs))
+            stability_curve(
+                X, KMeans(n_init=1), (2, 4), n_references=2, scorer=AffinityScorer(calibration=4, n_jobs=jobs)
+            )
             for jobs in (1, 1, 2)
         )
         for other in (again, threads):
@@ -105,7 +109,7 @@ class TestAgainstTheLongWay:
     def test_many_rows_are_sampled(self, rng):
         X = np.repeat(blobs(3, 2, rng), 3, axis=0)
         scorer = AffinityScorer(calibration=Calibration(4, max_rows=60))
-        curve = stability_curve(X, lambda k: Counting(k), (2, 3), scorer=scorer, n_references=2)
+        curve = stability_curve(X, Counting, (2, 3), scorer=scorer, n_references=2)
         assert Counting.rows == {120}
         assert curve.suggestion == 3
 
@@ -190,7 +194,6 @@ class TestClusterers:
         for one in (estimator, returned):
             assert not hasattr(one, "labels_")
             assert one.random_state is None
-
 
     def test_halves_can_be_clustered_by_the_clusterer_itself(self, rng):
         angle = rng.uniform(0, 2 * np.pi, 200)

@@ -9,10 +9,17 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from allegiance._affinity import affinity
-from allegiance._core import real_array
-from allegiance._core import resolve_seed, stream
-from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance._core import check_centers, check_count, check_number
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    check_centers,
+    check_count,
+    check_number,
+    real_array,
+    resolve_seed,
+    stream,
+)
 from allegiance.results import FrameLike
 
 _CENTERS = ((0.0, -2.0), (-3.0, 0.0), (3.0, 0.0), (3.0, 3.0))

@@ -41,7 +41,7 @@ class CandidateLine(NamedTuple):
     expected_right: float
     """Mean trust in the labels."""
     above_chance: float
-    """Trust above chance: 1 if all labels hold, 0 if no more than unrelated ones would. What candidates are judged by."""
+    """What candidates are judged by: 1 if all labels hold, 0 if no more than unrelated ones would."""
     supported: int
     contested: int
     contradicted: int
@@ -200,7 +200,9 @@ class ClusteringComparison:
 
     def _notes(self) -> list[str]:
         """Say where trust should not be believed as it is."""
-        notes = [f"{name}: {result.calibration_note}" for name, result in self.results.items() if result.calibration_note]
+        notes = [
+            f"{name}: {result.calibration_note}" for name, result in self.results.items() if result.calibration_note
+        ]
         if any(result.noise.any() for result in self.results.values()):
             notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
         return ["", *notes] if notes else []

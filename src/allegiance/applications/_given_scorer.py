@@ -33,7 +33,9 @@ def calibrated_scorer(scorer: AffinityScorer | None, caller: str, influence: str
         if getattr(scorer, name) is not None:
             raise ValueError(f"scorer has {name}, but {caller} brings the clusters: pass a scorer without it.")
     if Calibration.resolve(scorer.calibration) is None:
-        raise ValueError(f"scorer has no calibration, but {caller} judges by trust: pass AffinityScorer(calibration=20).")
+        raise ValueError(
+            f"scorer has no calibration, but {caller} judges by trust: pass AffinityScorer(calibration=20)."
+        )
     return clone(scorer).set_params(random_state=resolve_seed(scorer.random_state))
 
 

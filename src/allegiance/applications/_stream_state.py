@@ -10,9 +10,9 @@ import numpy as np
 from allegiance._core import BoolArray, FloatArray, IntArray, stream
 from allegiance.clusterers import KMeansStarts
 
-from ._summarised_clusters import SummarisedClusters
 from ._nearest_centers import NearestCenters
 from ._stable_points import StabilityTest
+from ._summarised_clusters import SummarisedClusters
 
 #: What is drawn at random, one stream each.
 _START, _FOUNDERS = range(2)
