@@ -69,7 +69,7 @@ study: $(VENV)/.group-bench ## do low scores find the misassigned points? beside
 	@$(RUN) benchmarks/study.py
 
 paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (under 20 minutes)
-	@$(VENV)/bin/allegiance paper -o out/paper
+	@$(RUN) -m reproduction -o out/paper
 	@mkdir -p docs/images/paper && cp out/paper/images/paper/*.png docs/images/paper/ && cp out/paper/paper.md docs/paper.md
 	@echo "The page is docs/paper.md, and out/paper/paper.html"
 

@@ -115,7 +115,7 @@ def score(folder: str) -> dict[str, Any]:
 
     type(diagram).locate = timed_locate  # type: ignore[method-assign]
     used = time.process_time()
-    summary = score_stream(Path(folder) / "points.parquet", scorer, output, top=3, progress=weigh)
+    summary = score_stream(Path(folder) / "points.parquet", scorer, output, top=3, verbose=weigh)
     return {
         "seconds": summary.seconds,
         "processor": time.process_time() - used,

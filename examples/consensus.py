@@ -63,7 +63,7 @@ def mnist() -> None:
     """Agree on the clusters of handwritten digits, and say what it costs."""
     import resource
 
-    from allegiance.datasets import load_mnist_test
+    from reproduction.datasets import load_mnist_test
 
     data = load_mnist_test()
     X, truth = data.data, data.target

@@ -114,6 +114,10 @@ SCENARIOS = {
 }
 
 
+#: Computed without cancellation since then: distances off the span of sparse rows, and cells close to a representative.
+MORE_EXACT_SINCE = {("sparse", "off_span"), ("medoid", "affinity"), ("medoid", "new")}
+
+
 def same_machine():
     """Tell whether the file was written by the same libraries on the same kind of processor."""
     info = Path("/proc/cpuinfo")
@@ -141,7 +145,9 @@ def test_results_are_those_of_before(name):
     found["new"] = new.affinity
     for part, values in found.items():
         before = BEFORE[f"{name}.{part}"]
-        if same_machine():
+        if (name, part) in MORE_EXACT_SINCE:
+            np.testing.assert_allclose(values, before, rtol=1e-11, err_msg=part)
+        elif same_machine():
             np.testing.assert_array_equal(values, before, err_msg=part)
         else:
             # A last bit may carry a sample across a border: one of a thousand.

@@ -82,8 +82,8 @@ def _scikit_learn(name: str) -> tuple[Floats, Sequence[object]]:
 
 
 def _ours(name: str) -> tuple[Floats, Sequence[object]]:
-    """Read one of the sets that are not part of the project: see ``allegiance.datasets``."""
-    from allegiance import datasets
+    """Read one of the sets that are not part of the project: see ``reproduction.datasets``."""
+    from reproduction import datasets
 
     loader = {"mnist": "load_mnist_test", "soybean": "load_soybean"}[name]
     try:

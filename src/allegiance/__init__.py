@@ -82,7 +82,50 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("displays", "metrics")
 
-__all__ = sorted([*_HOME_OF, *_MODULES])  # noqa: PLE0605
+__all__ = [
+    "KL",
+    "ActiveKMeans",
+    "AffinityResult",
+    "AffinityScorer",
+    "Auto",
+    "Ball",
+    "Box",
+    "Bregman",
+    "BregmanKMeans",
+    "Calibration",
+    "ClosedForm",
+    "ConsensusClustering",
+    "Euclidean",
+    "Exact",
+    "Fourier",
+    "Hashing",
+    "HitAndRun",
+    "IncrementalKMeans",
+    "ItakuraSaito",
+    "Kernel",
+    "KernelKMeans",
+    "Logistic",
+    "Mahalanobis",
+    "NotCalibratedError",
+    "Nystroem",
+    "Polytope",
+    "PrecisionWarning",
+    "SharedSamples",
+    "Space",
+    "TopAffinityResult",
+    "Weights",
+    "Within",
+    "affinity",
+    "compare_clusterings",
+    "displays",
+    "fit_stream",
+    "metrics",
+    "sample_polytope",
+    "score_stream",
+    "stability_curve",
+    "trust",
+    "validate_consensus",
+]
 
 
 def __getattr__(name: str) -> Any:

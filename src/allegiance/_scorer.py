@@ -244,7 +244,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         )
         if found.sample is not None:
             self.fitted_ = found.fitted.calibrated(found.sample, result)
-            result = result.with_trust(self.fitted_.trust_map)
+            result = self.fitted_.with_trust(result)
         self.fitted_.warn_if_imprecise(result)
         return result
 
@@ -303,9 +303,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     def score(self, X: Any, y: Any = None) -> float:
         """Return trust in the labels of X above chance: 1 if all hold, 0 if no more than unrelated ones would.
 
-        With E the expected share of right labels, and C that of unrelated partitions with clusters of these sizes, it is
-        (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's searches do. Without calibration in
-        the fit, halves of X are clustered anew, and E is the share of their company that points keep.
+        With E the expected share of right labels, and C that of unrelated partitions with clusters of these sizes, it
+        is (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's searches do. Without calibration
+        in the fit, halves of X are clustered anew, and E is the share of their company that points keep.
 
         Parameters
         ----------

@@ -43,8 +43,8 @@ def trust(
     X
         (n, d) data: array, sparse matrix, or frame (pandas, polars); or a Dask array or frame, and the result is lazy.
     labels
-        (n,) labels from any clustering; -1 means noise, which has no label to hold. If they are left out, they come from
-        ``clusterer`` or from the nearest of the ``centers``.
+        (n,) labels from any clustering; -1 means noise, which has no label to hold. If they are left out, they come
+        from ``clusterer`` or from the nearest of the ``centers``.
     clusterer
         What halves of the data are clustered with, cloned; by default k-means in the space of the influence. Pass your
         own for clusters that k-means cannot find, such as rings.

@@ -1,7 +1,5 @@
 """Each kernel against its plain twin."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -77,29 +75,41 @@ def test_simplex_share_against_volumes(rng, r):
         assert twin.simplex_share(values) == pytest.approx(part / whole, abs=1e-9)
 
 
+@pytest.mark.parametrize("from_home", [False, True])
 @pytest.mark.parametrize("r", [1, 2, 3, 6])
-def test_stolen_volumes(rng, r):
+def test_stolen_volumes(rng, r, from_home):
+    """Gaps from the functions, and the same gaps from the clearance at home."""
     n, cells, simplices_each = 20, 3, 4
     n_vertices = cells * (r + 4)
     vertices = rng.normal(size=(r, n_vertices))
-    values = rng.normal(size=n_vertices)
+    site_a, site_b = rng.normal(size=(cells, r)), rng.normal(size=cells)
+    cell = np.repeat(np.arange(cells), r + 4)
+    values = site_b[cell] - (site_a[cell] * vertices.T).sum(axis=1)
     simplices = np.vstack(
-        [cell * (r + 4) + rng.permutation(r + 4)[: r + 1] for cell in range(cells) for _ in range(simplices_each)]
+        [i * (r + 4) + rng.permutation(r + 4)[: r + 1] for i in range(cells) for _ in range(simplices_each)]
     ).astype(np.int32)
     volumes = rng.uniform(0.1, 1, len(simplices))
     vertex_start = np.arange(cells + 1) * (r + 4)
     simplex_start = np.arange(cells + 1) * simplices_each
     cell_volumes = volumes.reshape(cells, -1).sum(axis=1)
-    query_a, query_b = rng.normal(size=(n, r)), rng.normal(size=n)
+    query_a, query_b, home = rng.normal(size=(n, r)), rng.normal(size=n), rng.normal(size=(n, r))
+    clearance = (site_b - home @ site_a.T) - (query_b - (query_a * home).sum(axis=1))[:, None]
     stolen, depth = np.empty((n, cells)), np.empty(n)
     stolen_volumes(
-        query_a, query_b, vertices, values, vertex_start, simplices, volumes, simplex_start, cell_volumes, stolen, depth
-    )
-    for q, cell in itertools.product(range(n), range(cells)):
+        query_a, query_b, home, clearance if from_home else np.empty((0, cells)), 0.5, site_a, vertices, values,
+        vertex_start, simplices, volumes, simplex_start, cell_volumes, stolen, depth,
+    )  # fmt: skip
+    for q in range(n):
         gap = query_b[q] - query_a[q] @ vertices - values
-        own = range(cell * simplices_each, (cell + 1) * simplices_each)
-        expected = sum(volumes[s] * twin.simplex_share(gap[simplices[s]]) for s in own)
-        assert stolen[q, cell] == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        if from_home:
+            again = twin.gap_from_home(query_a[q], home[q], clearance[q], 0.5, site_a, vertices, cell)
+            steepness = 0.5 + np.abs(query_a[q] - site_a).sum(axis=1)
+            np.testing.assert_allclose(again, gap / steepness[cell], rtol=1e-9, atol=1e-12)
+            gap = again
+        for i in range(cells):
+            own = range(i * simplices_each, (i + 1) * simplices_each)
+            expected = sum(volumes[s] * twin.simplex_share(gap[simplices[s]]) for s in own)
+            assert stolen[q, i] == pytest.approx(expected, rel=1e-12, abs=1e-15)
         assert depth[q] == pytest.approx(max(0.0, -gap.min()), rel=1e-12)
 
 
@@ -136,7 +146,8 @@ def test_walk_cells_follows_its_twin(rng, kind, r):
     counts = np.zeros((len(query_a), n_batches, k), np.int32)
     end = np.full(origin.shape, 1e-3)
     walk_cells(
-        query_a, site_a, clearance, np.full(len(query_a), -1), query_a, walls, wall_offsets, half_width, radius,
+        query_a, site_a, clearance, np.full(len(query_a), -1), query_a, np.zeros(len(query_a)), walls, wall_offsets,
+        half_width, radius,
         axes, directions, site_rates, wall_rates, jumps, origin, end, counts,
     )  # fmt: skip
     for q in range(len(query_a)):
@@ -150,27 +161,53 @@ def test_walk_cells_follows_its_twin(rng, kind, r):
 
 
 def test_walk_cells_with_a_moved_site(rng):
-    """Replacing a site for one query is the same as walking with that site in the list."""
-    r, k = 3, 4
-    site_a, query_a, axes, directions, jumps = _chain_input(rng, r, k, 200)
+    """The walk is that with the moved site in the list; places belong to the sites as they were before."""
+    r, k, n_steps = 3, 4, 200
+    site_a, query_a, axes, directions, jumps = _chain_input(rng, r, k, n_steps)
     other_a = site_a.copy()
     other_a[2] += 0.4
     n = len(query_a)
     origin = query_a / 2
+    before = ((origin[:, None] - site_a / 2) ** 2).sum(axis=2)
     clearance = ((origin[:, None] - other_a / 2) ** 2).sum(axis=2)
 
-    def run(a, clearance, own, own_a):
+    def run(a, clearance, own, own_a, steps=n_steps):
         counts, end = np.zeros((n, 1, k), np.int32), np.zeros((n, r))
         walk_cells(
-            query_a, a, clearance, np.full(n, own), own_a, np.empty((0, r)), np.empty(0), 1.0, np.inf, axes,
-            directions, np.array([a @ u for u in directions]), np.empty((len(axes), 0)), jumps, origin, end, counts,
+            query_a, a, clearance, np.full(n, own), own_a, before[:, 2].copy(), np.empty((0, r)), np.empty(0), 1.0,
+            np.inf, axes[:steps], directions[:steps], np.array([a @ u for u in directions[:steps]]),
+            np.empty((steps, 0)), jumps[:steps], origin, end, counts,
         )  # fmt: skip
         return counts, end
 
-    plain_counts, plain_end = run(other_a, clearance, -1, query_a)
+    plain_end = run(other_a, clearance, -1, query_a)[1]
     moved_counts, moved_end = run(site_a, clearance, 2, np.tile(other_a[2], (n, 1)))
     np.testing.assert_allclose(moved_end, plain_end, atol=1e-9)
-    assert np.abs(moved_counts - plain_counts).sum() <= 2
-    clearance[:, 2] = np.inf
-    removed_counts, _ = run(site_a, clearance, 2, np.zeros((n, r)))
-    assert (removed_counts[:, :, 2] == 0).all()
+    expected = np.zeros((n, k), dtype=int)
+    for steps in range(1, n_steps + 1):
+        z = run(site_a, clearance, 2, np.tile(other_a[2], (n, 1)), steps)[1]
+        slack = before - np.einsum("nkr,nr->nk", site_a - query_a[:, None], z)
+        expected[np.arange(n), slack.argmin(axis=1)] += 1
+    # A place on a border may change sides.
+    assert np.abs(moved_counts[:, 0] - expected).sum() <= 2
+    assert expected[:, 2].any()
+
+
+def test_walk_cells_with_a_site_that_is_gone(rng):
+    """It bounds no chord, but what it owned before still counts as its own."""
+    r, k = 2, 3
+    site_a, query_a, axes, directions, jumps = _chain_input(rng, r, k, 300)
+    n = len(query_a)
+    origin = query_a / 2
+    before = ((origin[:, None] - site_a / 2) ** 2).sum(axis=2)
+    clearance = before.copy()
+    clearance[:, 1] = np.inf
+    counts, end = np.zeros((n, 1, k), np.int32), np.zeros((n, r))
+    walk_cells(
+        query_a, site_a, clearance, np.full(n, 1), np.zeros((n, r)), before[:, 1].copy(), np.empty((0, r)), np.empty(0),
+        1.0, np.inf, axes, directions, np.array([site_a @ u for u in directions]), np.empty((300, 0)), jumps, origin,
+        end, counts,
+    )  # fmt: skip
+    assert np.isfinite(end).all()
+    assert (counts.sum(axis=2) == 300).all()
+    assert counts[:, 0, 1].any()

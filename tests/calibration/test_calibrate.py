@@ -55,10 +55,11 @@ def test_noise_is_left_out_everywhere(rng):
         },
     )
     mapping = calibrate(Calibration(), both, 3, 0)
-    without = calibrate(Calibration(), known, 3, 0, members=MemberDistances.of(noise, both.distance, 3, seed=0))
+    members = MemberDistances.of(noise, both.distance, 3, seed=0)
+    without = calibrate(Calibration(), known, 3, 0, members=members)
     assert same(mapping, without)
     assert np.array_equal(np.isnan(trust_of(both, mapping)), noise < 0)
-    assert np.array_equal(np.isnan(mapping.typicality(noise, both.distance)), noise < 0)
+    assert np.array_equal(np.isnan(members.typicality(noise, both.distance)), noise < 0)
 
 
 def test_one_cluster_is_trusted_for_certain(rng):
@@ -85,7 +86,7 @@ def test_clusters_that_do_not_occur_and_duplicate_rows(rng):
     assert ((trust > 0.8) & (trust <= 1)).all()
     absent = mapping.trust(np.ones(1), np.ones(1), np.array([3]), np.zeros(1))
     assert 0 <= absent[0] <= 1
-    assert mapping.typicality(np.array([3]), np.zeros(1)) == [1.0]
+    assert MemberDistances.of(known.codes, known.distance, 7, seed=0).typicality(np.array([3]), np.zeros(1)) == [1.0]
 
 
 @pytest.mark.parametrize("d", [2, 10, 50])
@@ -102,7 +103,8 @@ def test_points_ten_spreads_away_are_never_trusted(rng, d, k):
     own, close, distance = scores(away, nearest, centers)
     assert far.any()
     assert mapping.trust(own, close, nearest, distance)[far].max() < 0.5
-    assert mapping.typicality(nearest, distance)[far].max() < 0.01
+    members = MemberDistances.of(known.codes, known.distance, k, seed=0)
+    assert members.typicality(nearest, distance)[far].max() < 0.01
 
 
 def test_the_reach_of_all_members_counts_not_only_that_of_the_sample(rng):

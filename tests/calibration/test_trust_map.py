@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from allegiance.calibration import Calibration, MemberDistances, calibrate
-from allegiance.calibration._member_distances import share_at_least_as_far
 from calibration.scenes import blobs, evidence
 
 
@@ -73,7 +72,7 @@ def test_typicality_by_counting(rng):
     codes, distance = rng.integers(-1, 3, 200), rng.uniform(size=200).round(2)
     members = MemberDistances.of(codes, distance, 4, seed=0)
     new_codes, new = np.arange(-1, 4).repeat(10), rng.uniform(size=50).round(2)
-    found = share_at_least_as_far(members.values, members.starts, new_codes, new)
+    found = members.typicality(new_codes, new)
     for code, far, p in zip(new_codes, new, found, strict=True):
         count = (distance[codes == code] >= far).sum()
         assert np.isnan(p) if code < 0 else p == (1 + count) / (1 + (codes == code).sum())
@@ -89,7 +88,7 @@ def test_typicality_is_a_valid_p_value(rng, n):
         distance = rng.exponential(size=n)
         table = MemberDistances.of(np.zeros(n, dtype=int), distance, 1, seed=trial)
         new = rng.exponential(size=1)
-        p[trial] = share_at_least_as_far(table.values, table.starts, np.zeros(1, dtype=int), new)[0]
+        p[trial] = table.typicality(np.zeros(1, dtype=int), new)[0]
     for level in (0.05, 0.2, 0.5):
         exact = np.floor(level * (kept + 1)) / (kept + 1)
         assert abs((p <= level).mean() - exact) < 4 * np.sqrt(level * (1 - level) / p.size)

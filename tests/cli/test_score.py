@@ -228,10 +228,10 @@ def test_an_identifier_must_not_be_called_like_a_score(tmp_path):
     assert "--id owner has the name of a column of the result" in result.stderr
 
 
-def test_missing_labels_are_counted(tmp_path):
+def test_missing_labels_are_named_by_their_row(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,group\n1,x\n2,\n9,y\n")
-    assert "column 'group' has 1 missing labels" in call("score", path, "--labels", "group", code=1).stderr
+    assert "column 'group' of the data has no label in row 1" in call("score", path, "--labels", "group", code=1).stderr
 
 
 def test_an_identifier_among_the_features_is_noticed(flowers):

@@ -84,3 +84,53 @@ def test_clearance_is_the_difference_at_home(rng):
     query_a, query_b = diagram.query_functions(position)
     expected = (b - position @ a.T) - (query_b - (position * query_a).sum(axis=1))[:, None]
     np.testing.assert_allclose(diagram.clearance(AffineFunctions(query_a, query_b), position), expected, atol=1e-12)
+
+
+def filled(rng, offset):
+    """Return sites, and rows around them, whose columns are all far from zero."""
+    return rng.normal(size=(3, 8)) + offset, rng.normal(size=(20, 8)) + offset
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
+def test_off_span_of_sparse_rows_far_from_the_origin(rng, offset):
+    """The distance from a plane, by least squares on differences taken first."""
+    sites, X = filled(rng, offset)
+    found = LinearEmbedding.of_sites(sites).locate(sp.csr_array(X)).off_span
+    plane, away = (sites[1:] - sites[0]).T, (X - sites[0]).T
+    expected = np.linalg.norm(away - plane @ np.linalg.lstsq(plane, away, rcond=None)[0], axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_off_span_where_few_columns_are_far_from_the_origin(rng):
+    sites, X = filled(rng, 0.0)
+    X[np.abs(X) < 0.7] = 0.0
+    sites[:, 0] += 1e8
+    X[:, 0] += 1e8
+    embedding = LinearEmbedding.of_sites(sites)
+    expected, found = embedding.locate(X), embedding.locate(sp.csr_array(X))
+    np.testing.assert_allclose(found.off_span, expected.off_span, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_sparse_rows_of_extreme_size(rng, size):
+    sites, X = filled(rng, 0.0)
+    plain = LinearEmbedding.of_sites(sites).locate(sp.csr_array(X)).off_span
+    scaled = LinearEmbedding.of_sites(size * sites).locate(sp.csr_array(size * X)).off_span
+    np.testing.assert_allclose(scaled / size, plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_off_span_of_rows_that_overflow(rng, layout):
+    sites, X = filled(rng, 0.0)
+    embedding = LinearEmbedding.of_sites(sites)
+    np.testing.assert_allclose(
+        embedding.locate(layout(1e250 * X)).off_span / 1e250, embedding.locate(layout(1e100 * X)).off_span / 1e100
+    )
+
+
+def test_far_rows_lie_in_the_direction_from_the_sites():
+    """Not from the origin: the origin itself can be far."""
+    sites = np.array([[1e10, 1.0], [1e10, -1.0], [1e10 + 1.0, 0.0]])
+    position = LinearEmbedding.of_sites(sites).locate(np.array([[0.0, 0.0], [1e10, 1e10]])).position
+    direction = position / np.abs(position).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(direction, [[-1.0, 0.0], [0.0, 1.0]], atol=1e-6)

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.covariance import LedoitWolf
 
 from allegiance.influence import LinearEmbedding, PowerDiagram
-from allegiance.influence._whitening import whitening_of, within_covariance
+from allegiance.influence._whitening import ScaledCovariance, whitening_of
 
 
 def a_covariance(rng, d):
@@ -43,28 +42,33 @@ def test_bad_covariances(matrix, says):
         whitening_of(matrix, 2)
 
 
-def test_within_covariance_is_scikit_learns(rng):
-    X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
-    codes = np.arange(60) % 4 - 1
-    centers = np.array([X[codes == i].mean(axis=0) for i in range(3)])
-    residuals = (X - centers[codes])[codes >= 0]
-    scale = np.sqrt((residuals**2).mean(axis=0))
-    expected = LedoitWolf(assume_centered=True).fit(residuals / scale).covariance_ * np.outer(scale, scale)
-    np.testing.assert_allclose(within_covariance(X, codes, centers, "ledoit-wolf"), expected)
-    assert not np.allclose(within_covariance(X, codes, centers, "oas"), expected)
+def test_a_scaled_covariance_whitens_as_its_matrix_does(rng):
+    covariance = ScaledCovariance(np.array([0.5, 1.0, 20.0]), a_covariance(rng, 3))
+    np.testing.assert_array_equal(whitening_of(covariance, 3), whitening_of(covariance.matrix, 3))
 
 
-def test_columns_that_vary_only_between_clusters(rng):
-    """They keep their variance over all points, so that nothing is infinitely important."""
-    codes = np.arange(40) % 2
-    X = np.column_stack([rng.normal(size=40), codes, np.ones(40)])
-    centers = np.array([X[codes == i].mean(axis=0) for i in range(2)])
-    covariance = within_covariance(X, codes, centers, "oas")
-    assert (np.diag(covariance) > 0).all()
-    assert np.isfinite(whitening_of(covariance, 3)).all()
+def test_without_correlations_columns_are_divided_by_their_scale():
+    covariance = ScaledCovariance(np.array([1e-250, 3.0, 1e250]), None)
+    np.testing.assert_allclose(covariance.whitening, [1e250, 1 / 3, 1e-250])
+    np.testing.assert_allclose(ScaledCovariance(np.array([2.0, 3.0]), None).matrix, np.diag([4.0, 9.0]))
 
 
-def test_within_needs_variation(rng):
-    X = rng.normal(size=(4, 2))
-    with pytest.raises(ValueError, match="within"):
-        within_covariance(X, np.arange(4), X, "oas")
+def test_units_too_far_apart_for_a_matrix(rng):
+    """In their own units the columns have this correlation, whatever the units are."""
+    correlation, scale = a_covariance(rng, 4), np.array([1e-200, 1e-8, 1.0, 1e150])
+    whitening = ScaledCovariance(scale, correlation).whitening
+    x = rng.normal(size=(6, 4))
+    distances = ((x * scale) @ whitening) ** 2
+    expected = np.einsum("ni,ij,nj->n", x, np.linalg.inv(correlation), x)
+    np.testing.assert_allclose(distances.sum(axis=1), expected, rtol=1e-9)
+
+
+def test_directions_without_variance_get_a_small_one(rng):
+    """Everything else counts as if they were not there."""
+    x = rng.normal(size=(5, 2))
+    correlation = np.array([[1.0, 0.3, 0.3], [0.3, 1.0, 1.0], [0.3, 1.0, 1.0]])
+    whitening = ScaledCovariance(np.ones(3), correlation).whitening
+    white = np.column_stack([x, x[:, 1]]) @ whitening
+    expected = np.einsum("ni,ij,nj->n", x, np.linalg.inv(correlation[:2, :2]), x)
+    np.testing.assert_allclose((white**2).sum(axis=1), expected, rtol=1e-6)
+    assert np.abs(whitening).max() <= 1e4

@@ -29,6 +29,13 @@ def simplex_share(values):
     return share[-1] if inside else 0.0
 
 
+def gap_from_home(query_a, home, clearance, clearance_scale, site_a, vertices, cell):
+    """f_q - f_i at each vertex (V,) of cell i, as a share of the numbers it is computed from."""
+    slope = query_a - site_a[cell]
+    offset = -clearance[cell] + slope @ home
+    return (offset - (slope * vertices.T).sum(axis=1)) / (clearance_scale + np.abs(slope).sum(axis=1))
+
+
 def walk_cell(query_a, site_a, clearance, domain, steps, origin, offset, n_batches):
     """One chain of the owner walk; ``domain`` is (walls, wall_offsets, half_width, radius)."""
     walls, wall_offsets, half_width, radius = domain

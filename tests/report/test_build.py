@@ -249,7 +249,7 @@ def test_a_failed_write_leaves_the_old_file(make_result, tmp_path, monkeypatch):
     def fail(self, target):
         raise OSError("disk gone")
 
-    monkeypatch.setattr("pathlib.Path.replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="disk gone"):
         write_report(make_result([[0.8, 0.2]]), path)
     assert path.read_text() == "old"
@@ -266,9 +266,9 @@ def test_writes_through_a_link(make_result, tmp_path):
 
 
 def test_names_a_missing_folder_before_doing_the_work(make_result, tmp_path):
-    with pytest.raises(FileNotFoundError, match="path is in a folder that does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"folder .* does not exist"):
         write_report(make_result([[0.8, 0.2]]), tmp_path / "missing" / "report.html", X="not looked at")
-    with pytest.raises(IsADirectoryError, match="path is a folder"):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         write_report(make_result([[0.8, 0.2]]), tmp_path)
 
 

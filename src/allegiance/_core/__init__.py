@@ -3,7 +3,7 @@
 from ._arrays import real_array
 from ._extras import require
 from ._parameters import Parameters
-from ._progress import progress
+from ._progress import Advance, Progress, progress
 from ._random import resolve_seed, stream
 from ._registry import Registry
 from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
@@ -14,11 +14,13 @@ from ._validation import check_centers, check_choice, check_count, check_jobs, c
 
 __all__ = [
     "STORED",
+    "Advance",
     "AnyArray",
     "BoolArray",
     "FloatArray",
     "IntArray",
     "Parameters",
+    "Progress",
     "RandomState",
     "Registry",
     "Rows",

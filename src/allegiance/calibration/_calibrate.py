@@ -72,8 +72,6 @@ def calibrate(
         covariance=fit.covariance,
         offsets=offsets,
         reach=_reach(members, sample),
-        member_distances=members.values,
-        member_starts=members.starts,
         chance=company.chance,
         reason=diagnose(sample, company, new, calibration.clusterer),
     )

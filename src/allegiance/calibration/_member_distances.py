@@ -90,30 +90,28 @@ class MemberDistances:
     def _codes(self) -> IntArray:
         return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
 
+    def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
+        """Return the conformal p-values (n,): (1 + members that are at least as far) / (1 + members).
 
-def share_at_least_as_far(values: FloatArray, starts: IntArray, codes: AnyArray, distance: FloatArray) -> FloatArray:
-    """Return the conformal p-values (n,): (1 + members that are at least as far) / (1 + members).
+        A new point like the members is below 0.01 with a chance of 0.01 at most. NaN for noise, 1 for a cluster without
+        members.
 
-    NaN for noise, 1 for a cluster without members.
-
-    Parameters
-    ----------
-    values, starts
-        Of :class:`MemberDistances`.
-    codes
-        (n,) cluster numbers, -1 for noise.
-    distance
-        (n,) from the own representative.
-    """
-    result = np.full(codes.shape[0], np.nan)
-    order = np.argsort(codes, kind="stable")
-    bounds = np.searchsorted(codes[order], np.arange(starts.size))
-    for cluster in np.flatnonzero(np.diff(bounds)):
-        points = order[bounds[cluster] : bounds[cluster + 1]]
-        members = values[starts[cluster] : starts[cluster + 1]]
-        nearer = np.searchsorted(members, distance[points], side="left")
-        result[points] = (1 + members.size - nearer) / (1 + members.size)
-    return result
+        Parameters
+        ----------
+        codes
+            (n,) cluster numbers, -1 for noise.
+        distance
+            (n,) from the own representative.
+        """
+        result = np.full(codes.shape[0], np.nan)
+        order = np.argsort(codes, kind="stable")
+        bounds = np.searchsorted(codes[order], np.arange(self.starts.size))
+        for cluster in np.flatnonzero(np.diff(bounds)):
+            points = order[bounds[cluster] : bounds[cluster + 1]]
+            members = self.values[self.starts[cluster] : self.starts[cluster + 1]]
+            nearer = np.searchsorted(members, distance[points], side="left")
+            result[points] = (1 + members.size - nearer) / (1 + members.size)
+        return result
 
 
 def _largest_by(codes: AnyArray, values: FloatArray, k: int) -> FloatArray:

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from allegiance._core import AnyArray, FloatArray, IntArray, stored
+from allegiance._core import AnyArray, FloatArray, stored
 
 from ._logistic import Standardisation
-from ._member_distances import share_at_least_as_far
 
 #: Half-width of a 95 % interval in standard errors.
 _Z95 = 1.959963984540054
@@ -72,8 +71,6 @@ class TrustMap:
         (k,) added to the logit of the points of each cluster: see ``crowding`` of :class:`Calibration`.
     reach
         (k,) distance from the representative up to which the cluster has been seen.
-    member_distances, member_starts
-        (t,) distances of members, ascending in each cluster, and (k + 1,) where those of each cluster start.
     chance
         The trust that labels unrelated to the data would have on average.
     reason
@@ -86,8 +83,6 @@ class TrustMap:
     covariance: FloatArray
     offsets: FloatArray
     reach: FloatArray
-    member_distances: FloatArray
-    member_starts: IntArray
     chance: float
     reason: str | None = None
 
@@ -140,13 +135,6 @@ class TrustMap:
         return ExpectedRight(
             points.size, float((chance * seen).sum()), steepness @ design, float(by_own * (steepness * error).sum())
         )
-
-    def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
-        """Return the share (n,) of members of its cluster that lie at least as far out as the point, NaN for noise.
-
-        It is a conformal p-value: a new point like the members is below 0.01 with a chance of 0.01 at most.
-        """
-        return share_at_least_as_far(self.member_distances, self.member_starts, codes, distance)
 
     def _parts(
         self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray

@@ -104,7 +104,7 @@ def behind_ids(ids: pa.Table, columns: dict[str, Any]) -> pa.Table:
 
 def check_report(report: str | None, run: RunOptions) -> None:
     """Raise if a report could not be written once the work is done."""
-    from allegiance.io.tables import check_writable
+    from allegiance.io import check_writable
 
     if report is None:
         return

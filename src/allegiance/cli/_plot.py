@@ -73,7 +73,7 @@ def plot(
     run: RunOptions,
 ) -> None:
     """Score DATA and draw it."""
-    from allegiance.io.tables import replacing
+    from allegiance.io import replacing
 
     check_clustering(clustering)
     ending = Path(output).suffix.lower()

@@ -57,17 +57,9 @@ def labels_of(values: Any, column: str) -> AnyArray:
     column
         Its name.
     """
-    import numpy as np
+    from allegiance.io.tables import labels_of_column
 
-    from allegiance.io.tables import TableError
-
-    texts = values.cast("string").fill_null("").to_numpy()
-    missing = int((texts == "").sum()) + (int(np.isnan(values.to_numpy()).sum()) if _is_float(values) else 0)
-    if missing:
-        raise TableError(
-            f"column {column!r} has {missing:,} missing labels: use -1 for rows of no cluster, or leave them out."
-        )
-    return texts.astype(str) if str(values.type) in ("string", "large_string") else np.asarray(values.to_numpy())
+    return labels_of_column(values, column, "the data")
 
 
 def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None) -> Opened:
@@ -87,7 +79,7 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
     apart = list(apart)
     # Identifiers stay as they are written; a column that is more than that keeps its type.
     written = [name for name in options.id if name not in apart]
-    source = open_source(options.data, format=options.input_format, text=written)
+    source = open_source(options.data, format=options.input_format, text=written, codes=apart)
     names = source.names
     features = plan_features(
         source,
@@ -177,7 +169,3 @@ def _notes(features: Features) -> Iterable[str]:
 
 def _echo(note: str) -> None:
     click.echo(f"Note: {note}", err=True)
-
-
-def _is_float(values: Any) -> bool:
-    return str(values.type) in ("float", "double", "halffloat")

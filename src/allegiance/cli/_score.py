@@ -109,6 +109,8 @@ def score(
     DATA is CSV, TSV, Parquet, Arrow or Feather, .npy or .npz, or - for CSV on standard input; several files with the
     same columns are read as one. The summary is printed on standard output, unless that carries data.
     """
+    from allegiance.io import refuse_inputs
+
     check_clustering(clustering)
     check_report(report, run)
     if review is not None and out.output is None:
@@ -121,6 +123,9 @@ def score(
     with workers_at(passes.scheduler, run) as executor:
         opened = open_data(data, columns, lambda text: note(run, text))
         check_page(page, opened.features)
+        for path in (out.output, report):
+            if path is not None:
+                refuse_inputs(path, opened.source.files)
         if _streams(passes, opened, clustering, obstacle, run):
             summary = score_in_passes(opened, clustering, scoring, run, sink, passes, wanted=wanted, executor=executor)
         else:

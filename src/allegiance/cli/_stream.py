@@ -22,7 +22,7 @@ from ._summary import Worst, summary_of
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
-    from allegiance.io.tables import PreparedSource, Sink
+    from allegiance.io.tables import PreparedSource, Sink, Source
     from allegiance.results import Tally
 
 #: Tables with more rows are streamed, if what is asked for allows it.
@@ -166,7 +166,8 @@ def score_in_passes(
     source = PreparedSource(opened.source, opened.features, [*carried], number=not opened.ids)
     with working(run, "fitting"):
         scorer = _fitted(source, opened, clustering, scoring, run, passes.batch_rows)
-    job = _Job(source, scorer, list(opened.ids) or ["row"], clustering.labels, run, passes, wanted, executor)
+    keep = {source.row_column: "row"} if source.row_column is not None else {name: name for name in opened.ids}
+    job = _Job(source, scorer, keep, clustering.labels, run, passes, wanted, executor)
     worst = Worst(job.ids, wanted.show)
     tally = job.score_to(sink, worst)
     trust_map = scorer.fitted_.trust_map
@@ -179,12 +180,17 @@ class _Job:
 
     source: PreparedSource
     scorer: AffinityScorer
-    ids: list[str]
+    keep: dict[str, str]
     labels: str | None
     run: RunOptions
     passes: StreamOptions
     wanted: Wanted
     executor: Executor | None
+
+    @property
+    def ids(self) -> list[str]:
+        """The columns of the output that identify rows."""
+        return list(self.keep.values())
 
     def score_to(self, sink: Sink | None, worst: Worst) -> Tally:
         """Write what is wanted of the scores; a run that was interrupted goes on where it stopped."""
@@ -212,7 +218,7 @@ class _Job:
                     self.source,
                     self.scorer,
                     sink,
-                    keep=self.ids,
+                    keep=self.keep,
                     labels=self.labels,
                     batch_rows=self.passes.batch_rows,
                     top=self.wanted.top,
@@ -232,13 +238,34 @@ class _Job:
 
     def _wanted_of(self, kept: Sink) -> Iterator[Any]:
         """Yield scores from a file: all of them, or the least trusted, the least first."""
-        from allegiance.io.tables import least_trusted_rows, open_source
+        from allegiance.io.tables import open_source
 
         source = open_source(kept.path, format=kept.format)
         if self.wanted.review is None:
             yield from source.batches()
         else:
-            yield least_trusted_rows(source, self.wanted.review)
+            yield _least_trusted(source, self.wanted.review)
+
+
+def _least_trusted(scores: Source, review: int | str) -> Any:
+    """Return the rows of a table of scores to look at, the least trusted first."""
+    import numpy as np
+    import pyarrow as pa
+
+    from allegiance.results import NO_LABEL, review_rows
+
+    by = "trust" if "trust" in scores.names else "own_affinity"
+    parts = []
+    for batch in scores.batches(columns=[by, "verdict"]):
+        labelled = np.asarray(batch.column("verdict").to_numpy(zero_copy_only=False)) != NO_LABEL
+        parts.append(np.where(labelled, batch.column(by).to_numpy(zero_copy_only=False), np.nan))
+    rows = review_rows(np.concatenate(parts), review, None)
+    kept, start = [], 0
+    for batch in scores.batches():
+        inside = rows[(rows >= start) & (rows < start + batch.num_rows)]
+        kept.append(batch.take(np.sort(inside) - start))
+        start += batch.num_rows
+    return pa.Table.from_batches(kept).take(np.argsort(np.argsort(rows)))
 
 
 def _fitted(

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from allegiance._core import BoolArray, FloatArray, for_row_blocks, kernel_ready, row_sums
+from allegiance._core import BoolArray, FloatArray, for_row_blocks, kernel_ready, row_dots, row_sums
 from allegiance.domains import Region
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
 
@@ -17,9 +17,14 @@ from ._tessellation import Tessellation
 #: The largest triangulation that will be built, and the largest dimension it will try.
 MAX_SIMPLICES = 500_000
 MAX_DIM = 8
-#: Cells less deep than this, in a region of size one, are so small that rounding of the vertices would show: they are
-#: left to a walk around the query, or to the limit of a vanishing cell.
-_SHALLOW = 1e-11
+#: Where the query is ahead of the sites by less than this share of the size of their functions, rounding of the
+#: functions would show: the cell is measured again, from the query's own position.
+_SHALLOW = 1e-4
+#: Cells less deep than this share of the numbers they are then computed from, in a region of size one, are so small
+#: that rounding would show again: they are left to a walk around the query, or to the limit of a vanishing cell.
+_THIN = 1e-11
+#: Clearances of shallow cells held at a time: small enough for the cache.
+_NEAR_CLEARANCES = 2**15
 #: Half-widths of the boxes in which bounded cells of the whole space are measured, in units of the sites' spread.
 _HALF_WIDTHS = tuple(4.0 * 8.0**level for level in range(8))
 #: How exactly the cells must fill the region.
@@ -122,21 +127,52 @@ class ExactMeasurer:
         return self._simplices.shape[0]
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Measure; rows of zeros where the cell is empty or too shallow to measure."""
+        """Measure; rows of zeros where the cell is empty or too thin to measure."""
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, EXACT)
-        stolen, depth = self.stolen(queries)
-        stolen[depth <= _SHALLOW] = 0.0
+        stolen = self.stolen(queries)
         total = row_sums(stolen)[:, None]
         np.divide(stolen, total, out=estimate.affinity, where=total > 0)
         return estimate
 
-    def stolen(self, queries: Queries) -> tuple[FloatArray, FloatArray]:
-        """Return the volumes (n, k) each query takes from each cell, and how deep (n,) its cell is."""
-        from allegiance._kernels._simplex_fraction import stolen_volumes
-
+    def stolen(self, queries: Queries) -> FloatArray:
+        """Return the volumes (n, k) each query takes from each cell, zeros if its own cell is empty or too thin."""
         stolen = np.empty((queries.n, self._tessellation.n_sites))
         depth = np.empty(queries.n)
-        vertices, values, vertex_start, simplices, volumes, simplex_start, cell_volumes = kernel_ready(
+
+        def measure(rows: slice) -> None:
+            self._cut(queries.take(rows), stolen[rows], depth[rows])
+
+        for_row_blocks(measure, queries.n, self._threads)
+        size = max(float(np.abs(part).max()) for part in self._tessellation.functions)
+        shallow = np.flatnonzero(depth <= _SHALLOW * size)
+
+        def measure_again(rows: slice) -> None:
+            step = max(_NEAR_CLEARANCES // self._tessellation.n_sites, 1)
+            for start in range(rows.start, rows.stop, step):
+                chosen = shallow[start : min(start + step, rows.stop)]
+                stolen[chosen] = self._stolen_nearby(queries.take(chosen))
+
+        for_row_blocks(measure_again, shallow.size, self._threads)
+        return stolen
+
+    def _stolen_nearby(self, queries: Queries) -> FloatArray:
+        """Return the volumes (n, k) of queries with a shallow cell, zeros if it is empty or too thin."""
+        stolen, depth = np.empty((queries.n, self._tessellation.n_sites)), np.empty(queries.n)
+        self._cut(queries, stolen, depth, self._tessellation.clearance(queries))
+        stolen[depth <= _THIN] = 0.0
+        return stolen
+
+    def _cut(
+        self, queries: Queries, stolen: FloatArray, depth: FloatArray, clearance: FloatArray | None = None
+    ) -> None:
+        """Write the volumes (n, k), and how deep (n,) each cell is; see the kernel for what ``clearance`` changes."""
+        from allegiance._kernels._simplex_fraction import stolen_volumes
+
+        if clearance is None:
+            clearance = np.empty((0, self._tessellation.n_sites))
+        scale = self._tessellation.diagram.clearance_scale
+        cells = kernel_ready(
+            self._tessellation.functions.a,
             self._vertices,
             self._values,
             self._vertex_start,
@@ -145,33 +181,20 @@ class ExactMeasurer:
             self._simplex_start,
             self._cell_volumes,
         )
-
-        def work(rows: slice) -> None:
-            stolen_volumes(
-                queries.a[rows],
-                queries.b[rows],
-                vertices,
-                values,
-                vertex_start,
-                simplices,
-                volumes,
-                simplex_start,
-                cell_volumes,
-                stolen[rows],
-                depth[rows],
-            )
-
-        for_row_blocks(work, queries.n, self._threads)
-        return stolen, depth
+        at_home = (queries.a, queries.b, queries.position, clearance, scale)
+        stolen_volumes(*at_home, *cells, stolen, depth)  # type: ignore[call-arg]
 
     def reaches_walls(self, queries: Queries) -> BoolArray:
         """Tell which queries own a corner of the arrangement that lies on a wall of the region."""
         on_wall = np.abs(self._vertices).max(axis=0) > self._tessellation.region.half_width * (1.0 - 1e-9)
-        corners, values = self._vertices[:, on_wall], self._values[on_wall]
-        reaches: BoolArray = np.empty(queries.n, dtype=bool)
-        for start in range(0, queries.n, 1024):
-            rows = slice(start, start + 1024)
-            reaches[rows] = (queries.b[rows, None] - queries.a[rows] @ corners < values).any(axis=1)
+        cell_of = np.repeat(np.arange(self._tessellation.n_sites), np.diff(self._vertex_start))
+        clearance = self._tessellation.clearance(queries)
+        reaches: BoolArray = np.zeros(queries.n, dtype=bool)
+        for v in np.flatnonzero(on_wall):
+            # f_x - f_i as in the kernel, from the query's position: at far walls its rounding would matter.
+            slope = queries.a - self._tessellation.functions.a[cell_of[v]]
+            gap = -clearance[:, cell_of[v]] - row_dots(slope, self._vertices[:, v] - queries.position)
+            reaches |= gap < 0.0
         return reaches
 
 

@@ -32,7 +32,7 @@ from allegiance.engines import (
     measurer_for,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, FrameLike, HowMeasured, Result, TopAffinityResult
+from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
 from ._closeness import closeness_of
 from ._clusterer import nearest_sites
@@ -282,6 +282,11 @@ class Fitted:
             threads=specification.settings.threads,
         )
         return replace(self, trust_map=found)
+
+    def with_trust(self, result: AnyResult) -> AnyResult:
+        """Return a result with the trust that was calibrated here."""
+        assert self.trust_map is not None
+        return result.with_trust(self.trust_map)
 
     def _to_recluster(
         self, calibration: Calibration, sample: RowSample, located: Located

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from allegiance._core import real_array
-from allegiance._core import FloatArray
+from allegiance._core import FloatArray, real_array
 
 #: The tightest tolerances HiGHS accepts. They are absolute, so every program is first scaled to size one.
 _TOLERANCE = 1e-10

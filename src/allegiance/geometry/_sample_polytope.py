@@ -8,9 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from allegiance._core import real_array
-from allegiance._core import resolve_seed, stream
-from allegiance._core import FloatArray, RandomState
+from allegiance._core import FloatArray, RandomState, real_array, resolve_seed, stream
 
 from ._halfspaces import chebyshev_center, require_bounded, unit_rows
 

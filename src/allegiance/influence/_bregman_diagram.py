@@ -197,6 +197,12 @@ class BregmanDiagram:
             ahead[:, i] = (constant - queries.b) - row_dots(slope - queries.a, position)
         return ahead
 
+    @property
+    def clearance_scale(self) -> float:
+        """The size of the functions, whose values are subtracted."""
+        slopes, constants = self.functions
+        return float((np.abs(constants) + row_dots(np.abs(slopes), np.abs(self.positions))).max())
+
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the half-spaces {y: <a_j - a_i, y> <= <a_j - a_i, c_i> + D(c_i ‖ c_j) + w_i - w_j} of one cell."""
         normals = self.divergence.slopes(self.sites, self.sites[site])
@@ -217,6 +223,13 @@ class BregmanDiagram:
             projected = self._projected(position)
             away[part] = located.off_span[part] + self._between(projected, position, site)
         return away
+
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Return the root (n,) of the divergence of each row from the site with its code."""
+        return np.sqrt(self.divergences(located, codes))
+
+    #: No coordinates make a divergence a distance.
+    unit = 1.0
 
     def all_divergences(self, located: Located) -> FloatArray:
         """Return D(x ‖ c) (n, k) of each row from each site c."""

@@ -60,6 +60,13 @@ class Diagram(Protocol):
         cancellation of subtracting two values of large functions.
         """
 
+    @property
+    def clearance_scale(self) -> float:
+        """Size of the numbers that :meth:`clearance` subtracts, differences of positions aside; 0 if there are none.
+
+        A clearance is known to the rounding of such numbers, and otherwise to its own last digits.
+        """
+
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return N (k, r) and o (k,) with cell = {y: N y <= o}; the row of the site itself is zero.
 
@@ -81,8 +88,18 @@ class Diagram(Protocol):
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""
 
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Return the root (n,) of the divergence of each row from the site with its code, in the user's units.
+
+        Unlike the divergence it neither overflows nor vanishes where numbers of that size cannot be squared.
+        """
+
     def all_divergences(self, located: Located) -> FloatArray:
-        """Return the divergence (n, k) of each row from each site, weights aside, in the user's units."""
+        """Return the divergence (n, k) of each row from each site, weights aside, in squares of :attr:`unit`."""
+
+    @property
+    def unit(self) -> float:
+        """The length in these coordinates of a distance of 1 in the user's; 1 for divergences that are not distances."""
 
     def weighted(self, weights: FloatArray, query_weight: float) -> Diagram:
         """Return this diagram with weights (k,) of the sites and of a query, in units of the divergence."""

@@ -12,7 +12,8 @@ from ._diagram import Diagram, Located
 from ._embedding import LinearEmbedding
 from ._influence import INFLUENCES, Influence, Training
 from ._power_diagram import PowerDiagram
-from ._whitening import SHRINKAGES, ScatterSums, scatter_sums, unit_of, whitening_of
+from ._scatter import SHRINKAGES, WithinSums, scatter_sums, unit_of
+from ._whitening import whitening_of
 
 
 @INFLUENCES.register("euclidean")
@@ -86,7 +87,7 @@ class Mahalanobis(Influence):
         return "mahalanobis"
 
 
-def _scatter(sites: FloatArray, unit: FloatArray, rows: Rows, codes: AnyArray) -> ScatterSums:
+def _scatter(sites: FloatArray, unit: FloatArray, rows: Rows, codes: AnyArray) -> WithinSums:
     return scatter_sums(rows, codes, sites, unit)
 
 

@@ -45,6 +45,11 @@ class RecessionDiagram:
             ahead[:, i] = row_dots(queries.a - site, position)
         return ahead
 
+    @property
+    def clearance_scale(self) -> float:
+        """Zero: only differences of slopes are taken."""
+        return 0.0
+
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the cone of one site."""
         return self.positions - self.positions[site], np.zeros(self.positions.shape[0])
@@ -58,6 +63,12 @@ class RecessionDiagram:
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Refuse: slopes have no divergence from each other."""
         raise TypeError("a recession diagram has no divergence")
+
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Refuse: slopes have no distance from each other."""
+        raise TypeError("a recession diagram has no distance")
+
+    unit = 1.0
 
     def all_divergences(self, located: Located) -> FloatArray:
         """Refuse: slopes have no divergence from each other."""

@@ -54,17 +54,13 @@ class Result(ABC):
     off_span: FloatArray
     closeness: FloatArray
     how: HowMeasured
+    standing: Standing
     codes: IntArray
     distance: FloatArray
     members: MemberDistances | None
     trust_map: TrustMap | None
     engine_codes: AnyArray
     frame_like: FrameLike
-
-    @property
-    @abstractmethod
-    def standing(self) -> Standing:
-        """Where each point stands among the clusters."""
 
     @abstractmethod
     def _affinity_columns(self) -> dict[str, AnyArray]:
@@ -103,7 +99,7 @@ class Result(ABC):
         """
         if self.members is None:
             raise NotCalibratedError("typicality needs the distances of members, which files of the first format lack.")
-        return self.members.at_least_as_far(self.codes, self.distance)
+        return self.members.typicality(self.codes, self.distance)
 
     @property
     def calibrated(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,8 +107,8 @@ class Tally:
         return cls(
             classes=result.classes,
             counts=np.stack(counts, axis=1),
-            own_affinity=np.bincount(rows, result.own_affinity, k + 1),
-            trust=None if trust_map is None else np.bincount(rows, np.nan_to_num(result.trust), k + 1),
+            own_affinity=_sums(rows, result.own_affinity, k + 1),
+            trust=None if trust_map is None else _sums(rows, np.nan_to_num(result.trust), k + 1),
             rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
             expected=None
             if trust_map is None
@@ -139,6 +140,27 @@ class Tally:
             engines,
             self.trust_map,
         )
+
+    def to_json(self) -> str:
+        """Return the counts as text, to be kept with the scores they count."""
+        arrays = {name: getattr(self, name) for name in ("counts", "own_affinity", "trust", "rivals")}
+        values: dict[str, Any] = {name: None if array is None else array.tolist() for name, array in arrays.items()}
+        values |= {name: getattr(self, name) for name in ("undecided", "hidden", "worst_error", "engines")}
+        if self.expected is not None:
+            values["expected"] = self.expected._replace(slope=self.expected.slope.tolist())._asdict()
+        return json.dumps(values)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, classes: AnyArray, trust_map: TrustMap | None) -> Tally:
+        """Return the counts that :meth:`to_json` described, of a scorer with these clusters and this calibration."""
+        values = json.loads(text)
+        expected = values.pop("expected", None)
+        if expected is not None:
+            expected = ExpectedRight(**expected | {"slope": np.array(expected["slope"])})
+        for name in ("counts", "own_affinity", "trust", "rivals"):
+            values[name] = None if values[name] is None else np.array(values[name])
+        values["rivals"] = values["rivals"].reshape(classes.size + 1, classes.size)
+        return cls(classes=classes, expected=expected, trust_map=trust_map, **values)
 
     @property
     def n_points(self) -> int:
@@ -233,6 +255,11 @@ def _extremes(result: Result) -> tuple[IntArray, IntArray]:
         rows[np.flatnonzero(inside)[match]] = candidates[match]
         found.append(rows)
     return found[0], found[1]
+
+
+def _sums(rows: IntArray, values: FloatArray, n: int) -> FloatArray:
+    """Return the sum (n,) of the values of each row number."""
+    return np.bincount(rows, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
 def _named(name: Any) -> Any:

@@ -60,7 +60,8 @@ class AffinityResult(Result):
     frame_like: FrameLike = field(repr=False)
 
     @cached_property
-    def standing(self) -> Standing:
+    def standing(self) -> Standing:  # type: ignore[override]
+        """Where each point stands among the clusters."""
         return standing_of(self.affinity, self.standard_error, self.codes)
 
     def _affinity_columns(self) -> dict[str, AnyArray]:

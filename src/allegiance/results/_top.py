@@ -47,7 +47,7 @@ class TopAffinityResult(Result):
     off_span: FloatArray
     closeness: FloatArray
     how: HowMeasured
-    standing: Standing = field(repr=False)  # type: ignore[assignment]
+    standing: Standing = field(repr=False)
     codes: IntArray = field(repr=False)
     distance: FloatArray = field(repr=False)
     members: MemberDistances | None = field(repr=False)

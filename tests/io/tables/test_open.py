@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.io.tables import TableError, open_sink, open_source
+from allegiance.io.tables import PreparedSource, TableError, open_sink, open_source, plan_features
 
 TABLE = pa.table(
     {
@@ -281,3 +281,36 @@ def test_metadata_of_a_sink_does_not_hinder_reading(tmp_path):
     with open_sink(tmp_path / "table.parquet", metadata={"a": 1}) as sink:
         sink.write(TABLE)
     assert open_source(tmp_path / "table.parquet").read().to_pylist() == TABLE.to_pylist()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npy"])
+def test_schemas_are_made_once_however_many_columns_ask(tmp_path, ending):
+    """Each column of a file of 10,000 had them made again, which took minutes."""
+    path = tmp_path / f"wide.{ending}"
+    if ending == "npy":
+        np.save(path, np.zeros((3, 2000)))
+    else:
+        pa.parquet.write_table(pa.table({f"x{i}": np.zeros(3) for i in range(2000)}), path)
+    source = open_source(path)
+    prepared = PreparedSource(source, plan_features(source))
+    for table in (source, prepared):
+        assert table.schema is table.schema
+    assert prepared.read().num_columns == 2001
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_views_and_runs_are_read_as_plain_columns(tmp_path, ending):
+    views = {
+        "text": pa.array(["a", None, "c"], pa.string_view()),
+        "bytes": pa.array([b"a", None, b"c"], pa.binary_view()),
+    }
+    if ending == "arrow":
+        views["runs"] = pa.RunEndEncodedArray.from_arrays([2, 3], ["x", "y"])
+    with open_sink(tmp_path / f"table.{ending}") as sink:
+        sink.write(pa.table(views))
+    source = open_source(tmp_path / f"table.{ending}")
+    found = source.read(["bytes", "text"])
+    assert found.schema.types == [pa.binary(), pa.string()]
+    assert found.take([2, 1]).to_pylist() == [{"bytes": b"c", "text": "c"}, {"bytes": None, "text": None}]
+    if ending == "arrow":
+        assert source.read(["runs"])["runs"].to_pylist() == ["x", "x", "y"]

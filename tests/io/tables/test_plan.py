@@ -20,12 +20,12 @@ def source(tmp_path):
 
 
 def test_columns_that_are_no_numbers_are_named_with_the_remedies(source):
-    with pytest.raises(TableError, match=r"2 columns are not numbers: 'colour' \(string\), 'day'.*--one-hot"):
+    with pytest.raises(TableError, match=r"2 columns are not numbers: 'colour' \(string\), 'day'.*with one_hot"):
         plan_features(source, apart=["id"])
 
 
 def test_missing_values_are_counted(source):
-    with pytest.raises(TableError, match=r"2 values missing: x \(1\), y \(1\)\. Use --impute median"):
+    with pytest.raises(TableError, match=r"2 values missing: x \(1\), y \(1\)\. Fill them in with impute='median'"):
         plan_features(source, features=["x", "y"])
 
 

@@ -50,3 +50,12 @@ def test_single_precision_stays_single(tmp_path):
     np.save(tmp_path / "points.npy", np.ones((3, 2), dtype=np.float32))
     source = open_source(tmp_path / "points.npy")
     assert PreparedSource(source, plan_features(source)).read(["x0"]).schema.types == [pa.float32()]
+
+
+def test_a_feature_may_be_called_row(tmp_path):
+    (tmp_path / "table.csv").write_text("row,row_,x\n5,1,2\n7,3,4\n")
+    source = open_source(tmp_path / "table.csv")
+    prepared = PreparedSource(source, plan_features(source))
+    assert prepared.row_column == "row__"
+    assert prepared.read().to_pydict() == {"row__": [0, 1], "row": [5, 7], "row_": [1, 3], "x": [2, 4]}
+    assert PreparedSource(source, plan_features(source, apart=["x"]), ["x"]).row_column is None

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.io.tables import TableError, check_writable, open_sink, open_source, replacing
+from allegiance.io import OutputExistsError, TableError, check_writable, replacing
+from allegiance.io.tables import open_sink, open_source
 
 TABLE = pa.table(
     {"id": ["a", 'b,"c"', "d\ne", None], "x": [1.0, 0.1, None, 1e300], "stable": [True, False, None, True]}
@@ -111,7 +112,7 @@ def test_an_interrupted_sink_keeps_what_was_there(tmp_path):
 def test_nothing_is_overwritten_without_force(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("old")
-    with pytest.raises(TableError, match=r"exists already.*--force"):
+    with pytest.raises(OutputExistsError, match=r"exists already.*force=True"):
         open_sink(path)
     with open_sink(path, force=True) as sink:
         sink.write(TABLE)
@@ -120,7 +121,7 @@ def test_nothing_is_overwritten_without_force(tmp_path):
 
 def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
     path = tmp_path / "table.csv"
-    with pytest.raises(TableError, match="exists already"), open_sink(path):
+    with pytest.raises(OutputExistsError, match="exists already"), open_sink(path):
         path.write_text("new")
     assert path.read_text() == "new"
     assert os.listdir(tmp_path) == ["table.csv"]
@@ -136,17 +137,17 @@ def test_a_link_stays_a_link(tmp_path):
 
 
 def test_places_that_cannot_be_written_are_refused_at_once(tmp_path):
-    with pytest.raises(TableError, match="is a folder"):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         check_writable(tmp_path)
-    with pytest.raises(TableError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         open_sink(tmp_path / "none" / "table.csv")
-    with pytest.raises(TableError, match="not a file that could be replaced"):
+    with pytest.raises(OSError, match="not a file that could be replaced"):
         check_writable(os.devnull, force=True)
 
 
 def test_a_folder_that_must_not_be_written_to_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    with pytest.raises(TableError, match="permission denied"):
+    with pytest.raises(PermissionError, match="permission denied"):
         check_writable(tmp_path / "table.csv")
 
 
@@ -193,3 +194,57 @@ def test_files_get_the_permissions_of_new_files(tmp_path):
     with replacing(tmp_path / "replaced") as temporary, open(temporary, "w") as file:
         file.write("x")
     assert (tmp_path / "replaced").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+FORMULAS = ["=1+2", "+1", "-1", "@SUM(A1)", "\tx", "\rx", '=HYPERLINK("a","b")']
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_formulas_are_kept_verbatim_unless_they_are_to_be_escaped(tmp_path, ending):
+    table = pa.table({"=name": [*FORMULAS, "plain", "a=b", None], "-x": [-1.0] * 10})
+    found = {}
+    for escape in (False, True):
+        path = tmp_path / f"{escape}.{ending}"
+        with open_sink(path, escape_formulas=escape) as sink:
+            sink.write(table)
+        with path.open(newline="") as file:
+            found[escape] = list(csv.reader(file, delimiter="\t" if ending == "tsv" else ","))
+    assert found[False] == [["=name", "-x"], *([text, "-1"] for text in [*FORMULAS, "plain", "a=b", ""])]
+    escaped = [f"'{text}" for text in FORMULAS]
+    assert found[True] == [["'=name", "'-x"], *([text, "-1"] for text in [*escaped, "plain", "a=b", ""])]
+
+
+HARD = {
+    "struct": pa.array([{"a": 1, "b": "x,y"}, None]),
+    "list": pa.array([[1.5, float("nan")], None]),
+    "map": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+    "string_view": pa.array(["a,b", None], pa.string_view()),
+    "binary": pa.array([b"a\xff,", None]),
+    "decimal": pa.array([1, None]).cast(pa.decimal128(30, 2)),
+    "duration": pa.array([1, None], pa.duration("s")),
+}
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("kind", HARD)
+def test_columns_of_any_kind_are_written(tmp_path, kind, ending):
+    path = tmp_path / f"table.{ending}"
+    with open_sink(path) as sink:
+        sink.check(pa.schema({"id": HARD[kind].type}))
+        sink.write(pa.table({"id": HARD[kind], "n": [1, 2]}))
+    if ending == "csv":
+        with path.open(newline="") as file:
+            texts = {"struct": '{"a": 1, "b": "x,y"}', "list": "[1.5, null]", "map": '[["a", 1]]', "string_view": "a,b"}
+            texts |= {"binary": "a\\xff,", "decimal": "1.00", "duration": "1"}
+            assert list(csv.reader(file)) == [["id", "n"], [texts[kind], "1"], ["", "2"]]
+    elif ending == "jsonl":
+        assert len(path.read_text().splitlines()) == 2
+    elif ending in ("parquet", "arrow"):
+        assert open_source(path).read()["n"].to_pylist() == [1, 2]
+
+
+def test_a_column_that_a_format_cannot_hold_is_refused_before_the_work(tmp_path):
+    schema = pa.schema({"id": pa.month_day_nano_interval()})
+    with pytest.raises(TableError, match=r"column 'id' is of type month_day_nano_interval, which parquet files cannot"):
+        open_sink(tmp_path / "table.parquet").check(schema)
+    open_sink(tmp_path / "table.csv").check(schema)

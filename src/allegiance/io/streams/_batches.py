@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from allegiance._core import NOISE, AnyArray, Membership, check_rows, discrete_labels, require
-from allegiance._scorer import AffinityScorer
-from allegiance.fitting import labels_of
-from allegiance.io.tables import TableError
-from allegiance.results import FrameLike
+from allegiance._core import require
+from allegiance.fitting import Columns, Fitted
+from allegiance.io import TableError
+from allegiance.results import Tally
 
 from ._rows import labels_in, matrix_of
 
@@ -25,89 +22,87 @@ from ._rows import labels_in, matrix_of
 _IN_FLIGHT = 64
 #: But no more bytes than this: they lie in memory, here and at the scheduler.
 _BYTES_IN_FLIGHT = 2**29
+#: Where a record batch of scores says what its rows add up to.
+_TALLY, _IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
 
 
-class ScoredBatch(NamedTuple):
-    """The scores of a record batch, after the columns that are kept, and how many of its points are imprecise."""
+class ScoredRows(NamedTuple):
+    """What scored rows add up to."""
 
-    batch: Any
+    tally: Tally
     imprecise: int
+    """How many did not reach the precision asked for."""
+
+    @classmethod
+    def noted_on(cls, batch: Any, fitted: Fitted) -> ScoredRows:
+        """Read what :class:`BatchScorer` noted on a batch."""
+        noted = batch.schema.metadata
+        return cls(Tally.from_json(noted[_TALLY], fitted.classes, fitted.trust_map), int(noted[_IMPRECISE]))
+
+    def plus(self, other: ScoredRows) -> ScoredRows:
+        """Return what both sets of rows add up to."""
+        return ScoredRows(self.tally.plus(other.tally), self.imprecise + other.imprecise)
 
 
 class BatchScorer:
-    """Scores record batches.
+    """Scores record batches, and notes on each what its rows add up to.
 
     Parameters
     ----------
-    scorer
-        A fitted scorer.
+    fitted
+        What scores.
     columns
         The columns that hold the features.
     keep
-        The columns to carry over.
+        The columns to carry over, and what they are called in the output.
     labels
         The column that holds the labels of the points; None labels them as new points.
     top
         How many of the largest affinities to keep; None for all.
+    details
+        Whether to write all scores, or those that a person reads.
     where
         What to call the table in messages.
     """
 
     def __init__(
         self,
-        scorer: AffinityScorer,
+        fitted: Fitted,
         columns: list[str],
-        keep: list[str],
+        keep: dict[str, str],
         labels: str | None,
         top: int | None,
+        details: bool,
         where: str,
     ) -> None:
-        # Columns are found by name already; without its own names the scorer takes plain arrays without a warning.
-        self._scorer = copy.copy(scorer)
-        if hasattr(scorer, "feature_names_in_"):
-            del self._scorer.feature_names_in_
-        self._columns, self._keep, self._labels, self._top, self._where = columns, keep, labels, top, where
+        # Columns are found by name already; without names plain arrays are taken without a warning.
+        self._fitted = replace(fitted, columns=Columns(fitted.columns.n_features))
+        self._columns, self._keep, self._labels = columns, keep, labels
+        self._top, self._details, self._where = top, details, where
 
-    def __call__(self, batch: Any, first: int) -> ScoredBatch:
+    def __call__(self, batch: Any, first: int) -> Any:
         """Score a batch whose first row is number ``first`` of the table."""
         arrow = require("pyarrow", "io", "score_stream")
         rows = matrix_of(batch, self._columns, first, self._where)
-        rows = self._scorer._fitted_influence.prepare(check_rows(self._scorer, rows, reset=False))
-        label = None if self._labels is None else self._own_labels(labels_in(batch, self._labels, first, self._where))
-        result = self._scorer._score_rows(rows, FrameLike(), self._top, label)
-        scores = result.columns()
-        twice = [name for name in self._keep if name in scores]
+        labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
+        try:
+            result = self._fitted.score(rows, labels=labels, top=self._top)
+        except ValueError as error:
+            beside = "" if self._labels is None else f", with labels in column {self._labels!r}"
+            last = first + rows.shape[0] - 1
+            raise TableError(f"rows {first:,} to {last:,} of {self._where}{beside}: {error}") from error
+        scores = result.columns(details=self._details)
+        twice = [name for name in self._keep.values() if name in scores]
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it in the source.")
         arrays = [batch.column(name) for name in self._keep] + [arrow.array(values) for values in scores.values()]
-        scored = arrow.RecordBatch.from_arrays(arrays, names=[*self._keep, *scores])
-        return ScoredBatch(scored, self._scorer._scoring().n_imprecise(result))
-
-    def _own_labels(self, values: AnyArray) -> AnyArray:
-        """Return labels (m,) as those of a fit come back: names or whole numbers, noise as -1."""
-        classes = self._scorer.classes_
-        found, noise = discrete_labels(values, values.shape[0])
-        unknown = np.setdiff1d(found[~noise], classes)
-        if unknown.size:
-            raise TableError(
-                f"column {self._labels!r} of {self._where} holds {unknown[0].item()!r}, which is no cluster of the "
-                "scorer: score with the labels it was fitted to."
-            )
-        return labels_of(Membership(classes, np.where(noise, NOISE, np.searchsorted(classes, found))))
+        scored = arrow.RecordBatch.from_arrays(arrays, names=[*self._keep.values(), *scores])
+        imprecise = str(self._fitted.n_imprecise(result))
+        return scored.replace_schema_metadata({_TALLY: result.tally().to_json(), _IMPRECISE: imprecise})
 
     def __reduce__(self) -> Any:
-        # Of the scorer only its state travels: the rest is built again where it arrives, for one thread.
-        state = self._scorer.to_dict()
-        state["params"] = state["params"] | {"n_jobs": 1, "verbose": False}
-        inner = getattr(self._scorer, "estimator_", None)
-        return _rebuild, (state, inner, self._columns, self._keep, self._labels, self._top, self._where)
-
-
-def _rebuild(state: dict[str, Any], inner: Any, *settings: Any) -> BatchScorer:
-    scorer = AffinityScorer.from_dict(state)
-    if inner is not None:
-        scorer.estimator_ = inner
-    return BatchScorer(scorer, *settings)
+        settings = (self._columns, self._keep, self._labels, self._top, self._details, self._where)
+        return BatchScorer, (self._fitted.for_worker(), *settings)
 
 
 @cache
@@ -117,13 +112,13 @@ def _arrived(packed: bytes) -> BatchScorer:
     return scorer
 
 
-def _score_there(packed: bytes, batch: Any, first: int) -> ScoredBatch:
+def _score_there(packed: bytes, batch: Any, first: int) -> Any:
     return _arrived(packed)(batch, first)
 
 
 def score_batches(
     batches: Iterator[tuple[int, Any]], score: BatchScorer, executor: Executor | None, times: dict[str, float]
-) -> Iterator[ScoredBatch]:
+) -> Iterator[Any]:
     """Yield the scores of batches, given with the numbers of their first rows, in their order.
 
     Adds the seconds spent waiting for batches and scores to ``times``.
@@ -138,7 +133,7 @@ def score_batches(
         times["reading"] += time.perf_counter() - clock
         more = found is not None
         clock = time.perf_counter()
-        ready: list[ScoredBatch] = []
+        ready: list[Any] = []
         if found is not None:
             first, batch = found
             if executor is None:

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from allegiance._core import require
-from allegiance.io.tables import TableError
+from allegiance.io import TableError, write_whole
+from allegiance.io._lock import close_locked, lock
 
+#: The file that marks a folder as ours and is locked by the run that uses it. It says which run that is.
+_LOCK = "allegiance.lock"
 _MANIFEST = "manifest.json"
+#: The names of all files we write: these, parts, and what is left of one if the process dies while writing it.
+_OURS = re.compile(rf"{re.escape(_MANIFEST)}|part-\d{{8,}}\.arrow|\..*\.allegiance-.*\.part")
 
 
 class Checkpoint:
-    """A folder beside the output with one file for each batch, complete or absent, and a description of the run.
+    """A folder next to the output with one file for each batch, complete or absent, and a description of the run.
+
+    A context manager: until it is left, no other run can use the folder.
 
     Parameters
     ----------
@@ -29,49 +39,75 @@ class Checkpoint:
     """
 
     def __init__(self, output: str | os.PathLike[str], run: dict[str, Any], *, resume: bool) -> None:
-        self.folder = Path(f"{os.fspath(output)}.partial")
-        run = json.loads(json.dumps(run))
-        if self.folder.exists():
-            before = self._read_manifest()
-            if not resume:
-                self.remove()
-            elif before is not None and self._part(0).exists():
-                self._check_same(before, run)
-        self.folder.mkdir(exist_ok=True)
-        self._write(_MANIFEST, json.dumps(run, indent=1).encode())
+        self._output = os.fspath(output)
+        self.folder = Path(f"{self._output}.partial")
         self.n_parts = 0
-        while self._part(self.n_parts).exists():
-            self.n_parts += 1
+        self._run = json.loads(json.dumps(run))
+        self._resume = resume
+        self._lock = -1
 
-    def _read_manifest(self) -> dict[str, Any] | None:
-        """Return the description of the run that made the folder; None if it did not get that far."""
-        path = self.folder / _MANIFEST
-        if path.exists():
-            described: dict[str, Any] = json.loads(path.read_text())
-            return described
-        if any(not name.name.endswith(".tmp") for name in self.folder.iterdir()):
-            raise TableError(f"{self.folder} is in the way: it is not the folder of an interrupted run. Move it away.")
-        return None
+    def __enter__(self) -> Checkpoint:
+        self._lock = self._locked()
+        try:
+            if self._resume and self._part(0).exists():
+                self._check_same()
+                while self._part(self.n_parts).exists():
+                    self.n_parts += 1
+            self._remove_files(self.n_parts)
+            self._write(_MANIFEST, json.dumps(self._run, indent=1).encode())
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
 
-    def _check_same(self, before: dict[str, Any], run: dict[str, Any]) -> None:
-        differing = [name for name in {**before, **run} if before.get(name) != run.get(name)]
-        if differing:
+    def __exit__(self, *_: object) -> None:
+        close_locked(self._lock)
+
+    def _locked(self) -> int:
+        """Create the folder if need be, and return the descriptor of its lock once it is held."""
+        path = self.folder / _LOCK
+        while True:
+            with suppress(FileExistsError):
+                self.folder.mkdir()
+            try:
+                if not path.exists() and any(self.folder.iterdir()):
+                    raise TableError(
+                        f"{self.folder} is in the way: it is not the folder of an interrupted run. Move it away."
+                    )
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            except FileNotFoundError:  # the run before has just removed the folder
+                continue
+            if lock(descriptor) is False:
+                holder = os.read(descriptor, 1000).decode(errors="replace")
+                close_locked(descriptor)
+                raise TableError(f"{self._output} is being written by another run, {holder}: wait until it has ended.")
+            # The run before may have removed the file before it let go of it: a lock on it would exclude no one.
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
+                since = time.strftime("%Y-%m-%d %H:%M:%S")
+                with suppress(OSError):  # a full disk is told where it matters
+                    os.ftruncate(descriptor, 0)
+                    os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode())
+                return descriptor
+            close_locked(descriptor)
+
+    def _check_same(self) -> None:
+        """Raise unless the parts that are there belong to this run."""
+        try:
+            before = json.loads((self.folder / _MANIFEST).read_bytes())
+            differing = [name for name in {**before, **self._run} if before.get(name) != self._run.get(name)]
+        except (OSError, ValueError, TypeError, AttributeError) as error:
             raise TableError(
-                f"{self.folder} holds parts of another run: {', '.join(differing)} differed. Remove the folder, or "
-                "pass resume=False to start again."
-            )
+                f"{self.folder} holds parts of an interrupted run, but its description is damaged.", "restart"
+            ) from error
+        if differing:
+            raise TableError(f"{self.folder} holds parts of another run: {', '.join(differing)} differed.", "restart")
 
     def _part(self, number: int) -> Path:
         return self.folder / f"part-{number:08d}.arrow"
 
     def _write(self, name: str, content: Any) -> None:
-        """Write a file that is there completely or not at all, whenever the process or the machine stops."""
-        unfinished = self.folder / f"{name}.tmp"
-        with open(unfinished, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(self.folder / name)
+        # No other run can leave anything here meanwhile, and there may be many parts to look through.
+        write_whole(self.folder / name, content, tidy=False)
 
     def add(self, batch: Any) -> None:
         """Keep the next record batch."""
@@ -90,7 +126,7 @@ class Checkpoint:
                 yield arrow.ipc.open_file(file).get_batch(0)
 
     def n_rows(self, batch_rows: int) -> int:
-        """Return how many rows are done, where all parts but the last have ``batch_rows``."""
+        """Return how many rows are done, where all parts except the last have ``batch_rows``."""
         if not self.n_parts:
             return 0
         arrow = require("pyarrow", "io", "score_stream")
@@ -98,6 +134,16 @@ class Checkpoint:
             last = arrow.ipc.open_file(file).get_batch(0).num_rows
         return (self.n_parts - 1) * batch_rows + int(last)
 
+    def _remove_files(self, kept: int) -> None:
+        """Remove our files except the first ``kept`` parts and the lock."""
+        parts = {self._part(number).name for number in range(kept)}
+        for entry in list(self.folder.iterdir()):
+            if _OURS.fullmatch(entry.name) and entry.name not in parts:
+                entry.unlink()
+
     def remove(self) -> None:
-        """Remove the folder."""
-        shutil.rmtree(self.folder)
+        """Remove what was written here, and the folder unless there is something else in it."""
+        self._remove_files(0)
+        (self.folder / _LOCK).unlink()
+        with suppress(OSError):
+            self.folder.rmdir()

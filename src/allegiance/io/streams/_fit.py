@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import clone
 
 from allegiance._core import check_count, effective_threads, stream
 from allegiance.fitting import Chunk, Columns, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.io.tables import BATCH_ROWS, Source, TableError
+from allegiance.io import TableError
+from allegiance.io.tables import BATCH_ROWS, Source
 
 from ._rows import as_source, feature_columns, matrices
 
@@ -37,9 +38,7 @@ class StreamChunks:
         total: AnySummary | None = None
         start = 0
         for rows, labels in matrices(self._source, self._columns, self._labels, self._batch_rows):
-            if self._clusterer is not None:
-                labels = self._clusterer.predict(rows)
-            found = summarise(Chunk(rows, labels, start))
+            found = summarise(Chunk(rows, self._clusterer.predict(rows) if self._clusterer else labels, start))
             start += rows.shape[0]
             if found is not None:
                 total = found if total is None else total.plus(found)
@@ -67,8 +66,9 @@ def fit_stream(
     source
         A table: what :func:`allegiance.io.tables.open_source` takes, or what it returns.
     scorer
-        The settings, :class:`AffinityScorer` with its defaults if None; it is cloned. With its ``centers`` no labels are
-        needed. Kernels, medians, medoids, "mean-without-point" and estimators need all rows at once and are refused.
+        The settings, :class:`AffinityScorer` with its defaults if None; it is cloned. With its ``centers`` no labels
+        are needed. Kernels, medians, medoids, "mean-without-point" and estimators need all rows at once and are
+        refused.
     n_clusters
         Cluster by mini-batch k-means, in one pass. Rows should come in random order: the first batch gives the start.
     labels
@@ -118,10 +118,11 @@ def fit_stream(
         clusterer = _kmeans(table, used, check_count(n_clusters, "n_clusters"), batch_rows, specification.settings.seed)
         fitting.centers = clusterer.cluster_centers_
         specification = Specification.of(fitting)
-    names = used if table.has_names else None
     chunks = StreamChunks(table, used, labels, clusterer, batch_rows)
-    found = fit(specification, chunks, Columns(len(used), names), threads=effective_threads(fitting.n_jobs))
-    fitting.become(found.fitted if found.sample is None else found.fitted.calibrated(found.sample))
+    # Batches are plain arrays; the names of their columns are for those who score frames later.
+    found = fit(specification, chunks, Columns(len(used)), threads=effective_threads(fitting.n_jobs))
+    fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
+    fitting.become(replace(fitted, columns=Columns(len(used), used)) if table.has_names else fitted)
     return fitting
 
 

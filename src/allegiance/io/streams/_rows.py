@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from allegiance._core import AnyArray
-from allegiance.io.tables import Source, TableError, numbers_of, open_source
+from allegiance.io.tables import Source, TableError, labels_of_column, numbers_of, open_source
 
 
-def as_source(source: Any, columns: Sequence[str]) -> Source:
-    """Return a table that has ``columns``, from a :class:`Source` or anything :func:`open_source` takes."""
+def as_source(source: Any, columns: Sequence[str], text: Sequence[str] = ()) -> Source:
+    """Return a table that has ``columns``, from a :class:`Source` or anything :func:`open_source` takes.
+
+    These columns hold names, not measurements: ``text`` stay as they are written, others if they tell more apart then.
+    """
     if not isinstance(source, Source):
-        return open_source(source, columns=columns)
+        return open_source(source, columns=columns, text=text, codes=columns)
     source.check_columns(columns)
     return source
 
@@ -46,17 +49,7 @@ def matrix_of(batch: Any, columns: Sequence[str], first: int, where: str) -> Any
 
 def labels_in(batch: Any, column: str, first: int, where: str) -> AnyArray:
     """Return a column of labels of a record batch as an array (m,); ``first`` and ``where`` as in :func:`matrix_of`."""
-    labels = np.asarray(batch.column(column).to_numpy(zero_copy_only=False))
-    if labels.dtype.kind in "Of":
-        # Where nothing was written, CSV files have an empty text.
-        missing = np.isnan(labels) if labels.dtype.kind == "f" else np.array([label in (None, "") for label in labels])
-        if missing.any():
-            row = first + int(missing.argmax())
-            raise TableError(
-                f"column {column!r} of {where} has no label in row {row}: use -1 for rows of no cluster, or leave "
-                "such rows out first."
-            )
-    return labels
+    return labels_of_column(batch.column(column), column, where, first)
 
 
 def matrices(source: Source, columns: Sequence[str], labels: str | None, rows: int) -> Iterator[tuple[AnyArray, Any]]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from allegiance._core import check_count
-from allegiance._scorer import AffinityScorer
-from allegiance.io.state import fingerprint
-from allegiance.io.tables import BATCH_ROWS, PreparedSource, Source, TableError, open_sink
+from sklearn.utils.validation import check_is_fitted
 
-from ._batches import BatchScorer, score_batches
+from allegiance._core import Advance, Progress, check_count, progress
+from allegiance.fitting import Fitted
+from allegiance.io import NO_ROOM, TableError, refuse_inputs
+from allegiance.io.state import fingerprint
+from allegiance.io.tables import BATCH_ROWS, PreparedSource, Sink, Source, open_sink
+from allegiance.results import Tally
+
+from ._batches import BatchScorer, ScoredRows, score_batches
 from ._checkpoint import Checkpoint
-from ._progress import StreamProgress, Teller
 from ._rows import as_source, feature_columns
 
 
@@ -34,6 +38,8 @@ class StreamSummary(NamedTuple):
     """Seconds spent scoring them, or waiting for others to do so."""
     writing: float
     """Seconds spent writing parts, and the output."""
+    tally: Tally
+    """Counts by cluster, over all rows."""
 
 
 def score_stream(
@@ -42,13 +48,15 @@ def score_stream(
     sink: str | os.PathLike[str],
     *,
     columns: Sequence[str] | None = None,
-    keep: Sequence[str] = (),
+    keep: Sequence[str] | Mapping[str, str] = (),
     labels: str | None = None,
     batch_rows: int = BATCH_ROWS,
     top: int | None = None,
+    details: bool = False,
     resume: bool = True,
     force: bool = False,
-    progress: bool | Callable[[StreamProgress], Any] = False,
+    verbose: bool | Callable[[Progress], Any] = False,
+    observe: Callable[[Any], Any] | None = None,
     executor: Executor | None = None,
 ) -> StreamSummary:
     r"""Score the rows of a table in batches and write one row for each; memory does not depend on its length.
@@ -64,27 +72,35 @@ def score_stream(
     scorer
         A fitted :class:`AffinityScorer`, or the path of a saved one.
     sink
-        The output; its ending says whether it is Parquet, Arrow, CSV or JSON.
+        The output; its ending says whether it is Parquet, Arrow, CSV or JSON. Or what
+        :func:`allegiance.io.tables.open_sink` returns.
     columns
         The columns that hold the features; by default those the scorer was fitted to, by name, or if they had no names
         all but ``keep`` and ``labels``. Other columns are not read.
     keep
-        Columns to carry over to the output, such as identifiers.
+        Columns to carry over to the output, such as identifiers; or a mapping that says what they are called there. In
+        CSV files their values stay as they are written.
     labels
         The column that holds the labels of the clustering the scorer was fitted to, -1 for noise: they are the column
-        ``label`` of the output, and ``stable`` and ``score`` are about them. By default points are new, and get the
-        label of the estimator or of the nearest cluster.
+        ``label`` of the output, and trust is about them. By default points are new, and get the label of the estimator
+        or of the nearest cluster.
     batch_rows
         Rows in memory at a time.
     top
-        Write only this many of the largest affinities of each row, and their clusters. None writes all.
+        With ``details``, write only this many of the largest affinities of each row, and their clusters. None writes
+        all.
+    details
+        Write all columns of ``result.to_frame(details=True)``, or those that a person reads.
     resume
         Go on with an interrupted run of the same source, scorer and settings. If not, start again.
     force
         Replace the output if it exists.
-    progress
-        True for a line on standard error with rate and time left, or a function that is called with a
+    verbose
+        True to show progress with rate and time left on standard error, or a function that is called with a
         :class:`StreamProgress` after each batch.
+    observe
+        A function that is called with each record batch of the output, in order, as it is written: for summaries
+        without reading the output again. Batches that an interrupted run had scored are among them.
     executor
         Where to score batches: an executor of ``concurrent.futures``, or of a Dask cluster by
         :func:`allegiance.io.dask.connect`. Rows are read and written here. None scores here too.
@@ -107,55 +123,100 @@ def score_stream(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table, output = Path(folder) / "iris.csv", Path(folder) / "scores.csv"
     ...     load_iris(as_frame=True).frame.to_csv(table, index=False)
-    ...     scorer = fit_stream(table, labels="target", random_state=0)
-    ...     summary = score_stream(table, scorer, output, keep=["target"], top=1)
+    ...     scorer = fit_stream(table, labels="target")
+    ...     summary = score_stream(table, scorer, output, keep=["target"])
     ...     header = output.read_text().split("\n")[0]
     >>> summary.rows
     150
     >>> header.split(",")[:4]
-    ['target', 'label', 'owner', 'runner_up']
+    ['target', 'label', 'verdict', 'rival']
     """
     started = time.perf_counter()
     batch_rows = check_count(batch_rows, "batch_rows")
     top = None if top is None else check_count(top, "top")
     if os.fspath(sink) == "-":
         raise TableError("sink must be a file: a run that was killed could not go on with standard output.")
-    if not isinstance(scorer, AffinityScorer):
+    if isinstance(scorer, str | os.PathLike):
+        from allegiance import AffinityScorer
+
         scorer = AffinityScorer.load(scorer)
-    names = columns if columns is not None else getattr(scorer, "feature_names_in_", None)
-    others = [*keep] if labels is None else [*keep, labels]
-    table = as_source(source, others)
+    check_is_fitted(scorer)
+    fitted: Fitted = scorer.fitted_
+    kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
+    names = columns if columns is not None else fitted.columns.known_names
+    others = [*kept] if labels is None else [*kept, labels]
+    table = as_source(source, others, text=[name for name in kept if name != labels])
     used = feature_columns(table, None if names is None else list(names), others)
     output = open_sink(sink, force=force)
+    _check_output(output, table, list(kept))
     run = _describe(table, scorer) | {
         "columns": used,
-        "keep": list(keep),
+        "keep": kept,
         "labels": labels,
         "batch_rows": batch_rows,
         "top": top,
+        "details": details,
     }
-    checkpoint = Checkpoint(sink, run, resume=resume and bool(table.files))
-    done = checkpoint.n_rows(batch_rows)
-    teller = Teller(progress, table.n_rows, done)
-    wanted = list(dict.fromkeys([*used, *others]))
-    # If the last part is a short one, only the output was missing.
-    batches = iter(()) if done % batch_rows else table.batches(batch_rows, wanted, start=done)
-    score = BatchScorer(scorer, used, list(keep), labels, top, table.where)
-    times, imprecise = _run(_numbered(batches, done), score, checkpoint, teller, executor)
-    if not checkpoint.n_parts:
-        checkpoint.remove()
-        raise TableError(f"{table.where} has no rows.")
-    merging = time.perf_counter()
-    with output:
-        for part in checkpoint.parts():
-            output.write(part)
-    checkpoint.remove()
-    teller.end()
-    scorer._scoring().warn(imprecise, output.n_rows - done)
+    resumable = bool(table.files)
+    with _resumable(f"{output.path}.partial", resumable), Checkpoint(output, run, resume=resume and resumable) as parts:
+        done = parts.n_rows(batch_rows)
+        wanted = list(dict.fromkeys([*used, *others]))
+        # If the last part is a short one, only the output was missing.
+        batches = iter(()) if done % batch_rows else table.batches(batch_rows, wanted, start=done)
+        score = BatchScorer(fitted, used, kept, labels, top, details, table.where)
+        with progress(table.n_rows, "scoring", verbose, unit="rows", done=done) as advance:
+            times = _run(_numbered(batches, done), score, parts, advance, executor)
+        if not parts.n_parts:
+            parts.remove()
+            raise TableError(f"{table.where} has no rows.")
+        merging = time.perf_counter()
+        scored = _merge(parts, output, observe, fitted)
+        parts.remove()
+    fitted.warn(scored.imprecise, output.n_rows)
     now = time.perf_counter()
     return StreamSummary(
-        output.n_rows, done, now - started, times["reading"], times["scoring"], times["writing"] + now - merging
+        rows=output.n_rows,
+        resumed=done,
+        seconds=now - started,
+        reading=times["reading"],
+        scoring=times["scoring"],
+        writing=times["writing"] + now - merging,
+        tally=scored.tally,
     )
+
+
+def _check_output(output: Sink, table: Source, kept: Sequence[str]) -> None:
+    """Raise if the output would replace the table, or cannot hold the columns that are carried over."""
+    refuse_inputs(output, table.files)
+    schema = table.schema
+    output.check(schema.field(name) for name in kept)
+
+
+@contextmanager
+def _resumable(folder: str, resumable: bool) -> Iterator[None]:
+    """Let the error of a full disk say that nothing is lost."""
+    try:
+        yield
+    except OSError as error:
+        if not resumable or error.errno not in NO_ROOM or not os.path.exists(folder):
+            raise
+        reason = f"{error.strerror}. What was scored is kept in {folder}: make room and start the same run again"
+        raise OSError(error.errno, reason, error.filename) from error
+
+
+def _merge(parts: Checkpoint, output: Sink, observe: Callable[[Any], Any] | None, fitted: Fitted) -> ScoredRows:
+    """Write the parts to the output, and return what their rows add up to."""
+    total: ScoredRows | None = None
+    with output:
+        for part in parts.parts():
+            noted = ScoredRows.noted_on(part, fitted)
+            total = noted if total is None else total.plus(noted)
+            plain = part.replace_schema_metadata(None)
+            output.write(plain)
+            if observe is not None:
+                observe(plain)
+    assert total is not None
+    return total
 
 
 def _numbered(batches: Iterator[Any], first: int) -> Iterator[tuple[int, Any]]:
@@ -165,7 +226,7 @@ def _numbered(batches: Iterator[Any], first: int) -> Iterator[tuple[int, Any]]:
         first += batch.num_rows
 
 
-def _describe(table: Source, scorer: AffinityScorer) -> dict[str, Any]:
+def _describe(table: Source, scorer: Any) -> dict[str, Any]:
     """Return what of a table and a scorer makes two runs the same. Threads and progress do not count."""
     state = scorer.to_dict()
     state["params"] = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
@@ -194,17 +255,14 @@ def _run(
     batches: Iterator[tuple[int, Any]],
     score: BatchScorer,
     checkpoint: Checkpoint,
-    teller: Teller,
+    advance: Advance,
     executor: Executor | None,
-) -> tuple[dict[str, float], int]:
-    """Score batches and keep them in order; return the seconds spent on each kind of work, and the imprecise points."""
+) -> dict[str, float]:
+    """Score batches and keep them in order; return the seconds spent on each kind of work."""
     times = {"reading": 0.0, "scoring": 0.0, "writing": 0.0}
-    imprecise = 0
-    scored = score_batches(batches, score, executor, times)
-    for found in scored:
-        imprecise += found.imprecise
+    for batch in score_batches(batches, score, executor, times):
         clock = time.perf_counter()
-        checkpoint.add(found.batch)
+        checkpoint.add(batch)
         times["writing"] += time.perf_counter() - clock
-        teller.advance(found.batch.num_rows)
-    return times, imprecise
+        advance(batch.num_rows)
+    return times

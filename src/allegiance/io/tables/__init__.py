@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ._atomic import check_writable, replacing
-from ._error import TableError, unknown_column
-from ._features import Features, Prepared
+from allegiance.io import TableError
+
+from ._error import unknown_column
+from ._features import Features, Prepared, numbers_of
+from ._labels import labels_of_column
 from ._open import open_source
 from ._plan import CATEGORICAL, IMPUTATIONS, plan_features
 from ._prepared import PreparedSource
@@ -21,10 +23,10 @@ __all__ = [
     "Sink",
     "Source",
     "TableError",
-    "check_writable",
+    "labels_of_column",
+    "numbers_of",
     "open_sink",
     "open_source",
     "plan_features",
-    "replacing",
     "unknown_column",
 ]

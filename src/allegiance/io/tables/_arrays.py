@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allegiance._core import AnyArray, require
+from allegiance.io import TableError
 
-from ._error import TableError
 from ._source import Source
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class ArraySource(Source):
         """The number of rows."""
         return int(self._n_rows)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
         return self._batch(self.names, 0, 0).schema

@@ -1,4 +1,8 @@
-"""Parquet and Arrow files."""
+"""Parquet and Arrow files.
+
+Not by way of ``pyarrow.dataset``: it reads ahead a large part of the file whatever the size of batches (210 MB where
+``iter_batches`` takes 45), cannot begin at a row, and does not know Arrow streams.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from allegiance._core import require
+from allegiance.io import TableError
 
-from ._error import TableError
 from ._source import Source, skipped
 
 if TYPE_CHECKING:
@@ -32,7 +36,9 @@ class ParquetSource(Source):
             self._file = parquet.ParquetFile(path)
         except arrow.ArrowInvalid as error:
             raise TableError(f"{path} is not a Parquet file, or it is damaged. {error}") from error
-        super().__init__(path, [path], list(self._file.schema_arrow.names))
+        # Each look at the file's own schema parses it again, which takes long for many columns.
+        self._schema = plain_schema(self._file.schema_arrow)
+        super().__init__(path, [path], list(self._schema.names))
 
     @property
     def n_rows(self) -> int:
@@ -42,7 +48,7 @@ class ParquetSource(Source):
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
-        return self._file.schema_arrow
+        return self._schema
 
     def _chunks(self, columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
         arrow = require("pyarrow", "io", "reading tables")
@@ -55,7 +61,7 @@ class ParquetSource(Source):
         batches = self._file.iter_batches(batch_size=rows, row_groups=list(groups)[first:], columns=columns)
         try:
             # Parquet keeps the order of the file, whatever was asked for.
-            yield from (batch.select(columns) for batch in skipped(batches, start - starts[first]))
+            yield from (_plain(batch, columns, self._schema) for batch in skipped(batches, start - starts[first]))
         except (arrow.ArrowInvalid, OSError) as error:
             raise TableError(f"{self.where} is damaged. {error}") from error
 
@@ -75,12 +81,12 @@ class ArrowSource(Source):
         self._is_stream = False
         try:
             with self._reader(None) as reader:
-                self._schema = reader.schema
+                self._schema = plain_schema(reader.schema)
         except arrow.ArrowInvalid:
             self._is_stream = True
             try:
                 with self._reader(None) as reader:
-                    self._schema = reader.schema
+                    self._schema = plain_schema(reader.schema)
             except (arrow.ArrowInvalid, OSError) as error:
                 raise TableError(
                     f"{path} is not an Arrow file (Feather version 2), or it is damaged. {error}"
@@ -119,4 +125,33 @@ class ArrowSource(Source):
             raise TableError(f"{self.where} is damaged. {error}") from error
 
     def _chunks(self, columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
-        yield from (batch.select(columns) for batch in skipped(self._all(columns), start))
+        yield from (_plain(batch, columns, self._schema) for batch in skipped(self._all(columns), start))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with types that all of pyarrow knows in place of views and runs."""
+    return require("pyarrow", "io", "reading tables").schema(
+        [field.with_type(_plain_type(field.type)) for field in schema], metadata=schema.metadata
+    )
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    arrow = require("pyarrow", "io", "reading tables")
+    if arrow.types.is_run_end_encoded(kind):
+        return kind.value_type
+    views = {arrow.string_view(): arrow.string(), arrow.binary_view(): arrow.binary()}
+    return views.get(kind, kind)
+
+
+def _plain(batch: pa.RecordBatch, columns: list[str], schema: pa.Schema) -> pa.RecordBatch:
+    """Return some columns of a batch, in this order, as types that all of pyarrow knows."""
+    arrow = require("pyarrow", "io", "reading tables")
+    found = batch.select(columns)
+    wanted = [schema.field(name).type for name in columns]
+    if found.schema.types == wanted:
+        return found
+    arrays = [
+        arrow.compute.run_end_decode(array) if arrow.types.is_run_end_encoded(array.type) else array.cast(kind)
+        for array, kind in zip(found.columns, wanted, strict=True)
+    ]
+    return arrow.RecordBatch.from_arrays(arrays, names=columns)

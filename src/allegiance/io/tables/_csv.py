@@ -9,11 +9,14 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from allegiance._core import require
+from allegiance.io import TableError
 
-from ._error import TableError
+from ._codes import Codes
+from ._quotes import swallowing_quote
 from ._source import Source, skipped
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Bytes parsed at a time. No row may be longer.
 _BLOCK = 8 << 20
-#: Bytes looked at to find the header and to recognise files that are no text.
+#: Bytes looked at first to find the header and to recognise files that are not text.
 _HEAD = 1 << 16
 _CONVERSION = re.compile(
     r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to (\S+): invalid value '(.*)'", re.DOTALL
@@ -56,6 +59,8 @@ class CsvSource(Source):
         What separates columns; None for a comma, or a semicolon or tab if the header has these and no comma.
     text
         Columns to keep as they are written, such as identifiers with leading zeros.
+    codes
+        Columns of names or codes, such as labels: they become numbers only if all different texts stay different.
     """
 
     def __init__(
@@ -65,13 +70,14 @@ class CsvSource(Source):
         open_bytes: Callable[[], Any],
         delimiter: str | None,
         text: tuple[str, ...] = (),
+        codes: tuple[str, ...] = (),
     ) -> None:
         self._open_bytes = open_bytes
         with open_bytes() as stream:
-            head = bytes(stream.read(_HEAD))
-        self._delimiter, names = _header(head, where, delimiter)
+            self._delimiter, names = _read_header(stream, where, delimiter)
         super().__init__(where, files, names)
         self._text = [name for name in text if name in names]
+        self._codes = [name for name in codes if name in names and name not in text]
         self._schema: Any = None
         self._n_rows: int | None = None
 
@@ -85,7 +91,7 @@ class CsvSource(Source):
         """Names and types of the columns, found by reading the file once."""
         if self._schema is None:
             arrow = require("pyarrow", "io", "reading tables")
-            types = dict.fromkeys(self._text, arrow.string())
+            types = dict.fromkeys([*self._text, *self._codes], arrow.string())
             while self._schema is None:
                 self._schema = self._scan(types)
         return self._schema
@@ -94,11 +100,16 @@ class CsvSource(Source):
         """Read all rows; return the schema, or None after widening the one type in ``types`` that did not fit."""
         arrow = require("pyarrow", "io", "reading tables")
         rows = 0
+        several_lines = False
+        codes = {name: Codes() for name in self._codes}
         try:
             with self._reader(self.names, types) as reader:
                 schema = reader.schema
                 for batch in reader:
                     rows += batch.num_rows
+                    several_lines = several_lines or _has_line_ends(batch)
+                    for name, found in codes.items():
+                        found.add(batch.column(name))
         except arrow.ArrowInvalid as error:
             failed = _CONVERSION.search(str(error))
             if failed is None:
@@ -108,7 +119,11 @@ class CsvSource(Source):
         for field in schema:
             if arrow.types.is_binary(field.type):
                 raise TableError(f"{self.where}: column {field.name!r} is not UTF-8 text. Save the file as UTF-8.")
+        if several_lines:
+            self._check_quotes()
         self._n_rows = rows
+        for name, found in codes.items():
+            schema = schema.set(schema.get_field_index(name), arrow.field(name, found.type))
         return schema
 
     def _reader(self, columns: list[str], types: dict[str, Any]) -> Any:
@@ -131,19 +146,24 @@ class CsvSource(Source):
 
     def _unreadable(self, error: Exception) -> TableError:
         """Return what is wrong with a file that could not be parsed."""
+        self._check_quotes()
         if "columns, got" in str(error):
             return self._ragged()
         if "straddles two block boundaries" in str(error):
-            return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB: is a quotation mark not closed?")
+            return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB, which cannot be read.")
         return TableError(f"{self.where} cannot be read. {error}")
+
+    def _check_quotes(self) -> None:
+        """Raise if a quotation mark swallows rows: slow, but it knows the line."""
+        with self._open_bytes() as stream:
+            wrong = swallowing_quote(_lines(stream), self._delimiter)
+        if wrong is not None:
+            raise TableError(f"{self.where}: {wrong} Correct the file: rows would be lost.")
 
     def _ragged(self) -> TableError:
         """Find the first row with too many or too few columns: slow, but it knows the line."""
-        with self._open_bytes() as stream:
-            lines = io.TextIOWrapper(
-                io.BufferedReader(_Raw(stream)), encoding="utf-8-sig", errors="replace", newline=""
-            )
-            reader = csv.reader(lines, delimiter=self._delimiter)
+        with self._open_bytes() as stream, suppress(csv.Error):
+            reader = csv.reader(_lines(stream), delimiter=self._delimiter)
             first = 1
             for row in reader:
                 if row and len(row) != len(self.names):
@@ -153,6 +173,19 @@ class CsvSource(Source):
                     )
                 first = reader.line_num + 1
         return TableError(f"{self.where} has rows with more or fewer columns than its header.")
+
+
+def _has_line_ends(batch: pa.RecordBatch) -> bool:
+    """Tell whether a text goes over several lines."""
+    arrow = require("pyarrow", "io", "reading tables")
+    compute = require("pyarrow.compute", "io", "reading tables")
+    texts = [column for column in batch.columns if arrow.types.is_string(column.type)]
+    return any(compute.any(compute.match_substring(text, end)).as_py() for text in texts for end in "\n\r")
+
+
+def _lines(stream: Any) -> io.TextIOWrapper:
+    """Return a pyarrow stream as lines of text, with their ends."""
+    return io.TextIOWrapper(io.BufferedReader(_Raw(stream)), encoding="utf-8-sig", errors="replace", newline="")
 
 
 class _Raw(io.RawIOBase):
@@ -170,36 +203,61 @@ class _Raw(io.RawIOBase):
         return len(data)
 
 
-def spooled(stream: IO[bytes], where: str, delimiter: str | None, text: tuple[str, ...]) -> CsvSource:
+def spooled(
+    stream: IO[bytes], where: str, delimiter: str | None, text: tuple[str, ...], codes: tuple[str, ...]
+) -> CsvSource:
     """Return the table in a stream, kept in a nameless temporary file so that it can be read more than once."""
     if stream.isatty():
         raise TableError(f"{where} is a terminal: pipe a CSV file into the command, or name a file.")
     arrow = require("pyarrow", "io", "reading tables")
     with tempfile.TemporaryFile() as spool:
-        shutil.copyfileobj(stream, spool)
+        try:
+            shutil.copyfileobj(stream, spool)
+            spool.flush()
+        except OSError as error:
+            reason = f"{error.strerror}: {where} is kept in this folder, since it is read more than once"
+            raise OSError(error.errno, reason, tempfile.gettempdir()) from error
         if spool.tell() == 0:
             raise TableError(f"{where} is empty.")
-        spool.flush()
         # The mapping keeps the file, which has no name any more, until the source is gone.
         buffer = arrow.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ))
-    return CsvSource(where, [], lambda: arrow.BufferReader(buffer), delimiter, text)
+    return CsvSource(where, [], lambda: arrow.BufferReader(buffer), delimiter, text, codes)
 
 
-def _header(head: bytes, where: str, delimiter: str | None) -> tuple[str, list[str]]:
-    """Return the delimiter and the column names, from the first bytes of a file."""
+def _read_header(stream: Any, where: str, delimiter: str | None) -> tuple[str, list[str]]:
+    """Return the delimiter and the column names, from as many bytes of a file as the header takes."""
+    head = bytes(stream.read(_HEAD))
     _check_text(head, where)
-    text = head.decode("utf-8-sig", errors="surrogateescape")
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or ",")
-    names = next((row for row in rows if row), None)
-    if names is None:
+    more = b"unknown"
+    while True:
+        names, goes_on = _first_row(head, where, delimiter or ",")
+        if not (goes_on and more):
+            break
+        if len(head) > _BLOCK:
+            raise TableError(f"{where} has a header of more than {_BLOCK >> 20} MB: is a quotation mark not closed?")
+        more = bytes(stream.read(len(head)))
+        head += more
+    if not names:
         raise TableError(f"{where} has no header: its first line must hold the names of the columns.")
     if delimiter is None and len(names) == 1:
         for other in ";\t":
             if other in names[0]:
-                return _header(head, where, other)
+                return other, _first_row(head, where, other)[0]
     if any("\udc80" <= character <= "\udcff" for name in names for character in name):
         raise TableError(f"{where} is not UTF-8 text: save it as UTF-8.")
     return delimiter or ",", names
+
+
+def _first_row(head: bytes, where: str, delimiter: str) -> tuple[list[str], bool]:
+    """Return the first row that is not blank, and whether it may go on beyond the bytes given."""
+    lines = io.StringIO(head.decode("utf-8-sig", errors="surrogateescape"), newline="")
+    try:
+        row = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
+    except csv.Error as error:
+        raise TableError(
+            f"{where} has a header that cannot be read: is a quotation mark not closed? {error}"
+        ) from error
+    return row, not lines.read(1)
 
 
 def _check_text(head: bytes, where: str) -> None:

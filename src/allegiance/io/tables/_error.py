@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-
-class TableError(ValueError):
-    """A table cannot be read or written; the message says why and what to do.
-
-    Examples
-    --------
-    >>> from allegiance.io.tables import TableError, open_source
-    >>> try:
-    ...     open_source("no-such-file.csv")
-    ... except TableError as error:
-    ...     print(error)
-    no-such-file.csv does not exist.
-    """
+from allegiance.io import TableError
 
 
 def unknown_column(name: str, names: Iterable[str], where: str) -> TableError:
@@ -35,7 +24,7 @@ def unknown_column(name: str, names: Iterable[str], where: str) -> TableError:
 
 def check_names(names: list[str], where: str) -> list[str]:
     """Return column names if none occurs twice."""
-    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         listed = ", ".join(repr(name) for name in repeated)
         raise TableError(f"{where} has more than one column named {listed}: rename them, so that each name is unique.")

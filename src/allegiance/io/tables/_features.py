@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, BoolArray, FloatArray, require
-
-from ._error import TableError
+from allegiance.io import TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +43,7 @@ class Features:
     names
         (d,) the names of the columns of the matrix: those of the table, or ``column=value`` for categories.
     left_out
-        Columns that nobody named, and that look like the index of a frame.
+        Columns that were not named, and that look like the index of a frame.
     counting
         Columns of whole numbers, each one more than in the row before: identifiers, more likely than features.
     n_rows

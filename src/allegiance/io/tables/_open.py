@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from allegiance._core import require
+from allegiance.io import TableError
 
 from ._arrays import open_npy, open_npz
 from ._binary import ArrowSource, ParquetSource
 from ._csv import CsvSource, spooled
-from ._error import TableError
 from ._source import JoinedSource, Source
 
 #: The format that each ending of a file name stands for.
@@ -39,6 +39,7 @@ def open_source(
     columns: Sequence[str] | None = None,
     format: str | None = None,
     text: Sequence[str] = (),
+    codes: Sequence[str] = (),
 ) -> Source:
     r"""Open a table for reading in batches.
 
@@ -55,11 +56,14 @@ def open_source(
         compressed (``.csv.gz``).
     text
         Columns of CSV files to keep as they are written, such as identifiers with leading zeros.
+    codes
+        Columns of CSV files that hold names or codes, such as labels: they are read as numbers only if that tells them
+        apart just as well, so that ``1`` and ``01`` stay two labels.
 
     Returns
     -------
     Source
-        The table. Nothing but its header was read.
+        The table. Only its header was read.
 
     Examples
     --------
@@ -80,7 +84,7 @@ def open_source(
     paths = [path for one in specs for path in _expand(os.fspath(one))]
     if not paths:
         raise TableError("no file was named.")
-    parts = [_open_one(path, format, tuple(text)) for path in paths]
+    parts = [_open_one(path, format, tuple(text), tuple(codes)) for path in paths]
     where = f"{paths[0]} and {len(paths) - 1} more"
     source = parts[0] if len(parts) == 1 else JoinedSource(where, parts)
     source.check_columns(columns or ())
@@ -97,19 +101,19 @@ def _expand(spec: str) -> list[str]:
     return found
 
 
-def _open_one(path: str, format: str | None, text: tuple[str, ...]) -> Source:
+def _open_one(path: str, format: str | None, text: tuple[str, ...], codes: tuple[str, ...]) -> Source:
     delimiter = "\t" if format == "tsv" else None
     if path == "-":
         if format not in (None, "csv", "tsv"):
             raise TableError(f"standard input is read as csv or tsv, not as {format}.")
-        return spooled(sys.stdin.buffer, "standard input", delimiter, text)
+        return spooled(sys.stdin.buffer, "standard input", delimiter, text, codes)
     key = None
     if not os.path.exists(path) and ".npz:" in path:
         path, _, key = path.rpartition(":")
     _check_file(path)
     if not os.path.isfile(path):
         with open(path, "rb") as pipe:
-            return spooled(pipe, path, delimiter, text)
+            return spooled(pipe, path, delimiter, text, codes)
     kind = format or _format_of(path)
     if kind == "parquet":
         return ParquetSource(path)
@@ -120,7 +124,7 @@ def _open_one(path: str, format: str | None, text: tuple[str, ...]) -> Source:
     if kind == "npz":
         return open_npz(path, key)
     delimiter = "\t" if kind == "tsv" else None
-    return CsvSource(path, [path], partial(_open_text, path), delimiter, text)
+    return CsvSource(path, [path], partial(_open_text, path), delimiter, text, codes)
 
 
 def _open_text(path: str) -> Any:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core import AnyArray, require
+from allegiance.io import TableError
 
-from ._error import TableError
 from ._features import Features, Scale, numbers_of, texts_of
 from ._source import Source
 
@@ -54,8 +54,8 @@ def plan_features(
     one_hot
         Columns whose distinct values become one column of zeros and ones each.
     categorical
-        What happens to other columns that are no numbers: None, an error; "one-hot", those of text are encoded as well;
-        "drop", all are left out.
+        What happens to other columns that are not numbers: None, an error; "one-hot", those of text are encoded as
+        well; "drop", all are left out.
     impute
         What happens to missing values: None, an error; "median", the median of the column, or for categories the most
         frequent one, stands in; "drop", the row is left out.
@@ -120,7 +120,8 @@ def _numeric(
 ) -> tuple[list[str], set[str]]:
     """Return the columns that can be numbers, and which of them by encoding; raise for others."""
     types = require("pyarrow", "io", "reading tables").types
-    kinds = {name: source.schema.field(name).type for name in columns}
+    schema = source.schema
+    kinds = {name: schema.field(name).type for name in columns}
     text = [name for name, kind in kinds.items() if _is_text(types, kind)]
     encoded = {*one_hot, *(text if categorical == "one-hot" else ())}
     unusable = [name for name, kind in kinds.items() if name not in encoded and not _is_number(types, kind)]
@@ -132,9 +133,8 @@ def _numeric(
         listed = ", ".join(f"{name!r} ({kinds[name]})" for name in unusable)
         plural = "columns are not numbers" if len(unusable) > 1 else "column is not a number"
         raise TableError(
-            f"{source.where}: {len(unusable)} {plural}: {listed}. Leave out with --drop COLUMN, keep as identifier "
-            "with --id COLUMN, name the features with --features, or encode categories with --one-hot COLUMN; "
-            "--categorical one-hot|drop does so with all of them."
+            f"{source.where}: {len(unusable)} {plural}: {listed}.",
+            "not-numbers",
         )
     return columns, encoded
 
@@ -198,7 +198,8 @@ class _LookedAt:
         if len(self._counts[name]) > _MOST_CATEGORIES:
             raise TableError(
                 f"{self._where}: column {name!r} has more than {_MOST_CATEGORIES:,} distinct values, too many to "
-                "encode. Leave it out with --drop, or keep it with --id."
+                "encode.",
+                "many-categories",
             )
 
     def features(self, left_out: tuple[str, ...], single: bool) -> Features:
@@ -236,15 +237,12 @@ class _LookedAt:
         missing = {name: count for name, count in self._missing.items() if count}
         if missing and self._impute is None:
             total = sum(missing.values())
-            raise TableError(
-                f"{self._where} has {_values(total)} missing: {_listed(missing)}. Use --impute median to fill them in, "
-                "--impute drop to leave these rows out, or --drop COLUMN."
-            )
+            raise TableError(f"{self._where} has {_values(total)} missing: {_listed(missing)}.", "missing-values")
         empty = [name for name, count in missing.items() if count == self._rows]
         if empty:
-            raise TableError(f"{self._where}: column {empty[0]!r} has no values at all: leave it out with --drop.")
+            raise TableError(f"{self._where}: column {empty[0]!r} has no values at all.", "no-values")
         if self._impute == "drop" and self._complete == 0:
-            raise TableError(f"{self._where} has no row without a missing value: --impute drop would leave nothing.")
+            raise TableError(f"{self._where} has no row without a missing value.", "no-complete-row")
 
 
 class _ThinnedValues:

@@ -1,8 +1,9 @@
-"""A table of nothing but identifiers and numbers, made from any table as it is read."""
+"""A table of identifiers and numbers only, made from any table as it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PreparedSource(Source):
-    r"""The features of a table, ready to be scored, beside columns that are carried over.
+    r"""The features of a table, ready to be scored, and columns that are carried over.
 
     Parameters
     ----------
@@ -28,7 +29,13 @@ class PreparedSource(Source):
     carried
         Columns to carry over.
     number
-        Put a column ``row`` first, with the number of each row in the table; by default if nothing is carried over.
+        Put a column first with the number of each row in the table; by default if nothing is carried over.
+
+    Attributes
+    ----------
+    row_column
+        The name of that column: ``row``, with underscores behind it if the table has such a column itself; None if rows
+        are not numbered.
 
     Examples
     --------
@@ -51,22 +58,23 @@ class PreparedSource(Source):
         self._source = source
         self._features = features
         self._carried = source.check_columns(carried)
-        self._numbered = not self._carried if number is None else number
-        names = [*(["row"] if self._numbered else []), *self._carried, *features.names]
-        super().__init__(source.where, source.files, names)
+        names = [*self._carried, *features.names]
+        self.row_column = _free_name("row", names) if (number or (number is None and not self._carried)) else None
+        super().__init__(source.where, source.files, names if self.row_column is None else [self.row_column, *names])
 
     @property
     def n_rows(self) -> int:
         """The number of rows that are left."""
         return self._features.n_rows - self._features.n_dropped
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
         arrow = require("pyarrow", "io", "reading tables")
-        carried = [self._source.schema.field(name) for name in self._carried]
-        if self._numbered:
-            carried = [arrow.field("row", arrow.int64()), *carried]
+        whole = self._source.schema
+        carried = [whole.field(name) for name in self._carried]
+        if self.row_column is not None:
+            carried = [arrow.field(self.row_column, arrow.int64()), *carried]
         kind = arrow.float32() if self._features.dtype == np.float32 else arrow.float64()
         return arrow.schema([*carried, *(arrow.field(name, kind) for name in self._features.names)])
 
@@ -87,9 +95,15 @@ class PreparedSource(Source):
             for name in columns:
                 if name in positions:
                     arrays.append(arrow.array(np.ascontiguousarray(matrix[:, positions[name]])))
-                elif name in self._carried:
+                elif name != self.row_column:
                     arrays.append(batch.column(name).take(arrow.array(numbers)))
                 else:
                     arrays.append(arrow.array(first + numbers))
             first += batch.num_rows
             yield arrow.RecordBatch.from_arrays(arrays, names=columns)
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
 from allegiance._core import require
+from allegiance.io import TableError, check_writable, replacing
 
-from ._atomic import check_writable, replacing
-from ._error import TableError
-from ._writers import WRITERS, Writer
+from ._writers import ESCAPING, WRITERS, Writer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,14 +52,21 @@ class Sink:
         Whether an existing file may be replaced.
     metadata
         Texts to store with the table, where the format has room for them.
+    escape_formulas
+        As in :func:`open_sink`.
     """
 
-    def __init__(self, path: str, format: str, force: bool, metadata: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: str, format: str, force: bool, metadata: Mapping[str, str], escape_formulas: bool = False
+    ) -> None:
         self.path = path
         self.format = format
         self.n_rows = 0
         self._force = force
         self._metadata = dict(metadata)
+        self._make: Callable[[IO[bytes], Any], Writer] = WRITERS[format]
+        if escape_formulas and format in ESCAPING:
+            self._make = partial(ESCAPING[format], escape_formulas=True)
         self._writer: Writer | None = None
         self._file: IO[bytes] | None = None
         self._stack = ExitStack()
@@ -73,9 +81,30 @@ class Sink:
                 self._file = sys.stdout.buffer
             else:
                 temporary = stack.enter_context(replacing(self.path, force=self._force))
-                self._file = stack.enter_context(open(temporary, "xb"))
+                self._file = stack.enter_context(open(temporary, "wb"))
             self._stack = stack.pop_all()
         return self
+
+    def check(self, fields: Iterable[pa.Field]) -> None:
+        """Raise if a column of such a type cannot be written in this format, so that failure is known before the work.
+
+        Parameters
+        ----------
+        fields
+            Names and types of columns, not necessarily all.
+        """
+        arrow = require("pyarrow", "io", "writing tables")
+        for field in fields:
+            alone = arrow.schema([field])
+            try:
+                writer = self._make(io.BytesIO(), alone)
+                writer.write(arrow.RecordBatch.from_arrays([arrow.nulls(1, field.type)], schema=alone))
+                writer.close()
+            except (arrow.ArrowException, NotImplementedError, TypeError, ValueError) as error:
+                raise TableError(
+                    f"column {field.name!r} is of type {field.type}, which {self.format} files cannot hold: leave it "
+                    f"out, or write another format. {error}"
+                ) from error
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Append rows. All must have the columns of the first.
@@ -86,13 +115,13 @@ class Sink:
             A record batch or a table.
         """
         if self._file is None:
-            raise TableError("a sink is open inside its with block only.")
+            raise TableError("a sink is open only inside its with block.")
         if self._writer is None:
             schema = rows.schema.remove_metadata()
             if self._metadata:
                 schema = schema.with_metadata({name: str(value) for name, value in self._metadata.items()})
             self._schema = schema
-            self._writer = WRITERS[self.format](self._file, schema)
+            self._writer = self._make(self._file, schema)
         arrow = require("pyarrow", "io", "writing tables")
         batches = rows.to_batches() if isinstance(rows, arrow.Table) else [rows]
         for batch in batches:
@@ -122,8 +151,6 @@ class Sink:
     def _finish(self, file: IO[bytes]) -> None:
         self._close_writer()
         file.flush()
-        if self.path != "-":
-            os.fsync(file.fileno())
 
 
 def open_sink(
@@ -132,6 +159,7 @@ def open_sink(
     force: bool = False,
     format: str | None = None,
     metadata: Mapping[str, Any] | None = None,
+    escape_formulas: bool = False,
 ) -> Sink:
     """Open a table for writing.
 
@@ -149,6 +177,10 @@ def open_sink(
         ending of the file's name decides.
     metadata
         What to store with the table under the key ``allegiance``, as JSON. Parquet and Arrow files have room for it.
+    escape_formulas
+        Put an apostrophe before texts of CSV and TSV files, names of columns included, that a spreadsheet would take
+        for a formula: those that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return. By default all
+        texts are written as they are, so that identifiers can be matched.
 
     Returns
     -------
@@ -183,4 +215,4 @@ def open_sink(
     if path != "-":
         check_writable(path, force=force)
     texts = {} if metadata is None else {"allegiance": json.dumps(metadata, default=str)}
-    return Sink(path, str(kind), force, texts)
+    return Sink(path, str(kind), force, texts, escape_formulas)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from allegiance._core import require
+from allegiance.io import TableError
 
-from ._error import TableError, check_names, unknown_column
+from ._error import check_names, unknown_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ class Source(ABC):
     names
         The names of the columns.
     has_names
-        Whether somebody gave the columns these names; those of arrays are numbered.
+        Whether the table gave the columns these names; those of arrays are numbered.
     """
 
     has_names = True
@@ -44,7 +45,7 @@ class Source(ABC):
     @property
     @abstractmethod
     def n_rows(self) -> int | None:
-        """The number of rows, or None as long as nobody had to count them."""
+        """The number of rows, or None until they had to be counted."""
 
     @property
     @abstractmethod
@@ -85,7 +86,8 @@ class Source(ABC):
         """
         arrow = require("pyarrow", "io", "reading tables")
         wanted = self.check_columns(self.names if columns is None else columns)
-        schema = arrow.schema([self.schema.field(name) for name in wanted])
+        whole = self.schema
+        schema = arrow.schema([whole.field(name) for name in wanted])
         return arrow.Table.from_batches(list(self.batches(columns=wanted)), schema=schema)
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
@@ -134,7 +136,7 @@ class JoinedSource(Source):
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows of all, or None as long as nobody had to count them."""
+        """The number of rows of all, or None until they had to be counted."""
         counts = [part.n_rows for part in self._parts]
         return sum(count for count in counts if count is not None) if None not in counts else None
 
