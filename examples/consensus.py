@@ -44,11 +44,11 @@ def sixteen_groups() -> None:
 
     print_distances(X, truth, model)
     print("\nThe truth is not needed to validate the consensus:\n")
-    print(validate_consensus(X, model.labelings_, model.labels_, random_state=0))
+    print(validate_consensus(X, model.labelings_, model.labels_))
 
     shuffled = np.random.default_rng(0).permutation(model.labels_)
     print("\nThe verdict on a consensus whose labels are shuffled:\n")
-    print(validate_consensus(X, model.labelings_, shuffled, random_state=0).verdict)
+    print(validate_consensus(X, model.labelings_, shuffled).verdict)
 
 
 def timed(what: str, work: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
@@ -76,7 +76,7 @@ def mnist() -> None:
     timed("LiftEMD with 500 random Fourier features", lift_emd, X, model.labels_, truth, kernel_approximation="fourier")
     print()
     print_distances(X, truth, model)
-    print(f"\n{validate_consensus(X, model.labelings_, model.labels_, random_state=0)}")
+    print(f"\n{validate_consensus(X, model.labelings_, model.labels_)}")
 
 
 if __name__ == "__main__":

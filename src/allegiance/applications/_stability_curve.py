@@ -151,7 +151,8 @@ def stability_curve(
         The numbers of clusters to try, each at least 2.
     scorer
         Influence, calibration, seed, threads and ``verbose``; it has no clusters of its own. By default
-        ``AffinityScorer(influence="within", calibration=20)``.
+        ``AffinityScorer(calibration=20)``: Euclidean distance, as in k-means. Not "within", whose covariance comes from
+        the labels: it stretches space across any cut, so that even a cut through uniform data comes back.
     n_references
         Number of draws of the reference data. Each costs as much as the data itself. Data without clusters gets a
         suggestion by chance about once in ``n_references + 1`` times.
@@ -183,7 +184,7 @@ def stability_curve(
     >>> curve.suggestion
     4
     """
-    checked = calibrated_scorer(scorer, "stability_curve")
+    checked = calibrated_scorer(scorer, "stability_curve", influence="euclidean")
     draws, make = check_count(n_references, "n_references"), _maker(clusterer)
     specification = Specification.of(checked)
     rows = _dense_rows(X, specification)
