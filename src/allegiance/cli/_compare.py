@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   allegiance compare flowers.csv --labels species --algorithm kmeans --clusters 3 --id name
-  allegiance compare flowers.csv --drop species --id name --algorithm kmeans --algorithm gmm --clusters 3 -o compared.csv
+  allegiance compare flowers.csv --drop species --id name --algorithm kmeans --algorithm gmm --clusters 3
 """
 _HEADER = ("candidate", "clusters", "right", "above chance", "supported", "contested", "contradicted", "best for")
 
