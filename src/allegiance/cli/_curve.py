@@ -136,7 +136,8 @@ def curve(
         screen = console(err=out.output == "-")
         print_table(screen, "Trust above chance", _HEADER, [_cells(line) for line in lines], left=("",))
         print_line(screen, _verdict(measured), bold=True)
-        print_line(screen, measured.caveat)
+        if measured.suggestion is not None:
+            print_line(screen, measured.caveat)
 
 
 def _cells(line: dict[str, Any]) -> tuple[str, ...]:
