@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from allegiance.applications._curve import StabilityCurve, _excess_by_chance, _reference_axes, _uniform_in_box
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from allegiance import Polytope, affinity, stability_curve
-from allegiance.applications._curve import StabilityCurve, _excess_by_chance, _reference_axes, _uniform_in_box
 
 FAST = {"eps": 0.1, "n_references": 3, "random_state": 0, "n_jobs": 1}
 

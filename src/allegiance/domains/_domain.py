@@ -63,4 +63,4 @@ def finite_bounds(diagram: Diagram) -> tuple[FloatArray, FloatArray] | None:
     return diagram.bounds if np.isfinite(diagram.bounds).any() else None
 
 
-DOMAINS: Registry[Domain] = Registry("domain", Domain)
+DOMAINS: Registry[Domain] = Registry("domain", Domain, first="box")

@@ -36,7 +36,8 @@ def closeness_of(diagram: Diagram, located: Located, codes: AnyArray, threads: i
         for start in range(rows.start, rows.stop, size):
             part = slice(start, min(start + size, rows.stop))
             here = Located(located.position[part], located.off_span[part])
-            result.closeness[part], result.distance[part] = _compare(diagram.all_divergences(here), codes[part])
+            result.closeness[part], own = _compare(diagram.all_divergences(here), codes[part])
+            result.distance[part] = own / diagram.unit
 
     with np.errstate(over="ignore", invalid="ignore"):
         for_row_blocks(work, n, threads)

@@ -161,15 +161,16 @@ class _Placing:
             codes = self.reader.codes(chunk, self.classes)
         k = self.diagram.positions.shape[0]
         # Noise belongs to no cluster; its divergence is computed from any site and then left out.
-        away = self.diagram.divergences(located, np.maximum(codes, 0))
-        members = MemberDistances.of(codes, np.sqrt(away), k, seed=self.seed, start=chunk.start)
+        site = np.maximum(codes, 0)
+        distance = self.diagram.distances(located, site)
+        members = MemberDistances.of(codes, distance, k, seed=self.seed, start=chunk.start)
         sample = None
         if self.sample_rows:
             sample = RowSample.of(rows, codes, limit=self.sample_rows, seed=self.seed, start=chunk.start)
         placed = _Placed(
             Extent.of(self.diagram, located.position),
             members,
-            SpreadSums.of(codes, away, k) if self.weighted else None,
+            SpreadSums.of(codes, self.diagram.divergences(located, site), k) if self.weighted else None,
             sample,
         )
         return placed._replace(codes=codes, located=located) if self.reader.checked else placed
@@ -289,11 +290,10 @@ def _look(reader: Reader, needs_sums: bool, chunk: Chunk) -> _Overview | None:
         return None
     labels = reader.labels(chunk)
     classes = labels.classes
-    return _Overview(
-        classes,
-        mean_sums(rows, labels.codes(classes), classes.size) if needs_sums else None,
-        Range.of(rows) if reader.influence.uses_reach else None,
-    )
+    # Numbers too large to be added are found out when the means are checked.
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = mean_sums(rows, labels.codes(classes), classes.size) if needs_sums else None
+    return _Overview(classes, sums, Range.of(rows) if reader.influence.uses_reach else None)
 
 
 def _with_codes(

@@ -127,7 +127,9 @@ def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
     """Return the users' labels (n,) of rows with these cluster numbers, noise as -1."""
     labels: AnyArray = classes[codes]
     noise = codes == NOISE
-    return np.where(noise, np.array(NOISE).astype(labels.dtype), labels) if noise.any() else labels
+    # Not cast to the type of the labels: names may all be shorter, numbers unsigned.
+    own = np.array(str(NOISE) if labels.dtype.kind == "U" else NOISE)
+    return np.where(noise, own, labels) if noise.any() else labels
 
 
 def align(X: Any, labels: Any) -> Any:
@@ -154,7 +156,7 @@ def positions_of(own: AnyArray, classes: AnyArray) -> IntArray:
     place = order[np.minimum(np.searchsorted(classes, own, sorter=order), classes.size - 1)]
     unknown = classes[place] != own
     if unknown.any():
-        raise ValueError(f"labels has {own[unknown][0]!r}, which is not one of the clusters of the fit.")
+        raise ValueError(f"labels has {own[unknown].tolist()[0]!r}, which is not one of the clusters of the fit.")
     return place
 
 
@@ -182,7 +184,7 @@ def _categories(labels: Any) -> AnyArray | None:
 def _as_array(labels: Any) -> AnyArray:
     if np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any():
         raise ValueError("labels has masked entries: use -1 for points of no cluster.")
-    if isinstance(labels, Sequence) and not isinstance(labels, str):
+    if isinstance(labels, Sequence) and not isinstance(labels, str) and not any(map(np.ndim, labels)):
         # Element by element: NumPy would turn a mixture of names and numbers into names.
         values = np.empty(len(labels), dtype=object)
         values[:] = [label.item() if isinstance(label, np.generic) else label for label in labels]

@@ -224,6 +224,13 @@ class BregmanDiagram:
             away[part] = located.off_span[part] + self._between(projected, position, site)
         return away
 
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Return the root (n,) of the divergence of each row from the site with its code."""
+        return np.sqrt(self.divergences(located, codes))
+
+    #: No coordinates make a divergence a distance.
+    unit = 1.0
+
     def all_divergences(self, located: Located) -> FloatArray:
         """Return D(x ‖ c) (n, k) of each row from each site c."""
         k = self.sites.shape[0]

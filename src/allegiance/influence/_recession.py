@@ -64,6 +64,12 @@ class RecessionDiagram:
         """Refuse: slopes have no divergence from each other."""
         raise TypeError("a recession diagram has no divergence")
 
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Refuse: slopes have no distance from each other."""
+        raise TypeError("a recession diagram has no distance")
+
+    unit = 1.0
+
     def all_divergences(self, located: Located) -> FloatArray:
         """Refuse: slopes have no divergence from each other."""
         raise TypeError("a recession diagram has no divergence")

@@ -1,6 +1,6 @@
 """What a user gets: affinities of points, trust in their labels, and all that follows from them."""
 
-from ._base import HowMeasured, NotCalibratedError, Result
+from ._base import AnyResult, HowMeasured, NotCalibratedError, Result
 from ._by_cluster import ATYPICAL, ClusterFigures, Tally
 from ._frames import FrameLike
 from ._result import AffinityResult
@@ -17,6 +17,7 @@ __all__ = [
     "SUPPORTED",
     "VERDICTS",
     "AffinityResult",
+    "AnyResult",
     "ClusterFigures",
     "FrameLike",
     "HowMeasured",

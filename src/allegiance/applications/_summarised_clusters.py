@@ -1,4 +1,4 @@
-"""Clusters that have swallowed their points: centroids, counts, and what can still be done with them."""
+"""Clusters kept only as centroids, counts and inertia, and what can still be done with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from allegiance._core import FloatArray, IntArray, row_sums
 
-from ._nearest import NearestCenters
+from ._nearest_centers import NearestCenters
 
 #: Share by which the objective must fall before a cluster moves: more than rounding.
 _LEAST_GAIN = 1e-9
@@ -27,8 +27,8 @@ class _Swap(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FoldedClusters:
-    """k clusters of points that are no longer there.
+class SummarisedClusters:
+    """k clusters whose points are not kept.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class FoldedClusters:
     counts: IntArray
     inertia: float
 
-    def fold(self, rows: FloatArray, codes: IntArray) -> FoldedClusters:
+    def absorb(self, rows: FloatArray, codes: IntArray) -> SummarisedClusters:
         """Add ``rows`` (m, d) to the clusters ``codes`` (m,). Means, counts and inertia stay exact."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         for i in np.unique(codes):
@@ -56,13 +56,13 @@ class FoldedClusters:
             inertia += float(counts[i] * share * (away @ away))
             centers[i] += share * away
             counts[i] += group.shape[0]
-        return FoldedClusters(centers, counts, inertia)
+        return SummarisedClusters(centers, counts, inertia)
 
     def objective(self, rows: FloatArray) -> float:
-        """Return the objective of k-means over the points folded and ``rows`` (m, d), these at their nearest mean."""
+        """Return the objective of k-means over the points absorbed and ``rows`` (m, d), these at their nearest mean."""
         return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows).squared.sum())
 
-    def reseated(self, rows: FloatArray, rng: np.random.Generator) -> FoldedClusters | None:
+    def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarisedClusters | None:
         """Give one cluster up and found another among ``rows`` (m, d), if that lowers the objective; else None.
 
         What is given up joins the nearest other cluster. Founders are tried as k-means++ draws them: a few rows at
@@ -91,7 +91,7 @@ class FoldedClusters:
         if not first[:m].any():
             return None
         founders = rows[rng.choice(m, 2 + int(np.log(k)), p=first[:m] / first[:m].sum())]
-        # Folded points never follow a founder: they are no longer there to be taken apart.
+        # Absorbed points never follow a founder: they are not kept, so they cannot be moved one by one.
         away = np.full((founders.shape[0], m + k), np.inf)
         away[:, :m] = NearestCenters.of(founders, n_jobs=1).squared_distances(rows).T
         costs = np.empty((founders.shape[0], k))
@@ -102,7 +102,7 @@ class FoldedClusters:
         followers = away[founder, :m] < np.where(nearest == gone, second, first)[:m]
         return _Swap(int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0))
 
-    def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> FoldedClusters:
+    def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> SummarisedClusters:
         """Move the points of one cluster to another, and start it anew."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         total = counts[heir] + counts[gone]
@@ -112,4 +112,4 @@ class FoldedClusters:
             centers[heir] += counts[gone] / total * away
         counts[heir], counts[gone] = total, 0
         centers[gone] = founded_at
-        return FoldedClusters(centers, counts, inertia)
+        return SummarisedClusters(centers, counts, inertia)

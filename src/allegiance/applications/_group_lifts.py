@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
-from allegiance._core import AnyArray, FloatArray
+from allegiance._core import FloatArray, IntArray
+from allegiance.clusterers import KMeansStarts
 
 #: Eigenvalues below this share of the largest are rounding.
 _ROUNDING = 1e-13
 
 
-def group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, n_init: int, seed: int) -> AnyArray:
+def group_by_kmeans(
+    gram: FloatArray, weights: FloatArray, n_clusters: int, n_init: int, rng: np.random.Generator
+) -> IntArray:
     """Return the group (m,) of each lift by weighted k-means (LiftKm).
 
     Parameters
@@ -25,20 +24,17 @@ def group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, n_in
         (m,) their weights.
     n_clusters
         The number of groups, at most m.
-    n_init, seed
-        The number of starts and their seed.
+    n_init, rng
+        The number of starts, and where their seeds come from.
     """
     values, vectors = np.linalg.eigh(gram)
     kept = values > _ROUNDING * gram.shape[0] * values[-1]
     positions = vectors[:, kept] * np.sqrt(values[kept])
-    with warnings.catch_warnings():
-        # Lifts that coincide: the estimator counts the groups itself.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(positions, sample_weight=weights)
-    return np.unique(model.labels_, return_inverse=True)[1]
+    labels = KMeansStarts(n_init).best(positions, n_clusters, rng, weights=weights).labels
+    return np.unique(labels, return_inverse=True)[1]
 
 
-def group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) -> AnyArray:
+def group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) -> IntArray:
     """Return the group (m,) of each lift by merging, again and again, the two groups that it costs least (LiftHAC).
 
     The cost is Ward's, by which merging raises the weighted sum of squared distances to the means that k-means lowers.

@@ -1,4 +1,4 @@
-"""Centres and the points nearest to them: what k-means models of this folder share."""
+"""Centres and the points nearest to them: what the k-means models of this folder share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_jobs, c
 from allegiance.fitting import nearest_sites
 from allegiance.influence import LinearEmbedding, PowerDiagram
 
-#: Rows looked at together. Only what is asked for is kept of them, so that memory beyond X stays O(n).
+#: Rows looked at together. Only the result is kept, so that memory beyond X stays O(n).
 BLOCK = 8192
 #: Entries whose squares can be added up.
 _LARGEST = 1e150
@@ -41,7 +41,7 @@ class NearestCenters:
 
     @classmethod
     def of(cls, centers: FloatArray, n_jobs: int | None = None) -> NearestCenters:
-        """Prepare for centres (k, d). For a few rows more than one thread costs more than it brings."""
+        """Prepare for centres (k, d). For few rows use ``n_jobs=1``: threads cost more than they save."""
         return cls(PowerDiagram(LinearEmbedding.of_sites(centers)), effective_threads(n_jobs))
 
     def assign(self, X: Rows) -> Assigned:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allegiance._core import BoolArray, FloatArray, IntArray, Rows, check_count, check_number
+from allegiance.clusterers import KMeansStarts
 
-from ._nearest import NearestCenters
-from ._small_kmeans import SmallKMeans
+from ._nearest_centers import NearestCenters
 
 DEFAULT_SIZE = "2*sqrt(n)"
-#: Shares of stable points that "auto" tries, beside their share among all points.
+#: Shares of stable points that "auto" tries, besides their share among all points.
 FRACTIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: How often "auto" sets points aside and draws anew.
 REPEATS = 5
@@ -49,7 +49,7 @@ class Pools(NamedTuple):
         return np.sort(np.concatenate([self.stable[:n_stable], self.unstable[: size - n_stable]]))
 
     def warn_of_shortage(self, size: int, fraction: float, stacklevel: int) -> None:
-        """Say so if the share asked for is not to be had."""
+        """Warn if the share asked for is not available."""
         wanted, got = round(fraction * size), self.n_stable(size, fraction)
         if wanted == got:
             return
@@ -100,7 +100,7 @@ def held_out_losses(
     stable: BoolArray,
     size: int,
     fractions: FloatArray,
-    kmeans: SmallKMeans,
+    kmeans: KMeansStarts,
     seeds: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
@@ -122,7 +122,7 @@ def held_out_losses(
 
 
 def best_fraction(
-    X: Rows, stable: BoolArray, size: int, kmeans: SmallKMeans, seeds: FloatArray, rng: np.random.Generator
+    X: Rows, stable: BoolArray, size: int, kmeans: KMeansStarts, seeds: FloatArray, rng: np.random.Generator
 ) -> float:
     """Return the share of stable points with which points set aside are closest to their centres.
 
