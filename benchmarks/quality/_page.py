@@ -15,7 +15,7 @@ from ._merged import SHOWN, cluster_rows, digits_rows
 from ._ours import OURS
 from ._peers import PEER_SCORES
 from ._pictures import draw_all
-from ._reliability_page import calibration_parts
+from ._reliability_page import calibration_parts, percent
 from ._results import Block, Results
 from ._scores import ABLATIONS, HEADLINE
 from ._statistics import Ranking, rank_scores
@@ -86,7 +86,7 @@ def _headline(results: Results, blocks: Sequence[Block]) -> str:
         rows.append(row)
     summary = (
         f"{ranking.n_sets} data sets, critical difference {ranking.critical_difference:.2f} (Nemenyi, 5 %), "
-        f"Friedman p = {ranking.p_value:.1g}; of all points {_mean_wrong(results, blocks):.1%} are misassigned."
+        f"Friedman p = {ranking.p_value:.1g}; of all points {100 * _mean_wrong(results, blocks):.1f} % are misassigned."
     )
     return f"{markdown_table(head, rows)}\n\n{summary}"
 
@@ -158,11 +158,11 @@ def _gaps() -> str:
 
 def _merged() -> str:
     rows = [
-        [str(row.clusters), f"{row.expected:.0%} ({row.interval[0]:.0%} to {row.interval[1]:.0%})", f"{row.right:.0%}"]
+        [str(row.clusters), f"{percent(row.expected)} ({' to '.join(map(percent, row.interval))})", percent(row.right)]
         for row in digits_rows()
     ]
     over_k = markdown_table(["clusters", "expected right", "right by majority"], rows)
-    rows = [[row.holds, str(row.points), f"{row.expected:.0%}", f"{row.right:.0%}"] for row in cluster_rows()]
+    rows = [[row.holds, str(row.points), percent(row.expected), percent(row.right)] for row in cluster_rows()]
     over_clusters = markdown_table(["holds", "points", "expected right", "right by majority"], rows)
     return f"{over_k}\n\nThe clusters of the clustering in {SHOWN}:\n\n{over_clusters}"
 

@@ -65,7 +65,7 @@ def _by_group(results: Results) -> str:
             rows.append(row)
     for reading, wrong in _READINGS.items():
         name = f"interval of trust holds, {'majority' if reading == 'right' else 'matching'}"
-        rows.append([name, *(f"{results.held(blocks, wrong):.0%}" for blocks in groups.values())])
+        rows.append([name, *(percent(results.held(blocks, wrong)) for blocks in groups.values())])
     return markdown_table(["pooled; clustering by clustering; error of the mean", *groups], rows)
 
 
@@ -97,3 +97,8 @@ def _by_set(results: Results) -> str:
             for name, k, right, found in rows
         ],
     )
+
+
+def percent(share: float) -> str:
+    """Write a share as a whole percentage."""
+    return f"{100 * share:.0f} %"

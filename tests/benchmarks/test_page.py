@@ -83,8 +83,8 @@ def test_calibration_is_shown_under_both_readings(store):
     # Always right by majority; by matching, one point in ten has a chance of 1 and is wrong.
     assert "| **trust** | 0.000 | 0.000 | 0.000 | 1.000 | 0.000 | +0.000 |" in parts["quality-calibration"]
     assert "| **trust** | 0.100 | 0.100 | 0.100 | 1.000 | 0.100 | +0.100 |" in parts["quality-calibration-matched"]
-    assert "| interval of trust holds, majority | 100% | 100% |" in parts["quality-calibration-groups"]
-    assert "| interval of trust holds, matching | 0% | 0% |" in parts["quality-calibration-groups"]
+    assert "| interval of trust holds, majority | 100 % | 100 % |" in parts["quality-calibration-groups"]
+    assert "| interval of trust holds, matching | 0 % | 0 % |" in parts["quality-calibration-groups"]
     assert "| moons | 2 | 0.800 | 0.800 | +0.000 | 0.700 | 0.000 | 0.100 |" in parts["quality-calibration-sets"]
 
 
