@@ -28,8 +28,8 @@ _SIZE_PARAMETERS = ("n_clusters", "n_components")
 _TIE = 0.02
 _CAVEAT = (
     "The suggestion is the largest number of clusters that comes back as well as any other when halves of the data are "
-    "clustered anew. It is a hint, not a test: it trusts the clusterer, and of groups within groups it names the finest "
-    "that are as stable."
+    "clustered anew. It is a hint, not a test: it trusts the clusterer, and of groups within groups it names the "
+    "finest that are as stable."
 )
 
 
@@ -42,8 +42,8 @@ class StabilityCurve:
     n_clusters
         (m,) the numbers of clusters, ascending.
     by_half
-        (m, n_resamples) trust above chance in the labels for each half that was clustered anew: (E - C) / (1 - C) with E
-        the share of their company that points keep, and C that of unrelated partitions with clusters of these sizes.
+        (m, n_resamples) trust above chance in the labels for each half that was clustered anew: (E - C) / (1 - C) with
+        E the share of their company that points keep, and C that of unrelated partitions with clusters of these sizes.
     reference
         (n_references, m) trust above chance in each draw of the reference data.
     caveat
