@@ -126,23 +126,6 @@ def test_pictures_of_images_and_single_rows(points, tmp_path, rng):
     )
 
 
-def test_paper_hands_over_its_options(tmp_path, monkeypatch):
-    from allegiance.paper import Outcome
-
-    asked = {}
-
-    def run_paper(out, *, only, n_seeds, fresh, announce):
-        asked.update(out=out, only=only, n_seeds=n_seeds, fresh=fresh)
-        announce("maps", 0, 1)
-        return [Outcome("maps", None, "no data")]
-
-    monkeypatch.setattr("allegiance.paper.run_paper", run_paper)
-    result = call("paper", "-o", tmp_path, "--only", "maps", "--seeds", 3)
-    assert asked == {"out": str(tmp_path), "only": ("maps",), "n_seeds": 3, "fresh": False}
-    assert "[1/1] maps" in result.stderr
-    assert "Skipped maps: no data" in result.stderr
-
-
 def test_several_files_are_one_table(flowers, points, tmp_path):
     X, groups = points
     header, *rows = flowers.read_text().splitlines()

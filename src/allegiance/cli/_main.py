@@ -11,7 +11,6 @@ from ._completion import completion
 from ._consensus import consensus
 from ._curve import curve
 from ._info import info
-from ._paper import paper
 from ._plot import plot
 from ._program import Program
 from ._report import report
@@ -37,5 +36,5 @@ def program() -> None:
     """
 
 
-for command in (score, report, plot, compare, consensus, curve, paper, info, warmup, completion):
+for command in (score, report, plot, compare, consensus, curve, info, warmup, completion):
     program.add_command(command)

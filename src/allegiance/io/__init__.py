@@ -2,6 +2,7 @@
 
 from ._atomic import NO_ROOM, check_writable, refuse_inputs, replacing, write_whole
 from ._errors import REMEDIES, OutputExistsError, RemediedError, TableError
+from ._lock import close_locked, lock
 
 __all__ = [
     "NO_ROOM",
@@ -10,6 +11,8 @@ __all__ = [
     "RemediedError",
     "TableError",
     "check_writable",
+    "close_locked",
+    "lock",
     "refuse_inputs",
     "replacing",
     "write_whole",

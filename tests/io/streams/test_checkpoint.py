@@ -35,10 +35,7 @@ def table(tmp_path: Path) -> Path:
 @pytest.fixture
 def scorer(table: Path) -> AffinityScorer:
     found = pq.read_table(table)
-    X = np.column_stack([found["x"], found["y"]])
-    fitted = AffinityScorer(random_state=0).fit(X, np.array(found["kind"]))
-    fitted.feature_names_in_ = np.array(["x", "y"], dtype=object)
-    return fitted
+    return AffinityScorer().fit(found.select(["x", "y"]), np.array(found["kind"]))
 
 
 #: Scores slowly, and says when it has begun.
@@ -165,7 +162,7 @@ import resource, sys
 from allegiance import score_stream
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), resource.RLIM_INFINITY))
 try:
-    score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=100)
+    score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=100, details=True)
 except OSError as error:
     print(error.filename)
     print(error.strerror)
@@ -182,7 +179,9 @@ def test_a_full_disk_names_the_file_and_says_that_the_run_can_be_resumed(scorer,
     assert Path(name).name == what
     assert reason.endswith(f"What was scored is kept in {out}.partial: make room and start the same run again")
     assert not list(tmp_path.rglob("*.part"))
-    assert score_stream(table, scorer, out, batch_rows=100).resumed == (0 if what.startswith("part") else N)
+    assert score_stream(table, scorer, out, batch_rows=100, details=True).resumed == (
+        0 if what.startswith("part") else N
+    )
 
 
 def test_what_is_written_can_be_observed(scorer, table, tmp_path):
@@ -226,9 +225,7 @@ def test_a_feature_called_row_beside_numbered_rows(table, tmp_path):
     pq.write_table(columns, table)
     source = open_source(table)
     prepared = PreparedSource(source, plan_features(source, apart=["kind"]), ["kind"], number=True)
-    X = np.column_stack([columns[name] for name in ("row", "x", "y")]).astype(float)
-    fitted = AffinityScorer(random_state=0).fit(X, np.array(columns["kind"]))
-    fitted.feature_names_in_ = np.array(["row", "x", "y"], dtype=object)
+    fitted = AffinityScorer().fit(columns.select(["row", "x", "y"]), np.array(columns["kind"]))
     assert prepared.row_column is not None
     score_stream(prepared, fitted, tmp_path / "out.parquet", keep={prepared.row_column: "row"})
     found = pq.read_table(tmp_path / "out.parquet")
@@ -244,7 +241,7 @@ def test_decimal_and_time_labels(table, tmp_path, labels):
 
     values = pa.array(labels) if isinstance(labels[0], Decimal) else pa.array(labels).cast(pa.date32())
     pq.write_table(pq.read_table(table).drop(["kind"]).append_column("kind", values), table)
-    fitted = fit_stream(table, labels="kind", columns=["x", "y"], random_state=0)
+    fitted = fit_stream(table, labels="kind", columns=["x", "y"])
     score_stream(table, fitted, tmp_path / "out.csv", labels="kind", keep=["id"])
     found = open_source(tmp_path / "out.csv", text=["label"]).read(["label"])["label"].to_pylist()
     assert found == [str(label) for label in labels]
@@ -255,7 +252,7 @@ def test_labels_with_leading_zeros_stay_apart(tmp_path):
 
     rows = [f"{i % 7},{i % 5},{['1', '01'][i % 2]},{i:03d}" for i in range(50)]
     (tmp_path / "points.csv").write_text("\n".join(["x,y,kind,id", *rows]))
-    fitted = fit_stream(tmp_path / "points.csv", labels="kind", columns=["x", "y"], random_state=0)
+    fitted = fit_stream(tmp_path / "points.csv", labels="kind", columns=["x", "y"])
     assert fitted.classes_.tolist() == ["01", "1"]
     score_stream(tmp_path / "points.csv", fitted, tmp_path / "out.parquet", labels="kind", keep=["id"])
     found = pq.read_table(tmp_path / "out.parquet")

@@ -21,9 +21,8 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityScorer, PrecisionWarning, score_stream
+from allegiance import AffinityScorer, PrecisionWarning, SharedSamples, score_stream
 from allegiance.io import OutputExistsError
-from allegiance.io.state import fingerprint
 from allegiance.io.streams import StreamProgress, fit_stream
 from allegiance.io.tables import PreparedSource, TableError, open_source, plan_features
 
@@ -45,7 +44,13 @@ def data() -> pd.DataFrame:
 
 @pytest.fixture
 def scorer(data: pd.DataFrame) -> AffinityScorer:
-    return AffinityScorer(random_state=0).fit(data[COLUMNS], make_blobs(700, centers=5, random_state=6)[1])
+    return AffinityScorer().fit(data[COLUMNS], make_blobs(700, centers=5, random_state=6)[1])
+
+
+@pytest.fixture
+def trusting(data: pd.DataFrame) -> AffinityScorer:
+    """Return a scorer with trust, fitted to labels some of which are doubtful."""
+    return AffinityScorer(calibration=4).fit(data[COLUMNS], labelled(data, "noise")["kind"])
 
 
 @pytest.fixture
@@ -55,17 +60,20 @@ def table(data: pd.DataFrame, tmp_path: Path) -> Path:
     return path
 
 
-def expected_table(scorer: AffinityScorer, data: pd.DataFrame, top: int | None = None) -> pd.DataFrame:
-    return scorer.affinity(data[COLUMNS], top=top).to_frame().reset_index(drop=True)
+def expected_table(
+    scorer: AffinityScorer, data: pd.DataFrame, top: int | None = None, details: bool = True
+) -> pd.DataFrame:
+    return scorer.affinity(data[COLUMNS], top=top).to_frame(details=details).reset_index(drop=True)
 
 
-@pytest.mark.parametrize("top", [None, 2])
+@pytest.mark.parametrize(("top", "details"), [(None, True), (2, True), (None, False)], ids=["all", "top", "short"])
 @pytest.mark.parametrize("batch_rows", [100, 64, 10_000])
-def test_output_has_the_bits_of_the_result_in_memory(top, batch_rows, scorer, data, table, tmp_path):
-    summary = score_stream(table, scorer, tmp_path / "out.parquet", batch_rows=batch_rows, keep=["id"], top=top)
+def test_output_has_the_bits_of_the_result_in_memory(top, details, batch_rows, scorer, data, table, tmp_path):
+    asked: dict[str, Any] = {"batch_rows": batch_rows, "keep": ["id"], "top": top, "details": details}
+    summary = score_stream(table, scorer, tmp_path / "out.parquet", **asked)
     found = pd.read_parquet(tmp_path / "out.parquet")
     assert list(found["id"]) == list(data["id"])
-    wanted = expected_table(scorer, data, top)
+    wanted = expected_table(scorer, data, top, details)
     pd.testing.assert_frame_equal(found.drop(columns="id"), wanted, check_exact=True, check_dtype=False)
     assert (summary.rows, summary.resumed) == (700, 0)
     assert 0 < summary.reading + summary.scoring + summary.writing <= summary.seconds
@@ -90,7 +98,7 @@ def write_several(data: pd.DataFrame, folder: Path) -> Any:
 
 @pytest.mark.parametrize("write", [write_csv, write_arrow, write_several])
 def test_every_format_gives_the_same(write, scorer, data, tmp_path):
-    score_stream(write(data, tmp_path), scorer, tmp_path / "out.arrow", batch_rows=150)
+    score_stream(write(data, tmp_path), scorer, tmp_path / "out.arrow", batch_rows=150, details=True)
     found = feather.read_table(tmp_path / "out.arrow").to_pandas()
     tolerance = {"rtol": 1e-12} if write is write_csv else {"check_exact": True}
     pd.testing.assert_frame_equal(found, expected_table(scorer, data), check_dtype=False, **tolerance)
@@ -99,9 +107,9 @@ def test_every_format_gives_the_same(write, scorer, data, tmp_path):
 def test_a_mapped_array(data, tmp_path):
     X = data[COLUMNS].to_numpy(dtype=np.float32)
     np.save(tmp_path / "x.npy", X)
-    scorer = AffinityScorer(centers=X[:4], random_state=0).fit(X)
+    scorer = AffinityScorer(centers=X[:4]).fit(X)
     scorer.save(tmp_path / "a.scorer")
-    score_stream(tmp_path / "x.npy", tmp_path / "a.scorer", tmp_path / "out.csv", batch_rows=99)
+    score_stream(tmp_path / "x.npy", tmp_path / "a.scorer", tmp_path / "out.csv", batch_rows=99, details=True)
     found = pd.read_csv(tmp_path / "out.csv")
     np.testing.assert_allclose(found.filter(like="affinity_"), scorer.transform(X), rtol=1e-12)
 
@@ -166,7 +174,7 @@ score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=50, keep=["id"], 
 
 
 def test_a_killed_process_loses_nothing_and_repeats_nothing(scorer, table, tmp_path):
-    """SIGKILL, several times: nobody gets to clean up."""
+    """SIGKILL, several times: no chance to clean up."""
     out, whole = tmp_path / "out.parquet", tmp_path / "whole.parquet"
     scorer.save(tmp_path / "a.scorer")
     arguments = [sys.executable, "-c", CHILD, str(table), str(tmp_path / "a.scorer"), str(out)]
@@ -188,10 +196,10 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing(scorer, table, tmp_p
     assert not (tmp_path / "out.parquet.partial").exists()
 
 
-@pytest.mark.parametrize("changed", ["scorer", "source", "batch_rows", "top", "keep", "columns", "labels"])
+@pytest.mark.parametrize("changed", ["scorer", "source", "batch_rows", "top", "details", "keep", "columns", "labels"])
 def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, tmp_path):
     out = tmp_path / "out.parquet"
-    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"], "top": 2, "columns": COLUMNS}
+    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"], "top": 2, "columns": COLUMNS, "details": True}
     with pytest.raises(KeyboardInterrupt):
         score_stream(table, scorer, out, verbose=interrupt_after(3), **settings)
     if changed == "scorer":
@@ -201,15 +209,14 @@ def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, tmp
         data[::-1].to_parquet(table, index=False, row_group_size=91)
     else:
         others = {"batch_rows": 50, "top": 3, "keep": ["id", "kind"], "columns": COLUMNS[::-1], "labels": "kind"}
-        settings[changed] = others[changed]
+        settings[changed] = (others | {"details": False})[changed]
     with pytest.raises(TableError, match=rf"another run: {changed} differed.*resume=False"):
         score_stream(table, scorer, out, **settings)
     summary = score_stream(table, scorer, out, resume=False, **settings)
     assert (summary.rows, summary.resumed) == (700, 0)
 
 
-#: One preparation and another one of the same columns. Centres are given and there is no box, so that the scorer is the
-#: same whatever the rows are: nothing but the preparation tells the two runs apart.
+#: One preparation and another one of the same columns: with one scorer, only the preparation tells the two runs apart.
 PREPARATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "impute": ({"impute": "drop"}, {"impute": "median"}),
     "standardize": ({"impute": "median"}, {"impute": "median", "standardize": True}),
@@ -231,13 +238,8 @@ def test_parts_of_rows_prepared_otherwise_are_not_mixed_in(name, data, tmp_path)
         PreparedSource(source, plan_features(source, **({"features": ["a", "b"]} | plan)), ["id"])
         for plan in PREPARATIONS[name]
     )
-    d = len(one.names) - 1
-    scorers = [
-        fit_stream(table, columns=table.names[1:], centers=np.eye(4, d), domain=None, random_state=0)
-        for table in (one, other)
-    ]
-    assert fingerprint(scorers[0].to_dict()) == fingerprint(scorers[1].to_dict())
-    scorer = scorers[0]
+    columns = one.names[1:]
+    scorer = fit_stream(one, AffinityScorer(centers=np.eye(4, len(columns))), columns=columns)
     settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"]}
     with pytest.raises(KeyboardInterrupt):
         score_stream(one, scorer, out, verbose=interrupt_after(3), **settings)
@@ -270,10 +272,10 @@ def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data
     data = labelled(data, kind)
     path = tmp_path / f"points.{ending}"
     data.to_parquet(path, index=False) if ending == "parquet" else data.to_csv(path, index=False)
-    fitted = fit_stream(path, labels="kind", columns=COLUMNS, batch_rows=100, random_state=0)
-    score_stream(path, fitted, tmp_path / "out.parquet", batch_rows=100, labels="kind")
+    fitted = fit_stream(path, labels="kind", columns=COLUMNS, batch_rows=100)
+    score_stream(path, fitted, tmp_path / "out.parquet", batch_rows=100, labels="kind", details=True)
     found = pd.read_parquet(tmp_path / "out.parquet")
-    expected = AffinityScorer(random_state=0).fit_affinity(data[COLUMNS], data["kind"]).to_frame()
+    expected = AffinityScorer().fit_affinity(data[COLUMNS], data["kind"]).to_frame(details=True)
     assert list(found.columns) == list(expected.columns)
     assert found["label"].tolist() == expected["label"].tolist()
     assert (found["label"] != found["owner"]).any(), "the nearest cluster would do as well"
@@ -291,7 +293,7 @@ def test_a_run_with_labels_goes_on_where_it_stopped(data, tmp_path):
     labelled(data, "noise").to_parquet(table, index=False)
     settings: dict[str, Any] = {"batch_rows": 100, "labels": "kind", "keep": ["kind"]}
     for sink in (whole, out):
-        fitted = fit_stream(table, labels="kind", columns=COLUMNS, batch_rows=64, random_state=0)
+        fitted = fit_stream(table, labels="kind", columns=COLUMNS, batch_rows=64)
         if sink == out:
             with pytest.raises(KeyboardInterrupt):
                 score_stream(table, fitted, out, verbose=interrupt_after(4), **settings)
@@ -302,10 +304,52 @@ def test_a_run_with_labels_goes_on_where_it_stopped(data, tmp_path):
     assert found["label"].tolist() == found["kind"].tolist()
 
 
-def test_labels_are_no_features_of_tables_without_names(data, tmp_path):
+def test_a_person_reads_few_columns(trusting, scorer, data, table, tmp_path):
+    score_stream(table, trusting, tmp_path / "trust.csv", keep=["id"])
+    found = pd.read_csv(tmp_path / "trust.csv")
+    assert list(found) == ["id", "label", "trust", "verdict", "rival", "own_affinity", "typicality"]
+    np.testing.assert_array_equal(found["trust"], trusting.affinity(data[COLUMNS]).trust)
+    score_stream(table, scorer, tmp_path / "affinity.csv")
+    assert list(pd.read_csv(tmp_path / "affinity.csv")) == ["label", "verdict", "rival", "own_affinity", "typicality"]
+
+
+def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(trusting, data, tmp_path):
+    table, out = tmp_path / "points.parquet", tmp_path / "out.parquet"
+    noisy = labelled(data, "noise")
+    noisy.to_parquet(table, index=False)
+    settings: dict[str, Any] = {"batch_rows": 100, "labels": "kind"}
+    whole = score_stream(table, trusting, tmp_path / "whole.parquet", **settings).tally
+    with pytest.raises(KeyboardInterrupt):
+        score_stream(table, trusting, out, verbose=interrupt_after(4), **settings)
+    resumed = score_stream(table, trusting, out, **settings)
+    assert resumed.resumed == 400
+    assert resumed.tally.to_json() == whole.to_json()
+    assert resumed.tally.expected_right == whole.expected_right
+    expected = trusting.fitted_.score(data[COLUMNS], labels=noisy["kind"]).tally()
+    np.testing.assert_array_equal(whole.counts, expected.counts)
+    np.testing.assert_array_equal(whole.rivals, expected.rivals)
+    assert (whole.undecided, whole.hidden, whole.engines) == (expected.undecided, expected.hidden, expected.engines)
+    # Sums over batches and over all rows at once differ by rounding.
+    np.testing.assert_allclose(whole.expected_right, expected.expected_right, rtol=1e-12)
+    np.testing.assert_allclose(whole.trust, expected.trust, rtol=1e-12)
+
+
+def test_names_may_be_noise_that_the_fit_did_not_see(data, tmp_path):
+    named = labelled(data, "names")
+    scorer = AffinityScorer().fit(data[COLUMNS], named["kind"])
+    named.loc[600:, "kind"] = "-1"
+    named.to_csv(tmp_path / "points.csv", index=False)
+    summary = score_stream(tmp_path / "points.csv", scorer, tmp_path / "out.csv", labels="kind", batch_rows=100)
+    found = pd.read_csv(tmp_path / "out.csv", dtype=str)
+    assert found["label"].tolist() == named["kind"].tolist()
+    assert (found["verdict"] == "noise").tolist() == (named["kind"] == "-1").tolist()
+    assert summary.tally.n_points - summary.tally.n_labelled == 100
+
+
+def test_labels_are_not_features_of_tables_without_names(data, tmp_path):
     X = data[COLUMNS].to_numpy()
     np.save(tmp_path / "x.npy", np.column_stack([X, data["kind"]]))
-    scorer = AffinityScorer(random_state=0).fit(X, data["kind"])
+    scorer = AffinityScorer().fit(X, data["kind"])
     score_stream(tmp_path / "x.npy", scorer, tmp_path / "out.parquet", labels="x6")
     assert pd.read_parquet(tmp_path / "out.parquet")["label"].tolist() == data["kind"].tolist()
 
@@ -313,7 +357,7 @@ def test_labels_are_no_features_of_tables_without_names(data, tmp_path):
 @pytest.mark.parametrize(
     ("label", "says"),
     [
-        (7, "'kind' .* holds 7, which is not a cluster of the scorer"),
+        (7, "rows 100 to 199 of .* column 'kind': labels has 7, which is not one of the clusters"),
         ("", "'kind' .* has no label in row 150"),
         (1.5, "discrete"),
     ],
@@ -327,11 +371,11 @@ def test_bad_labels(label, says, scorer, data, tmp_path):
 
 
 def test_labels_must_be_a_column(scorer, table, tmp_path):
-    with pytest.raises(TableError, match="no column 'nobody'"):
-        score_stream(table, scorer, tmp_path / "out.csv", labels="nobody")
+    with pytest.raises(TableError, match="no column 'nothing'"):
+        score_stream(table, scorer, tmp_path / "out.csv", labels="nothing")
 
 
-def test_a_folder_of_somebody_else_is_left_alone(scorer, table, tmp_path):
+def test_a_folder_that_is_not_ours_is_left_alone(scorer, table, tmp_path):
     folder = tmp_path / "out.parquet.partial"
     folder.mkdir()
     (folder / "thesis.txt").write_text("all of it")
@@ -365,9 +409,7 @@ def test_progress_tells_rate_and_time_left(scorer, table, tmp_path, capsys):
 
 
 def test_one_warning_for_all_batches(data, table, tmp_path):
-    scorer = AffinityScorer(random_state=0, method="shared", eps=0.01, max_samples=3000).fit(
-        data[COLUMNS], data["kind"]
-    )
+    scorer = AffinityScorer(engine=SharedSamples(max_samples=3000), eps=0.01).fit(data[COLUMNS], data["kind"])
     with pytest.warns(PrecisionWarning, match="of 700 points") as found:
         score_stream(table, scorer, tmp_path / "out.csv", batch_rows=100)
     assert len(found) == 1
@@ -378,7 +420,7 @@ def test_one_warning_for_all_batches(data, table, tmp_path):
     [
         ({"columns": ["a", "b"]}, "2 features, but AffinityScorer is expecting 6"),
         ({"columns": ["id"]}, "'id' .* does not hold numbers"),
-        ({"keep": ["nobody"]}, "no column 'nobody'"),
+        ({"keep": ["nothing"]}, "no column 'nothing'"),
         ({"batch_rows": 0}, "batch_rows"),
         ({"top": 0}, "top"),
     ],
@@ -413,7 +455,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
     )
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400_000, 2))
-    AffinityScorer(centers=X[:4], random_state=0).fit(X[:100]).save(tmp_path / "a.scorer")
+    AffinityScorer(centers=X[:4]).fit(X[:100]).save(tmp_path / "a.scorer")
     peaks = []
     for n in (40_000, 400_000):
         path = tmp_path / f"{n}.parquet"
@@ -436,7 +478,7 @@ def test_an_executor_gives_the_same_bytes(kind, data, table, tmp_path, monkeypat
     # Neither limit is always the first to be reached.
     monkeypatch.setattr("allegiance.io.streams._batches._IN_FLIGHT", 3 if kind is ThreadPoolExecutor else 64)
     monkeypatch.setattr("allegiance.io.streams._batches._BYTES_IN_FLIGHT", 10_000)
-    scorer = AffinityScorer(KMeans(5, n_init=1, random_state=0), random_state=0).fit(data[COLUMNS])
+    scorer = AffinityScorer(KMeans(5, n_init=1, random_state=0), calibration=4).fit(data[COLUMNS])
     common: dict[str, Any] = {"batch_rows": 60, "keep": ["id"], "labels": "kind"}
     score_stream(table, scorer, tmp_path / "here.parquet", **common)
     settings = {"mp_context": multiprocessing.get_context("spawn")} if kind is ProcessPoolExecutor else {}

@@ -17,7 +17,7 @@ from allegiance.io import replacing
 
 FORMAT = "allegiance scorer"
 #: The version of the format this package writes. It reads this one and all before it.
-VERSION = 1
+VERSION = 2
 _STATE, _CHECKSUMS = "state.json", "SHA256SUMS"
 #: Every member has this date, so that the same scorer gives the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)

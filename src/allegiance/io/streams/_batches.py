@@ -88,7 +88,9 @@ class BatchScorer:
         try:
             result = self._fitted.score(rows, labels=labels, top=self._top)
         except ValueError as error:
-            raise TableError(f"rows {first:,} to {first + rows.shape[0] - 1:,} of {self._where}: {error}") from error
+            beside = "" if self._labels is None else f", with labels in column {self._labels!r}"
+            last = first + rows.shape[0] - 1
+            raise TableError(f"rows {first:,} to {last:,} of {self._where}{beside}: {error}") from error
         scores = result.columns(details=self._details)
         twice = [name for name in self._keep.values() if name in scores]
         if twice:

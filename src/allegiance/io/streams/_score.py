@@ -143,7 +143,7 @@ def score_stream(
     check_is_fitted(scorer)
     fitted: Fitted = scorer.fitted_
     kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
-    names = columns if columns is not None else getattr(scorer, "feature_names_in_", None)
+    names = columns if columns is not None else fitted.columns.known_names
     others = [*kept] if labels is None else [*kept, labels]
     table = as_source(source, others, text=[name for name in kept if name != labels])
     used = feature_columns(table, None if names is None else list(names), others)
