@@ -163,7 +163,7 @@ class TestAmongEstimators:
         with pytest.warns(UserWarning, match="valid feature names, but AffinityScorer was fitted with feature names"):
             scorer.affinity(IRIS[:3])
         with pytest.raises(ValueError, match="X has 3 features, but AffinityScorer is expecting 4"):
-            scorer.affinity(IRIS[:, :3])
+            scorer.fit(IRIS, load_iris().target).affinity(IRIS[:, :3])
 
     def test_what_the_influence_adds_is_kept_from_the_clusterer(self):
         """Smoothed rows for the divergence, rows as they came for the clusterer, whose centres must be comparable."""

@@ -79,7 +79,7 @@ def test_the_chosen_engine_gets_the_samples_asked_for():
         (Polytope.box([-9.0] * 4, [9.0] * 4), 4, 41, "shared"),
         (Ball(), 2, 5, "shared"),
     ],
-    ids=lambda value: str(value),
+    ids=str,
 )
 def test_affinity_uses_the_engine_chosen(rng, domain, r, k, engine):
     centers = rng.normal(size=(k, r))

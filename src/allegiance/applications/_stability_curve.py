@@ -28,8 +28,8 @@ _SIZE_PARAMETERS = ("n_clusters", "n_components")
 _TIE = 0.02
 _CAVEAT = (
     "The suggestion is the largest number of clusters that comes back as well as any other when halves of the data are "
-    "clustered anew. It is a hint, not a test: it trusts the clusterer, and of groups within groups it names the finest "
-    "that are as stable."
+    "clustered anew. It is a hint, not a test: it trusts the clusterer, and of groups within groups it names the "
+    "finest that are as stable."
 )
 
 
@@ -42,8 +42,8 @@ class StabilityCurve:
     n_clusters
         (m,) the numbers of clusters, ascending.
     by_half
-        (m, n_resamples) trust above chance in the labels for each half that was clustered anew: (E - C) / (1 - C) with E
-        the share of their company that points keep, and C that of unrelated partitions with clusters of these sizes.
+        (m, n_resamples) trust above chance in the labels for each half that was clustered anew: (E - C) / (1 - C) with
+        E the share of their company that points keep, and C that of unrelated partitions with clusters of these sizes.
     reference
         (n_references, m) trust above chance in each draw of the reference data.
     caveat
@@ -151,7 +151,8 @@ def stability_curve(
         The numbers of clusters to try, each at least 2.
     scorer
         Influence, calibration, seed, threads and ``verbose``; it has no clusters of its own. By default
-        ``AffinityScorer(influence="within", calibration=20)``.
+        ``AffinityScorer(calibration=20)``: Euclidean distance, as in k-means. Not "within", whose covariance comes from
+        the labels: it stretches space across any cut, so that even a cut through uniform data comes back.
     n_references
         Number of draws of the reference data. Each costs as much as the data itself. Data without clusters gets a
         suggestion by chance about once in ``n_references + 1`` times.
@@ -183,7 +184,7 @@ def stability_curve(
     >>> curve.suggestion
     4
     """
-    checked = calibrated_scorer(scorer, "stability_curve")
+    checked = calibrated_scorer(scorer, "stability_curve", influence="euclidean")
     draws, make = check_count(n_references, "n_references"), _maker(clusterer)
     specification = Specification.of(checked)
     rows = _dense_rows(X, specification)
