@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import ConsensusClustering, validate_consensus
+from allegiance import ConsensusClustering, Fourier, Kernel, validate_consensus
 from allegiance.metrics import lift_emd, rand_distance
 
 N_GROUPS = 16
@@ -73,7 +73,8 @@ def mnist() -> None:
     again = ConsensusClustering(model.labelings_, n_clusters=10, random_state=0)
     timed("the consensus alone", again.fit, X)
     timed("LiftEMD", lift_emd, X, model.labels_, truth)
-    timed("LiftEMD with 500 random Fourier features", lift_emd, X, model.labels_, truth, kernel_approximation="fourier")
+    features = Kernel("rbf", approximation=Fourier(500))
+    timed("LiftEMD with 500 random Fourier features", lift_emd, X, model.labels_, truth, kernel=features)
     print()
     print_distances(X, truth, model)
     print(f"\n{validate_consensus(X, model.labelings_, model.labels_)}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from allegiance import affinity
 from reproduction.arrays import FloatArray, IntArray, stream
@@ -120,7 +121,9 @@ def affinity_against_distance(
     around = sites[drawn] + spread * stream(random_state, 0).normal(size=(drawn.size, point.size))
     X, origin = np.vstack([around, point]), np.append(drawn, -1)
     seeds = stream(random_state, 1).integers(2**31, size=n_runs)
-    assigned = np.array([_given_to(X, origin, sites, int(run)) for run in seeds])
+    # Threads would wait for each other longer than they work on so few points.
+    with threadpool_limits(1):
+        assigned = np.array([_given_to(X, origin, sites, int(run)) for run in seeds])
     result = affinity(point[None], centers=sites, random_state=random_state, **WHOLE_SPACE)
     return AffinityAgainstDistance(
         sites, point, result.affinity[0], _shares_by_distance(sites, point), assigned, X, origin

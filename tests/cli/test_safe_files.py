@@ -50,8 +50,8 @@ def test_the_command_names_its_own_options(table, tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "add", interrupted)
     call(*common, code=130)
     monkeypatch.setattr(Checkpoint, "add", add)
-    told = call(*common, "--top", 1, code=1).stderr
-    assert "another run: top differed. Start again with --restart" in told
+    told = call(*common, "--details", code=1).stderr
+    assert "another run: details differed. Start again with --restart" in told
     (tmp_path / "scores.csv.partial" / "manifest.json").write_text("{")
     told = call(*common, code=1).stderr
     assert "description is damaged. Start again with --restart" in told

@@ -6,12 +6,12 @@ import inspect
 import time
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows
+from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows
 from allegiance.calibration import (
     Calibration,
     Company,
@@ -23,7 +23,6 @@ from allegiance.calibration import (
     recluster,
 )
 from allegiance.engines import (
-    Z95,
     Measurer,
     PrecisionWarning,
     Tessellation,
@@ -34,10 +33,10 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
-from ._closeness import closeness_of
 from ._clusterer import nearest_sites
 from ._columns import Columns
 from ._labels import Labels, labels_of
+from ._proximity import proximity_of
 from ._representatives import means_without_each
 from ._specification import Specification
 
@@ -74,7 +73,7 @@ class Fitted:
     tessellation: Tessellation
     classes: AnyArray
     centers: FloatArray | None
-    members: MemberDistances | None = None
+    members: Lazy[MemberDistances] | None = None
     trust_map: TrustMap | None = None
     clusterer: Any = None
 
@@ -107,6 +106,10 @@ class Fitted:
     def __getstate__(self) -> dict[str, Any]:
         # Measurers follow from the rest, and hold samples that a pickle need not carry.
         return {name: value for name, value in self.__dict__.items() if not name.endswith("measurer")}
+
+    def let_go(self) -> None:
+        """Compute what is still to be computed from the points of the fit, so that these need not be kept."""
+        _ = None if self.members is None else self.members.value
 
     def for_worker(self) -> Fitted:
         """Return the same to be used beside others like it: on one thread, and silent."""
@@ -200,14 +203,12 @@ class Fitted:
             moved = (codes, means_without_each(codes, diagram.positions, located.position))
             measurer = self.moving_measurer
         measurer = self.measurer if measurer is None else measurer
-        close = closeness_of(diagram, located, codes, settings.threads)
         shared: dict[str, Any] = {
             "label": labels_of(codes, self.classes),
             "classes": self.classes,
             "off_span": located.off_span,
-            "closeness": close.closeness,
             "codes": codes,
-            "distance": close.distance,
+            "proximity": Lazy(partial(proximity_of, diagram, located, codes, settings.threads)),
             "members": self.members,
             "trust_map": self.trust_map,
             "frame_like": frame,
@@ -278,7 +279,7 @@ class Fitted:
             self.classes.size,
             specification.settings.seed,
             rows=given,
-            members=self.members,
+            members=None if self.members is None else self.members.value,
             threads=specification.settings.threads,
         )
         return replace(self, trust_map=found)
@@ -331,7 +332,7 @@ class Fitted:
 
     def n_imprecise(self, result: Result) -> int:
         """Return how many points did not reach the precision asked for."""
-        return int((Z95 * result.worst_error > self.specification.settings.eps).sum())
+        return result.n_wider_than(self.specification.settings.eps)
 
     def warn_if_imprecise(self, result: Result) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""

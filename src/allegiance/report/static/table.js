@@ -177,7 +177,10 @@
       const [listed, all] = [this.listed.length, this.list.count(this)];
       const [one, several] = this.list.words(this);
       const said = (number) => `${report.withCommas(number)} ${number === 1 ? one : several}`;
-      if (this.selection) return `${said(listed)} among ${report.withCommas(this.selection.length)} selected points.`;
+      if (this.selection) {
+        const selected = this.selection.length;
+        return `${said(listed)} among ${report.withCommas(selected)} selected point${selected === 1 ? "" : "s"}.`;
+      }
       const number = listed === all ? said(all) : `${report.withCommas(listed)} of ${said(all)}`;
       return `${number}. Select points in a figure to list only those.`;
     }
