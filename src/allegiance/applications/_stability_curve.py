@@ -123,9 +123,11 @@ class StabilityCurve:
         ]
         headings = ("clusters", "above chance", "half of the halves", "no clusters", "at most", "")
         title = "Trust above chance against the number of clusters"
-        return "\n".join([title, "", *text_table(headings, rows, left=("",)), "", self._verdict(), self.caveat])
+        return "\n".join([title, "", *text_table(headings, rows, left=("",)), "", self.verdict, self.caveat])
 
-    def _verdict(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """What the suggestion is, or why there is none, in words."""
         contrast, by_chance = f"{self.contrast:.1f}", f"{self.contrast_by_chance:.1f}"
         found = f"{contrast} times less doubt than in data without clusters ({by_chance} by chance)"
         if self.suggestion is None:
