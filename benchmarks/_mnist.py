@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allegiance.datasets import load_mnist_test
+from reproduction.datasets import load_mnist_test
 
 N, D, K = 10_000, 784, 10
 _SIDE = 28
@@ -22,6 +22,8 @@ class Job(NamedTuple):
     """(10000,)"""
     centers: npt.NDArray[np.float64]
     """(10, 784)"""
+    truth: npt.NDArray[np.intp]
+    """(10000,) the digits."""
     source: str
     """Real or synthetic, for the table."""
 
@@ -31,11 +33,12 @@ def mnist_job() -> Job:
     from sklearn.cluster import KMeans
 
     try:
-        X, source = load_mnist_test(download_if_missing=False).data, "the MNIST test set"
+        digits = load_mnist_test(download_if_missing=False)
+        X, truth, source = digits.data, digits.target, "the MNIST test set"
     except FileNotFoundError:
-        X, source = _synthetic_digits(), "synthetic digits"
+        X, truth, source = _synthetic_digits(), np.arange(N) % K, "synthetic digits"
     means = KMeans(K, n_init=1, random_state=0).fit(X)
-    return Job(X, means.labels_.astype(np.intp), means.cluster_centers_, source)
+    return Job(X, means.labels_.astype(np.intp), means.cluster_centers_, truth.astype(np.intp), source)
 
 
 def _synthetic_digits() -> npt.NDArray[np.float64]:

@@ -33,8 +33,8 @@ def _compile_kernels() -> None:
 
     X = np.random.default_rng(0).standard_normal((32, 6))
     for rows in (X, X.astype(np.float32)):
-        for method in ("shared", "hit-and-run"):
-            affinity(rows, np.arange(32) % 8, method=method, eps=0.2, random_state=0)
+        for engine in ("shared", "hit-and-run"):
+            affinity(rows, np.arange(32) % 8, engine=engine, eps=0.2, random_state=0)
 
 
 def write(folder: str, n: str) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def score(folder: str) -> dict[str, Any]:
             parts.append(progress.rows)
 
     locating = 0.0
-    diagram = scorer._scene.diagram
+    diagram = scorer.fitted_.diagram
     locate = type(diagram).locate
 
     def timed_locate(self: Any, X: Any, threads: int = 1) -> Any:

@@ -11,12 +11,9 @@ above 1 says how many times better we are, below 1 how much worse.
 
 from __future__ import annotations
 
-import gzip
-import os
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +29,6 @@ from allegiance import ActiveKMeans, IncrementalKMeans
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.integer]
-_DIGITS = Path("mnist") / "t10k-labels-idx1-ubyte.gz"
 
 
 class Data(NamedTuple):
@@ -81,17 +77,10 @@ def run(quick: bool) -> list[Row]:
 def _data_sets(quick: bool) -> Iterator[Data]:
     images = mnist_job()
     rows = np.random.default_rng(0).permutation(N)[: 2000 if quick else N]
-    yield Data(f"{images.source}, {rows.size:,} x 784, k = {K}", images.X[rows], _digits(images.source)[rows], K, 500)
+    yield Data(f"{images.source}, {rows.size:,} x 784, k = {K}", images.X[rows], images.truth[rows], K, 500)
     n = 5000 if quick else 20_000
     X, truth = make_blobs(n, 10, centers=20, cluster_std=3.0, random_state=0)
     yield Data(f"blobs, {n:,} x 10, k = 20", X, truth, 20, 1000)
-
-
-def _digits(source: str) -> Labels:
-    if source == "the MNIST test set":
-        with gzip.open(Path(os.environ["ALLEGIANCE_DATA"]) / _DIGITS) as file:
-            return np.frombuffer(file.read(), np.uint8, offset=8)
-    return np.arange(N) % K
 
 
 def _active(data: Data) -> list[Candidate]:

@@ -34,14 +34,14 @@ from allegiance import affinity
 rng = np.random.default_rng(0)
 X, C = rng.uniform(size=(200, {d})), rng.uniform(size=({k}, {d}))
 started = time.perf_counter()
-affinity(X, centers=C, method="{method}", random_state=0)
+affinity(X, centers=C, engine="{engine}", random_state=0)
 print(time.perf_counter() - started)
 """
-#: The engine that measures in the first call, and data and method that lead there.
+#: The engine that measures in the first call, and data and engine that lead there.
 _CALLS = {
-    "exact, 2-D": {"d": 2, "k": 5, "method": "auto"},
-    "shared, 9-D": {"d": 20, "k": 10, "method": "auto"},
-    "hit-and-run, 9-D": {"d": 20, "k": 10, "method": "hit-and-run"},
+    "exact, 2-D": {"d": 2, "k": 5, "engine": "auto"},
+    "shared, 9-D": {"d": 20, "k": 10, "engine": "auto"},
+    "hit-and-run, 9-D": {"d": 20, "k": 10, "engine": "hit-and-run"},
 }
 
 

@@ -52,7 +52,7 @@ def run(quick: bool) -> list[Row]:
 
 def _counting(job: Job) -> tuple[Task, tuple[int, int, int]]:
     """Return the library's count of one bank for all points, and the shape of its work."""
-    scorer = AffinityScorer(centers=job.centers, random_state=0, method="shared").fit(job.X)
+    scorer = AffinityScorer(centers=job.centers, random_state=0, engine="shared").fit(job.X)
     scene, engine = scorer._scene, scorer._engine._main
     queries = scene.queries(scene.diagram.locate(job.X).position)
     bank = engine._bank(0)

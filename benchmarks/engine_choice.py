@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from allegiance import AffinityScorer
+from allegiance.engines import Exact, Settings
 
 SCENES = ((2, 5), (2, 50), (2, 500), (3, 5), (3, 50), (3, 200), (4, 5), (4, 12), (4, 40), (5, 6), (5, 10), (6, 7))
 N_QUERIES = 2000
@@ -34,10 +35,10 @@ def main() -> None:
         rng = np.random.default_rng(0)
         centers, X = rng.normal(size=(k, r)), rng.normal(size=(N_QUERIES, r))
         started = time.perf_counter()
-        exact = AffinityScorer(centers=centers, method="exact", n_jobs=1).fit(X)
+        exact = AffinityScorer(centers=centers, engine="exact", n_jobs=1).fit(X)
         build = time.perf_counter() - started
-        shared = AffinityScorer(centers=centers, method="shared", n_jobs=1, random_state=0).fit(X)
-        simplices = exact._engine._main.n_simplices
+        shared = AffinityScorer(centers=centers, engine="shared", n_jobs=1, random_state=0).fit(X)
+        simplices = Exact().build(exact.fitted_.tessellation, Settings()).n_simplices
         times = [f"{1e6 * best_time(scorer, X):.2g} µs" for scorer in (exact, shared)]
         print(f"| {r} | {k} | {simplices:,} | {1e3 * build:.0f} ms | {times[0]} | {times[1]} |", flush=True)
 

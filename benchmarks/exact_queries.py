@@ -8,7 +8,7 @@ fixed costs vanish; "kernel alone" is the volume computation without all that. P
   from ``ConvexHull``, with the query inserted minus without (the latter computed once). Measured on some queries; our
   numbers must agree with these to 1e-9 before anything is timed.
 - The ``cgal`` wheel's natural neighbour coordinates, 2-D only, for queries inside the hull only, since it has no answer
-  for others; it knows no box, so it is checked against ``domain=None``.
+  for others; it knows no box, so it is checked against ``domain="space"``.
 - CGAL's C++ templates, inside the hull only: constants of the project's notes on peers, measured elsewhere. Since that
   machine was not this one, a second row scales the constant by Qhull's time here over Qhull's time there.
 """
@@ -25,6 +25,7 @@ from scipy.spatial import ConvexHull, Delaunay, HalfspaceIntersection
 from _report import Row, absent_row, faster_row
 from _side_by_side import Task, side_by_side
 from allegiance import AffinityScorer
+from allegiance.engines import Exact, Settings
 
 K = 5
 #: Seconds per query by dimension, not measured here: CGAL 5.5.1 in C++, inside the hull, and, on the same machine as
@@ -49,7 +50,7 @@ class _Scene:
         self.dim = dim
         self.sites = rng.uniform(0.15, 0.85, (K, dim))
         self.queries = rng.uniform(0.0, 1.0, (n, dim))
-        self.scorer = AffinityScorer(centers=self.sites, method="exact", n_jobs=1, random_state=0).fit(self.queries)
+        self.scorer = AffinityScorer(centers=self.sites, engine="exact", n_jobs=1, random_state=0).fit(self.queries)
 
     def rows(self, quick: bool) -> list[Row]:
         qhull = _Qhull(self.sites, *_box(self.queries, self.sites))
@@ -86,9 +87,10 @@ class _Scene:
         return rows
 
     def _kernel(self) -> Task:
-        scene, engine = self.scorer._scene, self.scorer._engine._main
-        queries = scene.queries(scene.diagram.locate(self.queries).position)
-        return lambda: engine.stolen(queries)
+        fitted = self.scorer.fitted_
+        measurer = Exact().build(fitted.tessellation, Settings())
+        queries = fitted.tessellation.queries(fitted.locate(self.queries).position)
+        return lambda: measurer.stolen(queries)
 
 
 def _box(queries: Floats, sites: Floats) -> tuple[Floats, Floats]:
@@ -160,7 +162,7 @@ def _cgal_task(scene: _Scene, n: int) -> tuple[Task, int] | None:
             row[number[site.x(), site.y()]] = pair.second / norm
         return row
 
-    unbounded = AffinityScorer(centers=scene.sites, domain=None, n_jobs=1, random_state=0).fit(scene.queries)
+    unbounded = AffinityScorer(centers=scene.sites, domain="space", n_jobs=1, random_state=0).fit(scene.queries)
     theirs = np.array([coordinates(x, y) for x, y in inside[:200].tolist()])
     _check_equal(unbounded.transform(inside[:200]), theirs, "cgal")
     rows = inside.tolist()

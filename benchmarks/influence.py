@@ -33,9 +33,9 @@ def run(quick: bool) -> list[Row]:
 
     times = side_by_side(
         {
-            "kl": lambda: affinity(counts, labels, divergence="kl", random_state=0),
+            "kl": lambda: affinity(counts, labels, influence="kl", random_state=0),
             "euclidean on counts": lambda: affinity(counts, labels, random_state=0),
-            "rbf": lambda: affinity(pixels, labels, kernel="rbf", random_state=0),
+            "rbf": lambda: affinity(pixels, labels, influence="rbf", random_state=0),
             "euclidean on pixels": lambda: affinity(pixels, labels, random_state=0),
             "kernel matrix": full_kernel,
         },

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import ConsensusClustering, validate_consensus
+from allegiance import ConsensusClustering, Fourier, Kernel, validate_consensus
 from allegiance.metrics import lift_emd, rand_distance
 
 N_GROUPS = 16
@@ -44,11 +44,11 @@ def sixteen_groups() -> None:
 
     print_distances(X, truth, model)
     print("\nThe truth is not needed to validate the consensus:\n")
-    print(validate_consensus(X, model.labelings_, model.labels_, random_state=0))
+    print(validate_consensus(X, model.labelings_, model.labels_))
 
     shuffled = np.random.default_rng(0).permutation(model.labels_)
     print("\nThe verdict on a consensus whose labels are shuffled:\n")
-    print(validate_consensus(X, model.labelings_, shuffled, random_state=0).verdict)
+    print(validate_consensus(X, model.labelings_, shuffled).verdict)
 
 
 def timed(what: str, work: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
@@ -63,7 +63,7 @@ def mnist() -> None:
     """Agree on the clusters of handwritten digits, and say what it costs."""
     import resource
 
-    from allegiance.datasets import load_mnist_test
+    from reproduction.datasets import load_mnist_test
 
     data = load_mnist_test()
     X, truth = data.data, data.target
@@ -73,10 +73,11 @@ def mnist() -> None:
     again = ConsensusClustering(model.labelings_, n_clusters=10, random_state=0)
     timed("the consensus alone", again.fit, X)
     timed("LiftEMD", lift_emd, X, model.labels_, truth)
-    timed("LiftEMD with 500 random Fourier features", lift_emd, X, model.labels_, truth, kernel_approximation="fourier")
+    features = Kernel("rbf", approximation=Fourier(500))
+    timed("LiftEMD with 500 random Fourier features", lift_emd, X, model.labels_, truth, kernel=features)
     print()
     print_distances(X, truth, model)
-    print(f"\n{validate_consensus(X, model.labelings_, model.labels_, random_state=0)}")
+    print(f"\n{validate_consensus(X, model.labelings_, model.labels_)}")
 
 
 if __name__ == "__main__":

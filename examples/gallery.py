@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
-from allegiance import AffinityScorer, affinity
+from allegiance import AffinityScorer, Weights, affinity
 from allegiance.displays import (
     AffinityMapDisplay,
     AffinityProfileDisplay,
@@ -59,7 +59,7 @@ def principal_plane() -> AffinityMapDisplay:
 def power_diagram() -> DiagramDisplay:
     """Draw the cells of weighted clusters."""
     X, _ = make_blobs([400, 60, 150, 60, 30], centers=CENTERS, cluster_std=0.8, random_state=1)
-    scorer = AffinityScorer(KMeans(5, n_init=10, random_state=0), weights="size", weight_scale=8.0).fit(X)
+    scorer = AffinityScorer(KMeans(5, n_init=10, random_state=0), weights=Weights("size", scale=8.0)).fit(X)
     return DiagramDisplay.from_estimator(scorer, X)
 
 

@@ -1,30 +1,39 @@
-"""Scenes for the tests of engines."""
+"""Tessellations for the tests of engines."""
 
 import numpy as np
 
-from allegiance.domains import BallDomain, BoxDomain, UnboundedDomain
-from allegiance.engines import Scene
+from allegiance.domains import DOMAINS, Extent
+from allegiance.engines import ENGINES, Settings, Tessellation, measurer_for
 from allegiance.influence import LinearEmbedding, PowerDiagram
 
 
-def make_scene(centers, X, domain="box", margin=0.1):
-    """The scene that ``affinity(X, centers=centers, domain=domain)`` builds, and its queries."""
+def tessellate(diagram, position, domain="box"):
+    """Return the tessellation that a fit to points at ``position`` (n, r) builds over a domain."""
+    extent = Extent.of(diagram, np.vstack([position, diagram.positions]), radius=True)
+    return Tessellation(diagram, DOMAINS.resolve(domain).region(diagram, extent))
+
+
+def make_scene(centers, X, domain="box"):
+    """Return the tessellation that ``affinity(X, centers=centers, domain=domain)`` builds, and its queries."""
     diagram = PowerDiagram(LinearEmbedding.of_sites(np.asarray(centers, dtype=float)))
     position = diagram.locate(np.asarray(X, dtype=float)).position
-    points = np.vstack([position, diagram.positions])
-    if domain == "box":
-        where = BoxDomain(points.min(axis=0), points.max(axis=0), margin)
-    elif domain == "ball":
-        center = diagram.positions.mean(axis=0)
-        where = BallDomain(center, np.sqrt(((points - center) ** 2).sum(axis=1).max()))
-    else:
-        where = UnboundedDomain(diagram.positions)
-    scene = Scene(diagram, where)
-    return scene, scene.queries(position)
+    tessellation = tessellate(diagram, position, domain)
+    return tessellation, tessellation.queries(position)
+
+
+def measurer(tessellation, engine="auto", **settings):
+    """Return what measures over a tessellation with the engine of this name, or this engine."""
+    return measurer_for(ENGINES.resolve(engine), tessellation, Settings(**settings))
 
 
 def points_in_hull(rng, centers, n):
-    """Random convex combinations of the centres, away from the boundary of their hull."""
+    """Return random convex combinations of the centres, away from the boundary of their hull."""
     shares = rng.dirichlet(np.full(len(centers), 1.5), n)
     shares = 0.9 * shares + 0.1 / len(centers)
     return shares @ centers
+
+
+def users_coordinates(tessellation, z):
+    """Return points (n, r) in the unit coordinates of a Euclidean tessellation in those of X, if its axes were kept."""
+    region, reduction = tessellation.region, tessellation.diagram.embedding.reduction
+    return ((z * region.scale + region.center) / reduction.rescale + reduction.shift) / reduction.factor

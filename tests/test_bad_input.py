@@ -11,7 +11,24 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance import AffinityScorer, Polytope, affinity
+from allegiance import (
+    KL,
+    AffinityScorer,
+    Auto,
+    Box,
+    Calibration,
+    Exact,
+    HitAndRun,
+    ItakuraSaito,
+    Kernel,
+    Mahalanobis,
+    Polytope,
+    SharedSamples,
+    Weights,
+    Within,
+    affinity,
+)
+from allegiance._core import Parameters
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 3))
@@ -32,11 +49,11 @@ def case(kind: type[Exception] | tuple[type[Exception], ...], name: str, *data: 
     return pytest.param(kind, name, given["X"], given["labels"], settings, id=f"{name.partition('.')[0]}: {id}")
 
 
-def cases(kind: type[Exception], name: str, *values: Any) -> list[Any]:
-    """Name the bad calls that give each of ``values`` for one setting."""
-    plain = (int, float, complex, str, list, type(None))
+def cases(kind: type[Exception], name: str, *values: Any, says: str | None = None) -> list[Any]:
+    """Name the bad calls that give each of ``values`` for one setting, and what the message says if not its name."""
+    plain = (int, float, complex, str, list, type(None), Parameters)
     shown = [repr(value) if isinstance(value, plain) else type(value).__name__ for value in values]
-    return [case(kind, name, id=text, **{name: value}) for text, value in zip(shown, values, strict=True)]
+    return [case(kind, says or name, id=text, **{name: value}) for text, value in zip(shown, values, strict=True)]
 
 
 BAD_DATA = [
@@ -96,84 +113,87 @@ BAD_CENTERS = [
 BAD_SETTINGS = [
     *cases(ValueError, "eps", 0, 0.0, 1, 1.5, -0.1, np.nan, np.inf),
     *cases(TypeError, "eps", "0.1", None, True, [0.1], 0.1j),
-    *cases(ValueError, "method", "fast", "EXACT", "", None, 3, ["auto"]),
-    *cases(ValueError, "domain", "cube", "None", "", 3, False, [[0, 1]], Polytope, np.eye(3)),
+    *cases(ValueError, "engine", "fast", "EXACT", "", "rejection"),
+    *cases(TypeError, "engine", None, 3, ["auto"], Exact, Box()),
+    *cases(ValueError, "engine", SharedSamples(0), Auto(-5), HitAndRun(0), says="max_samples of"),
+    *cases(
+        TypeError, "engine", Auto(1000.0), Auto("1000"), SharedSamples(None), HitAndRun(True), says="max_samples of"
+    ),
+    *cases(ValueError, "domain", "cube", "None", "", "polytope"),
+    *cases(TypeError, "domain", None, 3, False, [[0, 1]], Polytope, np.eye(3), Exact()),
+    *cases(ValueError, "domain", Box(-0.1), Box(-1), Box(np.nan), Box(np.inf), says="margin of Box"),
+    *cases(TypeError, "domain", Box("wide"), Box(None), Box([0.1]), Box(True), says="margin of Box"),
     *cases(ValueError, "representative", "mode", None, 0, np.mean),
-    *cases(ValueError, "divergence", "manhattan", None, 2, np.array(["euclidean"])),
+    *cases(ValueError, "influence", "manhattan", "exponential", "", "mahalanobis"),
+    *cases(TypeError, "influence", None, 2, np.array(["euclidean"]), KL, Box()),
+    *cases(ValueError, "influence", Within("none"), Within(None), says="shrinkage of Within"),
+    *cases(ValueError, "influence", KL(-1.0), KL(np.nan), ItakuraSaito(-1.0), says="smoothing of"),
+    *cases(TypeError, "influence", KL("a little"), KL(None), says="smoothing of KL"),
+    *cases(ValueError, "influence", Kernel("gauss"), Kernel(3), Kernel(["rbf"]), says="kernel"),
+    *cases(ValueError, "influence", Kernel("linear", gamma=1.0), says=r"Kernel\('linear'\) got gamma"),
     *cases(ValueError, "weights", "big", [1, 2], 1.0, np.ones((3, 1)), [1, 2, np.nan], [1, 2, np.inf]),
     *cases(TypeError, "weights", ["a", "b", "c"], [1, 2, 3j]),
-    *cases(ValueError, "query_weight", np.nan, 1.0),
-    *cases(TypeError, "query_weight", "1", [1.0]),
-    *cases(ValueError, "weight_scale", "big", 0.0, -1.0, np.nan),
-    *cases(TypeError, "weight_scale", None, [1.0]),
-    *cases(ValueError, "shrinkage", "none", None),
-    *cases(ValueError, "smoothing", -1.0, np.nan, 0.5),
-    *cases(TypeError, "smoothing", "a little", None),
-    *cases(ValueError, "covariance", np.eye(3)),
-    *cases(ValueError, "kernel", "gauss", 3, ["rbf"]),
-    *cases(ValueError, "kernel_params", {"gamma": 1.0}),
-    *cases(ValueError, "kernel_approximation", "fourier", "magic"),
-    *cases(ValueError, "n_components", 0),
-    *cases(TypeError, "n_components", 10.5, None),
-    *cases(ValueError, "margin", -0.1, -1, np.nan, np.inf),
-    *cases(TypeError, "margin", "wide", None, [0.1], True),
-    *cases(ValueError, "max_samples", 0, -5),
-    *cases(TypeError, "max_samples", 1000.0, "1000", None, True),
+    *cases(ValueError, "weights", Weights("size", query=np.nan), says="query of Weights"),
+    *cases(TypeError, "weights", Weights("size", query="1"), Weights("size", query=[1.0]), says="query of Weights"),
+    *cases(ValueError, "weights", *(Weights("size", value) for value in ("big", 0.0, -1.0, np.nan)), says="scale of"),
+    *cases(TypeError, "weights", Weights("size", None), Weights("size", [1.0]), says="scale of Weights"),
+    *cases(ValueError, "calibration", 0, 1, -3, says="n_resamples"),
+    *cases(TypeError, "calibration", 2.5, "20", [20], says="n_resamples"),
+    *cases(ValueError, "calibration", Calibration(max_rows=1), says="max_rows"),
+    *cases(ValueError, "calibration", Calibration(crowding=-1.0), says="crowding"),
+    *cases(TypeError, "calibration", Calibration(clusterer=KMeans), Calibration(clusterer="k"), says="clusterer"),
     *cases(ValueError, "n_jobs", 0),
     *cases(TypeError, "n_jobs", "all", 1.0, True),
     *cases(ValueError, "random_state", -1, -(2**70)),
     *cases(TypeError, "random_state", "seed", 1.5, True, [1, 2], np.random),
 ]
 MANY = RNG.normal(size=(30, 12))
+MOVING = {"representative": "mean-without-point"}
 CANNOT_SERVE = [
-    case(ValueError, "method", method="exact", domain="ball", id="exact in a ball"),
-    case(ValueError, "method", MANY, np.arange(30) % 11, method="exact", id="exact in ten dimensions"),
+    case(ValueError, "engine", engine="exact", domain="ball", id="exact in a ball"),
+    case(ValueError, "engine", MANY, np.arange(30) % 11, engine="exact", id="exact in ten dimensions"),
     case(
         ValueError,
-        r"method.*500,000 simplices",
+        r"engine.*500,000 simplices",
         RNG.normal(size=(400, 7)),
         np.arange(400) % 40,
-        method="exact",
+        engine="exact",
         id="exact with too many simplices",
     ),
-    case(ValueError, "method", method="closed-form", id="closed form in a box"),
-    case(ValueError, "method", method="closed-form", domain="ball", id="closed form in a ball"),
+    case(ValueError, "engine", engine="closed-form", id="closed form in a box"),
+    case(ValueError, "engine", engine="closed-form", domain="ball", id="closed form in a ball"),
     case(
         ValueError,
-        "method",
+        "engine",
         X[:, :1],
         LABELS,
-        method="closed-form",
-        domain=None,
+        engine="closed-form",
+        domain="space",
         id="closed form of three sites on a line",
     ),
     *(
-        case(ValueError, "method.*leave_one_out", method=value, leave_one_out=True, id=f"{value} with leave_one_out")
-        for value in ("shared", "exact")
+        case(ValueError, "engine.*representative", engine=value, **MOVING, id=f"{value} with means that move")
+        for value in ("shared", "exact", "closed-form")
     ),
-    *(
-        case(ValueError, "leave_one_out", representative=value, leave_one_out=True, id=f"leave_one_out with {value}")
-        for value in ("median", "medoid")
-    ),
-    case(ValueError, "leave_one_out", centers=CENTERS, leave_one_out=True, id="leave_one_out with centers"),
-    case(ValueError, "leave_one_out", X, None, centers=CENTERS, leave_one_out=True, id="leave_one_out without labels"),
-    case(ValueError, "leave_one_out.*domain", domain=None, leave_one_out=True, id="leave_one_out without walls"),
+    case(ValueError, "representative.*centers", centers=CENTERS, **MOVING, id="centers and means that move"),
+    case(ValueError, "representative", X, None, centers=CENTERS, **MOVING, id="means that move, without labels"),
+    case(ValueError, "representative.*domain", domain="space", **MOVING, id="means that move, without walls"),
+    case(ValueError, "representative.*weights", weights="size", **MOVING, id="means that move, with weights"),
     case(ValueError, "domain", domain=Polytope.box([0, 0], [1, 1]), id="Polytope of another width"),
-    case(ValueError, "leave_one_out", weights="size", leave_one_out=True, id="leave_one_out with weights"),
-    case(ValueError, "covariance", divergence="mahalanobis", id="mahalanobis without covariance"),
-    case(ValueError, "covariance", divergence="mahalanobis", covariance=np.eye(2), id="covariance of another width"),
-    case(ValueError, "covariance", divergence="mahalanobis", covariance=np.ones((3, 3)), id="singular covariance"),
-    case(ValueError, "labels", X, None, centers=CENTERS, divergence="within", id="within without labels"),
-    case(ValueError, "within", X[:3], [0, 1, 2], divergence="within", id="within without variation"),
-    case(ValueError, r"X.*row 0, column 1", divergence="kl", id="negative counts"),
-    case(ValueError, "smoothing", np.zeros((12, 3)), divergence="kl", id="zeros in counts"),
-    case(TypeError, "X", sp.csr_array(np.abs(X)), divergence="kl", id="sparse counts"),
-    case(ValueError, "kernel", kernel="rbf", divergence="kl", id="kernel and divergence"),
-    case(ValueError, "kernel", kernel="rbf", centers=CENTERS, id="kernel and centers"),
-    case(ValueError, "kernel", kernel="rbf", representative="medoid", id="kernel and medoids"),
-    case(ValueError, "domain.*kernel", kernel="rbf", domain=Polytope.box([0] * 3, [1] * 3), id="kernel and Polytope"),
-    case(ValueError, "kernel_params", kernel="rbf", kernel_params={"gamma": -1.0}, id="negative gamma"),
-    case(TypeError, "kernel_params", kernel="rbf", kernel_params=0.5, id="gamma without its name"),
+    case(ValueError, r"influence='mahalanobis' needs covariance: pass Mahalanobis", influence="mahalanobis", id="bare"),
+    case(ValueError, "covariance", influence=Mahalanobis(np.eye(2)), id="of another width"),
+    case(ValueError, "covariance", influence=Mahalanobis(np.ones((3, 3))), id="singular"),
+    case(ValueError, "labels", X, None, centers=CENTERS, influence="within", id="within without labels"),
+    case(ValueError, "within", X[:3], [0, 1, 2], influence="within", id="within without variation"),
+    case(ValueError, r"X.*row 0, column 1", influence="kl", id="negative counts"),
+    case(ValueError, r"centers.*row 0, column 1", abs(X), None, centers=CENTERS, influence="kl", id="negative centers"),
+    case(ValueError, "smoothing", np.zeros((12, 3)), influence="kl", id="zeros in counts"),
+    case(TypeError, "X", sp.csr_array(np.abs(X)), influence="kl", id="sparse counts"),
+    case(ValueError, "influence.*centers", influence="rbf", centers=CENTERS, id="kernel and centers"),
+    case(ValueError, "influence.*representative", influence="rbf", representative="medoid", id="kernel and medoids"),
+    case(ValueError, "domain.*influence", influence="rbf", domain=Polytope.box([0] * 3, [1] * 3), id="and a kernel"),
+    case(ValueError, "domain.*divergence", abs(X[:, :2]), influence="kl", domain="space", id="space and KL"),
+    case(ValueError, "gamma of Kernel", influence=Kernel("rbf", gamma=-1.0), id="negative"),
     case(TypeError, "representative", sp.csr_array(X), representative="median", id="median of sparse X"),
 ]
 EVERYTHING = BAD_DATA + BAD_LABELS + BAD_CENTERS + BAD_SETTINGS + CANNOT_SERVE
@@ -187,7 +207,6 @@ class TestNamesTheArgument:
 
     def test_in_the_estimator_which_stays_unfitted(self, kind, name, X, labels, settings):
         scorer = AffinityScorer(**settings)
-        # Leaving a point out happens when the points of the fit are scored, but what forbids it is known before.
         with pytest.raises(kind, match=rf"\b{name}\b"):
             scorer.fit(X, labels)
         with pytest.raises(NotFittedError):
@@ -236,14 +255,14 @@ class TestPolytope:
     )
     def test_bad_walls(self, A, b, says):
         with pytest.raises(ValueError, match=rf"(Polytope|\bA\b).*({says})"):
-            Polytope(A, b)
+            Polytope(A, b).check()
 
     @pytest.mark.parametrize(
         ("A", "b"), [("text", [1]), ([["a", "b"]], [1]), (SQUARE, "text"), (SQUARE + 1j, np.ones(4)), (None, None)]
     )
-    def test_walls_that_are_no_numbers(self, A, b):
+    def test_walls_that_are_not_numbers(self, A, b):
         with pytest.raises((TypeError, ValueError), match=r"Polytope|\bA\b|\bb\b"):
-            Polytope(A, b)
+            Polytope(A, b).check().check()
 
     @pytest.mark.parametrize(
         ("lower", "upper"),
@@ -252,11 +271,15 @@ class TestPolytope:
     )
     def test_bad_corners(self, lower, upper):
         with pytest.raises(ValueError, match=r"lower|Polytope|\bA\b"):
-            Polytope.box(lower, upper)
+            Polytope.box(lower, upper).check()
 
     def test_corners_at_infinity(self):
         with pytest.raises(ValueError, match=r"finite|unbounded"):
-            Polytope.box([0, 0], [1, np.inf])
+            Polytope.box([0, 0], [1, np.inf]).check()
+
+    def test_checked_when_it_is_used(self):
+        with pytest.raises(ValueError, match="Polytope has no interior"):
+            affinity(X[:, :2], LABELS, domain=Polytope(self.SQUARE, [1, -2, 1, 1]))
 
 
 class TestNewPoints:
@@ -280,16 +303,16 @@ class TestNewPoints:
         with pytest.raises(ValueError, match=r"\bX\b"):
             getattr(scorer, method)(points)
 
-    def test_method_that_serves_only_points_inside_the_hull(self):
-        scorer = AffinityScorer(method="closed-form", domain=None).fit(X, LABELS)
+    def test_engine_that_serves_only_points_inside_the_hull(self):
+        scorer = AffinityScorer(engine="closed-form", domain="space").fit(X, LABELS)
         inside = scorer.cluster_centers_.mean(axis=0)
         assert scorer.affinity([inside]).engine.tolist() == ["closed-form"]
-        with pytest.raises(ValueError, match=r"method='closed-form'.*row 1\b"):
+        with pytest.raises(ValueError, match=r"engine=ClosedForm\(\).*row 1\b"):
             scorer.affinity([inside, 100 * scorer.cluster_centers_[0]])
 
-    def test_method_that_serves_only_points_outside_the_hull(self):
-        scorer = AffinityScorer(method="shared", domain=None).fit(X, LABELS)
-        with pytest.raises(ValueError, match=r"method='shared'.*row 0\b"):
+    def test_engine_that_serves_only_points_outside_the_hull(self):
+        scorer = AffinityScorer(engine="shared", domain="space").fit(X, LABELS)
+        with pytest.raises(ValueError, match=r"engine=SharedSamples\(\).*row 0\b"):
             scorer.affinity([scorer.cluster_centers_.mean(axis=0)])
 
 
@@ -299,7 +322,7 @@ class TestEstimatorInside:
             AffinityScorer(DBSCAN(eps=1e-9)).fit(X)
 
     @pytest.mark.parametrize("thing", [KMeans, "kmeans", 3, np.mean], ids=["class", "text", "number", "function"])
-    def test_what_is_no_estimator(self, thing):
+    def test_what_is_not_an_estimator(self, thing):
         scorer = AffinityScorer(thing)
         with pytest.raises(TypeError, match=r"\bestimator\b"):
             scorer.fit(X)

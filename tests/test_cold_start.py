@@ -40,14 +40,14 @@ def test_listing_the_names_loads_no_library():
 
 
 def test_importing_the_names_compiles_nothing():
-    names = "AffinityResult, AffinityScorer, Polytope, PrecisionWarning, affinity, sample_polytope"
+    names = "AffinityResult, AffinityScorer, KL, Polytope, PrecisionWarning, affinity, sample_polytope, trust"
     assert loaded(f"from allegiance import {names}", ["matplotlib", "numba", "polars"]) == []
 
 
-def test_building_an_estimator_and_a_polytope_compiles_nothing():
+def test_building_an_estimator_and_its_parameters_compiles_nothing():
     statements = """
-        from allegiance import AffinityScorer, Polytope
-        AffinityScorer(domain=Polytope.box([0, 0], [1, 1]))
+        from allegiance import AffinityScorer, Kernel, Nystroem, Polytope
+        AffinityScorer(influence=Kernel("rbf", approximation=Nystroem(9)), domain=Polytope.box([0, 0], [1, 1]))
     """
     assert loaded(statements, ["numba"]) == []
 
@@ -67,7 +67,7 @@ def test_polars_input_and_output_need_no_pandas():
         frame = affinity(X, polars.Series([0, 0, 1, 1, 1])).to_frame()
         print(type(frame).__module__.split(".")[0], frame.shape)
     """
-    assert run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements)).split() == ["polars", "(5,", "14)"]
+    assert run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements)).split() == ["polars", "(5,", "5)"]
 
 
 def test_numpy_input_and_the_summary_need_no_frame_library():
@@ -84,18 +84,19 @@ def test_numpy_input_and_the_summary_need_no_frame_library():
     """
     said = run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements))
     assert "10 points" in said
-    assert "to_frame() needs pandas: pip install 'allegiance[pandas]'" in said
+    assert "a table needs pandas: pip install 'allegiance[pandas]'" in said
 
 
 #: Every engine, in one, few and many dimensions, over every domain, with inputs of every kind.
 EVERY_ENGINE = """
     import pathlib, tempfile, warnings
     import joblib, numpy as np, scipy.sparse as sp
-    from allegiance import AffinityScorer, Polytope, PrecisionWarning, affinity, sample_polytope
+    from allegiance import AffinityScorer, Auto, Polytope, PrecisionWarning, affinity, sample_polytope
+    from allegiance.engines import ENGINES
 
     warnings.simplefilter("ignore", PrecisionWarning)
     rng = np.random.default_rng(0)
-    common = dict(eps=0.2, max_samples=20_000, random_state=0)
+    common = dict(eps=0.2, engine=Auto(max_samples=20_000))
 
     def frozen(values):
         values = np.array(values)
@@ -106,7 +107,7 @@ EVERY_ENGINE = """
         X = rng.normal(size=(140, d))
         labels = np.arange(140) % k
         near = X.mean(axis=0) + 0.01 * X
-        for domain in ["box", "ball", None, Polytope.box(X.min(axis=0) - 1, X.max(axis=0) + 1)]:
+        for domain in ["box", "ball", "space", Polytope.box(X.min(axis=0) - 1, X.max(axis=0) + 1)]:
             for n_jobs in [1, 2]:
                 scorer = AffinityScorer(domain=domain, n_jobs=n_jobs, **common).fit(X, labels)
                 for kind in [X, near, X.astype(np.float32), np.asfortranarray(X), X[::2], sp.csr_array(X), frozen(X)]:
@@ -115,12 +116,12 @@ EVERY_ENGINE = """
         with tempfile.TemporaryDirectory() as folder:
             joblib.dump(scorer, pathlib.Path(folder) / "scorer")
             joblib.load(pathlib.Path(folder) / "scorer", mmap_mode="r").affinity(X)
-        for method in ["exact", "shared", "hit-and-run", "rejection"]:
-            if method != "exact" or min(d, k - 1) <= 3:
-                affinity(X[:8], labels[:8], method=method, **common)
-                affinity(frozen(X[:8]), frozen(labels[:8]), centers=frozen(X[:k]), method=method, **common)
-        affinity(X[:8], labels[:8], leave_one_out=True, **common)
-        affinity(X[:8], np.arange(8) % 2, domain=None, method="auto", **common)
+        for engine in [ENGINES["shared"](20_000), ENGINES["hit-and-run"](20_000), "exact"]:
+            if engine != "exact" or min(d, k - 1) <= 3:
+                affinity(X[:8], labels[:8], eps=0.2, engine=engine)
+                affinity(frozen(X[:8]), frozen(labels[:8]), centers=frozen(X[:k]), eps=0.2, engine=engine)
+        affinity(X[:8], labels[:8], representative="mean-without-point", **common)
+        affinity(X[:8], np.arange(8) % 2, domain="space", **common)
     for directions in ["random", "coordinate"]:
         for rounding in [True, False]:
             walls = np.vstack([np.eye(3), -np.eye(3)])

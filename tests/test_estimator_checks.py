@@ -6,17 +6,18 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from allegiance import AffinityScorer
+from allegiance import AffinityScorer, Within
 
 SCORERS = [
-    AffinityScorer(KMeans(3, n_init=1, random_state=0), random_state=0),
-    AffinityScorer(KMeans(3, n_init=1, random_state=0), method="shared", domain="ball", random_state=0),
-    AffinityScorer(AgglomerativeClustering(3), method="hit-and-run", random_state=0),
+    AffinityScorer(KMeans(3, n_init=1, random_state=0)),
+    AffinityScorer(KMeans(3, n_init=1, random_state=0), engine="shared", domain="ball"),
+    AffinityScorer(AgglomerativeClustering(3), engine="hit-and-run"),
     # Its default start refuses array API dispatch, which one check turns on.
-    AffinityScorer(GaussianMixture(3, init_params="random_from_data", random_state=0), domain=None, random_state=0),
+    AffinityScorer(GaussianMixture(3, init_params="random_from_data", random_state=0), domain="space"),
     # One member is enough for a cluster, since most checks bring too few points, too far apart, for a density.
-    AffinityScorer(DBSCAN(min_samples=1), representative="medoid", random_state=0),
-    AffinityScorer(random_state=0),
+    AffinityScorer(DBSCAN(min_samples=1), representative="medoid"),
+    AffinityScorer(KMeans(3, n_init=1, random_state=0), influence=Within(shrinkage="oas"), calibration=2),
+    AffinityScorer(),
 ]
 
 

@@ -24,7 +24,6 @@ CALLED_BY_USERS = [
     "KernelKMeans",
     "Polytope",
     "affinity",
-    "affinity_against_distance",
     "compare_clusterings",
     "fit_stream",
     "sample_polytope",
@@ -33,7 +32,6 @@ CALLED_BY_USERS = [
     "validate_consensus",
 ]
 MODULES = {
-    "datasets": ["load_2d5c", "load_3d5c", "load_iris", "load_mnist_test", "load_soybean"],
     "displays": [
         "AffinityMapDisplay",
         "AffinityProfileDisplay",

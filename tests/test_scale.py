@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityScorer, affinity
+from allegiance import AffinityScorer, Box, affinity
 
 
 def text_like(rng: np.random.Generator, n: int, d: int, k: int, words: int) -> tuple[sp.csr_array, np.ndarray]:
@@ -27,9 +27,9 @@ def text_like(rng: np.random.Generator, n: int, d: int, k: int, words: int) -> t
 def test_wide_sparse_data_is_never_dense(rng, top):
     n, d = 4000, 50_000
     X, labels = text_like(rng, n, d, 5, 50)
-    affinity(X[:200], labels[:200], random_state=0, top=top)
+    affinity(X[:200], labels[:200], top=top)
     tracemalloc.start()
-    result = affinity(X, labels, random_state=0, top=top)
+    result = affinity(X, labels, top=top)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.n_points == n
@@ -40,7 +40,7 @@ def test_sparse_centres_that_differ_in_few_columns(rng):
     """The box then has the axes of these columns; an identity of all columns would take 20 GB."""
     d = 50_000
     X = sp.csr_array((np.array([1.0, 2.0, 3.0, 4.0]), (np.arange(4), np.array([7, 7, 9, 9]))), shape=(4, d))
-    result = affinity(X, [0, 0, 1, 1], random_state=0)
+    result = affinity(X, [0, 0, 1, 1])
     np.testing.assert_array_equal(result.owner, [0, 0, 1, 1])
 
 
@@ -56,7 +56,7 @@ def test_a_hundred_thousand_texts_in_two_gigabytes():
         "from test_scale import text_like\n"
         "from allegiance import affinity\n"
         "X, labels = text_like(np.random.default_rng(0), 100_000, 50_000, 10, 50)\n"
-        "affinity(X, labels, random_state=0, top=3)\n"
+        "affinity(X, labels, top=3)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)\n"
     )
     run = subprocess.run(
@@ -65,11 +65,11 @@ def test_a_hundred_thousand_texts_in_two_gigabytes():
     assert float(run.stdout) < 2.0, "gigabytes"
 
 
-@pytest.mark.parametrize("settings", [{}, {"divergence": "within"}, {"margin": 0.5}])
+@pytest.mark.parametrize("settings", [{}, {"influence": "within"}, {"domain": Box(margin=0.5)}])
 def test_single_precision_changes_affinities_by_its_rounding_only(settings):
     X, labels = make_blobs(400, n_features=2, centers=5, cluster_std=3.0, random_state=3)
-    double = affinity(X, labels, random_state=0, **settings)
-    single = affinity(X.astype(np.float32), labels, random_state=0, **settings)
+    double = affinity(X, labels, **settings)
+    single = affinity(X.astype(np.float32), labels, **settings)
     assert set(double.engine) == {"exact"}
     # Points move by 6e-8 of their size, and shares of cells of a hundredth of the box by some hundred times that.
     assert np.abs(single.affinity - double.affinity).max() < 2e-5
@@ -78,7 +78,7 @@ def test_single_precision_changes_affinities_by_its_rounding_only(settings):
 
 def test_single_precision_data_is_not_copied_to_double(rng):
     X = rng.normal(size=(50_000, 40)).astype(np.float32)
-    scorer = AffinityScorer(centers=X[:3], random_state=0, n_jobs=1).fit(X[:100])
+    scorer = AffinityScorer(centers=X[:3], n_jobs=1).fit(X[:100])
     scorer.affinity(X[:100])
     tracemalloc.start()
     scorer.affinity(X)
@@ -91,7 +91,7 @@ def test_the_covariance_within_clusters_needs_no_second_copy(rng):
     X = rng.normal(size=(60_000, 20))
     labels = np.arange(60_000) % 30
     tracemalloc.start()
-    AffinityScorer(divergence="within", method="shared", random_state=0, n_jobs=1).fit(X, labels)
+    AffinityScorer(influence="within", engine="shared", n_jobs=1).fit(X, labels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # The positions of the points are one copy; the residuals come in pieces.

@@ -17,11 +17,29 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.cluster import KMeans
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from allegiance import AffinityScorer, BregmanDivergence, Polytope
+from allegiance import (
+    KL,
+    AffinityScorer,
+    Ball,
+    Box,
+    Bregman,
+    Calibration,
+    Fourier,
+    Hashing,
+    HitAndRun,
+    ItakuraSaito,
+    Kernel,
+    Mahalanobis,
+    NotCalibratedError,
+    Nystroem,
+    Polytope,
+    Weights,
+    Within,
+)
 from allegiance.io.state import VERSION, fingerprint, read_state
 
 IRIS = load_iris().data
@@ -30,36 +48,58 @@ FIXTURES = sorted((Path(__file__).parent / "data" / "state").glob("*.scorer"))
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "euclidean": {},
-    "weights": {"weights": "size", "weight_scale": "auto"},
-    "given weights": {"weights": [0.1, 0.2, 0.3], "query_weight": 0.05},
-    "within": {"divergence": "within"},
-    "mahalanobis": {"divergence": "mahalanobis", "covariance": np.cov(IRIS.T)},
-    "kl": {"divergence": "kl"},
-    "kl in a ball": {"divergence": "kl", "domain": "ball"},
-    "smoothed": {"divergence": "itakura-saito", "smoothing": 0.5},
-    "rbf": {"kernel": "rbf"},
-    "polynomial": {"kernel": "polynomial", "kernel_params": {"degree": 2, "gamma": np.float32(0.1)}},
-    "cosine": {"kernel": "cosine"},
-    "fourier": {"kernel": "rbf", "kernel_approximation": "fourier", "n_components": 20},
-    "nystroem": {"kernel": "laplacian", "kernel_approximation": "nystroem", "n_components": 20},
-    "hash": {"kernel": "polynomial", "kernel_approximation": "hash", "n_components": 20},
-    "ball": {"domain": "ball"},
-    "whole space": {"domain": None},
+    "weights": {"weights": Weights("size", scale="auto")},
+    "given weights": {"weights": Weights([0.1, 0.2, 0.3], query=0.05)},
+    "weights as an array": {"weights": np.array([0.1, 0.2, 0.3])},
+    "within": {"influence": "within"},
+    "within, oas": {"influence": Within("oas")},
+    "mahalanobis": {"influence": Mahalanobis(np.cov(IRIS.T))},
+    "kl": {"influence": "kl"},
+    "kl in a ball": {"influence": KL(), "domain": "ball"},
+    "smoothed": {"influence": ItakuraSaito(smoothing=0.5)},
+    "rbf": {"influence": "rbf"},
+    "polynomial": {"influence": Kernel("polynomial", degree=2, gamma=np.float32(0.1))},
+    "cosine": {"influence": "cosine"},
+    "fourier": {"influence": Kernel("rbf", approximation=Fourier(20))},
+    "nystroem": {"influence": Kernel("laplacian", approximation=Nystroem(20))},
+    "hash": {"influence": Kernel("polynomial", approximation=Hashing(20))},
+    "ball": {"domain": Ball()},
+    "margin": {"domain": Box(margin=0.5)},
+    "whole space": {"domain": "space"},
     "own region": {"domain": Polytope.box([0.0] * 4, [9.0] * 4)},
-    "shared": {"method": "shared"},
-    "walk": {"method": "hit-and-run"},
+    "own region, as lists": {
+        "domain": Polytope([[1, 0, 0, 0], *(-np.eye(4)).tolist(), [1, 1, 1, 1]], [9, 0, 0, 0, 0, 30])
+    },
+    "shared": {"engine": "shared"},
+    "walk": {"engine": HitAndRun(max_samples=200_000)},
     "given centers": {"centers": IRIS[:3].tolist()},
+    "median": {"representative": "median"},
+    "calibrated": {"influence": "within", "calibration": 3},
+    "calibrated by a clusterer": {"calibration": Calibration(3, clusterer=AgglomerativeClustering(3), crowding=0.0)},
 }
 
 
 def fitted(**settings: Any) -> AffinityScorer:
-    # No seed: the one that was drawn must be part of the state.
-    return AffinityScorer(**settings).fit(IRIS, LABELS)
+    # Without a seed: the one that was drawn must be part of the state.
+    return AffinityScorer(**{"random_state": None} | settings).fit(IRIS, LABELS)
 
 
 def assert_scores_alike(one: AffinityScorer, other: AffinityScorer, X: Any = IRIS) -> None:
     first, second = one.affinity(X), other.affinity(X)
-    for name in ("affinity", "standard_error", "label", "classes", "hidden", "off_span", "engine"):
+    names = [
+        "affinity",
+        "standard_error",
+        "label",
+        "classes",
+        "hidden",
+        "off_span",
+        "engine",
+        "closeness",
+        "typicality",
+    ]
+    assert first.calibrated == second.calibrated
+    names += ["trust", "expected_right", "expected_right_interval", "calibration_note"] if first.calibrated else []
+    for name in names:
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
 
 
@@ -75,14 +115,14 @@ def test_a_loaded_scorer_gives_the_same_bits(name, tmp_path):
 
 def test_precomputed_kernel_values(tmp_path):
     gram = IRIS @ IRIS.T
-    scorer = AffinityScorer(kernel="precomputed", random_state=0).fit(gram, LABELS)
+    scorer = AffinityScorer(influence="precomputed").fit(gram, LABELS)
     scorer.save(tmp_path / "a.scorer")
     assert_scores_alike(scorer, AffinityScorer.load(tmp_path / "a.scorer"), gram)
 
 
 def test_sparse_rows_of_a_kernel(tmp_path):
     X = sp.csr_array(np.where(IRIS > 2, IRIS, 0.0))
-    scorer = AffinityScorer(kernel="linear", random_state=0).fit(X, LABELS)
+    scorer = AffinityScorer(influence="linear").fit(X, LABELS)
     scorer.save(tmp_path / "a.scorer")
     assert_scores_alike(scorer, AffinityScorer.load(tmp_path / "a.scorer"), X)
 
@@ -117,6 +157,7 @@ def test_a_loaded_scorer_is_an_ordinary_one(tmp_path):
 
 def test_state_is_plain_and_holds_no_training_data():
     state = fitted().to_dict()
+    members = state.pop("members")
 
     def walk(value: Any) -> int:
         if isinstance(value, dict):
@@ -125,6 +166,8 @@ def test_state_is_plain_and_holds_no_training_data():
         return value.size if isinstance(value, np.ndarray) else 1
 
     assert walk(state) < IRIS.size / 4
+    assert walk(members) < 3 * len(IRIS), "a distance and a hash of each member, and nothing else of it"
+    state["members"] = members
     assert_scores_alike(AffinityScorer.from_dict(state), AffinityScorer.from_dict(state))
 
 
@@ -141,9 +184,9 @@ def one_of_their_own(A: Any, B: Any) -> Any:
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        ({"kernel": one_of_their_own}, "kernel is <function one_of_their_own"),
-        ({"divergence": BregmanDivergence(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, name="quartic")},
-         "divergence is BregmanDivergence.*quartic"),
+        ({"influence": Kernel(one_of_their_own)}, "influence.name is <function one_of_their_own"),
+        ({"influence": Bregman(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, name="quartic")},
+         "influence.phi is <function"),
     ],
 )  # fmt: skip
 def test_code_of_the_user_cannot_be_saved(settings, names, tmp_path):
@@ -180,7 +223,7 @@ def rewritten(path: Path, change: Any) -> None:
 
 
 def with_checksums(files: dict[str, bytes]) -> None:
-    """Make the checksums fit again, as somebody who writes such files would."""
+    """Make the checksums fit again, as a writer of such files would."""
     del files["SHA256SUMS"]
     lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
     files["SHA256SUMS"] = "".join(lines).encode()
@@ -193,24 +236,28 @@ def change_state(files: dict[str, bytes], **changes: Any) -> None:
 
 
 def flip_a_bit(files: dict[str, bytes]) -> None:
-    content = bytearray(files["domain.center.npy"])
+    content = bytearray(files["region.center.npy"])
     content[-1] ^= 1
-    files["domain.center.npy"] = bytes(content)
+    files["region.center.npy"] = bytes(content)
 
 
 def pickled_array(files: dict[str, bytes]) -> None:
     buffer = io.BytesIO()
     np.save(buffer, np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    files["domain.center.npy"] = buffer.getvalue()
+    files["region.center.npy"] = buffer.getvalue()
     with_checksums(files)
 
 
+def change_parameters(files: dict[str, bytes], **changes: Any) -> None:
+    change_state(files, params=json.loads(files["state.json"])["params"] | changes)
+
+
 def unknown_kind(files: dict[str, bytes]) -> None:
-    change_state(files, domain={"kind": "torus"})
+    change_state(files, region={"kind": "torus"})
 
 
 DAMAGE: dict[str, tuple[Any, str]] = {
-    "a bit": (flip_a_bit, "domain.center.npy was altered"),
+    "a bit": (flip_a_bit, "region.center.npy was altered"),
     "shorter array": (
         lambda files: files.update({"centers.npy": files["centers.npy"][:-8]}),
         "centers.npy was altered",
@@ -220,11 +267,15 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "no state": (lambda files: files.pop("state.json"), "state.json.*missing"),
     "no JSON": (lambda files: files.update({"state.json": b"{"}), "cannot be loaded"),
     "other state": (lambda files: files.update({"state.json": files["state.json"] + b" "}), "state.json was altered"),
-    "later version": (lambda files: change_state(files, version=VERSION + 1), "version 2 .* update allegiance"),
+    "later version": (lambda files: change_state(files, version=VERSION + 1), "version 3 .* update allegiance"),
     "no version": (lambda files: change_state(files, version="gone"), "version None"),
     "other format": (lambda files: change_state(files, format="recipe"), "not the state of a scorer"),
     "pickled array": (pickled_array, "cannot be loaded.*allow_pickle"),
     "unknown kind": (unknown_kind, "torus"),
+    "unknown parameters": (
+        lambda files: change_parameters(files, influence={"kind": "parameters", "class": "Psychic", "params": {}}),
+        "Psychic",
+    ),
     "missing part": (lambda files: change_state(files, diagram="gone"), "'diagram' is missing"),
 }
 
@@ -349,7 +400,7 @@ def test_arrays_whose_header_lies_are_refused(name, tmp_path):
     header, says = HEADERS[name]
 
     def change(files: dict[str, bytes]) -> None:
-        files["domain.center.npy"] = npy(header)
+        files["region.center.npy"] = npy(header)
         with_checksums(files)
 
     rewritten(path, change)
@@ -416,7 +467,7 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path):
         AffinityScorer.load(tmp_path / "none.scorer")
 
 
-def test_a_state_that_is_none_is_refused():
+def test_what_is_not_a_state_is_refused():
     with pytest.raises(ValueError, match="not the state of a scorer"):
         AffinityScorer.from_dict({"version": 1})
 
@@ -429,6 +480,26 @@ def test_files_of_every_version_load_for_ever(path):
     np.testing.assert_allclose(result.affinity, expected["affinity"], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(result.standard_error, expected["error"], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(result.label, expected["label"])
+    version = int(path.stem.rpartition("-v")[2])
+    if version == 1:
+        assert "typicality" not in result.to_frame().columns
+        with pytest.raises(NotCalibratedError, match="files of the first format"):
+            _ = result.typicality
+    else:
+        np.testing.assert_allclose(result.typicality, expected["typicality"])
+        assert result.calibrated == ("trust" in expected)
+        if result.calibrated:
+            np.testing.assert_allclose(result.trust, expected["trust"], rtol=1e-6)
+
+
+def test_files_of_every_version_are_written_anew_in_the_present_one(tmp_path):
+    for path in FIXTURES:
+        points = np.load(path.with_suffix(".npz"))["points"]
+        old = AffinityScorer.load(path)
+        old.save(tmp_path / path.name)
+        new = AffinityScorer.load(tmp_path / path.name)
+        np.testing.assert_array_equal(new.affinity(points).affinity, old.affinity(points).affinity)
+        assert repr(new) == repr(old)
 
 
 def test_there_are_fixtures_of_every_version():

@@ -53,7 +53,7 @@ def _affinity(job: Job) -> Any:
 def _affinity_within(job: Job) -> Any:
     from allegiance import affinity
 
-    return affinity(job.X, job.labels, divergence="within", random_state=0)
+    return affinity(job.X, job.labels, influence="within", random_state=0)
 
 
 def _silhouette(job: Job) -> Any:

@@ -141,6 +141,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         found = self._fit(X, y, fit_params)
         if found.sample is not None:
             self.fitted_ = found.fitted.calibrated(found.sample)
+        self.fitted_.let_go()
         return self
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Fit:
@@ -244,7 +245,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         )
         if found.sample is not None:
             self.fitted_ = found.fitted.calibrated(found.sample, result)
-            result = result.with_trust(self.fitted_.trust_map)
+            result = self.fitted_.with_trust(result)
         self.fitted_.warn_if_imprecise(result)
         return result
 
@@ -305,7 +306,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
 
         With E the expected share of right labels, and C that of unrelated partitions with clusters of these sizes, it
         is (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's searches do. Without calibration
-        in the fit, trust is calibrated on X itself.
+        in the fit, halves of X are clustered anew, and E is the share of their company that points keep.
 
         Parameters
         ----------
@@ -315,8 +316,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             Ignored.
         """
         check_is_fitted(self)
-        result = self.affinity(X, top=1) if self.fitted_.trust_map is not None else self.fitted_.score_afresh(X)
-        return result.above_chance()
+        if self.fitted_.trust_map is None:
+            return self.fitted_.score_afresh(X)
+        return self.affinity(X, top=1).above_chance()
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label (n,) the clustering gives to each point.

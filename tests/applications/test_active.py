@@ -17,12 +17,12 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance import ActiveKMeans, AffinityScorer
-from allegiance.applications import _nearest
-from allegiance.applications._nearest import NearestCenters
-from allegiance.applications._small_kmeans import SmallKMeans
-from allegiance.applications._stability import Examiner
-from allegiance.applications._stability_sample import FRACTIONS, Pools, best_fraction, held_out_losses, size_of_sample
+from allegiance import ActiveKMeans, AffinityScorer, Auto, SharedSamples
+from allegiance.applications import _nearest_centers
+from allegiance.applications._nearest_centers import NearestCenters
+from allegiance.applications._stable_points import StabilityTest
+from allegiance.applications._stratified_sample import FRACTIONS, Pools, best_fraction, held_out_losses, size_of_sample
+from allegiance.clusterers import KMeansStarts
 
 SEPARATE = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
 
@@ -39,7 +39,7 @@ def overlapping_blobs():
 @parametrize_with_checks(
     [
         ActiveKMeans(3, n_init=2, random_state=0),
-        ActiveKMeans(3, sample_size=0.9, stable_fraction=1.0, method="shared", random_state=0),
+        ActiveKMeans(3, sample_size=0.9, stable_fraction=1.0, engine="shared", random_state=0),
     ],
 )
 @pytest.mark.filterwarnings("ignore:stable_fraction:UserWarning", "ignore:only . of n_clusters")
@@ -88,7 +88,7 @@ class TestSample:
         X, _ = make_blobs(500, centers=5, cluster_std=3.0, random_state=3)
         seeds = X[:5]
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
-        found = Examiner("auto", 0.03, 0, None).examine(X, seeds, extremes)
+        found = StabilityTest(Auto(), 0.03, 0, None).measure(X, seeds, extremes)
         result = AffinityScorer(centers=seeds, random_state=0).fit(X).affinity(X)
         np.testing.assert_array_equal(found.stable, result.stable)
         np.testing.assert_array_equal(found.confidence, result.confidence)
@@ -100,8 +100,8 @@ class TestSample:
         seeds = X[:5]
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
         assert extremes.shape[0] <= 8
-        found = Examiner("shared", 0.05, 0, None).examine(X, seeds, extremes)
-        result = AffinityScorer(centers=seeds, method="shared", eps=0.05, random_state=0).fit(X).affinity(X)
+        found = StabilityTest(SharedSamples(), 0.05, 0, None).measure(X, seeds, extremes)
+        result = AffinityScorer(centers=seeds, engine="shared", eps=0.05, random_state=0).fit(X).affinity(X)
         np.testing.assert_array_equal(found.confidence, result.confidence)
 
     @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.6, 1.0])
@@ -162,7 +162,7 @@ class TestAuto:
         X = overlapping_blobs()
         seeds = X[:5]
         stable = AffinityScorer(centers=seeds).fit(X).affinity(X).stable
-        kmeans = SmallKMeans(1, 300, 1e-4)
+        kmeans = KMeansStarts(1, 300, 1e-4)
         fractions = np.array([stable.mean(), *FRACTIONS])
         losses = held_out_losses(X, stable, 90, fractions, kmeans, seeds, np.random.default_rng(5))
         assert losses.shape == (5, 7)
@@ -176,7 +176,7 @@ class TestAuto:
         X = np.repeat([[0.0], [10.0], [4.0]], 100, axis=0)
         stable = np.repeat([True, True, False], 100)
         losses = held_out_losses(
-            X, stable, 20, np.array([1.0]), SmallKMeans(1, 300, 0.0), X[[0, 100]], np.random.default_rng(0)
+            X, stable, 20, np.array([1.0]), KMeansStarts(1, 300, 0.0), X[[0, 100]], np.random.default_rng(0)
         )
         shares = losses / 4.0**2
         # 100 points are set aside, each with a loss of 0 or 4².
@@ -203,7 +203,7 @@ class TestReproducible:
     def test_same_seed_same_result_for_any_number_of_threads_and_blocks(self, monkeypatch):
         X, _ = make_blobs(700, n_features=6, centers=5, cluster_std=3.0, random_state=4)
         first = ActiveKMeans(5, random_state=7, n_jobs=1).fit(X)
-        monkeypatch.setattr(_nearest, "BLOCK", 97)
+        monkeypatch.setattr(_nearest_centers, "BLOCK", 97)
         second = ActiveKMeans(5, random_state=7, n_jobs=2).fit(X)
         np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
         np.testing.assert_array_equal(first.sample_indices_, second.sample_indices_)
@@ -222,7 +222,7 @@ class TestReproducible:
 class TestInput:
     def test_sparse_equals_dense(self, rng):
         X = rng.poisson(0.4, size=(400, 15)).astype(float)
-        settings = {"stable_fraction": 0.5, "n_init": 1, "method": "shared", "random_state": 0}
+        settings = {"stable_fraction": 0.5, "n_init": 1, "engine": "shared", "random_state": 0}
         dense = ActiveKMeans(4, **settings).fit(X)
         sparse = ActiveKMeans(4, **settings).fit(sp.csr_array(X))
         np.testing.assert_array_equal(dense.sample_indices_, sparse.sample_indices_)
@@ -275,7 +275,7 @@ class TestInput:
             ({"n_init": 0}, ValueError, "n_init"),
             ({"max_iter": 0}, ValueError, "max_iter"),
             ({"tol": -1.0}, ValueError, "tol"),
-            ({"method": "fast"}, ValueError, "method"),
+            ({"engine": "fast"}, ValueError, "engine"),
             ({"eps": 0.0}, ValueError, "eps"),
             ({"n_jobs": 0}, ValueError, "n_jobs"),
             ({"random_state": -1}, ValueError, "random_state"),
@@ -316,11 +316,11 @@ def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
     n, k = 60_000, 40
     X = (rng.normal(size=(k, 3)) * 10)[rng.integers(k, size=n)] + rng.normal(size=(n, 3))
     seeds = X[:k].copy()
-    examiner = Examiner("shared", 0.1, 0, 1)
+    test = StabilityTest(SharedSamples(), 0.1, 0, 1)
     centers = NearestCenters.of(seeds, 1)
 
     def work(rows):
-        found = examiner.examine(rows, seeds, rows[centers.extreme_rows(rows)])
+        found = test.measure(rows, seeds, rows[centers.extreme_rows(rows)])
         centers.assign(rows)
         return found
 

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance import AffinityScorer, IncrementalKMeans
 from allegiance.applications import _incremental
-from allegiance.applications._folded import FoldedClusters
+from allegiance.applications._summarised_clusters import SummarisedClusters
 
 TRIANGLE = np.array([[0.0, 0.0], [12.0, 0.0], [6.0, 10.0]])
 BETWEEN = TRIANGLE.mean(axis=0)
@@ -60,7 +60,7 @@ def assert_same_state(a, b):
 @parametrize_with_checks(
     [
         IncrementalKMeans(3, n_init=1, random_state=0),
-        IncrementalKMeans(3, init_size=3, max_pending=5, method="shared", random_state=0),
+        IncrementalKMeans(3, init_size=3, max_pending=5, engine="shared", random_state=0),
     ],
 )
 def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
@@ -88,7 +88,7 @@ class TestAnyBatchSplit:
         if order == "sorted":
             X = X[np.argsort(labels, kind="stable")]
         theirs = KMeans(3, n_init=10, random_state=0).fit(X)
-        model = IncrementalKMeans(3, init_size=30, method="shared", random_state=0)
+        model = IncrementalKMeans(3, init_size=30, engine="shared", random_state=0)
         model = fed(model, X, in_batches_of(1, 120)).finalize()
         assert model.n_batches_ == 120
         assert apart_from(model.cluster_centers_, theirs.cluster_centers_) < 0.3
@@ -130,7 +130,7 @@ class TestWaiting:
         model = IncrementalKMeans(3, random_state=0).partial_fit(X)
         result = AffinityScorer(centers=model.cluster_centers_).fit(X).affinity(X)
         waiting = (X[:, None] == model.pending_).all(axis=2).any(axis=1)
-        # Those folded last moved the centroids a little, so that only clear cases must agree.
+        # Those absorbed last moved the centroids a little, so that only clear cases must agree.
         assert waiting[result.confidence < 0.45].all()
         assert not waiting[(result.confidence > 0.55) & (result.owner == result.label)].any()
         assert 10 < waiting.sum() < 200
@@ -228,14 +228,14 @@ class TestBirth:
         assert model.n_births_ == 0
 
     def test_an_empty_cluster_moves_to_where_it_serves(self, rng):
-        clusters = FoldedClusters(np.array([[0.0], [1.0], [50.0]]), np.array([100, 100, 0]), 10.0)
+        clusters = SummarisedClusters(np.array([[0.0], [1.0], [50.0]]), np.array([100, 100, 0]), 10.0)
         moved = clusters.reseated(np.array([[20.0], [20.2]]), rng)
         np.testing.assert_allclose(moved.centers, [[0.0], [1.0], [20.1]])
         assert moved.counts.tolist() == [100, 100, 0]
         assert moved.inertia == 10.0
 
     def test_a_cluster_given_up_leaves_its_points_to_the_nearest(self, rng):
-        clusters = FoldedClusters(np.array([[0.0], [1.0], [50.0]]), np.array([30, 10, 40]), 7.0)
+        clusters = SummarisedClusters(np.array([[0.0], [1.0], [50.0]]), np.array([30, 10, 40]), 7.0)
         moved = clusters.reseated(np.full((5, 1), 20.0), rng)
         assert sorted(moved.centers[:, 0]) == [0.25, 20.0, 50.0]
         assert sorted(moved.counts) == [0, 40, 40]
@@ -243,17 +243,17 @@ class TestBirth:
         assert moved.inertia == pytest.approx(7.0 + 7.5)
 
     def test_stays_if_the_objective_would_not_fall(self, rng):
-        clusters = FoldedClusters(np.array([[0.0], [10.0]]), np.array([30, 10]), 7.0)
+        clusters = SummarisedClusters(np.array([[0.0], [10.0]]), np.array([30, 10]), 7.0)
         assert clusters.reseated(np.array([[20.0]]), rng) is None
         assert clusters.reseated(np.array([[0.0]]), rng) is None
         assert clusters.reseated(np.empty((0, 1)), rng) is None
-        assert FoldedClusters(np.zeros((1, 1)), np.ones(1, dtype=int), 0.0).reseated(np.ones((3, 1)), rng) is None
+        assert SummarisedClusters(np.zeros((1, 1)), np.ones(1, dtype=int), 0.0).reseated(np.ones((3, 1)), rng) is None
 
     @given(seed=st.integers(0, 10_000), k=st.integers(2, 6))
     @settings(max_examples=40)
     def test_the_objective_always_falls(self, seed, k):
         rng = np.random.default_rng(seed)
-        clusters = FoldedClusters(rng.normal(size=(k, 2)), rng.integers(0, 5, size=k), 1.0)
+        clusters = SummarisedClusters(rng.normal(size=(k, 2)), rng.integers(0, 5, size=k), 1.0)
         rows = rng.normal(size=(12, 2)) * 2
         moved = clusters.reseated(rows, rng)
         if moved is not None:
@@ -267,9 +267,9 @@ class TestBirth:
     def test_folding_in_parts_is_folding_at_once(self, seed):
         rng = np.random.default_rng(seed)
         rows, codes = rng.normal(size=(30, 3)), rng.integers(3, size=30)
-        clusters = FoldedClusters(np.zeros((4, 3)), np.zeros(4, dtype=np.int64), 0.0)
+        clusters = SummarisedClusters(np.zeros((4, 3)), np.zeros(4, dtype=np.int64), 0.0)
         for part in np.array_split(np.arange(30), 4):
-            clusters = clusters.fold(rows[part], codes[part])
+            clusters = clusters.absorb(rows[part], codes[part])
         for i in np.unique(codes):
             np.testing.assert_allclose(clusters.centers[i], rows[codes == i].mean(axis=0))
         np.testing.assert_array_equal(clusters.counts, np.bincount(codes, minlength=4))
@@ -332,8 +332,8 @@ class TestSavedAndResumed:
     def test_state_holds_no_rows_but_those_that_wait_and_span_the_box(self):
         X, _ = make_blobs(3000, n_features=10, centers=4, random_state=5)
         model = fed(IncrementalKMeans(4, random_state=0), X, in_batches_of(500, 3000))
-        rows = model.pending_.shape[0] + model._room.extremes.shape[0] + 4
-        assert model._room.extremes.shape[0] <= 2 * 3
+        rows = model.pending_.shape[0] + model._state.extremes.shape[0] + 4
+        assert model._state.extremes.shape[0] <= 2 * 3
         assert len(pickle.dumps(model)) < 8 * 10 * rows + 6000
         assert len(pickle.dumps(model)) < X.nbytes / 10
 
@@ -391,7 +391,7 @@ class TestBadInput:
             ({"n_init": 0}, ValueError, "n_init"),
             ({"max_iter": 0}, ValueError, "max_iter"),
             ({"tol": -1.0}, ValueError, "tol"),
-            ({"method": "fast"}, ValueError, "method"),
+            ({"engine": "fast"}, ValueError, "engine"),
             ({"eps": 2.0}, ValueError, "eps"),
             ({"n_jobs": 0}, ValueError, "n_jobs"),
             ({"random_state": -1}, ValueError, "random_state"),
@@ -438,7 +438,7 @@ class TestBadInput:
         def fail(*_args):
             raise MemoryError
 
-        monkeypatch.setattr(_incremental.Examiner, "examine", fail)
+        monkeypatch.setattr(_incremental.StabilityTest, "measure", fail)
         with pytest.raises(MemoryError):
             model.partial_fit(X[100:])
         monkeypatch.undo()

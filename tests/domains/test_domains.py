@@ -4,74 +4,100 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from allegiance import Polytope, affinity
-from allegiance.domains import BallDomain, BoxDomain, PolytopeDomain, UnboundedDomain
-from allegiance.domains._base import contains, halfspaces, is_polyhedral
+from allegiance import AffinityScorer, Box, Polytope, affinity
+from allegiance.domains import Region
+from reference.rejection import rejection
 from reference.volumes import box_affinity
+from scenes import users_coordinates
 
 
-def _triangle():
-    return PolytopeDomain(np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]]), np.array([0.0, 0.0, 1.0]))
+def regions(r):
+    return [Region.box("box", np.zeros(r), np.ones(r)), Region.ball("ball", np.zeros(r), 2.0)]
 
 
-def _domains(r):
-    return [BoxDomain(np.zeros(r), np.ones(r), 0.1), BallDomain(np.zeros(r), 2.0)]
+def tessellation_in(domain, points):
+    """The tessellation of the plane that a fit to some points builds over a domain; its axes are those of X."""
+    return AffinityScorer(centers=[[0.0, 0.0], [0.5, 0.0], [0.0, 0.5]], domain=domain).fit(points).fitted_.tessellation
 
 
 @pytest.mark.parametrize("r", [1, 2, 5])
 def test_samples_are_inside_and_in_unit_coordinates(rng, r):
-    for domain in _domains(r):
-        z = domain.sample(2000, rng)
-        assert contains(domain, z).all()
+    for region in regions(r):
+        z = region.sample(2000, rng)
+        assert region.contains(z).all()
         assert np.abs(z).max() <= 1
-        assert not contains(domain, 1.5 * np.ones((1, r)) * np.sqrt(r))[0]
+        assert not region.contains(1.5 * np.ones((1, r)) * np.sqrt(r))[0]
 
 
 def test_samples_are_uniform(rng):
     """Kolmogorov-Smirnov at level 1e-6 each: marginals of the box, radii of the ball, a marginal of the triangle."""
-    box, ball = _domains(3)
+    box, ball = regions(3)
     for c in range(3):
         assert kstest(box.sample(20_000, rng)[:, c], "uniform", args=(-1, 2)).pvalue > 1e-6
     radius = np.linalg.norm(ball.sample(20_000, rng), axis=1)
     assert kstest(radius**3, "uniform").pvalue > 1e-6
-    triangle = _triangle()
-    x = triangle.sample(20_000, rng)[:, 0] * triangle.scale[0] + triangle.center[0]
+    triangle = tessellation_in(Polytope([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]], [0.0, 0.0, 1.0]), [[0.1, 0.1]])
+    x = users_coordinates(triangle, triangle.region.sample(20_000, rng))[:, 0]
     assert kstest(x, lambda t: 1 - (1 - np.clip(t, 0, 1)) ** 2).pvalue > 1e-6
 
 
 def test_thin_polytopes_are_sampled_by_a_walk(rng):
     """A needle along the diagonal, of which the bounding box holds 1e-4: level 1e-6 again."""
     along, across = np.array([1.0, 1.0]) / np.sqrt(2), np.array([1.0, -1.0]) / np.sqrt(2)
-    needle = PolytopeDomain(np.array([along, -along, across, -across]), np.array([1.0, 1.0, 5e-5, 5e-5]))
-    z = needle.sample(4000, rng) * needle.scale + needle.center
-    assert kstest(z @ along, "uniform", args=(-1, 2)).pvalue > 1e-6
-    assert kstest(z @ across / 5e-5, "uniform", args=(-1, 2)).pvalue > 1e-6
+    needle = tessellation_in(Polytope([along, -along, across, -across], [1.0, 1.0, 5e-5, 5e-5]), [[0.0, 0.0]])
+    y = users_coordinates(needle, needle.region.sample(4000, rng))
+    assert kstest(y @ along, "uniform", args=(-1, 2)).pvalue > 1e-6
+    assert kstest(y @ across / 5e-5, "uniform", args=(-1, 2)).pvalue > 1e-6
 
 
-def test_box_has_the_stated_margin():
-    box = BoxDomain(np.array([0.0, 10.0]), np.array([1.0, 30.0]), 0.1)
-    np.testing.assert_allclose(box.center - box.scale, [-0.1, 8.0])
-    np.testing.assert_allclose(box.center + box.scale, [1.1, 32.0])
-    walls, offsets = halfspaces(box)
+@pytest.mark.parametrize(("domain", "margin"), [("box", 0.1), (Box(), 0.1), (Box(margin=0.0), 0.0), (Box(0.5), 0.5)])
+def test_box_has_the_stated_margin(domain, margin):
+    box = tessellation_in(domain, [[0.0, -10.0], [1.0, 30.0]])
+    corners = users_coordinates(box, np.array([[-1.0, -1.0], [1.0, 1.0]]))
+    np.testing.assert_allclose(corners, [[-margin, -10 - 40 * margin], [1 + margin, 30 + 40 * margin]], atol=1e-12)
+    walls, offsets = box.region.halfspaces()
     assert walls.shape == (4, 2)
     assert (offsets == 1).all()
 
 
+def test_ball_is_centred_on_the_sites_and_holds_the_data():
+    ball = tessellation_in("ball", [[3.0, 1.0]])
+    middle = np.array([0.5, 0.5]) / 3
+    np.testing.assert_allclose(users_coordinates(ball, np.zeros((1, 2))), [middle], atol=1e-12)
+    rim = users_coordinates(ball, np.array([[1.0, 0.0], [0.0, -1.0]]))
+    np.testing.assert_allclose(np.linalg.norm(rim - middle, axis=1), np.linalg.norm([3, 1] - middle), rtol=1e-12)
+
+
 def test_flat_walls():
-    assert is_polyhedral(BoxDomain(np.zeros(2), np.ones(2), 0.1))
-    assert not is_polyhedral(BallDomain(np.zeros(2), 1.0))
-    assert is_polyhedral(BallDomain(np.zeros(1), 1.0)), "in one dimension a ball is an interval"
-    assert is_polyhedral(UnboundedDomain(np.eye(2)))
+    assert Region.box("box", np.zeros(2), np.ones(2)).polyhedral
+    assert not Region.ball("ball", np.zeros(2), 1.0).polyhedral
+    assert Region.ball("ball", np.zeros(1), 1.0).polyhedral, "in one dimension a ball is an interval"
+    space = Region.everywhere("space", np.zeros(2), 1.0)
+    assert space.polyhedral
+    assert not space.bounded
+
+
+def test_the_whole_space_has_no_uniform_samples(rng):
+    with pytest.raises(TypeError, match="no uniform samples"):
+        Region.everywhere("space", np.zeros(2), 1.0).sample(10, rng)
+
+
+def test_a_box_ends_where_the_divergence_does():
+    """Rows near zero: the margin would reach below, where KL means nothing."""
+    X = np.array([[0.1, 0.1], [2.0, 1.0], [0.2, 3.0], [1.0, 2.0]])
+    region = AffinityScorer(influence="kl").fit(X, [0, 1, 2, 1]).fitted_.tessellation.region
+    np.testing.assert_allclose(region.center - region.scale, [0.0, 0.0])
+    np.testing.assert_allclose(region.center + region.scale, X.max(axis=0) + 0.1 * (X.max(axis=0) - X.min(axis=0)))
 
 
 def test_polytope_equals_the_same_box(rng):
     X, centers = rng.uniform(0, 1, (20, 2)), rng.uniform(0, 1, (4, 2))
     region = Polytope.box([0.0, 0.0], [1.0, 1.0])
-    for method in ("exact", "shared", "hit-and-run"):
-        result = affinity(X, centers=centers, domain=region, method=method, random_state=0)
+    for engine in ("exact", "shared", "hit-and-run"):
+        result = affinity(X, centers=centers, domain=region, engine=engine, random_state=0)
         for x, alpha in zip(X, result.affinity, strict=True):
             expected = box_affinity(centers, x, np.zeros(2), np.ones(2))
-            np.testing.assert_allclose(alpha, expected, atol=1e-9 if method == "exact" else 0.08)
+            np.testing.assert_allclose(alpha, expected, atol=1e-9 if engine == "exact" else 0.08)
 
 
 def test_polytope_keeps_all_dimensions(rng):
@@ -81,14 +107,13 @@ def test_polytope_keeps_all_dimensions(rng):
     result = affinity([[0.3, 0.2]], centers=centers, domain=region)
     assert result.how.dim == 2
     y = rng.random((400_000, 2))
-    y = y[y.sum(axis=1) <= 1]
-    mine = ((y - [0.3, 0.2]) ** 2).sum(axis=1)
-    theirs = ((y[:, None] - centers) ** 2).sum(axis=2)
-    stolen = mine <= theirs.min(axis=1)
-    expected = np.bincount(theirs[stolen].argmin(axis=1), minlength=2) / stolen.sum()
+    expected, _ = rejection(centers, np.array([0.3, 0.2]), y[y.sum(axis=1) <= 1])
     np.testing.assert_allclose(result.affinity[0], expected, atol=0.005)
 
 
-def test_polytope_repr_and_zero_rows():
-    region = Polytope([[1.0], [-1.0], [0.0]], [1.0, 1.0, 5.0])
-    assert repr(region) == "Polytope(2 walls in 1 dimensions)"
+def test_walls_that_exclude_nothing_change_nothing():
+    X, centers = [[0.2], [0.9]], [[-0.5], [0.5]]
+    plain, padded = Polytope([[1.0], [-1.0]], [1.0, 1.0]), Polytope([[1.0], [-1.0], [0.0]], [1.0, 1.0, 5.0])
+    assert repr(padded) == "Polytope(3 walls in 1 dimensions)"
+    results = [affinity(X, centers=centers, domain=domain).affinity for domain in (plain, padded)]
+    np.testing.assert_array_equal(*results)

@@ -25,7 +25,7 @@ def test_affinity_is_continuous_where_the_cell_vanishes(rng, r):
     """Moving a query outwards until its cell in the box is empty: the last measured affinities tend to the limit."""
     X = rng.uniform(-1, 1, (100, r))
     centers = rng.uniform(-1, 1, (6, r))
-    scorer = AffinityScorer(centers=centers, method="exact").fit(X)
+    scorer = AffinityScorer(centers=centers, engine="exact").fit(X)
     direction = rng.normal(size=r)
     direction /= np.linalg.norm(direction)
 
@@ -45,11 +45,11 @@ def test_affinity_is_continuous_where_the_cell_vanishes(rng, r):
 
 def test_deepest_point_is_in_the_cell(rng):
     for domain in ("box", "ball"):
-        scene, queries = make_scene(rng.normal(size=(6, 3)), rng.normal(size=(10, 3)), domain)
+        tessellation, queries = make_scene(rng.normal(size=(6, 3)), rng.normal(size=(10, 3)), domain)
         for row in range(10):
             query = queries.take(slice(row, row + 1))
-            deepest = deepest_point(scene, query)
-            slack = (scene.functions.b - query.b) - (scene.functions.a - query.a) @ deepest.position
+            deepest = deepest_point(tessellation, query)
+            slack = (tessellation.functions.b - query.b) - (tessellation.functions.a - query.a) @ deepest.position
             assert deepest.depth > 0
             assert slack.min() == pytest.approx(deepest.depth, rel=1e-4, abs=1e-6)
             assert np.abs(deepest.position).max() <= 1 + 1e-9
@@ -58,10 +58,10 @@ def test_deepest_point_is_in_the_cell(rng):
 def test_multipliers_are_barycentric_for_a_shrinking_cell(rng):
     """A function with a constant so large that it owns nothing, its slope in the hull: the limit of its affinities is
     the barycentric coordinate vector of the slope."""
-    scene, _ = make_scene(rng.normal(size=(4, 3)), 20 * rng.normal(size=(10, 3)))
+    tessellation, _ = make_scene(rng.normal(size=(4, 3)), 20 * rng.normal(size=(10, 3)))
     shares = np.array([0.1, 0.2, 0.3, 0.4])
-    slope = shares @ scene.functions.a
-    height = shares @ scene.functions.b
-    deepest = deepest_point(scene, Queries(slope[None], np.array([height + 1e-3]), np.zeros((1, 3))))
+    slope = shares @ tessellation.functions.a
+    height = shares @ tessellation.functions.b
+    deepest = deepest_point(tessellation, Queries(slope[None], np.array([height + 1e-3]), np.zeros((1, 3))))
     assert deepest.depth < 0
     np.testing.assert_allclose(deepest.multipliers, shares, atol=1e-9)

@@ -5,13 +5,18 @@ import pickle
 import numpy as np
 import pytest
 
-from allegiance.domains import BoxDomain
-from allegiance.engines import Scene, Settings
-from allegiance.engines._exact import ExactEngine
-from allegiance.influence import AffineFunctions, LinearEmbedding, PowerDiagram
-from allegiance.influence._bregman_diagram import BregmanDiagram
-from allegiance.influence._divergence import BregmanDivergence
-from allegiance.influence._generators import DIVERGENCES, divergence_by_name
+from allegiance.domains import Region
+from allegiance.engines import Settings, Tessellation
+from allegiance.engines._exact import ExactMeasurer
+from allegiance.influence import (
+    DIVERGENCES,
+    AffineFunctions,
+    BregmanDiagram,
+    BregmanDivergence,
+    LinearEmbedding,
+    PowerDiagram,
+    divergence_by_name,
+)
 
 
 def coupled(Y):
@@ -133,19 +138,6 @@ def test_near_the_edge_of_the_domain(rng, name, edge):
         assert np.abs(residual).max() <= 1e-11 * np.abs(projected).max()
 
 
-def test_projections_at_the_edge_of_the_gradients():
-    """Gradients of "exponential" end at zero. Rows far out project to within rounding of that end."""
-    rng = np.random.default_rng(1)
-    divergence = divergence_by_name("exponential")
-    X = 2 * rng.normal(size=(100, 60))
-    sites = X[:6]
-    diagram = BregmanDiagram.of_sites(sites, divergence)
-    located = diagram.locate(X)
-    each = np.column_stack([diagram.divergences(located, np.full(100, i)) for i in range(6)])
-    full = divergence.between(X, sites)
-    np.testing.assert_allclose(each, full, atol=1e-11 * full.max())
-
-
 def test_dual_and_primal_projection_agree(rng):
     sites, X, fast = reduced(rng, divergence_by_name("kl"), n=20)
     slow = BregmanDiagram.of_sites(sites, plain("kl"))
@@ -234,9 +226,9 @@ def test_sites_at_almost_one_place(rng):
 
 
 def shares(diagram, X, lower, upper):
-    scene = Scene(diagram, BoxDomain(lower, upper, 0.0))
-    engine = ExactEngine(scene, Settings())
-    queries = scene.queries(diagram.locate(X).position)
+    tessellation = Tessellation(diagram, Region.box("box", lower, upper))
+    engine = ExactMeasurer(tessellation, Settings())
+    queries = tessellation.queries(diagram.locate(X).position)
     return engine.estimate(queries).affinity, ~engine.reaches_walls(queries)
 
 
@@ -293,7 +285,7 @@ def test_pickles(rng):
 
 
 def test_a_position_outside_the_domain_is_finite():
-    """Leave-one-out puts a cluster without its only point at zero."""
+    """The mean without its only point puts a cluster without its only point at zero."""
     for name in ("kl", "itakura-saito", "logistic"):
         diagram = BregmanDiagram.of_sites(np.array([[0.2, 0.4], [0.5, 0.1], [0.3, 0.3]]), divergence_by_name(name))
         assert np.isfinite(diagram.query_functions(np.zeros((1, 2))).a).all()

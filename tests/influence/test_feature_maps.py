@@ -7,22 +7,21 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels
 
-from allegiance.domains import BoxDomain
-from allegiance.engines import Scene, Settings, measure, select_engine
-from allegiance.influence import PowerDiagram
-from allegiance.influence._feature_maps import FeatureEmbedding, feature_map
-from allegiance.influence._kernel_means import KernelEmbedding
+from allegiance import Fourier, Hashing, Kernel, Nystroem
+from allegiance.engines import Settings, measure
+from allegiance.influence import FeatureEmbedding, KernelEmbedding, PowerDiagram
+from scenes import measurer, tessellate
 
 PAIRS = [
-    ("fourier", "rbf"),
-    ("nystroem", "rbf"),
-    ("nystroem", "linear"),
-    ("nystroem", "polynomial"),
-    ("nystroem", "laplacian"),
-    ("nystroem", "cosine"),
-    ("nystroem", laplacian_kernel),
-    ("hash", "linear"),
-    ("hash", "polynomial"),
+    (Fourier, "rbf"),
+    (Nystroem, "rbf"),
+    (Nystroem, "linear"),
+    (Nystroem, "polynomial"),
+    (Nystroem, "laplacian"),
+    (Nystroem, "cosine"),
+    (Nystroem, laplacian_kernel),
+    (Hashing, "linear"),
+    (Hashing, "polynomial"),
 ]
 
 
@@ -34,8 +33,12 @@ def data(rng):
 
 
 def approximate(X, codes, approximation, kernel, n_components, seed=0):
-    transformer = feature_map(approximation, kernel, None, n_components, seed, X)
+    transformer = approximation(n_components).fit(Kernel(kernel).settle(X), seed, X)
     return FeatureEmbedding.of_clusters(X, codes, 3, transformer)
+
+
+def exact_embedding(X, codes, kernel):
+    return KernelEmbedding.fit_locate(X, codes, 3, Kernel(kernel).settle(X))[0]
 
 
 def site_distances(embedding):
@@ -49,8 +52,8 @@ def test_approaches_the_kernel(data, approximation, kernel, layout):
     """Kernel values of the features, and distances between the means, come close."""
     X, codes = data
     rows = layout(X)
-    exact = KernelEmbedding.of_clusters(rows, codes, 3, kernel)
-    embedding = approximate(rows, codes, approximation, kernel, 4000 if approximation != "nystroem" else 200)
+    exact = exact_embedding(rows, codes, kernel)
+    embedding = approximate(rows, codes, approximation, kernel, 4000 if approximation is not Nystroem else 200)
     features = embedding.transformer.transform(rows)
     K = pairwise_kernels(X, metric=kernel, **exact.means.kernel.params) if isinstance(kernel, str) else kernel(X, X)
     features = features.toarray() if sp.issparse(features) else features
@@ -62,16 +65,15 @@ def test_approaches_the_kernel(data, approximation, kernel, layout):
 def box_affinities(embedding, X):
     diagram = PowerDiagram(embedding)
     position = diagram.locate(X).position
-    points = np.vstack([position, diagram.positions])
-    scene = Scene(diagram, BoxDomain(points.min(axis=0), points.max(axis=0), 0.1))
-    return measure(select_engine(scene, Settings(), "exact"), scene, position, Settings()).affinity
+    tessellation = tessellate(diagram, position)
+    return measure(measurer(tessellation, "exact"), tessellation, position, Settings()).affinity
 
 
-@pytest.mark.parametrize("approximation", ["fourier", "nystroem"])
+@pytest.mark.parametrize("approximation", [Fourier, Nystroem])
 def test_error_falls_as_components_grow(data, approximation):
     """Averaged over seeds, the mean error of the affinities falls by more than a third for 8 times as many."""
     X, codes = data
-    exact = box_affinities(KernelEmbedding.of_clusters(X, codes, 3, "rbf"), X)
+    exact = box_affinities(exact_embedding(X, codes, "rbf"), X)
     errors = [
         np.mean(
             [
@@ -86,9 +88,9 @@ def test_error_falls_as_components_grow(data, approximation):
 
 def test_all_rows_as_landmarks_are_exact(data):
     X, codes = data[0][:200], data[1][:200]
-    exact = KernelEmbedding.of_clusters(X, codes, 3, "rbf")
+    exact = exact_embedding(X, codes, "rbf")
     for kernel in ("rbf", lambda A, B: pairwise_kernels(A, B, metric="rbf", **exact.means.kernel.params)):
-        embedding = approximate(X, codes, "nystroem", kernel, 10_000)
+        embedding = approximate(X, codes, Nystroem, kernel, 10_000)
         np.testing.assert_allclose(site_distances(embedding), site_distances(exact), atol=1e-9)
         np.testing.assert_allclose(embedding.locate(X).off_span, exact.locate(X).off_span, atol=1e-4)
 
@@ -105,7 +107,7 @@ def test_a_row_does_not_depend_on_the_others(data, approximation, kernel):
 
 def test_the_seed_decides(data):
     X, codes = data
-    for approximation, kernel in (("fourier", "rbf"), ("nystroem", "rbf"), ("hash", "polynomial")):
+    for approximation, kernel in ((Fourier, "rbf"), (Nystroem, "rbf"), (Hashing, "polynomial")):
         first, same, other = (
             approximate(X, codes, approximation, kernel, 50, seed).positions for seed in (2**60, 2**60, 1)
         )
@@ -115,7 +117,7 @@ def test_the_seed_decides(data):
 
 def test_is_an_embedding(data):
     X, codes = data
-    embedding = approximate(X.astype(np.float32), codes, "fourier", "rbf", 100)
+    embedding = approximate(X.astype(np.float32), codes, Fourier, "rbf", 100)
     np.testing.assert_allclose(embedding.differences(1), embedding.positions - embedding.positions[1], atol=1e-12)
     features = embedding.transformer.transform(X.astype(np.float32).astype(float))
     means = np.array([features[codes == i].mean(axis=0) for i in range(3)])
@@ -126,19 +128,23 @@ def test_is_an_embedding(data):
 
 
 @pytest.mark.parametrize(
-    ("approximation", "kernel", "message"),
+    ("kernel", "approximation", "kind", "message"),
     [
-        ("sobol", "rbf", "kernel_approximation must be one of"),
-        ("fourier", "laplacian", "needs kernel=rbf"),
-        ("fourier", laplacian_kernel, "needs kernel=rbf"),
-        ("hash", "rbf", "needs kernel=linear or polynomial"),
-        ("nystroem", "precomputed", "needs the data"),
-        ("nystroem", "sigmoid", "kernel must be one of"),
+        ("rbf", "nystroem", TypeError, r"approximation of Kernel must be Nystroem\(\), .*got 'nystroem'"),
+        ("rbf", Nystroem, TypeError, "approximation of Kernel must be"),
+        ("laplacian", Fourier(), ValueError, r"Fourier needs Kernel\('rbf'\), got 'laplacian'"),
+        (laplacian_kernel, Fourier(), ValueError, r"Fourier needs Kernel\('rbf'\)"),
+        ("rbf", Hashing(), ValueError, r"Hashing needs Kernel\('linear'\) or Kernel\('polynomial'\)"),
+        ("precomputed", Nystroem(), ValueError, "approximation needs the data"),
+        ("sigmoid", Nystroem(), ValueError, "kernel must be one of"),
+        ("rbf", Nystroem(0), ValueError, "n_components of Nystroem must be at least 1, got 0"),
+        ("rbf", Fourier(10.5), TypeError, "n_components of Fourier must be an integer"),
+        ("linear", Hashing(None), TypeError, "n_components of Hashing must be an integer"),
     ],
 )
-def test_what_does_not_make_sense(data, approximation, kernel, message):
-    with pytest.raises(ValueError, match=message):
-        feature_map(approximation, kernel, None, 10, 0, data[0])
+def test_what_does_not_make_sense(kernel, approximation, kind, message):
+    with pytest.raises(kind, match=message):
+        Kernel(kernel, approximation=approximation).check()
 
 
 def test_memory(rng):
@@ -146,7 +152,7 @@ def test_memory(rng):
     X, codes = rng.normal(size=(20_000, 5)), np.arange(20_000) % 3
     tracemalloc.start()
     try:
-        approximate(X, codes, "fourier", "rbf", 1000).locate(X)
+        approximate(X, codes, Fourier, "rbf", 1000).locate(X)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

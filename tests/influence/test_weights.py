@@ -1,16 +1,29 @@
 """Weights of clusters from their definitions."""
 
+from types import SimpleNamespace
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
-from allegiance.influence._weights import cluster_weights
+from allegiance import Weights
+from allegiance.influence import SpreadSums
 
 CODES = np.array([0, 0, 0, 1, 1, 2, -1])
 SPREAD = np.array([1.0, 2.0, 3.0, 8.0, 8.0, 4.0, 100.0])
 
 
-def weights(kind, query_weight=None, scale=1.0, dim=2):
-    return cluster_weights(kind, query_weight, scale, CODES, SPREAD, dim, 3)
+class Found(NamedTuple):
+    sites: np.ndarray
+    query: float
+
+
+def weights(of, query=None, scale=1.0, dim=2, codes=CODES, spread=SPREAD):
+    """Return the weights that a diagram of three clusters, or as many as there are, is given."""
+    chosen = Weights.resolve(Weights(of, scale=scale, query=query))
+    k = codes.max() + 1
+    diagram = SimpleNamespace(positions=np.zeros((k, dim)), weighted=Found)
+    return chosen.apply(diagram, SpreadSums.of(codes, spread, k))
 
 
 def test_size():
@@ -35,17 +48,18 @@ def test_auto_scale_is_the_mean_spread_without_noise():
     assert found.query == pytest.approx(plain.query * mean)
 
 
-def test_arrays_and_query_weight():
-    found = weights([1.0, 5.0, 0.0], query_weight=2.0, scale=0.5)
+def test_arrays_and_the_weight_of_a_query():
+    found = weights([1.0, 5.0, 0.0], query=2.0, scale=0.5)
     np.testing.assert_allclose(found.sites, [0.5, 2.5, 0.0])
     assert found.query == 1.0
     assert weights([1.0, 5.0, 0.0]).query == pytest.approx(1.0), "the average over the six points"
 
 
 def test_a_cluster_without_spread_has_a_finite_density():
-    found = cluster_weights("density", None, 1.0, np.array([0, 1, 1]), np.array([0.0, 1.0, 1.0]), 2, 2)
+    codes = np.array([0, 1, 1])
+    found = weights("density", codes=codes, spread=np.array([0.0, 1.0, 1.0]))
     assert np.isfinite(found.sites).all()
-    none = cluster_weights("density", None, 1.0, np.array([0, 1, 1]), np.zeros(3), 2, 2)
+    none = weights("density", codes=codes, spread=np.zeros(3))
     np.testing.assert_allclose(none.sites, [1 / 3, 2 / 3])
 
 
@@ -55,3 +69,16 @@ def test_a_cluster_without_spread_has_a_finite_density():
 def test_bad_arrays(bad, says):
     with pytest.raises(ValueError, match=f"weights.*{says}"):
         weights(bad)
+
+
+def test_sums_over_parts_are_those_of_the_whole():
+    whole = SpreadSums.of(CODES, SPREAD, 3)
+    parts = SpreadSums.of(CODES[:2], SPREAD[:2], 3).plus(SpreadSums.of(CODES[2:], SPREAD[2:], 3))
+    for ours, theirs in zip(parts, whole, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("value", ["size", [1.0, 2.0], np.ones(3)])
+def test_names_and_arrays_are_shorthand(value):
+    assert Weights.resolve(value) == Weights(value)
+    assert Weights.resolve(None) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from allegiance.metrics._lift_kernel import LiftKernel
+from allegiance import Fourier, Kernel
 from allegiance.metrics._lifts import lift_clusters
 from allegiance.metrics._memberships import Pool, one_hot, separate_noise
 
@@ -23,9 +23,8 @@ def test_lifts_are_unit_vectors_with_the_right_angles(pooled):
     expected = pool.columns.toarray().T @ V
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
 
-    kernel = LiftKernel.of("rbf", 1.0, X).kernel
     with_points = np.empty((300, 7))
-    lifts = lift_clusters(X, pool.columns, kernel, None, 1, 0, threads=2, with_points=with_points)
+    lifts = lift_clusters(X, pool.columns, Kernel("rbf", gamma=0.5), 0, threads=2, with_points=with_points)
 
     np.testing.assert_allclose(lifts.gram, expected @ expected.T, atol=1e-12)
     np.testing.assert_allclose(with_points, V @ expected.T, atol=1e-7)
@@ -35,10 +34,10 @@ def test_lifts_are_unit_vectors_with_the_right_angles(pooled):
     assert (np.diagonal(lifts.distances()) == 0).all()
 
 
-@pytest.mark.parametrize("approximation", [None, "fourier"])
+@pytest.mark.parametrize("approximation", [None, Fourier(30)])
 def test_a_row_alone_has_the_same_bits_as_among_others(pooled, approximation):
     X, pool = pooled
-    lifts = lift_clusters(X, pool.columns, LiftKernel.of("rbf", 1.0, X).kernel, approximation, 30, 0, threads=1)
+    lifts = lift_clusters(X, pool.columns, Kernel("rbf", gamma=0.5, approximation=approximation), 0, threads=1)
     together = lifts.with_rows(X)
     alone = np.vstack([lifts.with_rows(X[i : i + 1]) for i in (0, 130, 299)])
     np.testing.assert_array_equal(alone, together[[0, 130, 299]])
@@ -47,8 +46,8 @@ def test_a_row_alone_has_the_same_bits_as_among_others(pooled, approximation):
 def test_features_give_unit_vectors_too(pooled):
     X, pool = pooled
     with_points = np.empty((300, 7))
-    kernel = LiftKernel.of("rbf", 1.0, X).kernel
-    lifts = lift_clusters(X, pool.columns, kernel, "fourier", 30, 0, 2, with_points)
+    kernel = Kernel("rbf", gamma=0.5, approximation=Fourier(30))
+    lifts = lift_clusters(X, pool.columns, kernel, 0, 2, with_points)
     np.testing.assert_allclose(np.diagonal(lifts.gram), 1.0, atol=1e-12)
     assert np.abs(with_points).max() <= 1 + 1e-12
     np.testing.assert_allclose(with_points, lifts.with_rows(X), atol=1e-13)

@@ -28,11 +28,14 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         The parameter that takes these kinds, for messages.
     base
         The class all of them derive from.
+    first
+        The kind to list first, as the usual one; the others follow in the order in which they were registered.
     """
 
-    def __init__(self, argument: str, base: type[Kind]) -> None:
+    def __init__(self, argument: str, base: Any, first: str | None = None) -> None:
         self.argument = argument
-        self.base = base
+        self.base: type[Kind] = base
+        self.first = first
         self._makers: dict[str, Callable[..., Kind]] = {}
         self._searched = False
 
@@ -51,13 +54,17 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
             raise ValueError(f"{self.argument} {name!r} is registered already.")
         self._makers[name] = maker
 
+    def remove(self, name: str) -> None:
+        """Forget a kind; KeyError if it is not known."""
+        del self._makers[name]
+
     def __getitem__(self, name: str) -> Callable[..., Kind]:
         if name not in self._makers:
             self._search()
         return self._makers[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter(sorted(self._makers, key=lambda name: name != self.first))
 
     def __len__(self) -> int:
         return len(self._makers)

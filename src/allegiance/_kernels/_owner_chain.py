@@ -16,6 +16,7 @@ def walk_cells(
     clearance: FloatArray,
     own: AnyArray,
     own_a: FloatArray,
+    own_before: FloatArray,
     walls: FloatArray,
     wall_offsets: FloatArray,
     half_width: float,
@@ -40,9 +41,10 @@ def walk_cells(
     Direction t is the axis ``axes[t]``, or the unit vector ``directions[t]`` where ``axes[t]`` is -1. Its products
     with the sites, ``site_rates`` (T, k), and with the walls, ``wall_rates`` (T, m), are the same for every query
     and come ready made. ``jumps`` (T,) in (0, 1) say how far along the chord to go. ``own[q]``, if not -1, names a
-    site whose slope is replaced for this query by ``own_a[q]``. ``origin`` is (n, r); ``offset`` (n, r) holds the
-    start and the end of each walk; ``counts`` int32 (n, B, k) gets the T steps in B batches of equal length, or with
-    B = 0 nothing (burn-in).
+    site whose slope is replaced for this query by ``own_a[q]``, and its clearance with it. Places still belong to the
+    sites as they were: ``own_before[q]`` is the slack of that site at the origin before it was replaced. ``origin`` is
+    (n, r); ``offset`` (n, r) holds the start and the end of each walk; ``counts`` int32 (n, B, k) gets the T steps in B
+    batches of equal length, or with B = 0 nothing (burn-in).
     """
     n, r = query_a.shape
     k = site_a.shape[0]
@@ -56,6 +58,7 @@ def walk_cells(
     z = np.empty(r)
     for q in range(n):
         moved = own[q]
+        before = np.inf
         for c in range(r):
             z[c] = offset[q, c]
         for t in range(n_steps):
@@ -66,8 +69,10 @@ def walk_cells(
                         value -= (site_a[i, c] - query_a[q, c]) * z[c]
                     slack[i] = value
                 if moved >= 0:
+                    before = own_before[q]
                     value = clearance[q, moved]
                     for c in range(r):
+                        before -= (site_a[moved, c] - query_a[q, c]) * z[c]
                         value -= (own_a[q, c] - query_a[q, c]) * z[c]
                     slack[moved] = value
                 for m in range(n_walls):
@@ -135,9 +140,13 @@ def walk_cells(
             least = np.inf
             for i in range(k):
                 slack[i] += jump * rate[i]
-                if slack[i] < least:
+                if slack[i] < least and i != moved:
                     least = slack[i]
                     owner = i
+            if moved >= 0:
+                before += jump * (query_rate - site_rates[t, moved])
+                if before < least:
+                    owner = moved
             for m in range(n_walls):
                 wall_slack[m] -= jump * wall_rates[t, m]
             if n_batches > 0:

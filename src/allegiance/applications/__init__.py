@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from ._active import ActiveKMeans
-from ._against_distance import AffinityAgainstDistance, affinity_against_distance
-from ._compare import ClusteringComparison, compare_clusterings
+from ._base_clusterings import default_labelings
+from ._compare_clusterings import CandidateLine, ClusteringComparison, compare_clusterings
 from ._consensus import ConsensusClustering
-from ._curve import StabilityCurve, stability_curve
 from ._incremental import IncrementalKMeans
+from ._stability_curve import StabilityCurve, stability_curve
 from ._validate_consensus import ConsensusValidation, validate_consensus
 
 __all__ = [
     "ActiveKMeans",
-    "AffinityAgainstDistance",
+    "CandidateLine",
     "ClusteringComparison",
     "ConsensusClustering",
     "ConsensusValidation",
     "IncrementalKMeans",
     "StabilityCurve",
-    "affinity_against_distance",
     "compare_clusterings",
+    "default_labelings",
     "stability_curve",
     "validate_consensus",
 ]

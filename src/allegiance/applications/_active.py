@@ -8,23 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.cluster import kmeans_plusplus
 
-from allegiance._core import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Rows,
-    check_count,
-    check_jobs,
-    check_rows,
-    dense,
-    resolve_seed,
-    stream,
-)
+from allegiance._core import BoolArray, FloatArray, IntArray, Rows, check_count, check_rows, dense, resolve_seed, stream
+from allegiance.clusterers import KMeansStarts, warn_if_empty
+from allegiance.engines import Engine
 
-from ._nearest import NearestCenterMixin, NearestCenters, check_squares
-from ._small_kmeans import SmallKMeans, warn_if_empty
-from ._stability import Examiner
-from ._stability_sample import Pools, best_fraction, check_sample_size, check_stable_fraction, size_of_sample
+from ._nearest_centers import NearestCenterMixin, NearestCenters, check_squares
+from ._stable_points import StabilityTest
+from ._stratified_sample import Pools, best_fraction, check_sample_size, check_stable_fraction, size_of_sample
 
 #: What is drawn at random, one stream each.
 _SEEDS, _SAMPLE, _STARTS, _TRIALS = range(4)
@@ -33,9 +23,9 @@ _SEEDS, _SAMPLE, _STARTS, _TRIALS = range(4)
 class ActiveKMeans(NearestCenterMixin, BaseEstimator):
     """Cluster a sample of stable and unstable points, and give all others to the nearest centre.
 
-    Seeds are drawn as k-means++ does, and every point is scored towards them: it is stable if one seed gives more than
-    half of its territory. The sample takes a fixed share from the stable points and the rest from the unstable ones,
-    at random. k-means on the sample gives the centres. Beside X itself, memory is O(n).
+    Seeds are drawn as k-means++ does, and every point is scored with respect to them: it is stable if one seed gives
+    more than half of its territory. The sample takes a fixed share from the stable points and the rest from the
+    unstable ones, at random. k-means on the sample gives the centres. Besides X itself, memory is O(n).
 
     Parameters
     ----------
@@ -54,10 +44,10 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         Starts of k-means on the sample: the first from the seeds, the others from new seeds drawn from the sample. The
         one with the lowest inertia on the sample is kept.
     max_iter
-        Most iterations of one start.
+        Maximum number of iterations of one start.
     tol
         When a start has converged, as in :class:`sklearn.cluster.KMeans`.
-    method, eps
+    engine, eps
         How affinity is measured: as in :class:`AffinityScorer`.
     n_jobs
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
@@ -108,7 +98,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-4,
-        method: str = "auto",
+        engine: str | Engine = "auto",
         eps: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -119,7 +109,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.method = method
+        self.engine = engine
         self.eps = eps
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -135,18 +125,18 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
             Ignored.
         """
         self._forget()
-        k, kmeans, examiner = self._check_settings()
+        k, kmeans, test = self._check_settings()
         X = check_squares(check_rows(self, X, reset=True))
         n = X.shape[0]
         if n < k:
             raise ValueError(f"n_samples={n} must be at least n_clusters={k}: X has too few rows.")
-        seeds = dense(kmeans_plusplus(X, k, random_state=int(stream(examiner.seed, _SEEDS).integers(2**31)))[0])
-        extremes = NearestCenters.of(seeds, examiner.n_jobs).extreme_rows(X)
-        stable = examiner.examine(X, seeds, X[extremes]).stable
-        sample = self._sample(X, stable, seeds, kmeans, examiner.seed)
-        best = kmeans.best(X[sample], k, stream(examiner.seed, _STARTS), seeds)
-        warn_if_empty(best, k, stacklevel=2)
-        assigned = NearestCenters.of(best.centers, examiner.n_jobs).assign(X)
+        seeds = dense(kmeans_plusplus(X, k, random_state=int(stream(test.seed, _SEEDS).integers(2**31)))[0])
+        extremes = NearestCenters.of(seeds, test.n_jobs).extreme_rows(X)
+        stable = test.measure(X, seeds, X[extremes]).stable
+        sample = self._sample(X, stable, seeds, kmeans, test.seed)
+        best = kmeans.best(X[sample], k, stream(test.seed, _STARTS), seeds=seeds)
+        warn_if_empty(best.n_found, k, stacklevel=2)
+        assigned = NearestCenters.of(best.centers, test.n_jobs).assign(X)
 
         self.cluster_centers_, self.n_iter_ = best.centers, best.n_iter
         self.labels_, self.inertia_ = assigned.codes.astype(np.int32), float(assigned.squared.sum())
@@ -158,18 +148,14 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         self.stable_fraction_ = self.n_stable_sampled_ / sample.size
         return self
 
-    def _check_settings(self) -> tuple[int, SmallKMeans, Examiner]:
+    def _check_settings(self) -> tuple[int, KMeansStarts, StabilityTest]:
         """Check the parameters that need no data."""
         k = check_count(self.n_clusters, "n_clusters")
         check_sample_size(self.sample_size)
         check_stable_fraction(self.stable_fraction)
-        kmeans = SmallKMeans(self.n_init, self.max_iter, self.tol)
-        kmeans.check()
-        examiner = Examiner(self.method, self.eps, resolve_seed(self.random_state), check_jobs(self.n_jobs))
-        examiner.check()
-        return k, kmeans, examiner
+        return k, KMeansStarts.of(self), StabilityTest.of(self, resolve_seed(self.random_state))
 
-    def _sample(self, X: Rows, stable: BoolArray, seeds: FloatArray, kmeans: SmallKMeans, seed: int) -> IntArray:
+    def _sample(self, X: Rows, stable: BoolArray, seeds: FloatArray, kmeans: KMeansStarts, seed: int) -> IntArray:
         """Draw the rows to cluster."""
         size = size_of_sample(self.sample_size, X.shape[0], seeds.shape[0])
         pools = Pools.shuffled(np.arange(X.shape[0]), stable, stream(seed, _SAMPLE))

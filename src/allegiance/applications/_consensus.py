@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core import (
-    AnyArray,
     FloatArray,
     IntArray,
     check_choice,
@@ -22,10 +21,10 @@ from allegiance._core import (
     resolve_seed,
     stream,
 )
-from allegiance.metrics import LiftKernel, Pool, check_codes, lift_clusters, one_hot
+from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
 
-from ._consensus_bases import accept_sparse, base_labelings, default_labelings
-from ._lift_groups import group_by_kmeans, group_by_linkage
+from ._base_clusterings import accept_sparse, base_labelings, default_labelings
+from ._group_lifts import group_by_kmeans, group_by_linkage
 
 METHODS = ("kmeans", "hac")
 
@@ -36,7 +35,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     The lift of a cluster is the sum of its points in the feature space of a kernel, divided by its length. The lifts of
     all clusters of all clusterings, each with the weight |C| / n, are themselves clustered, and each point goes to the
     centre nearest to its own lift. This is the spatially aware consensus of Raman, Phillips and Venkatasubramanian
-    (2011) as we understand it. Whether it is any good is for :func:`validate_consensus` to say.
+    (2011) as we understand it. Whether it is better than they are, :func:`validate_consensus` says.
 
     Parameters
     ----------
@@ -51,16 +50,10 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     method
         How lifts are clustered: "kmeans", weighted k-means; "hac", weighted agglomerative by Ward's cost.
     kernel
-        "rbf", exp(-|x - y|² / 2 s²); "laplacian", exp(-|x - y|₁ / s); or a function k(X, Y) -> (n, m), positive and
-        positive definite.
-    bandwidth
-        The s of these. By default the median distance between points (for "laplacian" the Manhattan one), of a fixed
-        sample of 1,000 points if there are more.
-    kernel_approximation
-        None, the exact kernel: n² kernel values of time, in blocks. Or features whose inner products are nearly the
-        kernel, in time linear in n: "fourier" for "rbf", "nystroem" for all.
-    n_components
-        The number of these features.
+        "rbf", "laplacian", a function k(X, Y) -> (n, m), positive and positive definite, or :class:`Kernel` with
+        parameters. By default gamma comes from the median distance between points, as in
+        :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
+        approximation, as in ``Kernel("rbf", approximation=Nystroem(500))``, time is linear in n.
     n_init
         Number of starts of "kmeans" among the lifts.
     random_state
@@ -79,8 +72,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         The labels (n,) of each clustering, by name.
     base_names_
         The names of the clusterings.
-    bandwidth_
-        The bandwidth that was used; None for a function.
+    kernel_
+        The kernel that was used, with its gamma.
     lift_gram_
         (m, m) inner products of the lifts. Equal clusters have one lift.
     lift_weights_
@@ -96,7 +89,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
     See Also
     --------
-    validate_consensus : Did points become stable?
+    validate_consensus : Can its labels be trusted more than theirs?
     allegiance.metrics.lift_emd : The distance between clusterings by the same lifts.
 
     Examples
@@ -118,9 +111,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         *,
         method: str = "kmeans",
         kernel: Any = "rbf",
-        bandwidth: float | None = None,
-        kernel_approximation: str | None = None,
-        n_components: int = 500,
         n_init: int = 10,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -129,9 +119,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.method = method
         self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.kernel_approximation = kernel_approximation
-        self.n_components = n_components
         self.n_init = n_init
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -148,12 +135,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         """
         check_choice(self.method, "method", METHODS)
         n_clusters = check_count(self.n_clusters, "n_clusters")
-        n_components = check_count(self.n_components, "n_components")
         threads, seed = effective_threads(check_jobs(self.n_jobs)), resolve_seed(self.random_state)
         given, X = X, check_rows(self, X, reset=True)
         if X.shape[0] < n_clusters:
-            raise ValueError(f"n_samples={X.shape[0]} should be >= n_clusters={n_clusters}.")
-        settled = LiftKernel.of(self.kernel, self.bandwidth, X)
+            raise ValueError(f"n_samples={X.shape[0]} must be at least n_clusters={n_clusters}.")
+        kernel = lift_kernel(self.kernel, X)
         if self.clusterings is None:
             labelings = default_labelings(X, n_clusters, seed, threads)
         else:
@@ -161,9 +147,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         codes = [check_codes(each, X.shape[0], f"clusterings ({name})") for name, each in labelings.items()]
         pool = Pool.of([one_hot(each) for each in codes])
         nearness = np.empty(pool.columns.shape)
-        lifts = lift_clusters(
-            X, pool.columns, settled.kernel, self.kernel_approximation, n_components, seed, threads, nearness
-        )
+        lifts = lift_clusters(X, pool.columns, kernel, seed, threads, nearness)
         shares = np.concatenate(pool.masses) / X.shape[0]
         weights: FloatArray = np.bincount(np.concatenate(pool.numbers), shares).astype(np.float64)
         groups = self._group(lifts.gram, weights, min(n_clusters, weights.size), seed)
@@ -176,24 +160,23 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
                 stacklevel=2,
             )
         self.labelings_, self.base_names_ = labelings, list(labelings)
-        self.bandwidth_, self.lift_gram_, self.lift_weights_ = settled.bandwidth, lifts.gram, weights
+        self.kernel_, self.lift_gram_, self.lift_weights_ = kernel, lifts.gram, weights
         self.labels_, self.lift_groups_, self.centers_ = consensus
         self.n_clusters_ = self.centers_.shape[0]
         self._lifts = lifts
         return self
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: Any) -> IntArray:
         """Return the consensus cluster (n,) whose centre is nearest to each row of X (n, d)."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         nearness = self._lifts.with_rows(X, effective_threads(check_jobs(self.n_jobs)))
         return _nearest(nearness, self.lift_gram_, self.centers_)
 
-    def _group(self, gram: FloatArray, weights: FloatArray, n_groups: int, seed: int) -> AnyArray:
+    def _group(self, gram: FloatArray, weights: FloatArray, n_groups: int, seed: int) -> IntArray:
         if self.method == "hac":
             return group_by_linkage(gram, weights, n_groups)
-        kmeans_seed = int(stream(seed, *b"lifts").integers(2**31))
-        return group_by_kmeans(gram, weights, n_groups, check_count(self.n_init, "n_init"), kmeans_seed)
+        return group_by_kmeans(gram, weights, n_groups, check_count(self.n_init, "n_init"), stream(seed, *b"lifts"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -210,7 +193,7 @@ class _Consensus(NamedTuple):
     """(k, m) centres as combinations of lifts."""
 
 
-def _assign(nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: AnyArray) -> _Consensus:
+def _assign(nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: IntArray) -> _Consensus:
     """Give points to the nearest of the groups' weighted means; number those that get any by their first points.
 
     Parameters

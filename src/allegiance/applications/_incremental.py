@@ -8,27 +8,27 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from allegiance._core import check_count, check_jobs, check_rows, dense, resolve_seed
+from allegiance._core import check_count, check_rows, dense, resolve_seed
+from allegiance.clusterers import KMeansStarts
+from allegiance.engines import Engine
 
-from ._nearest import NearestCenterMixin, check_squares
-from ._small_kmeans import SmallKMeans
-from ._stability import Examiner
-from ._waiting_room import Rules, WaitingRoom
+from ._nearest_centers import NearestCenterMixin, check_squares
+from ._stable_points import StabilityTest
+from ._stream_state import Rules, StreamState
 
 
 class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
-    """Cluster a stream of batches: fold points that are sure into centroids and counts, let the others wait.
+    """Cluster a stream of batches: absorb stable points into centroids and counts, let the others wait.
 
     Each batch goes through three steps. First, if giving one cluster up and founding another among the rows at hand
-    lowers the objective of k-means, that is done (below). Then the rows of the batch that can be folded are: those that
-    are stable, whose owner is also the nearest centroid, and that are no farther from it than four times the root mean
-    square distance. At last all rows that wait are examined again, with the new centroids. Rows are kept only while
-    they wait.
+    lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their
+    owner is also the nearest centroid, and they are no farther from it than four times the root mean square distance.
+    Finally all rows that wait are examined again, with the new centroids. Rows are kept only while they wait.
 
     *Start*: rows wait until there are ``init_size`` of them, ``n_clusters`` distinct ones among them. Then k-means on
     all that wait gives the first centroids, with counts of zero.
 
-    *Birth*: the objective is the sum of squared distances of all points, folded or at hand, from their centroids. One
+    *Birth*: the objective is the sum of squared distances of all points, absorbed or at hand, from their centroids. One
     step of single-swap local search gives the points of one cluster to the nearest other one, and founds a cluster at
     the mean of the rows that are closer to a founder than to any centroid; founders are drawn as k-means++ draws
     seeds. The step is taken only if the objective falls. A cluster that is empty, or whose points another can take
@@ -42,16 +42,16 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     init_size
         How many rows to wait for before the first clusters; None for 20 times ``n_clusters``.
     max_pending
-        Most rows that may wait; None for no limit. When there are more, the surplus is folded into the nearest
+        Most rows that may wait; None for no limit. When there are more, the surplus is absorbed into the nearest
         clusters, rows within the distance above first, and among them those with the largest affinity first;
         ``n_forced_`` counts them. The limit holds from the first clusters on.
     n_init
         Starts of k-means for the first clusters.
     max_iter
-        Most iterations of one start.
+        Maximum number of iterations of one start.
     tol
         When a start has converged, as in :class:`sklearn.cluster.KMeans`.
-    method, eps
+    engine, eps
         How affinity is measured: as in :class:`AffinityScorer`.
     n_jobs
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
@@ -61,11 +61,11 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     Attributes
     ----------
     cluster_centers_
-        (n_clusters, d) centroids of the points folded so far. Not there before the first clusters are.
+        (n_clusters, d) centroids of the points absorbed so far. Not there before the first clusters are.
     counts_
-        (n_clusters,) number of points folded into each.
+        (n_clusters,) number of points absorbed into each.
     inertia_
-        Sum of the squared distances of the points folded from the centroids of their clusters.
+        Sum of the squared distances of the points absorbed from the centroids of their clusters.
     pending_
         (m, d) rows that wait, in the order in which they came.
     n_iter_
@@ -75,7 +75,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     n_births_
         How many clusters were given up and founded elsewhere.
     n_forced_
-        How many rows were folded because more than ``max_pending`` waited.
+        How many rows were absorbed because more than ``max_pending`` waited.
     labels_
         (n,) number of the nearest centroid of each row. After :meth:`fit` only: a stream keeps no rows to label; call
         :meth:`predict` on them.
@@ -111,7 +111,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         n_init: int = 3,
         max_iter: int = 300,
         tol: float = 1e-4,
-        method: str = "auto",
+        engine: str | Engine = "auto",
         eps: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -122,7 +122,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.method = method
+        self.engine = engine
         self.eps = eps
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -139,11 +139,11 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         y
             Ignored.
         """
-        anew = not hasattr(self, "_room")
+        anew = not hasattr(self, "_state")
         rules = self._rules(resolve_seed(self.random_state) if anew else self._seed)
         batch = dense(check_squares(check_rows(self, X, reset=anew)))
-        room = WaitingRoom.empty(batch.shape[1]) if anew else self._room
-        self._publish(room.take(batch, rules), rules)
+        state = StreamState.empty(batch.shape[1]) if anew else self._state
+        self._publish(state.take(batch, rules), rules)
         return self
 
     def fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
@@ -156,30 +156,30 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         y
             Ignored.
         """
-        self._forget("_room", "_seed")
+        self._forget("_state", "_seed")
         rules = self._rules(resolve_seed(self.random_state))
         rows = dense(check_squares(check_rows(self, X, reset=True)))
-        self._publish(WaitingRoom.empty(rows.shape[1]).take(rows, rules).emptied(rules), rules)
+        self._publish(StreamState.empty(rows.shape[1]).take(rows, rules).emptied(rules), rules)
         self.labels_ = self._nearest().assign(rows).codes.astype(np.int32)
         return self
 
     def finalize(self) -> IncrementalKMeans:
-        """Fold every row that waits into the nearest cluster. The stream may go on afterwards."""
-        if not hasattr(self, "_room"):
+        """Absorb every row that waits into the nearest cluster. The stream may go on afterwards."""
+        if not hasattr(self, "_state"):
             raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call partial_fit first.")
         rules = self._rules(self._seed)
-        self._publish(self._room.emptied(rules), rules)
+        self._publish(self._state.emptied(rules), rules)
         return self
 
-    def _publish(self, room: WaitingRoom, rules: Rules) -> None:
+    def _publish(self, state: StreamState, rules: Rules) -> None:
         """Take over a new state, all at once."""
-        self._room, self._seed = room, rules.examiner.seed
-        self.pending_ = room.pending
-        self.n_batches_, self.n_births_, self.n_forced_ = room.n_batches, room.n_births, room.n_forced
-        self.n_samples_seen_ = room.pending.shape[0]
-        if room.clusters is not None:
-            self.cluster_centers_, self.counts_ = room.clusters.centers, room.clusters.counts
-            self.inertia_, self.n_iter_ = room.clusters.inertia, room.n_iter
+        self._state, self._seed = state, rules.stability.seed
+        self.pending_ = state.pending
+        self.n_batches_, self.n_births_, self.n_forced_ = state.n_batches, state.n_births, state.n_forced
+        self.n_samples_seen_ = state.pending.shape[0]
+        if state.clusters is not None:
+            self.cluster_centers_, self.counts_ = state.clusters.centers, state.clusters.counts
+            self.inertia_, self.n_iter_ = state.clusters.inertia, state.n_iter
             self.n_samples_seen_ += int(self.counts_.sum())
         # Labels of a fit are those of its rows and centroids only.
         if hasattr(self, "labels_"):
@@ -193,14 +193,10 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
                 f"n_clusters={k} differs from the {self.counts_.size} clusters of the stream: leave it, or start "
                 "anew with fit or a clone."
             )
-        kmeans = SmallKMeans(self.n_init, self.max_iter, self.tol)
-        kmeans.check()
-        examiner = Examiner(self.method, self.eps, seed, check_jobs(self.n_jobs))
-        examiner.check()
         return Rules(
             n_clusters=k,
             init_size=20 * k if self.init_size is None else check_count(self.init_size, "init_size"),
             max_pending=None if self.max_pending is None else check_count(self.max_pending, "max_pending"),
-            kmeans=kmeans,
-            examiner=examiner,
+            kmeans=KMeansStarts.of(self),
+            stability=StabilityTest.of(self, seed),
         )

@@ -1,25 +1,38 @@
-"""Whether a consensus made points stable, as it should."""
+"""Whether the labels of a consensus can be trusted more than those of the clusterings it was made of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from allegiance._affinity import affinity
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_number, resolve_seed
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_number
+from allegiance._scorer import AffinityScorer
 from allegiance.metrics import rand_distance
-from allegiance.results import AffinityResult, FrameLike
+from allegiance.results import SUPPORTED, FrameLike
 
-_COLUMNS = ("clustering", "clusters", "stable", "turned stable", "turned unstable", "gain", "Rand distance", "verdict")
+from ._given_scorer import by_name, calibrated_scorer, score_candidate
+from ._text_table import html_table, text_table
+
+_HEADINGS = (
+    "clustering",
+    "clusters",
+    "above chance",
+    "gain",
+    "supported",
+    "gained",
+    "lost",
+    "stable",
+    "Rand distance",
+    "verdict",
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ConsensusValidation:
-    """Stability of a consensus clustering of n points against the m clusterings it was made of.
+    """Trust in a consensus clustering of n points, and in the m clusterings it was made of.
 
     ``print(validation)`` gives a table and the verdict, :meth:`to_frame` one row per clustering.
 
@@ -27,10 +40,18 @@ class ConsensusValidation:
     ----------
     names
         The names of the m clusterings.
-    stable
-        (m, n) whether each point is stable in each clustering.
-    consensus_stable
+    above_chance
+        (m,) trust above chance in the labels of each clustering.
+    consensus_above_chance
+        That of the consensus.
+    supported
+        (m, n) whether the label of each point is supported in each clustering.
+    consensus_supported
         (n,) whether it is in the consensus.
+    stable_share
+        (m,) share of the points that are stable in each clustering: the paper's criterion.
+    consensus_stable_share
+        That of the consensus.
     n_clusters
         (m,) the number of clusters of each clustering.
     consensus_n_clusters
@@ -38,41 +59,35 @@ class ConsensusValidation:
     rand_distance
         (m,) Rand distance between each clustering and the consensus.
     considerable
-        The change of the stable share that counts as considerable.
+        The change of trust above chance that counts as considerable.
     """
 
     names: list[str]
-    stable: BoolArray
-    consensus_stable: BoolArray
+    above_chance: FloatArray
+    consensus_above_chance: float
+    supported: BoolArray
+    consensus_supported: BoolArray
+    stable_share: FloatArray
+    consensus_stable_share: float
     n_clusters: IntArray
     consensus_n_clusters: int
     rand_distance: FloatArray
     considerable: float
 
     @property
-    def stable_share(self) -> FloatArray:
-        """(m,) share of the points that are stable in each clustering."""
-        return self.stable.mean(axis=1)
-
-    @property
-    def consensus_stable_share(self) -> float:
-        """Share of the points that are stable in the consensus."""
-        return float(self.consensus_stable.mean())
-
-    @property
     def gain(self) -> FloatArray:
-        """(m,) stable share of the consensus minus that of each clustering."""
-        return (self.consensus_stable.sum() - self.stable.sum(axis=1)) / self.consensus_stable.size
+        """(m,) trust above chance in the consensus minus that in each clustering."""
+        return self.consensus_above_chance - self.above_chance
 
     @property
-    def turned_stable(self) -> BoolArray:
-        """(m, n) points that are unstable in a clustering and stable in the consensus."""
-        return ~self.stable & self.consensus_stable
+    def turned_supported(self) -> BoolArray:
+        """(m, n) points whose label is supported in the consensus, but not in a clustering."""
+        return ~self.supported & self.consensus_supported
 
     @property
-    def turned_unstable(self) -> BoolArray:
-        """(m, n) points that are stable in a clustering and unstable in the consensus."""
-        return self.stable & ~self.consensus_stable
+    def turned_doubtful(self) -> BoolArray:
+        """(m, n) points whose label is supported in a clustering, but not in the consensus."""
+        return self.supported & ~self.consensus_supported
 
     @property
     def verdicts(self) -> list[str]:
@@ -82,32 +97,29 @@ class ConsensusValidation:
     @property
     def verdict(self) -> str:
         """What the median gain over the clusterings says about the consensus, in words."""
-        gain, unstable = float(np.median(self.gain)), int((~self.consensus_stable).sum())
-        typical, word = f"{gain:+.1%} at the median", self._word(gain)
+        gain, doubtful = float(np.median(self.gain)), ~self.consensus_supported
+        typical, word = f"trust above chance {gain:+.2f} at the median", self._word(gain)
         if word == "improved":
-            said = f"Improved: points turned stable ({typical}), so the clusters are tighter."
-        elif word == "lost":
-            said = (
-                f"Lost: points turned unstable ({typical}). The clusterings do not agree enough, and the consensus has "
-                "little to do with them."
+            return f"Improved: the labels of the consensus can be trusted more ({typical})."
+        if word == "lost":
+            return (
+                f"Lost: the labels of the consensus can be trusted less ({typical}). The clusterings do not agree "
+                "enough, and the consensus has little to do with them."
             )
-        elif unstable == 0:
-            said = f"Little changed ({typical}): there was nothing to gain, since hardly a point was unstable before."
-        else:
-            always = int((~self.stable.any(axis=0) & ~self.consensus_stable).sum())
-            said = (
-                f"Little changed ({typical}, of the {self.considerable:.1%} that would be considerable). Either the "
-                "clusterings agreed already (their median Rand distance from the consensus is "
-                f"{np.median(self.rand_distance):.3f}), or the same points are ambiguous in all of them ({always:,} of "
-                f"the {unstable:,} unstable points of the consensus are)."
-            )
-        return said + self._caveat()
+        if not doubtful.any():
+            return f"Little changed ({typical}): all labels are supported, so there was nothing to gain."
+        always = int((~self.supported.any(axis=0) & doubtful).sum())
+        return (
+            f"Little changed ({typical}; {self.considerable:.2f} would be considerable). Either the clusterings agreed "
+            f"already (their median Rand distance from the consensus is {np.median(self.rand_distance):.3f}), or the "
+            f"same points are doubtful in all of them ({always:,} of the {int(doubtful.sum()):,} in the consensus are)."
+        )
 
     def to_frame(self, like: Any = None) -> Any:
         """Return one row per clustering and one for the consensus, which is compared with itself.
 
-        Columns are ``clustering``, ``n_clusters``, ``stable_share``, ``turned_stable``, ``turned_unstable`` (numbers of
-        points), ``gain``, ``rand_distance`` and ``verdict``.
+        Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``supported``, ``turned_supported``,
+        ``turned_doubtful`` (numbers of points), ``stable_share``, ``rand_distance`` and ``verdict``.
 
         Parameters
         ----------
@@ -117,10 +129,12 @@ class ConsensusValidation:
         columns: dict[str, AnyArray] = {
             "clustering": np.array([*self.names, "consensus"]),
             "n_clusters": np.append(self.n_clusters, self.consensus_n_clusters),
-            "stable_share": np.append(self.stable_share, self.consensus_stable_share),
-            "turned_stable": np.append(self.turned_stable.sum(axis=1), 0),
-            "turned_unstable": np.append(self.turned_unstable.sum(axis=1), 0),
+            "above_chance": np.append(self.above_chance, self.consensus_above_chance),
             "gain": np.append(self.gain, 0.0),
+            "supported": np.append(self.supported.sum(axis=1), self.consensus_supported.sum()),
+            "turned_supported": np.append(self.turned_supported.sum(axis=1), 0),
+            "turned_doubtful": np.append(self.turned_doubtful.sum(axis=1), 0),
+            "stable_share": np.append(self.stable_share, self.consensus_stable_share),
             "rand_distance": np.append(self.rand_distance, 0.0),
             "verdict": np.array([*self.verdicts, ""]),
         }
@@ -132,69 +146,47 @@ class ConsensusValidation:
             return "improved"
         return "lost" if gain <= -self.considerable else "little changed"
 
-    def _caveat(self) -> str:
-        """Say where the number of clusters alone may explain the change."""
-        if self.consensus_n_clusters <= 2:
-            return f" But with {_clusters(self.consensus_n_clusters)} every point is stable by definition."
-        typical = float(np.median(self.n_clusters))
-        if self.consensus_n_clusters != typical:
-            return (
-                f" But it has {_clusters(self.consensus_n_clusters)}, the clusterings {typical:g} at the median: with "
-                "fewer clusters more points are stable."
-            )
-        return ""
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        """Return the table's cells."""
+    def _cells(self) -> list[tuple[str, ...]]:
+        gained, lost = self.turned_supported.sum(axis=1), self.turned_doubtful.sum(axis=1)
         lines = [
-            (name, f"{k}", f"{share:.1%}", f"{up:,}", f"{down:,}", f"{gain:+.1%}", f"{distance:.3f}", word)
-            for name, k, share, up, down, gain, distance, word in zip(
-                self.names,
-                self.n_clusters,
-                self.stable_share,
-                self.turned_stable.sum(axis=1),
-                self.turned_unstable.sum(axis=1),
-                self.gain,
-                self.rand_distance,
-                self.verdicts,
-                strict=True,
+            (
+                name,
+                f"{self.n_clusters[i]}",
+                f"{self.above_chance[i]:.2f}",
+                f"{self.gain[i]:+.2f}",
+                f"{self.supported[i].sum():,}",
+                f"{gained[i]:,}",
+                f"{lost[i]:,}",
+                f"{self.stable_share[i]:.1%}",
+                f"{self.rand_distance[i]:.3f}",
+                self.verdicts[i],
             )
+            for i, name in enumerate(self.names)
         ]
-        share = f"{self.consensus_stable_share:.1%}"
-        return [*lines, ("consensus", f"{self.consensus_n_clusters}", share, "", "", "", "", "")]
+        trust, stable = f"{self.consensus_above_chance:.2f}", f"{self.consensus_stable_share:.1%}"
+        supported = f"{self.consensus_supported.sum():,}"
+        return [*lines, ("consensus", f"{self.consensus_n_clusters}", trust, "", supported, "", "", stable, "", "")]
 
     def _title(self) -> str:
-        return f"Consensus of {len(self.names)} clusterings of {self.consensus_stable.size:,} points"
+        return f"Consensus of {len(self.names)} clusterings of {self.consensus_supported.size:,} points"
 
     def __repr__(self) -> str:
-        rows = [_COLUMNS, *self._lines()]
-        widths = [max(len(row[c]) for row in rows) for c in range(len(_COLUMNS))]
-        text = [
-            "  ".join(
-                cell.ljust(width) if c in (0, len(_COLUMNS) - 1) else cell.rjust(width)
-                for c, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join([self._title(), "", *text, "", self.verdict])
+        table = text_table(_HEADINGS, self._cells(), left=("clustering", "verdict"))
+        return "\n".join([self._title(), "", *table, "", self.verdict])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in _COLUMNS)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._lines())
-        return (
-            f"<div><p><b>{escape(self._title())}.</b> {escape(self.verdict)}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        )
+        said = f"<p><b>{escape(self._title())}.</b> {escape(self.verdict)}</p>"
+        return f"<div>{said}{html_table(_HEADINGS, self._cells())}</div>"
 
 
 def validate_consensus(
-    X: Any, labelings: Any, consensus: Any, *, considerable: float = 0.05, random_state: Any = None, **settings: Any
+    X: Any, labelings: Any, consensus: Any, *, scorer: AffinityScorer | None = None, considerable: float = 0.05
 ) -> ConsensusValidation:
-    """Say whether a consensus clustering is better than those it was made of, by the points it made stable.
+    """Say whether a consensus clustering is better than those it was made of, by how far its labels can be trusted.
 
-    Every clustering is scored by :func:`affinity` with the same settings and seed. The consensus improved if unstable
-    points became stable; if little changed, the clusterings agreed already, or the points are ambiguous under all; if
-    points became unstable, it has little to do with them.
+    Every clustering is scored with the same settings and seed. The consensus improved if its labels have more trust
+    above chance; if little changed, the clusterings agreed already, or the points are ambiguous under all; if labels
+    have less, it has little to do with them.
 
     Parameters
     ----------
@@ -204,18 +196,16 @@ def validate_consensus(
         A dictionary by name, or a list, of labels (n,): ``labelings_`` of a fitted :class:`ConsensusClustering`.
     consensus
         (n,) labels of the consensus.
+    scorer
+        How labels are scored, with calibration and without clusters of its own. By default
+        ``AffinityScorer(influence="within", calibration=20)``.
     considerable
-        The change of the stable share from which on the consensus counts as improved, or lost. The paper calls 8 points
-        in a hundred considerable and 2 small; the default is halfway.
-    random_state
-        Seed or generator, the same for every clustering; None for a new seed.
-    settings
-        Other settings of :func:`affinity` but ``labels`` and ``centers``, such as ``divergence`` and ``eps``.
+        The change of trust above chance from which on the consensus counts as improved, or lost.
 
     Returns
     -------
     ConsensusValidation
-        The stable points of each clustering, and a verdict.
+        Trust in each clustering, and a verdict.
 
     See Also
     --------
@@ -227,44 +217,25 @@ def validate_consensus(
     >>> from allegiance import ConsensusClustering, validate_consensus
     >>> X, _ = make_blobs(300, centers=4, cluster_std=2.0, random_state=1)
     >>> model = ConsensusClustering(n_clusters=4, random_state=0).fit(X)
-    >>> validation = validate_consensus(X, model.labelings_, model.labels_, random_state=0)
-    >>> dict(zip(validation.names, validation.verdicts))  # doctest: +NORMALIZE_WHITESPACE
-    {'k-means': 'little changed', 'single': 'improved', 'average': 'lost', 'complete': 'little changed',
-     'ward': 'little changed'}
+    >>> validation = validate_consensus(X, model.labelings_, model.labels_)
+    >>> dict(zip(validation.names, validation.verdicts))["single"]
+    'improved'
     """
     considerable = check_number(considerable, "considerable", low=0.0, high=1.0)
-    if "centers" in settings:
-        raise TypeError("validate_consensus scores several clusterings: centers of one cannot be given.")
-    named = _named(labelings)
-    seed = resolve_seed(random_state)
-
-    def score(labels: Any) -> AffinityResult:
-        return affinity(X, labels, random_state=seed, **settings)
-
-    results = [score(labels) for labels in named.values()]
-    agreed = score(consensus)
+    checked = calibrated_scorer(scorer, "validate_consensus")
+    named = by_name(labelings, "labelings")
+    results = [score_candidate(checked, X, labels, f"labelings[{name!r}]") for name, labels in named.items()]
+    agreed = score_candidate(checked, X, consensus, "consensus")
     return ConsensusValidation(
         names=list(named),
-        stable=np.array([result.stable for result in results]),
-        consensus_stable=agreed.stable,
+        above_chance=np.array([result.above_chance() for result in results]),
+        consensus_above_chance=agreed.above_chance(),
+        supported=np.array([result.verdict == SUPPORTED for result in results]),
+        consensus_supported=agreed.verdict == SUPPORTED,
+        stable_share=np.array([result.stable.mean() for result in results]),
+        consensus_stable_share=float(agreed.stable.mean()),
         n_clusters=np.array([result.n_clusters for result in results]),
         consensus_n_clusters=agreed.n_clusters,
         rand_distance=np.array([rand_distance(labels, consensus) for labels in named.values()]),
         considerable=considerable,
     )
-
-
-def _named(labelings: Any) -> dict[str, Any]:
-    if isinstance(labelings, str) or not hasattr(labelings, "__iter__"):
-        raise TypeError(f"labelings must be a dictionary or a list of labels, got {type(labelings).__name__}.")
-    if isinstance(labelings, Mapping):
-        named = {str(name): labels for name, labels in labelings.items()}
-    else:
-        named = {f"labels {i}": labels for i, labels in enumerate(labelings, start=1)}
-    if not named:
-        raise ValueError("labelings is empty: there is nothing to compare the consensus with.")
-    return named
-
-
-def _clusters(number: int) -> str:
-    return f"{number} cluster{'' if number == 1 else 's'}"

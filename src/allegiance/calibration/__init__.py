@@ -1,6 +1,7 @@
 """Trust: the chance that each label holds, learnt by clustering halves of the data anew."""
 
-from ._calibrate import calibrate
+from ._calibrate import calibrate, recluster
+from ._company import Company
 from ._evidence import Evidence
 from ._member_distances import MemberDistances
 from ._overlap import above_chance, expected_dice
@@ -10,6 +11,7 @@ from ._trust_map import ExpectedRight, TrustMap
 
 __all__ = [
     "Calibration",
+    "Company",
     "Evidence",
     "ExpectedRight",
     "MemberDistances",
@@ -18,5 +20,6 @@ __all__ = [
     "above_chance",
     "calibrate",
     "expected_dice",
+    "recluster",
     "row_priorities",
 ]

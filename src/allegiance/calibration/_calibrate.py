@@ -57,7 +57,9 @@ def calibrate(
     if members is None:
         members = MemberDistances.of(sample.codes, sample.distance, n_clusters, seed=seed)
     standard = Standardisation.of(sample.own_affinity, sample.closeness)
-    company, new = _company(calibration, sample, seed, None if rows is None else rows[points], threads)
+    company, new = recluster(
+        calibration, sample.coordinates, sample.codes, seed, None if rows is None else rows[points], threads
+    )
     design = standard.design(sample.own_affinity, sample.closeness)
     fit = _fit(design, company)
     offsets = crowding_offsets(
@@ -75,16 +77,19 @@ def calibrate(
     )
 
 
-def _company(
-    calibration: Calibration, sample: Evidence, seed: int, rows: Rows | None, threads: int
+def recluster(
+    calibration: Calibration, coordinates: FloatArray, codes: IntArray, seed: int, rows: Rows | None, threads: int
 ) -> tuple[Company, IntArray]:
-    """Return the company kept, and the new cluster numbers (n_resamples, m)."""
-    m, n_resamples = sample.codes.size, calibration.n_resamples
+    """Cluster halves of labelled points anew; return the company they keep, and the new clusters (n_resamples, m).
+
+    For parameters see :func:`calibrate`; ``coordinates`` (m, p) and ``codes`` (m,) are those of the evidence.
+    """
+    m, n_resamples = codes.size, calibration.n_resamples
     if calibration.clusterer is None:
-        recluster = by_kmeans(sample.coordinates, np.unique(sample.codes).size)
+        cluster_half = by_kmeans(coordinates, np.unique(codes).size)
     else:
-        recluster, threads = by_clusterer(calibration.clusterer, rows), 1
-    new = recluster_halves(recluster, m, n_resamples, seed, threads)
+        cluster_half, threads = by_clusterer(calibration.clusterer, rows), 1
+    new = recluster_halves(cluster_half, m, n_resamples, seed, threads)
     if (new < 0).all():
         raise ValueError(
             f"clusterer={calibration.clusterer!r} found no cluster in any half: every point is noise (-1)."
@@ -92,7 +97,7 @@ def _company(
     inside = np.zeros(new.shape, dtype=bool)
     for number, (half, _) in enumerate(halves(m, n_resamples, seed)):
         inside[number, half] = True
-    return company_kept(sample.codes, new, inside), new
+    return company_kept(codes, new, inside), new
 
 
 def _fit(design: FloatArray, company: Company) -> Logistic:

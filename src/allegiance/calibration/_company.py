@@ -26,6 +26,11 @@ class Company(NamedTuple):
         """The mean overlap over points and resamples."""
         return float(self.kept.sum() / max(int(self.seen.sum()), 1))
 
+    @property
+    def by_resample(self) -> FloatArray:
+        """(n_resamples,) the mean overlap over the points of each resample."""
+        return self.kept.sum(axis=1) / np.maximum(self.seen.sum(axis=1), 1)
+
 
 def company_kept(codes: IntArray, new: IntArray, inside: BoolArray) -> Company:
     """Compare clusters with new ones.

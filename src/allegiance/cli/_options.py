@@ -257,7 +257,8 @@ scoring_options = bundled(
 #: For commands that judge several clusterings, which takes trust.
 judging_options = bundled("scoring", ScoringOptions, [_INFLUENCE, *_MEASURE, _RESAMPLES])
 #: For commands that measure no affinity.
-calibration_options = bundled("scoring", ScoringOptions, [_INFLUENCE, _RESAMPLES])
+_EUCLIDEAN = kind_option("influence", "euclidean", _CLOSENESS)
+calibration_options = bundled("scoring", ScoringOptions, [_EUCLIDEAN, _RESAMPLES])
 
 
 def _remember_debug(context: click.Context, option: click.Parameter, value: bool) -> None:

@@ -1,6 +1,8 @@
-"""Clusterers for the kinds of influence that no maintained package clusters with."""
+"""Clusterers for the kinds of influence that no maintained package clusters with, and k-means for our own use."""
 
 from ._bregman_kmeans import BregmanKMeans
 from ._kernel_kmeans import KernelKMeans
+from ._kmeans_starts import KMeansClusters, KMeansStarts, on_one_thread
+from ._lloyd import warn_if_empty
 
-__all__ = ["BregmanKMeans", "KernelKMeans"]
+__all__ = ["BregmanKMeans", "KMeansClusters", "KMeansStarts", "KernelKMeans", "on_one_thread", "warn_if_empty"]

@@ -155,7 +155,7 @@ class Engine(Parameters):
         return repr(self)
 
 
-ENGINES: Registry[Engine] = Registry("engine", Engine)
+ENGINES: Registry[Engine] = Registry("engine", Engine, first="auto")
 
 
 def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:

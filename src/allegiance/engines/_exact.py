@@ -181,7 +181,8 @@ class ExactMeasurer:
             self._simplex_start,
             self._cell_volumes,
         )
-        stolen_volumes(queries.a, queries.b, queries.position, clearance, scale, *cells, stolen, depth)
+        at_home = (queries.a, queries.b, queries.position, clearance, scale)
+        stolen_volumes(*at_home, *cells, stolen, depth)  # type: ignore[call-arg]
 
     def reaches_walls(self, queries: Queries) -> BoolArray:
         """Tell which queries own a corner of the arrangement that lies on a wall of the region."""

@@ -49,14 +49,18 @@ class _Steps(NamedTuple):
 
 
 class _Walkers(NamedTuple):
-    """Queries on their way: the slack (n, k) at their own position, and how far (n, r) they have gone from it."""
+    """Queries on their way."""
 
     queries: Queries
     clearance: FloatArray
+    """(n, k) slack at their own position."""
+    own_before: FloatArray
+    """(n,) slack there of the site that moves for them, before it does."""
     offset: FloatArray
+    """(n, r) how far they have gone."""
 
     def take(self, rows: AnyArray) -> _Walkers:
-        return _Walkers(self.queries.take(rows), self.clearance[rows], self.offset[rows])
+        return _Walkers(self.queries.take(rows), self.clearance[rows], self.own_before[rows], self.offset[rows])
 
 
 @ENGINES.register("hit-and-run")
@@ -123,7 +127,8 @@ class HitAndRunMeasurer:
         offset, hidden, multipliers = self._starts(queries, clearance)
         estimate.put(rows[hidden], limits_of_empty_cells(multipliers[hidden]))
         walking = np.flatnonzero(~hidden)
-        walkers = _Walkers(queries.take(walking), clearance[walking], offset[walking])
+        own_before = self._tessellation.own_before(queries)
+        walkers = _Walkers(queries.take(walking), clearance[walking], own_before[walking], offset[walking])
         estimate.affinity[rows[walking]], estimate.standard_error[rows[walking]] = self._walk(walkers)
 
     def _starts(self, queries: Queries, clearance: FloatArray) -> tuple[FloatArray, BoolArray, FloatArray]:
@@ -192,9 +197,9 @@ class HitAndRunMeasurer:
         region = self._tessellation.region
         queries = walkers.queries
         if queries.moved is None:
-            site, own_a = np.full(queries.n, -1), queries.a
+            site, own_a, own_before = np.full(queries.n, -1), queries.a, np.zeros(queries.n)
         else:
-            site, own_a = queries.moved.site, queries.moved.a
+            site, own_a, own_before = queries.moved.site, queries.moved.a, walkers.own_before
         slopes, walls, wall_offsets = kernel_ready(self._tessellation.functions.a, region.walls, region.wall_offsets)
 
         def work(rows: slice) -> None:
@@ -204,6 +209,7 @@ class HitAndRunMeasurer:
                 walkers.clearance[rows],
                 site[rows],
                 own_a[rows],
+                own_before[rows],
                 walls,
                 wall_offsets,
                 region.half_width,

@@ -104,6 +104,12 @@ class Tessellation:
             clearance[rows, site[rows]] = ahead[rows]
         return clearance
 
+    def own_before(self, queries: Queries) -> FloatArray:
+        """Return f_i - f_x (n,) at the position of each query for the site i that moves for it, before it does."""
+        if queries.moved is None:
+            return np.zeros(queries.n)
+        return self.clearance(queries._replace(moved=None))[np.arange(queries.n), queries.moved.site]
+
     def sites_for(self, query: Queries) -> AffineFunctions:
         """Return the functions of the sites as one query meets them: b is inf for a site that is absent."""
         a, b = self.functions

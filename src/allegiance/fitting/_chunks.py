@@ -27,10 +27,17 @@ class Chunk(NamedTuple):
 class Chunks(Protocol):
     """Data that a fit goes through as often as it needs to: an array in memory is a single chunk."""
 
-    n_features: int
-    labelled: bool
-    """Whether chunks come with labels."""
-    in_memory: bool
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+
+    @property
+    def labelled(self) -> bool:
+        """Whether chunks come with labels."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether there is a single chunk that holds all rows."""
 
     def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Go once through the data, and merge in their order what chunks give, those that give None left out."""

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from allegiance._core import AnyArray, Rows, check_rows
 
 
-class Columns(BaseEstimator):  # type: ignore[misc]
+class Columns(BaseEstimator):
     """How many columns X has, and their names if it has any: what scikit-learn's check of X needs to know.
 
     Parameters

@@ -6,15 +6,23 @@ import inspect
 import time
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows
-from allegiance.calibration import Calibration, MemberDistances, RowSample, TrustMap, calibrate
+from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows
+from allegiance.calibration import (
+    Calibration,
+    Company,
+    MemberDistances,
+    RowSample,
+    TrustMap,
+    above_chance,
+    calibrate,
+    recluster,
+)
 from allegiance.engines import (
-    Z95,
     Measurer,
     PrecisionWarning,
     Tessellation,
@@ -23,12 +31,12 @@ from allegiance.engines import (
     measurer_for,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, FrameLike, HowMeasured, Result, TopAffinityResult
+from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
-from ._closeness import closeness_of
 from ._clusterer import nearest_sites
 from ._columns import Columns
 from ._labels import Labels, labels_of
+from ._proximity import proximity_of
 from ._representatives import means_without_each
 from ._specification import Specification
 
@@ -65,7 +73,7 @@ class Fitted:
     tessellation: Tessellation
     classes: AnyArray
     centers: FloatArray | None
-    members: MemberDistances | None = None
+    members: Lazy[MemberDistances] | None = None
     trust_map: TrustMap | None = None
     clusterer: Any = None
 
@@ -98,6 +106,10 @@ class Fitted:
     def __getstate__(self) -> dict[str, Any]:
         # Measurers follow from the rest, and hold samples that a pickle need not carry.
         return {name: value for name, value in self.__dict__.items() if not name.endswith("measurer")}
+
+    def let_go(self) -> None:
+        """Compute what is still to be computed from the points of the fit, so that these need not be kept."""
+        _ = None if self.members is None else self.members.value
 
     def for_worker(self) -> Fitted:
         """Return the same to be used beside others like it: on one thread, and silent."""
@@ -191,14 +203,12 @@ class Fitted:
             moved = (codes, means_without_each(codes, diagram.positions, located.position))
             measurer = self.moving_measurer
         measurer = self.measurer if measurer is None else measurer
-        close = closeness_of(diagram, located, codes, settings.threads)
         shared: dict[str, Any] = {
             "label": labels_of(codes, self.classes),
             "classes": self.classes,
             "off_span": located.off_span,
-            "closeness": close.closeness,
             "codes": codes,
-            "distance": close.distance,
+            "proximity": Lazy(partial(proximity_of, diagram, located, codes, settings.threads)),
             "members": self.members,
             "trust_map": self.trust_map,
             "frame_like": frame,
@@ -262,40 +272,67 @@ class Fitted:
         if result is None:
             started, rows = time.perf_counter(), slice(None)
             result = self.score_located(located, sample.codes, FrameLike(), started, top=1, of_the_fit=True)
-        influence, calibration = specification.influence, specification.calibration
-        coordinates = influence.coordinates(self.tessellation.diagram, sample.rows, located)
-        given: Any = influence.restore(sample.rows) if influence.has_sites else sample.rows
-        own = influence.clusterer(np.unique(sample.codes).size)
-        if calibration.clusterer is None and own is not None:
-            calibration, given = replace(calibration, clusterer=own), coordinates
+        calibration, coordinates, given = self._to_recluster(specification.calibration, sample, located)
         found = calibrate(
             calibration,
             result.evidence(coordinates, rows),
             self.classes.size,
             specification.settings.seed,
             rows=given,
-            members=self.members,
+            members=None if self.members is None else self.members.value,
             threads=specification.settings.threads,
         )
         return replace(self, trust_map=found)
 
-    def score_afresh(self, X: Any) -> Result:
-        """Score points with trust that is calibrated on these points themselves."""
-        calibration = self.specification.calibration or Calibration()
+    def with_trust(self, result: AnyResult) -> AnyResult:
+        """Return a result with the trust that was calibrated here."""
+        assert self.trust_map is not None
+        return result.with_trust(self.trust_map)
+
+    def _to_recluster(
+        self, calibration: Calibration, sample: RowSample, located: Located
+    ) -> tuple[Calibration, FloatArray, Rows]:
+        """Return what clusters a sample anew: by which clusterer, and the rows for k-means and for that clusterer."""
+        influence = self.specification.influence
+        coordinates = influence.coordinates(self.tessellation.diagram, sample.rows, located)
+        own = influence.clusterer(np.unique(sample.codes).size)
+        if calibration.clusterer is None and own is not None:
+            return replace(calibration, clusterer=own), coordinates, coordinates
+        return calibration, coordinates, influence.restore(sample.rows) if influence.has_sites else sample.rows
+
+    def company(self, X: Any, labels: Any = None, calibration: Calibration | None = None) -> Company:
+        """Return the company that points keep when halves of them are clustered anew. Affinities are not measured.
+
+        Parameters
+        ----------
+        X
+            (n, d) points, known or new, as the user passed them; a sample of them is clustered.
+        labels
+            (n,) labels they have, -1 for noise; None to label them as new points.
+        calibration
+            How they are clustered; None for that of the fit, or the default one.
+        """
+        settings = self.specification.settings
+        calibration = calibration or self.specification.calibration or Calibration()
         rows = self.rows(X)
-        located = self.locate(rows)
-        codes = self.codes_of_new(X if hasattr(X, "columns") else rows, located)
-        result = self.score_located(located, codes, FrameLike.of(X), time.perf_counter(), top=1)
-        seed, limit = self.specification.settings.seed, calibration.n_rows(self.classes.size)
-        sample = RowSample.of(rows, codes, limit=limit, seed=seed)
-        asked = replace(self, specification=replace(self.specification, calibration=calibration))
-        found = asked.calibrated(sample, result).trust_map
-        assert found is not None
-        return result.with_trust(found)
+        if labels is None:
+            codes = self.codes_of_new(X if hasattr(X, "columns") else rows, self.locate(rows))
+        else:
+            codes = Labels.of(labels, rows.shape[0]).codes(self.classes)
+        sample = RowSample.of(rows, codes, limit=calibration.n_rows(self.classes.size), seed=settings.seed)
+        if sample.codes.size < 2:
+            raise ValueError(f"X has {sample.codes.size} labelled points: at least 2 are needed to cluster them anew.")
+        asked, coordinates, given = self._to_recluster(calibration, sample, self.locate(sample.rows))
+        return recluster(asked, coordinates, sample.codes, settings.seed, given, settings.threads)[0]
+
+    def score_afresh(self, X: Any) -> float:
+        """Return how far the labels of points hold, above chance, when these points are clustered anew."""
+        company = self.company(X)
+        return above_chance(company.mean, company.chance)
 
     def n_imprecise(self, result: Result) -> int:
         """Return how many points did not reach the precision asked for."""
-        return int((Z95 * result.worst_error > self.specification.settings.eps).sum())
+        return result.n_wider_than(self.specification.settings.eps)
 
     def warn_if_imprecise(self, result: Result) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""

@@ -62,7 +62,8 @@ class Specification:
 
     def _check_representative(self) -> None:
         """Raise where what stands for a cluster is not up to the user."""
-        if not self.influence.has_sites and (self.centers is not None or self.representative != "mean"):
+        by_means = self.moves_means or self.representative == "mean"
+        if not self.influence.has_sites and (self.centers is not None or not by_means):
             raise ValueError(
                 f"influence={self.influence!r} represents clusters by their means in its own space: leave out centers "
                 "and representative."

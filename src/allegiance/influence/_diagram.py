@@ -88,8 +88,18 @@ class Diagram(Protocol):
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""
 
-    def all_divergences(self, located: Located) -> FloatArray:
-        """Return the divergence (n, k) of each row from each site, weights aside, in the user's units."""
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Return the root (n,) of the divergence of each row from the site with its code, in the user's units.
+
+        Unlike the divergence it neither overflows nor vanishes where numbers of that size cannot be squared.
+        """
+
+    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return :meth:`distances` (n,) from the site with its code, and from the nearest other one.
+
+        For rows of no cluster (-1) both are the distance from the nearest of all; if there is only one site the second
+        is infinite.
+        """
 
     def weighted(self, weights: FloatArray, query_weight: float) -> Diagram:
         """Return this diagram with weights (k,) of the sites and of a query, in units of the divergence."""

@@ -167,7 +167,7 @@ class FeatureEmbedding:
         sums: Any = 0.0
         for part in row_blocks(slice(0, X.shape[0])):
             member = codes[part] == np.arange(n_clusters)[:, None]
-            sums = sums + member.astype(np.float64) @ _features(transformer, X, part)
+            sums = sums + member.astype(np.float64) @ block_of_features(transformer, X, part)
         sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
         return cls(transformer, LinearEmbedding.of_sites(sums / sizes[:, None]))
 
@@ -187,7 +187,7 @@ class FeatureEmbedding:
 
         def locate_rows(rows: slice) -> None:
             for part in row_blocks(rows):
-                position[part], off_span[part] = self.linear.locate(_features(self.transformer, X, part))
+                position[part], off_span[part] = self.linear.locate(block_of_features(self.transformer, X, part))
 
         for_row_blocks(locate_rows, X.shape[0], threads, multiple=BLOCK_ROWS)
         return Located(position, off_span)
@@ -196,14 +196,27 @@ class FeatureEmbedding:
 
     def unprojected(self, X: Rows, located: Located) -> FloatArray:
         """Return the features (n, m)."""
-        return np.concatenate([_features(self.transformer, X, part) for part in row_blocks(slice(0, X.shape[0]))])
+        return features_of(self.transformer, X)
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one."""
         return self.linear.differences(site)
 
 
-def _features(transformer: Any, X: Rows, part: slice) -> FloatArray:
-    """Return the features of some rows, mapped together with copies of the last one that fill the block."""
+def features_of(transformer: Any, X: Rows) -> FloatArray:
+    """Return the features (n, m) of all rows of X (n, d)."""
+    return np.concatenate([block_of_features(transformer, X, part) for part in row_blocks(slice(0, X.shape[0]))])
+
+
+def block_of_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
+    """Return the features of some rows."""
+    return padded_features(transformer, X, part)[: part.stop - part.start]
+
+
+def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
+    """Return the features (BLOCK_ROWS, m) of some rows, and of copies of the last one that fill the block.
+
+    Products of blocks of one shape treat each row alike, whatever the others.
+    """
     rows = np.minimum(np.arange(part.start, part.start + BLOCK_ROWS), part.stop - 1)
-    return dense(transformer.transform(float_rows(X[rows])))[: part.stop - part.start]
+    return dense(transformer.transform(float_rows(X[rows])))

@@ -99,4 +99,4 @@ class Influence(Parameters):
         return repr(self)
 
 
-INFLUENCES: Registry[Influence] = Registry("influence", Influence)
+INFLUENCES: Registry[Influence] = Registry("influence", Influence, first="euclidean")

@@ -12,18 +12,15 @@ from allegiance._core import (
     IntArray,
     Rows,
     dense,
-    for_row_blocks,
-    is_sparse,
     row_dots,
     row_sums,
     stored,
 )
 
 from ._diagram import Located
+from ._kernel_blocks import KERNEL_COLUMNS, check_kernel_values, column_blocks, for_kernel_rows, prepare_block
 from ._kernel_values import KernelRows, SettledKernel
 
-#: A block of kernel values: small enough for the cache.
-_ROWS, _COLUMNS = 128, 1024
 #: Positions are kept within this many site radii, as in `Reduction`.
 _FAR = 1e8
 #: Diagonal values below this share of the largest are rounding.
@@ -96,21 +93,12 @@ class KernelMeans:
             raise ValueError(f"X must hold kernel values with the {self.own.size} training rows, got shape {X.shape}.")
         g = np.zeros((X.shape[0], self.starts.size))
 
-        def fill(rows: slice) -> None:
-            for start in range(rows.start, rows.stop, _ROWS):
-                part = slice(start, min(start + _ROWS, rows.stop))
-                self._fill(X, part, g[part], None if own is None else own[part])
+        def fill(part: slice) -> None:
+            self._fill(X, part, g[part], None if own is None else own[part])
 
-        if callable(self.kernel.name):  # which may not be safe in threads, or may use its own
-            fill(slice(0, X.shape[0]))
-        else:
-            from threadpoolctl import threadpool_limits
-
-            with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
-                for_row_blocks(fill, X.shape[0], threads, multiple=_ROWS)
+        for_kernel_rows(fill, X.shape[0], self.kernel, threads)
         g /= self._totals
-        if not (np.isfinite(g).all() and (own is None or np.isfinite(own).all())):
-            raise ValueError("kernel gives values that are not finite: scale X, or change the parameters of Kernel.")
+        check_kernel_values(g, own)
         return g
 
     def over_clusters(self, g: FloatArray) -> FloatArray:
@@ -129,19 +117,15 @@ class KernelMeans:
             self._fill_precomputed(dense(X[part]), g, own)
             return
         count = part.stop - part.start
-        rows = X[part]
-        if not (is_sparse(X) or callable(self.kernel.name)):
-            rows = X[np.minimum(np.arange(part.start, part.start + _ROWS), part.stop - 1)]
-        A = self.kernel.prepare(rows)
-        for start in range(0, self.order.size, _COLUMNS):
-            B = KernelRows(*(array[start : start + _COLUMNS] for array in self.members))
-            self._add(self.kernel.block(A, B, count), start, g)
+        A = prepare_block(self.kernel, X, part)
+        for number, B in enumerate(column_blocks(self.members)):
+            self._add(self.kernel.block(A, B, count), number * KERNEL_COLUMNS, g)
         if own is not None:
             own[:] = self.kernel.diagonal(A)[:count]
 
     def _fill_precomputed(self, values: FloatArray, g: FloatArray, own: FloatArray | None) -> None:
-        for start in range(0, self.order.size, _COLUMNS):
-            self._add(values.take(self.order[start : start + _COLUMNS], axis=1), start, g)
+        for start in range(0, self.order.size, KERNEL_COLUMNS):
+            self._add(values.take(self.order[start : start + KERNEL_COLUMNS], axis=1), start, g)
         if own is not None:
             assert self.own is not None
             known = self.own > _NO_NORM * self.own.max()

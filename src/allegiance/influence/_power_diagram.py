@@ -12,6 +12,8 @@ from allegiance._core import AnyArray, FloatArray, Rows, row_dots, stored
 from ._diagram import AffineFunctions, Located, no_bounds
 from ._embedding import Embedding
 
+#: Where sites are subnormal numbers apart, the true unit is larger than any number; they have no digits to lose.
+_LARGEST_UNIT = 2.0**1023
 #: Clearances computed at a time: small enough for the cache.
 _CHUNK = 2**15
 
@@ -115,17 +117,41 @@ class PowerDiagram:
 
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the squared distance (n,) of each row from the site with its code, in the user's units."""
-        away = (located.position - self.positions[codes]) / self.embedding.unit
-        return row_dots(away, away) + located.off_span**2
+        with np.errstate(over="ignore"):
+            return self._squares(located, codes) / self.unit / self.unit
 
-    def all_divergences(self, located: Located) -> FloatArray:
-        """Return the squared distance (n, k) of each row from each site, in the user's units."""
-        squared = np.empty((located.position.shape[0], self.positions.shape[0]))
-        scaled, off_span = located.position / self.embedding.unit, located.off_span**2
-        for i, site in enumerate(self.positions / self.embedding.unit):
-            away = scaled - site
-            squared[:, i] = row_dots(away, away) + off_span
-        return squared
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Return the distance (n,) of each row from the site with its code, in the user's units."""
+        return np.sqrt(self._squares(located, codes)) / self.unit
+
+    def _squares(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Return squared distances (n,) in the unit of the coordinates, where they are of size one."""
+        away = located.position - self.positions[codes]
+        return row_dots(away, away) + self._off_span_squares(located)
+
+    def _off_span_squares(self, located: Located) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return (located.off_span * self.unit) ** 2
+
+    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return the distance (n,) of each row from its own site, and from the nearest other one."""
+        n = codes.shape[0]
+        own, other = np.full(n, np.inf), np.full(n, np.inf)
+        # Site by site: reductions along the rows of an (n, k) matrix take several times as long.
+        for i, site in enumerate(self.positions):
+            away = located.position - site
+            squared = row_dots(away, away)
+            mine = codes == i
+            np.copyto(own, squared, where=mine)
+            np.minimum(other, squared, out=other, where=~mine)
+        np.copyto(own, other, where=codes < 0)
+        off_span = self._off_span_squares(located)
+        return np.sqrt(own + off_span) / self.unit, np.sqrt(other + off_span) / self.unit
+
+    @property
+    def unit(self) -> float:
+        """The length in these coordinates of a distance of 1 in the user's."""
+        return min(self.embedding.unit, _LARGEST_UNIT)
 
     def weighted(self, weights: FloatArray, query_weight: float) -> PowerDiagram:
         """Return this diagram with weights (k,) of the sites and of a query."""

@@ -64,7 +64,11 @@ class RecessionDiagram:
         """Refuse: slopes have no divergence from each other."""
         raise TypeError("a recession diagram has no divergence")
 
-    def all_divergences(self, located: Located) -> FloatArray:
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Refuse: slopes have no distance from each other."""
+        raise TypeError("a recession diagram has no distance")
+
+    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Refuse: slopes have no divergence from each other."""
         raise TypeError("a recession diagram has no divergence")
 

@@ -26,9 +26,10 @@ _FAR = 1e8
 class Reduction:
     """The affine map y = (factor * x @ whitening - shift) @ basis * rescale from rows of X to the span of the sites.
 
-    Ratios of volumes depend on y only through the r-dimensional span of the differences of the sites, so nothing is
-    lost by measuring there. If the sites span the whole space (``basis`` is None), or all columns in which they differ,
-    the user's own axes are kept.
+    The cells of the sites depend on y only through the r-dimensional span of their differences, and volume is measured
+    there. A point is projected on it: exact for points in the span, a choice for the others, whose own cell depends on
+    their distance from the span too. If the sites span the whole space (``basis`` is None), or all columns in which
+    they differ, the user's own axes are kept.
     ``factor`` and ``rescale`` are powers of two, which round nothing: with them, data of size 1e150 or 1e-150 can be
     squared.
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._core import check_count, check_jobs, check_rows, effective_threads, resolve_seed
+from allegiance._core import check_jobs, check_rows, effective_threads, resolve_seed
 
-from ._lift_kernel import LiftKernel
+from ._lift_kernel import lift_kernel
 from ._lifts import lift_clusters
 from ._memberships import Pool, check_memberships
 from ._transport import transport_cost
@@ -21,9 +21,6 @@ def lift_emd(
     labels_b: Any,
     *,
     kernel: Any = "rbf",
-    bandwidth: float | None = None,
-    kernel_approximation: str | None = None,
-    n_components: int = 500,
     n_jobs: int | None = None,
     random_state: Any = 0,
 ) -> float:
@@ -38,7 +35,7 @@ def lift_emd(
     clusters whose memberships are proportional have the same lift, so that splitting a cluster in proportion changes
     nothing. Distances come from squares: those below 1e-7 cannot be told from 0. With a function as kernel it is a
     metric if the kernel tells all distributions apart (is characteristic), as "rbf" and "laplacian" do; with
-    "nystroem" lifts that differ only outside the span of the chosen rows are the same.
+    ``Nystroem`` lifts that differ only outside the span of the chosen rows are the same.
 
     Parameters
     ----------
@@ -47,16 +44,12 @@ def lift_emd(
     labels_a, labels_b
         (n,) labels, or (n, k) memberships whose rows sum to 1. A point of noise (-1) is a cluster of its own.
     kernel
-        "rbf", exp(-|x - y|² / 2 s²); "laplacian", exp(-|x - y|₁ / s); or a function k(X, Y) -> (n, m), positive and
-        positive definite.
-    bandwidth
-        The s of these. By default the median distance between points (for "laplacian" the Manhattan one), of a fixed
-        sample of 1,000 points if there are more.
-    kernel_approximation
-        None, the exact kernel: n² kernel values of time, in blocks, never n² of memory. Or features whose inner
-        products are nearly the kernel, in time linear in n: "fourier" for "rbf", "nystroem" for all.
-    n_components
-        The number of these features.
+        "rbf", exp(-gamma |x - y|²); "laplacian", exp(-gamma |x - y|₁); a function k(X, Y) -> (n, m), positive and
+        positive definite; or :class:`Kernel`, such as ``Kernel("rbf", gamma=0.5)``. By default gamma is 1 / 2 s² for
+        "rbf" and 1 / s for "laplacian", where s is the median distance between points (for "laplacian" the Manhattan
+        one), of a fixed sample of 1,000 points if there are more. The exact kernel takes n² kernel values of time, in
+        blocks, never n² of memory; with an approximation, as in ``Kernel("rbf", approximation=Fourier(500))``, time is
+        linear in n.
     n_jobs
         Threads; None or -1 for all cores. The result does not depend on it.
     random_state
@@ -85,11 +78,9 @@ def lift_emd(
     True
     """
     threads, seed = effective_threads(check_jobs(n_jobs)), resolve_seed(random_state)
-    n_components = check_count(n_components, "n_components")
     X = check_rows(BaseEstimator(), X, reset=True)
     pool = Pool.of(
         [check_memberships(labels_a, X.shape[0], "labels_a"), check_memberships(labels_b, X.shape[0], "labels_b")]
     )
-    settled = LiftKernel.of(kernel, bandwidth, X).kernel
-    lifts = lift_clusters(X, pool.columns, settled, kernel_approximation, n_components, seed, threads)
+    lifts = lift_clusters(X, pool.columns, lift_kernel(kernel, X), seed, threads)
     return transport_cost(lifts.distances()[np.ix_(*pool.numbers)], *pool.masses)

@@ -2,55 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
-from allegiance._core import FloatArray, Rows, check_choice, check_number, dense, is_sparse, stream
+from allegiance._core import FloatArray, Rows, check_choice, dense, is_sparse, stream
 from allegiance.influence import Kernel
 
-#: The kernels with a bandwidth, and the distance it is measured in.
-BANDWIDTH_KERNELS = {"rbf": "euclidean", "laplacian": "manhattan"}
+#: The kernels that lift clusters, and the distance their bandwidth is measured in.
+LIFTING_KERNELS = {"rbf": "euclidean", "laplacian": "manhattan"}
 #: Rows among which the median distance is taken.
 _SAMPLE = 1000
 
 
-class LiftKernel(NamedTuple):
-    """A kernel and its bandwidth; None for a function, which has its own."""
+def lift_kernel(kernel: Any, X: Rows) -> Kernel:
+    """Return the kernel that a user means, with a bandwidth chosen by the rows of X (n, d) if none is given.
 
-    kernel: Kernel
-    bandwidth: float | None
-
-    @classmethod
-    def of(cls, kernel: Any, bandwidth: float | None, X: Rows) -> LiftKernel:
-        """Check a kernel and its bandwidth, by default the median distance between rows of X (n, d).
-
-        Parameters
-        ----------
-        kernel
-            "rbf", exp(-|x - y|² / 2 s²); "laplacian", exp(-|x - y|₁ / s); or a function k(X, Y) -> (n, m).
-        bandwidth
-            The s of these, or None for the median distance.
-        X
-            (n, d) dense or CSR.
-        """
-        if callable(kernel):
-            if bandwidth is not None:
-                raise ValueError("bandwidth belongs to kernel='rbf' and 'laplacian': a function brings its own.")
-            return cls(Kernel.of(kernel, None, X), None)
-        if kernel not in BANDWIDTH_KERNELS:
-            check_choice(kernel, "kernel", (*BANDWIDTH_KERNELS, "a function k(X, Y)"))
-        if bandwidth is None:
-            bandwidth = median_distance(X, BANDWIDTH_KERNELS[kernel])
-        else:
-            bandwidth = check_number(bandwidth, "bandwidth", low=0.0)
-        with np.errstate(divide="ignore", over="ignore"):
-            gamma = float(0.5 / np.square(bandwidth)) if kernel == "rbf" else 1.0 / bandwidth
-        if not 0 < gamma < np.inf:
-            raise ValueError(f"X, or bandwidth={bandwidth:g}, is out of the range of a kernel: scale the data.")
-        return cls(Kernel.of(kernel, {"gamma": gamma}, X), bandwidth)
+    Parameters
+    ----------
+    kernel
+        "rbf", "laplacian", a function k(X, Y) -> (n, m), or a :class:`Kernel` of these. Only such kernels tell any two
+        clusters apart. Without ``gamma`` the bandwidth s is the median distance between rows: exp(-|x - y|² / 2 s²)
+        for "rbf", exp(-|x - y|₁ / s) for "laplacian".
+    X
+        (n, d) dense or CSR.
+    """
+    resolved = Kernel.resolve(kernel)
+    if callable(resolved.name):
+        return resolved
+    check_choice(resolved.name, "kernel", (*LIFTING_KERNELS, "a function k(X, Y)"))
+    if resolved.gamma is not None:
+        return resolved
+    bandwidth = median_distance(X, LIFTING_KERNELS[resolved.name])
+    with np.errstate(divide="ignore", over="ignore"):
+        gamma = float(0.5 / np.square(bandwidth)) if resolved.name == "rbf" else 1.0 / bandwidth
+    if not 0 < gamma < np.inf:
+        raise ValueError("X is out of the range of a kernel: scale it.")
+    return replace(resolved, gamma=gamma)
 
 
 def median_distance(X: Rows, metric: str) -> float:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from allegiance._core import FloatArray, Rows, dense, for_row_blocks, is_sparse, row_dots
-from allegiance.influence import Kernel, Prepared, feature_map
+from allegiance._core import FloatArray, Rows, for_row_blocks, row_dots
+from allegiance.influence import (
+    BLOCK_ROWS,
+    KERNEL_COLUMNS,
+    Kernel,
+    KernelRows,
+    SettledKernel,
+    check_kernel_values,
+    column_blocks,
+    for_kernel_rows,
+    padded_features,
+    prepare_block,
+    row_blocks,
+)
 
-#: A block of kernel values: small enough for the cache.
-_ROWS, _COLUMNS = 128, 1024
-#: Rows mapped to features at a time.
-_FEATURE_ROWS = 512
-#: Rows whose products with all clusters are held at a time.
-_CHUNK = 32 * _ROWS
+#: Rows whose products with all clusters are held at a time: a multiple of the rows of a block.
+_CHUNK = 4096
 
 
 class Sums(Protocol):
@@ -37,8 +44,7 @@ class Sums(Protocol):
 class KernelSums:
     """Sums in the exact feature space of a kernel, known through sums of kernel values.
 
-    ``diagrams.KernelMeans`` does this for clusters that do not overlap; pooled or soft ones do. Blocks have a fixed
-    shape, so that the result for a row does not depend on the others, nor on the number of threads.
+    ``KernelMeans`` does this for clusters that do not overlap; pooled or soft ones do.
 
     Attributes
     ----------
@@ -50,53 +56,43 @@ class KernelSums:
         CSR matrices (m, columns), the memberships in each cluster of each block of rows.
     """
 
-    kernel: Kernel
-    members: Prepared
+    kernel: SettledKernel
+    members: KernelRows
     weights: tuple[Any, ...]
 
     @classmethod
-    def of(cls, X: Rows, columns: Any, kernel: Kernel) -> KernelSums:
+    def of(cls, X: Rows, columns: Any, kernel: SettledKernel) -> KernelSums:
         """Sum the rows of X (n, d) by the memberships ``columns``, CSR (n, m)."""
-        starts = range(0, X.shape[0], _COLUMNS)
-        weights = tuple(columns[start : start + _COLUMNS].T.tocsr() for start in starts)
+        starts = range(0, X.shape[0], KERNEL_COLUMNS)
+        weights = tuple(columns[start : start + KERNEL_COLUMNS].T.tocsr() for start in starts)
         return cls(kernel, kernel.prepare(X), weights)
 
     def products(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
         """Return inner products (n, m) of rows with the sums, and the rows' squared norms (n,)."""
-        sums, own = np.empty((X.shape[0], self.weights[0].shape[0])), np.empty(X.shape[0])
+        sums, own = np.zeros((X.shape[0], self.weights[0].shape[0])), np.empty(X.shape[0])
 
-        def fill(rows: slice) -> None:
-            for part in _parts(rows, _ROWS):
-                sums[part], own[part] = self._block(X, part)
+        def fill(part: slice) -> None:
+            count = part.stop - part.start
+            rows = prepare_block(self.kernel, X, part)
+            for weights, others in zip(self.weights, column_blocks(self.members), strict=True):
+                # The members first, since then the block lies in memory as the sparse product reads it.
+                sums[part] += (weights @ self.kernel.block(others, rows)).T[:count]
+            own[part] = self.kernel.diagonal(rows)[:count]
 
-        if callable(self.kernel.name):  # which may not be safe in threads, or may use its own
-            fill(slice(0, X.shape[0]))
-        else:
-            with threadpool_limits(1, user_api="blas"):
-                for_row_blocks(fill, X.shape[0], threads, multiple=_ROWS)
-        if not (np.isfinite(sums).all() and np.isfinite(own).all()):
-            raise ValueError("kernel gives values that are not finite: scale X, or change the bandwidth.")
+        for_kernel_rows(fill, X.shape[0], self.kernel, threads)
+        check_kernel_values(sums, own)
         return sums, own
 
     def gram(self, X: Rows, columns: Any, threads: int, products: FloatArray | None) -> FloatArray:
         """Return the inner products (m, m) of the sums, with one pass over all kernel values."""
         gram = np.zeros((columns.shape[1], columns.shape[1]))
-        for part in _parts(slice(0, X.shape[0]), _CHUNK):
+        for start in range(0, X.shape[0], _CHUNK):
+            part = slice(start, start + _CHUNK)
             sums, own = self.products(X[part], threads)
             gram += columns[part].T @ sums
             if products is not None:
                 products[part] = sums / _lengths(own)[:, None]
         return gram
-
-    def _block(self, X: Rows, part: slice) -> tuple[FloatArray, FloatArray]:
-        count = part.stop - part.start
-        rows = self.kernel.prepare(_filled(X, part, _ROWS))
-        sums: Any = 0.0
-        for i, weights in enumerate(self.weights):
-            others = Prepared(*(array[i * _COLUMNS : (i + 1) * _COLUMNS] for array in self.members))
-            # The members first, since then the block lies in memory as the sparse product reads it.
-            sums = sums + weights @ self.kernel.block(others, rows)
-        return sums.T[:count], self.kernel.diagonal(rows)[:count]
 
 
 @dataclass(frozen=True)
@@ -119,8 +115,8 @@ class FeatureSums:
         """Sum the features of the rows of X (n, d) by the memberships ``columns``, CSR (n, m)."""
         totals: Any = 0.0
         with threadpool_limits(1, user_api="blas"):
-            for part in _parts(slice(0, X.shape[0]), _FEATURE_ROWS):
-                totals = totals + columns[part].T @ _features(transformer, X, part)[: part.stop - part.start]
+            for part in row_blocks(slice(0, X.shape[0])):
+                totals = totals + columns[part].T @ padded_features(transformer, X, part)[: part.stop - part.start]
         return cls(transformer, totals)
 
     def products(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
@@ -128,13 +124,13 @@ class FeatureSums:
         sums, own = np.empty((X.shape[0], self.totals.shape[0])), np.empty(X.shape[0])
 
         def fill(rows: slice) -> None:
-            for part in _parts(rows, _FEATURE_ROWS):
-                features = _features(self.transformer, X, part)
-                sums[part] = (features @ self.totals.T)[: part.stop - part.start]
-                own[part] = row_dots(features, features)[: part.stop - part.start]
+            for part in row_blocks(rows):
+                count, features = part.stop - part.start, padded_features(self.transformer, X, part)
+                sums[part] = (features @ self.totals.T)[:count]
+                own[part] = row_dots(features, features)[:count]
 
         with threadpool_limits(1, user_api="blas"):
-            for_row_blocks(fill, X.shape[0], threads, multiple=_FEATURE_ROWS)
+            for_row_blocks(fill, X.shape[0], threads, multiple=BLOCK_ROWS)
         return sums, own
 
     def gram(self, X: Rows, columns: Any, threads: int, products: FloatArray | None) -> FloatArray:
@@ -189,14 +185,7 @@ class Lifts:
 
 
 def lift_clusters(
-    X: Rows,
-    columns: Any,
-    kernel: Kernel,
-    approximation: str | None,
-    n_components: int,
-    seed: int,
-    threads: int,
-    with_points: FloatArray | None = None,
+    X: Rows, columns: Any, kernel: Kernel, seed: int, threads: int, with_points: FloatArray | None = None
 ) -> Lifts:
     """Lift the clusters of X (n, d) with memberships ``columns``, CSR (n, m).
 
@@ -207,21 +196,18 @@ def lift_clusters(
     columns
         CSR (n, m); every cluster has a member.
     kernel
-        The kernel, settled.
-    approximation, n_components, seed
-        None for the exact kernel, or as in ``diagrams._feature_maps.feature_map``.
+        As from ``lift_kernel``.
+    seed
+        For an approximation of the kernel.
     threads
         Threads for sums of kernel values.
     with_points
         (n, m) to be filled, as in :meth:`Lifts.of`.
     """
-    sums: Sums
-    if approximation is None:
-        sums = KernelSums.of(X, columns, kernel)
-    else:
-        transformer = feature_map(approximation, kernel.name, kernel.params, n_components, seed, X)
-        sums = FeatureSums.of(X, columns, transformer)
-    return Lifts.of(X, columns, sums, threads, with_points)
+    settled, sums = kernel.settle(X), None
+    if kernel.approximation is not None:
+        sums = FeatureSums.of(X, columns, kernel.approximation.fit(settled, seed, X))
+    return Lifts.of(X, columns, sums or KernelSums.of(X, columns, settled), threads, with_points)
 
 
 def _lengths(squares: FloatArray) -> FloatArray:
@@ -230,19 +216,3 @@ def _lengths(squares: FloatArray) -> FloatArray:
             "kernel gives a point or a cluster no length in its feature space: its values must be positive."
         )
     return np.sqrt(squares)
-
-
-def _parts(rows: slice, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, rows.stop)) for start in range(rows.start, rows.stop, size))
-
-
-def _filled(X: Rows, part: slice, size: int) -> Rows:
-    """Return some rows of X and copies of the last one: always ``size``, so that BLAS treats each row alike."""
-    return X[np.minimum(np.arange(part.start, part.start + size), part.stop - 1)]
-
-
-def _features(transformer: Any, X: Rows, part: slice) -> FloatArray:
-    """Return the features (_FEATURE_ROWS, f) of some rows of X and of copies of the last one."""
-    rows = _filled(X, part, _FEATURE_ROWS)
-    rows = rows.astype(np.float64) if is_sparse(rows) else dense(rows)
-    return dense(transformer.transform(rows))

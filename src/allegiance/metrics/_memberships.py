@@ -8,21 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import AnyArray, FloatArray, IntArray, check_labels, real_array
+from allegiance._core import FloatArray, IntArray, real_array
+from allegiance.fitting import Labels
 
 #: How far the memberships of a row may be from a sum of 1.
 _SUM_TOLERANCE = 1e-6
 
 
-def check_codes(labels: Any, n_rows: int, name: str) -> AnyArray:
-    """Return cluster numbers (n,), -1 for noise; the messages of bad labels speak of ``name``."""
+def check_codes(labels: Any, n_rows: int, name: str) -> IntArray:
+    """Return cluster numbers (n,), -1 for noise; messages about bad labels mention ``name``."""
     try:
-        return check_labels(labels, n_rows).codes
+        checked = Labels.of(labels, n_rows)
+        if not checked.classes.size:
+            raise ValueError("it contains no cluster, since every point is noise (-1).")
+        return checked.codes(checked.classes)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name} cannot be used: {error}") from error
 
 
-def separate_noise(codes: AnyArray) -> AnyArray:
+def separate_noise(codes: IntArray) -> IntArray:
     """Return cluster numbers (n,) in which each row of noise is a cluster of its own."""
     noise = np.flatnonzero(codes < 0)
     separate = codes.copy()
@@ -30,7 +34,7 @@ def separate_noise(codes: AnyArray) -> AnyArray:
     return separate
 
 
-def one_hot(codes: AnyArray) -> Any:
+def one_hot(codes: IntArray) -> Any:
     """Return the CSR matrix (n, k) with a 1 for the cluster of each row; rows of noise are empty."""
     member = codes >= 0
     pointers = np.concatenate([[0], np.cumsum(member)])

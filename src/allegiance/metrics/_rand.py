@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray
+from allegiance._core import IntArray
 
 from ._memberships import check_codes, separate_noise
 
@@ -47,7 +47,7 @@ def rand_distance(labels_a: Any, labels_b: Any) -> float:
     return treated_differently / pairs if pairs else 0.0
 
 
-def _pairs_together(codes: AnyArray) -> int:
+def _pairs_together(codes: IntArray) -> int:
     sizes = np.unique(codes, return_counts=True)[1]
     return int((sizes * (sizes - 1) // 2).sum())
 

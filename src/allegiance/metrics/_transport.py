@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from allegiance._core import FloatArray, require
 
-#: Iterations after which POT gives up: out of reach for clusters.
+#: Iterations after which POT gives up: more than any number of clusters needs.
 _MAX_ITERATIONS = 100_000_000
 
 
@@ -17,7 +17,7 @@ def transport_cost(cost: FloatArray, source: FloatArray, target: FloatArray) -> 
     """Return the least mean cost of moving masses ``source`` (a,) to ``target`` (b,), of equal sum.
 
     POT's network simplex if it is installed, else SciPy's linear programming. Both are exact; the latter is slower from
-    some 100 clusters on.
+    about 100 clusters on.
 
     Parameters
     ----------

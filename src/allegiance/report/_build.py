@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 
 from allegiance._core import AnyArray, IntArray, require
+from allegiance.engines import Z95
 from allegiance.io import check_writable, write_whole
-from allegiance.results import Result as RankedResult
+from allegiance.results import VERDICTS, Result, count
 
-from ._counts import STEPS, Groups, Profile, confidences, counts_above, group_points, sorted_profile
+from ._counts import STEPS, Groups, counts_above, counts_in_bins, group_points, sorted_profile
 from ._figures import Figures, draw_figures
 from ._inputs import Features, check_features, check_images, point_ids
 from ._largest import largest_affinities
 from ._pictures import encode_pictures
-from ._projection import Projection, project
+from ._projection import project
 from ._pulls import N_FEATURES, Pulls, pulling_features
+from ._quantity import quantity_of
 from ._shown import Shown, choose_points
-from ._wording import cluster_rows, computed, count, findings, shown_note, verdict
+from ._wording import cluster_rows, computed, headline, percent, shown_note
 
 _FOLDER = Path(__file__).parent
 #: Characters kept of an id.
@@ -28,7 +30,7 @@ _ID_LENGTH = 80
 
 
 def write_report(
-    result: RankedResult,
+    result: Result,
     path: Any,
     X: Any = None,
     *,
@@ -42,7 +44,7 @@ def write_report(
     Parameters
     ----------
     result
-        What :func:`allegiance.affinity` returns.
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
     path
         The file to write; an existing one is replaced once the new one is complete.
     X, ids, images, feature_names, title
@@ -67,7 +69,7 @@ def write_report(
 
 
 def render_report(
-    result: RankedResult,
+    result: Result,
     X: Any = None,
     *,
     ids: Any = None,
@@ -77,13 +79,13 @@ def render_report(
 ) -> str:
     """Return the report as the text of an HTML page.
 
-    The page needs no other file and no network. It holds every point to review, up to 50,000, and a sample of up to
-    10,000 stable ones; its counts refer to all points. Names that come from the data stay text.
+    The page needs no other file and no network. It holds every label that is not supported, up to 50,000, and samples
+    of the others; its counts refer to all points. Names that come from the data stay text.
 
     Parameters
     ----------
     result
-        What :func:`allegiance.affinity` returns.
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
     X
         (n, d) the data that was scored, or other features of the same points. It gives the map its coordinates and the
         table its distinguishing features; without it the map shows the affinities themselves.
@@ -108,74 +110,94 @@ def render_report(
     features = check_features(X, feature_names, result.n_points)
     pixels = check_images(images, result.n_points)
     named = point_ids(result, X, ids)
-    shown, groups, confidence = choose_points(result), group_points(result), confidences(result)
-    above, profile = counts_above(confidence, groups), sorted_profile(confidence, groups)
-    projection = project(result, features)
-    pulls = None if features is None else pulling_features(result, groups, features.rows, shown.rows)
-    columns = _columns(result, shown, groups, profile, projection, pulls)
-    figures = draw_figures(columns, above, groups.names, projection, profile)
-    # The least confident points are the last ones shown, and the first to get an image.
+    tally, quantity = result.tally(), quantity_of(result)
+    lines = tally.worst_first()
+    shown, groups = choose_points(result, quantity.values), group_points(result, lines)
+    above, profile = counts_above(quantity.values, groups), sorted_profile(quantity.values, groups)
+    projection = project(result, features, quantity)
+    pulls = None if features is None else pulling_features(result, features.rows, shown.rows)
+    columns = {
+        "x": projection.x[shown.rows].astype(np.float64),
+        "y": projection.y[shown.rows].astype(np.float64),
+        "trust": quantity.values[shown.rows],
+        "position": profile.position[shown.rows],
+        **_result_columns(result, shown, groups),
+        **({} if pulls is None else _feature_columns(pulls)),
+    }
+    bins = counts_in_bins(above, tally.n_labelled)
+    figures = draw_figures(columns, bins, groups.names, projection, profile, quantity.name)
+    # The least trusted points are the last ones shown, and the first to get an image.
     pictures = None if pixels is None else encode_pictures(pixels, shown.rows[::-1])
-    clusters = cluster_rows(result, groups, above)
+    facts = _facts(result, shown, groups)
+    page_data = {
+        **facts,
+        "above": above.tolist(),
+        "ids": None if named is None else [str(named[0][row])[:_ID_LENGTH] for row in shown.rows],
+        "features": _used_names(features, pulls),
+        "pictures": pictures,
+        "palettes": figures.palettes,
+    }
     return _render(
         figures,
-        {
-            "names": groups.names,
-            "steps": STEPS,
-            "above": above.tolist(),
-            "sizes": [row.points for row in clusters],
-            "ids": None if named is None else [str(named[0][row])[:_ID_LENGTH] for row in shown.rows],
-            "features": _used_names(features, pulls),
-            "pictures": pictures,
-            "perReview": shown.all_review / max(shown.review, 1),
-            "perStable": shown.all_stable / max(shown.stable, 1),
-            "palettes": figures.palettes,
-        },
+        page_data,
         title=title or "Clustering report",
         subtitle=f"{count(result.n_points, 'point')}, {count(result.n_clusters, 'cluster')}",
-        verdict=verdict(result, clusters),
-        findings=findings(result),
-        clusters=clusters,
-        n_points=result.n_points,
-        n_stable=shown.all_stable,
+        headline=headline(result, tally, lines),
+        clusters=cluster_rows(lines, calibrated=result.calibrated),
+        overall="" if tally.expected_right is None else percent(tally.expected_right[0]),
+        facts=facts,
         id_name=None if named is None else named[1],
+        has_typicality="typicality" in columns,
         has_features=features is not None,
         has_pictures=pictures is not None,
         note=shown_note(shown, None if pictures is None else len(pictures)),
-        computed=computed(result, projection),
+        computed=computed(result, tally, projection),
     )
 
 
-def _columns(
-    result: RankedResult,
-    shown: Shown,
-    groups: Groups,
-    profile: Profile,
-    projection: Projection,
-    pulls: Pulls | None,
-) -> dict[str, AnyArray]:
-    """Return everything told of the points on the page, in types that travel as binary."""
+def _facts(result: Result, shown: Shown, groups: Groups) -> dict[str, Any]:
+    """Return what both the words and the scripts of the page need."""
+    return {
+        "quantity": quantity_of(result).name,
+        "calibrated": result.calibrated,
+        "names": [*groups.names, "noise"],
+        "sizes": np.bincount(groups.code, minlength=len(groups.names) + 1)[:-1].tolist(),
+        "verdicts": VERDICTS,
+        "counts": [int((result.verdict == name).sum()) for name in VERDICTS],
+        "steps": STEPS,
+        "perSupported": shown.supported.scale,
+        "perDoubtful": shown.doubtful.scale,
+    }
+
+
+def _result_columns(result: Result, shown: Shown, groups: Groups) -> dict[str, AnyArray]:
+    """Return what the result says of the points on the page, in types that travel as binary."""
     rows = shown.rows
-    _, runner_up = result._top_two
-    largest = largest_affinities(result, rows)
+    standing, largest = result.standing, largest_affinities(result, rows)
+    verdict = result.verdict[rows]
     columns: dict[str, AnyArray] = {
-        "x": projection.x[rows].astype(np.float64),
-        "y": projection.y[rows].astype(np.float64),
-        "confidence": confidences(result)[rows],
-        "position": profile.position[rows],
         "row": rows.astype(np.int32),
         "label": groups.code[rows].astype(np.int32),
-        "runner_up": runner_up[rows].astype(np.int32),
-        "half_width": (1.96 * result._leaders.error[rows]).astype(np.float32),
+        "verdict": np.select([verdict == name for name in VERDICTS], range(len(VERDICTS))).astype(np.uint8),
+        "rival": groups.place[standing.rival[rows]].astype(np.int32),
+        "own": standing.own[rows].astype(np.float32),
+        "half_width": (Z95 * standing.own_error[rows]).astype(np.float32),
     }
+    if result.members is not None:
+        columns["typicality"] = result.typicality[rows].astype(np.float32)
     for place in range(largest.cluster.shape[1]):
-        columns[f"cluster_{place}"] = largest.cluster[:, place].astype(np.int32)
+        columns[f"cluster_{place}"] = groups.place[largest.cluster[:, place]].astype(np.int32)
         columns[f"affinity_{place}"] = largest.affinity[:, place].astype(np.float32)
-    if pulls is not None:
-        numbers = _renumbered(pulls.feature)
-        for place in range(N_FEATURES):
-            columns[f"feature_{place}"] = numbers[:, place].astype(np.int32)
-            columns[f"deviation_{place}"] = pulls.deviation[:, place].astype(np.float32)
+    return columns
+
+
+def _feature_columns(pulls: Pulls) -> dict[str, AnyArray]:
+    """Return the features that pull the points on the page."""
+    numbers = _renumbered(pulls.feature)
+    columns: dict[str, AnyArray] = {}
+    for place in range(N_FEATURES):
+        columns[f"feature_{place}"] = numbers[:, place].astype(np.int32)
+        columns[f"deviation_{place}"] = pulls.deviation[:, place].astype(np.float32)
     return columns
 
 

@@ -1,4 +1,4 @@
-"""Numbers about all points, small enough for the page: counts for every threshold, sorted confidences per cluster."""
+"""Numbers about all labels, small enough for the page: counts for every threshold, sorted values of each cluster."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance.results import RankedResult
-
-from ._largest import number_labels
+from allegiance.results import ClusterFigures, Result
 
 #: The slider moves in steps of 1 / STEPS, and the histogram has as many bins.
 STEPS = 100
@@ -20,74 +18,84 @@ _FILLED = 0.84
 
 
 class Groups(NamedTuple):
-    """The points by label: one group for each cluster, and one for noise if there is any."""
+    """The clusters in the order of the page, and the points of each."""
 
     names: list[str]
+    """(k,) the clusters with the most trouble first."""
+    place: IntArray
+    """(k,) where in this order each cluster of ``classes`` stands."""
     code: IntArray
-    """(n,) the group of each point; clusters come first, in the order of ``classes``."""
+    """(n,) the place of each point's cluster; k for noise, which comes last."""
 
 
 class Profile(NamedTuple):
-    """Sorted confidences, one band of height 1 for each group, the most confident points of a band on top."""
+    """Sorted values, one band of height 1 for each cluster, the largest values of a band on top."""
 
     position: FloatArray
-    """(n,) the height at which each point lies."""
+    """(n,) the height at which each point lies, NaN for noise."""
     bands: list[tuple[FloatArray, FloatArray]]
-    """Outline of each group's band, thinned: confidence, height."""
+    """Outline of each cluster's band, thinned: value, height."""
 
 
-def confidences(result: RankedResult) -> FloatArray:
-    """Return the confidence of each point, without what rounding may put above 1."""
-    return np.minimum(result.confidence, 1.0)
+def group_points(result: Result, lines: list[ClusterFigures]) -> Groups:
+    """Return the clusters in the order of ``lines``, in which noise comes last if it is there."""
+    number = {name: cluster for cluster, name in enumerate(result.classes.tolist())}
+    order = [number[line.name] for line in lines if line.name is not None]
+    place = np.argsort(order)
+    names = [str(result.classes[cluster]) for cluster in order]
+    return Groups(names, place, np.where(result.noise, len(names), place[result.codes]))
 
 
-def group_points(result: RankedResult) -> Groups:
-    """Return the group of each point."""
-    code = number_labels(result.classes, result.label)
-    names = [str(name) for name in result.classes.tolist()]
-    return Groups([*names, "noise"] if (code == result.n_clusters).any() else names, code)
-
-
-def counts_above(confidence: FloatArray, groups: Groups) -> IntArray:
-    """Count the points of each group above each threshold.
+def counts_above(values: FloatArray, groups: Groups) -> IntArray:
+    """Count the labels of each cluster above each threshold.
 
     Parameters
     ----------
-    confidence
-        (n,) numbers from 0 to 1.
+    values
+        (n,) numbers from 0 to 1, NaN for noise.
     groups
-        The group of each point.
+        The cluster of each point.
 
     Returns
     -------
     counts
-        (groups, STEPS + 1) the number of points with confidence > t / STEPS. Column ``STEPS // 2`` counts stable ones.
+        (k, STEPS + 1) the number of labels with a value > t / STEPS.
     """
     thresholds = np.arange(STEPS + 1) / STEPS
-    # Thresholds below the confidence of each point: it counts in the columns 0 to passed - 1.
-    passed = np.searchsorted(thresholds, confidence, side="left")
+    labelled = groups.code < len(groups.names)
+    # Thresholds below the value of each label: it counts in the columns 0 to passed - 1.
+    passed = np.searchsorted(thresholds, values[labelled], side="left")
     table = np.zeros((len(groups.names), STEPS + 2), dtype=np.int64)
-    np.add.at(table, (groups.code, passed), 1)
+    np.add.at(table, (groups.code[labelled], passed), 1)
     at_least = table[:, ::-1].cumsum(axis=1)[:, ::-1]
     return at_least[:, 1:]
 
 
-def sorted_profile(confidence: FloatArray, groups: Groups) -> Profile:
-    """Stack the sorted confidences of the groups."""
+def counts_in_bins(above: IntArray, n_labelled: int) -> IntArray:
+    """Return how many labels lie in each bin (STEPS,) of the histogram, given :func:`counts_above`.
+
+    Bins are open on the left, but the first one holds 0 as well.
+    """
+    larger = above.sum(axis=0)
+    return np.append(n_labelled, larger[1:-1]) - larger[1:]
+
+
+def sorted_profile(values: FloatArray, groups: Groups) -> Profile:
+    """Stack the sorted values (n,) of the clusters."""
     vertices = int(np.clip(_ALL_VERTICES // len(groups.names), _LEAST_VERTICES, _MOST_VERTICES))
     margin = (1 - _FILLED) / 2
-    position = np.empty(confidence.size)
+    position = np.full(values.size, np.nan)
     bands = []
     for group in range(len(groups.names)):
         rows = np.flatnonzero(groups.code == group)
-        rows = rows[np.argsort(-confidence[rows], kind="stable")]
+        rows = rows[np.argsort(-values[rows], kind="stable")]
         position[rows] = group + margin + _FILLED * (np.arange(rows.size) + 0.5) / max(rows.size, 1)
-        bands.append(_outline(confidence[rows], group + margin, vertices))
+        bands.append(_outline(values[rows], group + margin, vertices))
     return Profile(position, bands)
 
 
 def _outline(falling: FloatArray, top: float, vertices: int) -> tuple[FloatArray, FloatArray]:
-    """Return a polygon between 0 and the falling confidences of one group."""
+    """Return a polygon between 0 and the falling values of one cluster."""
     if not falling.size:
         return np.zeros(0), np.zeros(0)
     share = np.linspace(0, 1, min(vertices, falling.size + 1))

@@ -6,16 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, IntArray, require
+from allegiance._core import AnyArray, BoolArray, IntArray, require
 
 from ._counts import STEPS, Profile
+from ._palettes import palettes
 from ._projection import Projection
 from ._wording import shorten
 
 _CALLER = "report()"
-#: Parts of viridis that stand out from a light and from a dark page; low confidence is the most visible on both.
-_LIGHT_PART = slice(0, 232)
-_DARK_PART = slice(255, 50, -1)
 #: Bands labelled at most; with more clusters every second, third, ... has a label.
 _MAX_LABELS = 400
 _LABEL_LENGTH = 18
@@ -33,39 +31,45 @@ class Figures(NamedTuple):
 
 
 def draw_figures(
-    columns: dict[str, AnyArray], above: IntArray, names: list[str], projection: Projection, profile: Profile
+    columns: dict[str, AnyArray],
+    counts: IntArray,
+    names: list[str],
+    projection: Projection,
+    profile: Profile,
+    word: str,
 ) -> Figures:
     """Draw the map, the histogram and the profile.
 
     Parameters
     ----------
     columns
-        The points on the page: ``x``, ``y``, ``confidence``, ``position`` and whatever the table shows.
-    above
-        (groups, STEPS + 1) counts of all points above each threshold.
+        The points on the page: ``x``, ``y``, ``trust``, ``position`` and whatever the table shows.
+    counts
+        (STEPS,) how many of all labels lie in each bin of the histogram.
     names
-        The name of each group.
+        The name of each cluster.
     projection
         The labels of the map's axes.
     profile
         The bands of the profile.
+    word
+        What ``trust`` is called on the page.
     """
     models = require("bokeh.models", "report", _CALLER)
-    viridis = list(require("bokeh.palettes", "report", _CALLER).Viridis256)
-    palettes = {"light": viridis[_LIGHT_PART], "dark": viridis[_DARK_PART]}
     points = models.ColumnDataSource(columns, name="points")
-    marked = models.ColumnDataSource({name: [] for name in ("x", "y", "confidence", "position")}, name="marked")
-    lowest = float(np.floor(columns["confidence"].min() * 10) / 10) if columns["confidence"].size else 0.0
-    colour = models.LinearColorMapper(palettes["light"], low=min(lowest, 0.5), high=1.0, name="colours")
+    marked = models.ColumnDataSource({name: [] for name in ("x", "y", "trust", "position")}, name="marked")
+    scales = palettes()
+    lowest = float(np.nanmin(columns["trust"], initial=0.5))
+    colour = models.LinearColorMapper(scales["light"], low=np.floor(lowest * 10) / 10, high=1.0, name="colours")
     roots = {
-        "map": _map(points, marked, colour, projection),
-        "histogram": _histogram(above.sum(axis=0)),
-        "profile": _profile(points, marked, colour, profile, names),
+        "map": _map(points, marked, colour, projection, word),
+        "histogram": _histogram(counts, word),
+        "profile": _profile(points, marked, colour, profile, names, word),
     }
     document = require("bokeh.document", "report", _CALLER).Document()
     for root in roots.values():
         document.add_root(root)
-    return Figures(document, {root.id: f"figure-{name}" for name, root in roots.items()}, palettes)
+    return Figures(document, {root.id: f"figure-{name}" for name, root in roots.items()}, scales)
 
 
 def _figure(height: int, tools: list[Any], **settings: Any) -> Any:
@@ -94,17 +98,18 @@ def _plain(text: str) -> Any:
     return require("bokeh.models", "report", _CALLER).PlainText(text=shorten(text, 60))
 
 
-def _add_points(plot: Any, points: Any, marked: Any, colour: Any, x: str, y: str, size: int) -> Any:
-    """Draw the points, and a ring around the marked one; return the renderer of the points."""
+def _add_labels(plot: Any, points: Any, marked: Any, colour: Any, x: str, y: str, size: int) -> Any:
+    """Draw the points that have a label, and a ring around the marked one; return the renderer of the points."""
     # Where points lie on each other, outlines would hide the colours.
-    outline = 0.25 if points.data[x].size <= _FEW else 0
+    outline = 0.5 if points.data[x].size <= _FEW else 0
     dots = plot.scatter(
         x,
         y,
         source=points,
+        view=_view(~np.isnan(points.data["trust"])),
         size=size,
-        fill_color={"field": "confidence", "transform": colour},
-        line_color="black",
+        fill_color={"field": "trust", "transform": colour},
+        line_color="white",
         line_alpha=outline,
         line_width=0.5,
         fill_alpha=0.9,
@@ -117,19 +122,44 @@ def _add_points(plot: Any, points: Any, marked: Any, colour: Any, x: str, y: str
     return dots
 
 
-def _point_tools(dots: Any) -> list[Any]:
+def _add_noise(plot: Any, points: Any, size: int) -> Any:
+    """Draw the points of noise on the map as crosses, and return their renderer."""
+    view = _view(np.isnan(points.data["trust"]))
+    return plot.scatter(
+        "x",
+        "y",
+        source=points,
+        view=view,
+        marker="x",
+        size=size,
+        line_alpha=0.8,
+        nonselection_line_alpha=0.1,
+        name="noise",
+    )
+
+
+def _view(chosen: BoolArray) -> Any:
+    """Return a view of some of the points."""
+    models = require("bokeh.models", "report", _CALLER)
+    return models.CDSView(
+        filter=models.AllIndices() if chosen.all() else models.IndexFilter(np.flatnonzero(chosen).tolist())
+    )
+
+
+def _point_tools(drawn: list[Any], word: str) -> list[Any]:
     models = require("bokeh.models", "report", _CALLER)
     tooltips = [
         ("row", "@row"),
         ("label", "@label_name"),
-        ("runner-up", "@runner_up_name"),
-        ("confidence", "@confidence{0.000}"),
+        (word, "@trust{0.00}"),
+        ("verdict", "@verdict_name"),
+        ("rival", "@rival_name"),
     ]
     return [
-        models.BoxSelectTool(renderers=[dots]),
-        models.LassoSelectTool(renderers=[dots]),
-        models.TapTool(renderers=[dots]),
-        models.HoverTool(renderers=[dots], tooltips=tooltips, limit=1),
+        models.BoxSelectTool(renderers=drawn),
+        models.LassoSelectTool(renderers=drawn),
+        models.TapTool(renderers=drawn),
+        models.HoverTool(renderers=drawn, tooltips=tooltips, limit=1),
         models.PanTool(),
         models.WheelZoomTool(),
         models.ResetTool(),
@@ -143,22 +173,21 @@ def _finish_tools(plot: Any, tools: list[Any]) -> None:
     plot.toolbar.active_scroll = None
 
 
-def _map(points: Any, marked: Any, colour: Any, projection: Projection) -> Any:
+def _map(points: Any, marked: Any, colour: Any, projection: Projection, word: str) -> Any:
     models = require("bokeh.models", "report", _CALLER)
     plot = _figure(470, [], x_axis_label=_plain(projection.x_label), y_axis_label=_plain(projection.y_label))
     size = 8 if points.data["x"].size <= _FEW else 6 if points.data["x"].size <= 15_000 else 4
-    dots = _add_points(plot, points, marked, colour, "x", "y", size)
-    bar = models.ColorBar(color_mapper=colour, title="confidence", width=10, background_fill_alpha=0, padding=8)
+    drawn = [_add_noise(plot, points, size - 1), _add_labels(plot, points, marked, colour, "x", "y", size)]
+    bar = models.ColorBar(color_mapper=colour, title=word, width=10, background_fill_alpha=0, padding=8)
     bar.title_text_font_style, bar.title_text_font_size, bar.major_label_text_font_size = "normal", "13px", "12px"
     plot.add_layout(bar, "right")
-    _finish_tools(plot, _point_tools(dots))
+    _finish_tools(plot, _point_tools(drawn, word))
     return plot
 
 
-def _histogram(above: IntArray) -> Any:
+def _histogram(counts: IntArray, word: str) -> Any:
     models = require("bokeh.models", "report", _CALLER)
     edges = np.arange(STEPS + 1) / STEPS
-    counts = -np.diff(above)
     first = int(np.flatnonzero(counts)[0]) if counts.any() else 0
     start = float(min(np.floor(first / 10) / 10, 0.4))
     bins = models.ColumnDataSource(
@@ -175,8 +204,8 @@ def _histogram(above: IntArray) -> Any:
         [],
         x_range=models.Range1d(start - 0.005, 1.005),
         y_range=models.DataRange1d(start=0, range_padding=0.05),
-        x_axis_label="confidence",
-        y_axis_label="points",
+        x_axis_label=word,
+        y_axis_label="labels",
     )
     plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0")
     _add_threshold(plot, "histogram")
@@ -185,7 +214,7 @@ def _histogram(above: IntArray) -> Any:
         left="left", right="right", top="count", bottom=0, source=bins, line_width=0.5, name="bars", **same
     )
     plot.quad(left="left", right="right", top="selected", bottom=0, source=bins, line_width=0.5, name="chosen", **same)
-    tooltips = [("confidence", "@left{0.00} to @right{0.00}"), ("points", "@count{0,0}")]
+    tooltips = [(word, "@left{0.00} to @right{0.00}"), ("labels", "@count{0,0}")]
     tools = [
         models.BoxSelectTool(dimensions="width", renderers=[bars]),
         models.TapTool(renderers=[bars]),
@@ -197,7 +226,7 @@ def _histogram(above: IntArray) -> Any:
     return plot
 
 
-def _profile(points: Any, marked: Any, colour: Any, profile: Profile, names: list[str]) -> Any:
+def _profile(points: Any, marked: Any, colour: Any, profile: Profile, names: list[str], word: str) -> Any:
     models = require("bokeh.models", "report", _CALLER)
     groups = len(names)
     plot = _figure(
@@ -205,8 +234,8 @@ def _profile(points: Any, marked: Any, colour: Any, profile: Profile, names: lis
         [],
         x_range=models.Range1d(0, 1.01),
         y_range=models.Range1d(groups, 0),
-        x_axis_label="confidence",
-        y_axis_label="cluster, its points sorted",
+        x_axis_label=word,
+        y_axis_label="cluster, its labels sorted",
     )
     ticks = list(range(0, groups, -(-groups // _MAX_LABELS)))
     plot.yaxis.ticker = models.FixedTicker(ticks=[group + 0.5 for group in ticks])
@@ -216,8 +245,8 @@ def _profile(points: Any, marked: Any, colour: Any, profile: Profile, names: lis
     _add_threshold(plot, "profile")
     bands = [band for band in profile.bands if band[0].size]
     plot.patches([xs.tolist() for xs, _ in bands], [ys.tolist() for _, ys in bands], line_color=None, name="bands")
-    dots = _add_points(plot, points, marked, colour, "confidence", "position", 5)
-    _finish_tools(plot, _point_tools(dots))
+    dots = _add_labels(plot, points, marked, colour, "trust", "position", 5)
+    _finish_tools(plot, _point_tools([dots], word))
     return plot
 
 

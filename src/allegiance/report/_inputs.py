@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from allegiance._core import AnyArray, Rows, check_rows
-from allegiance.results import RankedResult
+from allegiance.results import Result
 
 
 class Features(NamedTuple):
@@ -69,7 +69,7 @@ def check_images(images: Any, n_points: int) -> AnyArray | None:
     return pixels
 
 
-def point_ids(result: RankedResult, X: Any, ids: Any = None) -> tuple[list[Any], str] | None:
+def point_ids(result: Result, X: Any, ids: Any = None) -> tuple[list[Any], str] | None:
     """Return what identifies the points, and its name; None if rows have only their numbers.
 
     That is ``ids`` if given, else the index of the frame that was scored, or of X.
@@ -81,7 +81,7 @@ def point_ids(result: RankedResult, X: Any, ids: Any = None) -> tuple[list[Any],
                 f"ids has {len(given)} entries but the result has {result.n_points} points: pass one for each."
             )
         return given, "id"
-    index = result._frame.index
+    index = result.frame_like.index
     if index is None:
         frame = nw.from_native(X, pass_through=True, eager_only=True)
         index = nw.maybe_get_index(frame) if isinstance(frame, nw.DataFrame) else None

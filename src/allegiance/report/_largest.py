@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows
-from allegiance.results import AffinityResult, RankedResult, TopAffinityResult
+from allegiance._core import FloatArray, IntArray, Rows
+from allegiance.results import AffinityResult, Result, TopAffinityResult
 
 #: Affinities listed for each point.
 N_AFFINITIES = 3
@@ -22,30 +22,27 @@ class Largest(NamedTuple):
     affinity: FloatArray
 
 
-def number_labels(classes: AnyArray, labels: AnyArray) -> IntArray:
-    """Return the cluster number of each label, and k for labels of no cluster."""
-    number = {name: code for code, name in enumerate(classes.tolist())}
-    distinct, inverse = np.unique(labels, return_inverse=True)
-    codes = np.array([number.get(label, classes.size) for label in distinct.tolist()], dtype=np.int64)
-    return codes[inverse].reshape(labels.shape)
-
-
-def largest_affinities(result: RankedResult, rows: IntArray) -> Largest:
+def largest_affinities(result: Result, rows: IntArray) -> Largest:
     """Return the largest affinities of the given rows."""
     if isinstance(result, TopAffinityResult):
-        kept = result.clusters[rows, :N_AFFINITIES]
-        return Largest(number_labels(result.classes, kept), result.affinity[rows, :N_AFFINITIES])
+        return Largest(_kept_clusters(result)[rows, :N_AFFINITIES], result.affinity[rows, :N_AFFINITIES])
     assert isinstance(result, AffinityResult)
     affinity = result.affinity[rows]
     cluster = np.argsort(-affinity, axis=1, kind="stable")[:, :N_AFFINITIES]
     return Largest(cluster, np.take_along_axis(affinity, cluster, axis=1))
 
 
-def all_affinities(result: RankedResult) -> Rows:
+def all_affinities(result: Result) -> Rows:
     """Return affinities (n, k); sparse, and 0 where they were not kept, if the result keeps only the largest."""
     if isinstance(result, AffinityResult):
         return result.affinity
     assert isinstance(result, TopAffinityResult)
     row = np.repeat(np.arange(result.n_points), result.affinity.shape[1])
-    cluster = number_labels(result.classes, result.clusters).ravel()
+    cluster = _kept_clusters(result).ravel()
     return sp.csr_array((result.affinity.ravel(), (row, cluster)), shape=(result.n_points, result.n_clusters))
+
+
+def _kept_clusters(result: TopAffinityResult) -> IntArray:
+    """Return the cluster numbers (n, top) of the affinities that were kept."""
+    order = np.argsort(result.classes)
+    return order[np.searchsorted(result.classes, result.clusters, sorter=order)]

@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from allegiance._core import FloatArray, Rows, dense, is_sparse
-from allegiance.results import RankedResult
+from allegiance.results import Result
 
 from ._inputs import Features
 from ._largest import all_affinities
+from ._quantity import Quantity
 
 #: Columns up to which the covariance matrix is decomposed; above, only its two largest directions are searched.
 _MANY_COLUMNS = 1000
@@ -32,8 +33,18 @@ class Projection(NamedTuple):
     """What the map shows, for the reader of the page."""
 
 
-def project(result: RankedResult, features: Features | None) -> Projection:
-    """Place the points by the two principal components of their features, or of their affinities."""
+def project(result: Result, features: Features | None, quantity: Quantity) -> Projection:
+    """Place the points by the two principal components of their features, or of their affinities.
+
+    Parameters
+    ----------
+    result
+        The result.
+    features
+        The data; None if there is none.
+    quantity
+        What a single feature is drawn against; noise, which has none, lies at 0.
+    """
     if features is not None:
         values, names, subject = features.rows, features.names, "the features"
     else:
@@ -42,9 +53,8 @@ def project(result: RankedResult, features: Features | None) -> Projection:
         if result.n_clusters == 2:  # They sum to 1: the second says nothing new.
             values, names = values[:, :1], names[:1]
     if values.shape[1] == 1:
-        return Projection(
-            dense(values)[:, 0], result.confidence, names[0], "confidence", f"{names[0]}, against confidence"
-        )
+        y = np.nan_to_num(quantity.values)
+        return Projection(dense(values)[:, 0], y, names[0], quantity.name, f"{names[0]}, against {quantity.name}")
     if values.shape[1] == 2 or values.shape[0] == 1:
         x, y = dense(values[:, :2]).T
         return Projection(x, y, names[0], names[1], f"{names[0]} and {names[1]}, as they are")

@@ -9,9 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core import FloatArray, IntArray, Rows, dense, is_sparse
-from allegiance.results import RankedResult
-
-from ._counts import Groups
+from allegiance.results import Result
 
 #: Features named for each point.
 N_FEATURES = 3
@@ -28,29 +26,27 @@ class Pulls(NamedTuple):
     """(m, N_FEATURES) how far the point lies from the centre of its cluster, in within-cluster standard deviations."""
 
 
-def pulling_features(result: RankedResult, groups: Groups, X: Rows, rows: IntArray) -> Pulls:
+def pulling_features(result: Result, X: Rows, rows: IntArray) -> Pulls:
     """Find the features that pull the given rows towards their rivals.
 
     The pull of a feature is the product of two differences, both in within-cluster standard deviations: of the point
-    from the centre of its cluster, and of the rival's centre from the same. Only positive pulls count. The cluster of
-    a point is its label's, or its owner for noise; the rival is the owner if that is another, else the runner-up.
+    from the centre of its cluster, and of the rival's centre from the same. Only positive pulls count. For noise, the
+    cluster of the largest affinity takes the place of the label's, and the runner-up that of the rival.
 
     Parameters
     ----------
     result
-        The result, for owners and runners-up.
-    groups
-        The group of each point.
+        The result, for labels and rivals.
     X
         (n, d) features.
     rows
         (m,) the points asked for.
     """
-    owner, runner_up = result._top_two
-    home = np.where(groups.code < result.n_clusters, groups.code, owner)
-    rival = np.where(owner != home, owner, runner_up)
+    standing, noise = result.standing, result.noise
+    home = np.where(noise, standing.first, result.codes)
+    rival = np.where(noise, standing.second, standing.rival)
     scale = _largest_of_each(X)
-    centers, spread = _centers_and_spread(X, scale, groups.code, result.n_clusters)
+    centers, spread = _centers_and_spread(X, scale, result.codes, result.n_clusters)
     feature = np.full((rows.size, N_FEATURES), -1, dtype=np.int64)
     deviation = np.zeros((rows.size, N_FEATURES))
     for block in _blocks(rows.size, X.shape[1]):
@@ -72,20 +68,20 @@ def _largest_of_each(X: Rows) -> FloatArray:
     return np.maximum(np.ravel(largest.toarray() if is_sparse(X) else largest).astype(np.float64), 1e-300)
 
 
-def _centers_and_spread(X: Rows, scale: FloatArray, code: IntArray, k: int) -> tuple[FloatArray, FloatArray]:
+def _centers_and_spread(X: Rows, scale: FloatArray, codes: IntArray, k: int) -> tuple[FloatArray, FloatArray]:
     """Return means (k, d) and the pooled standard deviation (d,) within clusters, NaN where there is none."""
     d = scale.size
     sums, squares = np.zeros((k, d)), np.zeros(d)
-    sizes = np.bincount(code, minlength=k)[:k]
-    for block in _blocks(code.size, d):
-        inside = np.flatnonzero(code[block] < k)
-        members = sp.csr_array((np.ones(inside.size), (code[block][inside], inside)), shape=(k, code[block].size))
+    sizes = np.bincount(codes[codes >= 0], minlength=k)
+    for block in _blocks(codes.size, d):
+        inside = np.flatnonzero(codes[block] >= 0)
+        members = sp.csr_array((np.ones(inside.size), (codes[block][inside], inside)), shape=(k, codes[block].size))
         sums += np.asarray(members @ (dense(X[block]) / scale))
     centers = np.full((k, d), np.nan)
     centers[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None]
-    for block in _blocks(code.size, d):
-        inside = np.flatnonzero(code[block] < k)
-        squares += ((dense(X[block])[inside] / scale - centers[code[block][inside]]) ** 2).sum(axis=0)
+    for block in _blocks(codes.size, d):
+        inside = np.flatnonzero(codes[block] >= 0)
+        squares += ((dense(X[block])[inside] / scale - centers[codes[block][inside]]) ** 2).sum(axis=0)
     variance = squares / max(int(sizes.sum()), 1)
     # What is left of a constant feature is rounding.
     spread = np.where(variance > 1e-24, np.sqrt(variance), np.nan)

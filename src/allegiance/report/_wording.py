@@ -1,4 +1,4 @@
-"""The words of the page: the verdict, the clusters, and how it was computed."""
+"""The words of the page: the headline, the clusters, and how it was computed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import IntArray
-from allegiance.results import RankedResult, cluster_lines, measured_by
+from allegiance.results import ClusterFigures, Result, Tally, count, headlines, measured_by
 
-from ._counts import STEPS, Groups
 from ._projection import Projection
-from ._shown import Shown
+from ._shown import Part, Shown
 
 #: Characters of a name inside a sentence.
 _IN_A_SENTENCE = 40
@@ -25,19 +23,27 @@ class ClusterRow(NamedTuple):
 
     name: str
     points: int
-    stable: int
-    confidence: str
+    mean: str
+    """Expected share of right labels, or mean own affinity without calibration."""
+    verdicts: tuple[int, int, int] | None
+    """Labels supported, contested and contradicted; None for noise."""
     rival: str
 
-    @property
-    def share(self) -> float | None:
-        """The stable share of its points, if it has any."""
-        return self.stable / self.points if self.points else None
+
+class Headline(NamedTuple):
+    """What stands at the top of the page."""
+
+    first: str
+    second: str
+    warning: str | None
+    """Why trust should not be believed as it is."""
+    findings: list[str]
+    """What else a reader should know."""
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun in the right form."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def percent(share: float) -> str:
+    """Return a share in words of the page; a dash for NaN."""
+    return "-" if np.isnan(share) else f"{100.0 * share:.0f} %"
 
 
 def shorten(name: str, length: int) -> str:
@@ -46,73 +52,54 @@ def shorten(name: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def cluster_rows(result: RankedResult, groups: Groups, above: IntArray) -> list[ClusterRow]:
-    """Describe each group of points.
-
-    Parameters
-    ----------
-    result
-        The result.
-    groups
-        The groups, in the order of the lines.
-    above
-        (groups, STEPS + 1) counts of the points above each threshold.
-    """
+def cluster_rows(lines: list[ClusterFigures], *, calibrated: bool) -> list[ClusterRow]:
+    """Describe each cluster, and noise, in the given order."""
     return [
         ClusterRow(
-            name=name,
+            name="noise" if line.name is None else str(line.name),
             points=line.points,
-            stable=int(counts[STEPS // 2]),
-            confidence=f"{line.confidence:.2f}" if line.points else "-",
-            rival="-" if line.points == counts[STEPS // 2] else str(line.rival),
+            mean=percent(line.expected_right) if calibrated else _number(line.own_affinity),
+            verdicts=None if line.name is None else (line.supported, line.contested, line.contradicted),
+            rival="-" if line.rival is None else str(line.rival),
         )
-        for name, line, counts in zip(groups.names, cluster_lines(result), above, strict=True)
+        for line in lines
     ]
 
 
-def verdict(result: RankedResult, clusters: list[ClusterRow]) -> tuple[str, str]:
-    """Say in two sentences how far the clustering can be trusted."""
-    n, stable = result.n_points, int(result.stable.sum())
-    each = "it" if n == 1 else "each of them"
-    first = (
-        f"{stable:,} of {count(n, 'point')} ({stable / n:.1%}) {'is' if stable == 1 else 'are'} stable: "
-        f"one cluster gives more than half of the territory that {each} would claim as a cluster of its own."
-    )
-    return first, _second_sentence(result, clusters, n - stable)
+def _number(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.2f}"
 
 
-def _second_sentence(result: RankedResult, clusters: list[ClusterRow], review: int) -> str:
+def headline(result: Result, tally: Tally, lines: list[ClusterFigures]) -> Headline:
+    """Say how many labels can be expected to be right, and where the trouble is."""
+    first, *findings = headlines(tally)
+    if not tally.n_labelled:
+        return Headline("No point has a label: all are noise.", "", result.calibration_note, findings[1:])
+    if not result.calibrated:
+        findings.append("the chance that each label holds was not calibrated: trust(X, labels) finds it")
+    elif result.n_clusters == 2:
+        findings.append("two clusters are found again whatever the data: trust is too high then, by about 0.08")
+    return Headline(_unbroken(f"{first}."), _unbroken(_trouble(result, lines)), result.calibration_note, findings)
+
+
+def _unbroken(text: str) -> str:
+    """Keep percent signs on the line of their numbers."""
+    return text.replace(" %", "\u00a0%")
+
+
+def _trouble(result: Result, lines: list[ClusterFigures]) -> str:
+    """Say which cluster to look at first."""
     if result.n_clusters == 1:
-        return "With one cluster every point is stable by definition, so this says nothing about the clustering."
-    if result.n_clusters == 2:
-        return (
-            "With two clusters every point off the exact middle is stable by definition, "
-            "so rank the points by confidence and move the threshold instead."
-        )
-    if review == 0:
-        return f"No point needs a review; the least certain one has a confidence of {result.confidence.min():.2f}."
-    worst = max(clusters, key=lambda row: row.points - row.stable)
-    doubtful = worst.points - worst.stable
-    where = "noise" if worst.name == "noise" else f"cluster {shorten(worst.name, _IN_A_SENTENCE)}"
-    part = "" if doubtful == review else f", first of all {doubtful:,} of them"
-    return (
-        f"{count(review, 'point')} should be reviewed{part} in {where}, "
-        f"where {shorten(worst.rival, _IN_A_SENTENCE)} is the usual rival."
-    )
-
-
-def findings(result: RankedResult) -> list[str]:
-    """List what else a reader should know."""
-    disagree = int(((result.label != result.owner) & np.isin(result.label, result.classes)).sum())
-    undecided, hidden = int((~result.decided).sum()), int(result.hidden.sum())
-    lines = []
-    if undecided:
-        lines.append(f"{undecided:,} too close to call: the 95 % interval of the largest affinity contains one half.")
-    if disagree:
-        lines.append(f"{disagree:,} with more affinity to another cluster than to their own label.")
-    if hidden:
-        lines.append(f"{hidden:,} without territory: affinity is then the limit of a vanishing one.")
-    return lines
+        return "With one cluster there is no rival: this says nothing about the clustering."
+    if not any(line.contested or line.contradicted for line in lines):
+        return "No label needs a review."
+    worst = lines[0]
+    if result.calibrated:
+        finding = f"{percent(worst.expected_right)} of its {count(worst.points, 'label')} can be expected to be right"
+    else:
+        finding = f"{worst.points - worst.supported:,} of its {count(worst.points, 'label')} are not supported"
+    rival = "" if worst.rival is None else f", and {shorten(str(worst.rival), _IN_A_SENTENCE)} is its usual rival"
+    return f"Cluster {shorten(str(worst.name), _IN_A_SENTENCE)} is in the most trouble: {finding}{rival}."
 
 
 def shown_note(shown: Shown, pictures: int | None) -> str:
@@ -128,36 +115,50 @@ def shown_note(shown: Shown, pictures: int | None) -> str:
     if shown.is_complete:
         note = f"The page holds all {count(shown.rows.size, 'point')}."
     else:
-        review = _part(shown.review, shown.all_review, "the {} least confident of {} points to review", "to review")
-        stable = _part(shown.stable, shown.all_stable, "a random sample of {} of {} stable points", "that are stable")
+        parts = (
+            _part(shown.doubtful, "the {} least trusted of {} labels that are not supported", "doubtful label"),
+            _part(shown.supported, "a random sample of {} of {} supported labels", "supported label"),
+            _part(shown.noise, "a random sample of {} of {} noise points", "noise point"),
+        )
         note = (
-            f"The page holds {' and '.join(filter(None, (review, stable)))}. Counts, histogram bars and bands refer to "
-            "all points, map, dots and table to those the page holds; selected bars are scaled up from them."
+            f"The page holds {', '.join(filter(None, parts))}. Counts, histogram bars and bands refer to all points, "
+            "map, dots and table to those the page holds; selected bars are scaled up from them."
         )
     if pictures is not None and pictures < shown.rows.size:
-        note += f" Images are kept for the {pictures:,} least confident of them."
+        note += f" Images are kept for the {pictures:,} least trusted of them."
     return note
 
 
-def _part(kept: int, of: int, cut: str, kind: str) -> str:
-    if kept < of:
-        return cut.format(f"{kept:,}", f"{of:,}")
-    return f"all {count(kept, 'point')} {kind}" if kept else ""
+def _part(part: Part, cut: str, kind: str) -> str:
+    if part.kept < part.of:
+        return cut.format(f"{part.kept:,}", f"{part.of:,}")
+    return f"all {count(part.of, kind)}" if part.of else ""
 
 
-def computed(result: RankedResult, projection: Projection) -> list[tuple[str, str]]:
+def computed(result: Result, tally: Tally, projection: Projection) -> list[tuple[str, str]]:
     """List how everything was computed."""
     how = result.how
     reduced = f", reduced from {how.n_features:,} features" if how.dim < how.n_features else ""
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
+    trust = "from own affinity and closeness, calibrated by clustering halves of the data anew"
     return [
         ("Closeness", how.influence),
         ("Territory", f"{how.domain}, {count(how.dim, 'dimension')}{reduced}"),
-        ("Method", how.method),
-        ("Measured by", measured_by(result)),
+        ("Trust", trust if result.calibrated else "not calibrated: use trust(X, labels), or calibration=20"),
+        ("Engine", f"{how.engine}; {measured_by(tally)}"),
         ("Asked precision", f"95 % intervals within ±{how.eps:g} (eps)"),
+        ("The paper's score", _stable(tally)),
         ("Seed", str(how.seed)),
         ("Time", f"{how.seconds:.2f} s"),
         ("Map", projection.description),
         ("Versions", ", ".join([f"Python {platform.python_version()}", *versions])),
     ]
+
+
+def _stable(tally: Tally) -> str:
+    share = percent(tally.stable / max(tally.n_points, 1))
+    undecided = f"; {tally.undecided:,} too close to call" if tally.undecided else ""
+    return (
+        f"{tally.stable:,} of {count(tally.n_points, 'point')} ({share}) stable: one cluster gives more than half of "
+        f"the territory{undecided}"
+    )

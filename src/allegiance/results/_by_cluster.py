@@ -107,8 +107,8 @@ class Tally:
         return cls(
             classes=result.classes,
             counts=np.stack(counts, axis=1),
-            own_affinity=np.bincount(rows, result.own_affinity, k + 1),
-            trust=None if trust_map is None else np.bincount(rows, np.nan_to_num(result.trust), k + 1),
+            own_affinity=_sums(rows, result.own_affinity, k + 1),
+            trust=None if trust_map is None else _sums(rows, np.nan_to_num(result.trust), k + 1),
             rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
             expected=None
             if trust_map is None
@@ -255,6 +255,11 @@ def _extremes(result: Result) -> tuple[IntArray, IntArray]:
         rows[np.flatnonzero(inside)[match]] = candidates[match]
         found.append(rows)
     return found[0], found[1]
+
+
+def _sums(rows: IntArray, values: FloatArray, n: int) -> FloatArray:
+    """Return the sum (n,) of the values of each row number."""
+    return np.bincount(rows, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
 def _named(name: Any) -> Any:

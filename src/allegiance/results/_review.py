@@ -38,6 +38,6 @@ def _count(budget: Any, n: int) -> int:
             share = np.nan
         if 0 <= share <= 1:
             return int(np.ceil(share * n))
-    elif isinstance(budget, Integral) and not isinstance(budget, bool) and budget >= 0:
+    elif isinstance(budget, Integral) and not isinstance(budget, bool) and int(budget) >= 0:
         return int(budget)
     raise ValueError(f"review takes a number of labels, such as 500, or a share, such as '5%', got {budget!r}.")

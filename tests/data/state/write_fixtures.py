@@ -10,17 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
-from allegiance import AffinityScorer
+from allegiance import KL, AffinityScorer, Auto, Kernel, Nystroem, Polytope, Weights
 from allegiance.io.state import VERSION
 
 HERE = Path(__file__).parent
 KINDS = {
     "euclidean": {},
-    "power": {"weights": "size", "weight_scale": "auto", "domain": "ball"},
-    "within": {"divergence": "within", "method": "shared"},
-    "kl": {"divergence": "kl"},
-    "rbf": {"kernel": "rbf", "kernel_params": {"gamma": 0.5}},
-    "whole-space": {"domain": None},
+    "power": {"weights": Weights("size", scale="auto"), "domain": "ball"},
+    "within": {"influence": "within", "engine": "shared", "calibration": 5},
+    "kl": {"influence": KL(smoothing=0.1)},
+    "rbf": {"influence": Kernel("rbf", gamma=0.5)},
+    "nystroem": {"influence": Kernel("rbf", gamma=0.5, approximation=Nystroem(8))},
+    "whole-space": {"domain": "space"},
+    "polytope": {"domain": Polytope.box([0.0] * 3, [6.0] * 3), "engine": Auto(max_samples=10**5)},
 }
 
 
@@ -33,10 +35,16 @@ def main() -> None:
         scorer = AffinityScorer(random_state=3, **settings).fit(X, labels)
         scorer.save(HERE / f"{kind}-v{VERSION}.scorer")
         result = scorer.affinity(points)
-        np.savez(
-            HERE / f"{kind}-v{VERSION}.npz", points=points, affinity=result.affinity, error=result.standard_error,
-            label=result.label,
-        )  # fmt: skip
+        expected = {
+            "points": points,
+            "affinity": result.affinity,
+            "error": result.standard_error,
+            "label": result.label,
+            "typicality": result.typicality,
+        }
+        if result.calibrated:
+            expected["trust"] = result.trust
+        np.savez(HERE / f"{kind}-v{VERSION}.npz", **expected)
 
 
 if __name__ == "__main__":

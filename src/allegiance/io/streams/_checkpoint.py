@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from allegiance._core import require
-from allegiance.io import TableError, close_locked, lock, write_whole
+from allegiance.io import TableError, write_whole
+from allegiance.io._lock import close_locked, lock
 
 #: The file that marks a folder as ours and is locked by the run that uses it. It says which run that is.
 _LOCK = "allegiance.lock"

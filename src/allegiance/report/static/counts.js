@@ -1,7 +1,7 @@
-// The slider: counts of all points at or below the threshold, overall and for each cluster.
+// The slider: counts of all labels at or below the threshold, overall and for each cluster.
 "use strict";
 (function (report) {
-  const percent = (part, whole) => (whole ? ((100 * part) / whole).toFixed(1) + "%" : "-");
+  const percent = (part, whole) => (whole ? ((100 * part) / whole).toFixed(1) + " %" : "-");
   report.withCommas = (number) => number.toLocaleString("en-GB");
 
   function show(id, text) {
@@ -10,7 +10,7 @@
 
   const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-  // Among all points, also those that are not on the page.
+  // Among all labels, also those that are not on the page.
   report.countBelow = function (page, threshold) {
     const step = Math.round(threshold * page.steps);
     return sum(page.sizes) - sum(page.above.map((counts) => counts[step]));
@@ -30,14 +30,14 @@
     }
   }
 
-  // Call `onChange` with the threshold, now and whenever the slider moves.
+  // Call `onChange` with the threshold and whether the reader moved it: now, and whenever that happens.
   report.followSlider = function (page, onChange) {
     const slider = document.getElementById("threshold");
-    const update = () => {
+    const update = (moved) => {
       showCounts(page, slider.valueAsNumber);
-      onChange(slider.valueAsNumber / page.steps);
+      onChange(slider.valueAsNumber / page.steps, moved);
     };
-    slider.addEventListener("input", update);
-    update();
+    slider.addEventListener("input", () => update(true));
+    update(false);
   };
 })((window.allegianceReport ??= {}));

@@ -1,4 +1,4 @@
-// The table of points to review. Everything is put in as text, never as markup.
+// The table of labels to review. Everything is put in as text, never as markup.
 "use strict";
 (function (report) {
   // Rows added at a time: the rest follows when the reader scrolls.
@@ -42,6 +42,45 @@
     return rank;
   }
 
+  // What can be listed: which points, how many of all data they are, what one and several are called, and none.
+  const LISTS = {
+    doubtful: {
+      holds: (table, point) => ["contested", "contradicted"].includes(table.verdict(point)),
+      count: ({ page }) => page.counts[1] + page.counts[2],
+      words: () => ["label that is not supported", "labels that are not supported"],
+      none: "Every label is supported.",
+    },
+    contradicted: {
+      holds: (table, point) => table.verdict(point) === "contradicted",
+      count: ({ page }) => page.counts[2],
+      words: () => ["contradicted label", "contradicted labels"],
+      none: "No label is contradicted.",
+    },
+    below: {
+      holds: (table, point) => table.columns.trust[point] <= table.threshold,
+      count: ({ page, threshold }) => report.countBelow(page, threshold),
+      words: ({ page, threshold }) => {
+        const level = `with ${page.quantity} ${threshold.toFixed(2)} or less`;
+        return [`label ${level}`, `labels ${level}`];
+      },
+      none: "No label is at or below the threshold.",
+    },
+    noise: {
+      holds: (table, point) => table.verdict(point) === "noise",
+      count: ({ page }) => page.counts[3],
+      words: () => ["noise point", "noise points"],
+      none: "There is no noise.",
+    },
+    all: {
+      holds: () => true,
+      count: ({ page }) => page.counts.reduce((total, number) => total + number, 0),
+      words: () => ["point", "points"],
+      none: "There are no points.",
+    },
+  };
+  // Below this a point is unlike anything in its cluster.
+  const ATYPICAL = 0.01;
+
   class ReviewTable {
     constructor(page, columns, onMark) {
       this.page = page;
@@ -50,15 +89,32 @@
       this.size = columns.row.length;
       this.threshold = 0.5;
       this.selection = null;
-      this.sort = { key: "confidence", direction: 1 };
+      this.sort = { key: "trust", direction: 1 };
       this.markedPoint = null;
       this.table = document.getElementById("review");
       this.body = this.table.tBodies[0];
+      this.choice = document.getElementById("listed");
       this.keys = {};
       this.listen();
     }
 
+    get list() {
+      return LISTS[this.choice.value];
+    }
+
+    verdict(point) {
+      return this.page.verdicts[this.columns.verdict[point]];
+    }
+
+    // A reader who moves the threshold wants to see what lies below it.
+    setThreshold(threshold, moved) {
+      this.threshold = threshold;
+      if (moved) this.choice.value = "below";
+      this.update();
+    }
+
     listen() {
+      this.choice.addEventListener("change", () => this.update());
       for (const header of this.table.querySelectorAll("th[data-key]")) {
         header.querySelector("button").addEventListener("click", () => this.sortBy(header.dataset.key));
       }
@@ -82,17 +138,19 @@
           return Array.from(codes, (code) => rank[code]);
         };
         if (name === "id") this.keys.id = ranks(page.ids);
-        else this.keys[name] = name === "label" || name === "runner_up" ? byName(columns[name]) : columns[name];
+        else if (name === "label" || name === "rival") this.keys[name] = byName(columns[name]);
+        // Noise has no trust and no typicality, and comes last.
+        else this.keys[name] = Array.from(columns[name], (value) => (Number.isNaN(value) ? Infinity : value));
       }
       return this.keys[name];
     }
 
     update() {
-      const { confidence, row } = this.columns;
+      const { row } = this.columns;
       const candidates = this.selection ?? Array.from({ length: this.size }, (_, index) => index);
       const key = this.key(this.sort.key);
       const { direction } = this.sort;
-      this.listed = candidates.filter((index) => confidence[index] <= this.threshold);
+      this.listed = candidates.filter((index) => this.list.holds(this, index));
       this.listed.sort((a, b) => direction * (key[a] - key[b]) || row[a] - row[b]);
       this.body.replaceChildren();
       document.getElementById("review-scroll").scrollTop = 0;
@@ -105,19 +163,26 @@
         if (header.dataset.key !== this.sort.key) header.removeAttribute("aria-sort");
         else header.setAttribute("aria-sort", this.sort.direction > 0 ? "ascending" : "descending");
       }
-      const listed = report.withCommas(this.listed.length);
-      const level = `confidence of ${this.threshold.toFixed(2)} or less`;
-      const all = report.withCommas(report.countBelow(this.page, this.threshold));
-      document.getElementById("review-status").textContent = this.selection
-        ? `${listed} of ${report.withCommas(this.selection.length)} selected points have a ${level}.`
-        : `${listed === all ? all : `${listed} of ${all}`} points with a ${level}. Select some in a figure to list only those.`;
+      document.getElementById("review-status").textContent = this.status();
       if (!this.listed.length) {
-        const note = element("td", `No ${this.selection ? "selected " : ""}point is at or below the threshold.`, "empty");
+        const note = element("td", this.selection ? "None of the selected points." : this.list.none, "empty");
         note.colSpan = this.table.tHead.rows[0].cells.length;
         const row = element("tr");
         row.append(note);
         this.body.append(row);
       }
+    }
+
+    status() {
+      const [listed, all] = [this.listed.length, this.list.count(this)];
+      const [one, several] = this.list.words(this);
+      const said = (number) => `${report.withCommas(number)} ${number === 1 ? one : several}`;
+      if (this.selection) {
+        const selected = this.selection.length;
+        return `${said(listed)} among ${report.withCommas(selected)} selected point${selected === 1 ? "" : "s"}.`;
+      }
+      const number = listed === all ? said(all) : `${report.withCommas(listed)} of ${said(all)}`;
+      return `${number}. Select points in a figure to list only those.`;
     }
 
     addRows() {
@@ -137,16 +202,19 @@
       number.addEventListener("click", () => this.mark(point));
       row.append(cell(number, "number"));
       if (page.ids) row.append(cell(named(page.ids[point])));
-      row.append(this.label(point));
-      row.append(this.confidence(point));
-      row.append(cell(named(page.names[columns.runner_up[point]])));
+      row.append(cell(named(page.names[columns.label[point]])));
+      if (page.calibrated) row.append(this.number(point, columns.trust[point]));
+      row.append(cell(element("span", this.verdict(point), `key ${this.verdict(point)}`)));
+      row.append(cell(named(page.names[columns.rival[point]])));
+      row.append(this.number(point, columns.own[point], columns.half_width[point]));
+      if ("typicality" in columns) row.append(this.typicality(point));
       row.append(cell(pairs(this.affinities(point))));
       if ("feature_0" in columns) row.append(cell(pairs(this.features(point))));
       return row;
     }
 
     picture(point) {
-      // Pictures start with the least confident point, which is the last one.
+      // Pictures start with the least trusted point, which is the last one.
       const encoded = this.page.pictures[this.size - 1 - point];
       if (encoded === undefined) return cell();
       const image = element("img");
@@ -155,23 +223,18 @@
       return cell(image);
     }
 
-    // The label, and the cluster the point belongs to more, if that is another.
-    label(point) {
-      const { columns, page } = this;
-      const node = cell(named(page.names[columns.label[point]]));
-      if (columns.cluster_0[point] !== columns.label[point]) {
-        const owner = element("span", " → ", "interval");
-        owner.append(named(page.names[columns.cluster_0[point]]));
-        node.append(owner);
-      }
+    // Noise has no label, so neither trust nor affinity to its own cluster.
+    number(point, value, halfWidth = 0) {
+      if (this.verdict(point) === "noise") return cell(element("span", "-"), "number");
+      const node = cell(element("span", value.toFixed(2)), "number");
+      if (halfWidth >= 0.005) node.append(element("span", ` ± ${halfWidth.toFixed(2)}`, "interval"));
       return node;
     }
 
-    confidence(point) {
-      const node = cell(element("span", this.columns.confidence[point].toFixed(3)), "number");
-      const halfWidth = this.columns.half_width[point];
-      if (halfWidth > 0) node.append(element("span", ` ± ${halfWidth.toFixed(3)}`, "interval"));
-      return node;
+    typicality(point) {
+      const value = this.columns.typicality[point];
+      if (value < ATYPICAL) return cell(element("span", "unlike anything in its cluster", "atypical"));
+      return cell(element("span", Number.isNaN(value) ? "-" : value.toFixed(2)));
     }
 
     affinities(point) {

@@ -3,7 +3,7 @@
 (function (report) {
   function colours() {
     const style = getComputedStyle(document.documentElement);
-    const names = ["ink", "soft", "line", "band", "bar", "chosen", "below", "ring", "theme"];
+    const names = ["paper", "ink", "soft", "line", "band", "bar", "chosen", "below", "ring", "theme"];
     return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
   }
 
@@ -26,7 +26,8 @@
       if (glyph == null || typeof glyph === "string") continue;
       if (solid) glyph.fill_color = { value: solid };
       if (solid && renderer.name !== "bands") glyph.line_color = { value: solid };
-      if (renderer.name === "dots") glyph.line_color = { value: colour.ink };
+      if (renderer.name === "dots") glyph.line_color = { value: colour.paper };
+      if (renderer.name === "noise") glyph.line_color = { value: colour.soft };
       if (renderer.name === "ring") glyph.line_color = { value: colour.ring };
     }
   }

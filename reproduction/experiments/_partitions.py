@@ -1,0 +1,49 @@
+"""What several tables say of a partition: its distances to the reference, and its unstable share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from allegiance import affinity
+from allegiance.metrics import lift_emd, rand_distance
+from reproduction.arrays import AnyArray
+from reproduction.framework import DataSet, percent_spread, spread
+
+QUALITY_COLUMNS = (
+    "data",
+    "partition",
+    "LiftEMD: paper",
+    "ours",
+    "Rand distance: paper",
+    "ours",
+    "unstable: paper",
+    "ours",
+)
+
+
+class Quality(NamedTuple):
+    """How far a partition is from the reference, and how much of it is unstable."""
+
+    lift_emd: float
+    rand: float
+    unstable: float
+
+
+def quality(data: DataSet, labels: AnyArray, seed: int) -> Quality:
+    """Measure one partition of a data set."""
+    result = affinity(data.X, labels, random_state=seed)
+    return Quality(
+        lift_emd(data.X, labels, data.reference),
+        rand_distance(labels, data.reference),
+        1.0 - float(result.stable.mean()),
+    )
+
+
+def quality_row(data: DataSet, partition: str, paper: tuple[str, str, str], runs: list[Quality]) -> tuple[str, ...]:
+    """Return a row under QUALITY_COLUMNS: the paper's three numbers, and ours with their spread over runs."""
+    ours = (
+        spread([run.lift_emd for run in runs]),
+        spread([run.rand for run in runs]),
+        percent_spread([run.unstable for run in runs]),
+    )
+    return data.name, partition, *(cell for pair in zip(paper, ours, strict=True) for cell in pair)

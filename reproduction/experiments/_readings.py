@@ -1,0 +1,108 @@
+"""Ways to read the paper's definition of affinity, where its text leaves a choice: each gives shares of some rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from scipy.optimize import nnls
+
+from allegiance import AffinityScorer, Polytope, affinity
+from reproduction.arrays import FloatArray, stream
+from reproduction.settings import BALL, BOX, SIZE, WHOLE_SPACE, WITHOUT_POINT, Settings, box
+from reproduction.walks import shares_in_ball
+
+from ._clustered import Clustered
+
+Reading: TypeAlias = Callable[[Clustered], FloatArray]
+
+#: Of the ball in which walks go, in units of the data's own.
+RADIUS = 3.0
+#: As in the paper: steps before counting, and counted.
+BURN_IN = STEPS = 1000
+#: Weight of the centres' mean in points moved to the border of their hull.
+INSIDE = 1e-6
+
+
+def measured(settings: Settings) -> Reading:
+    """Return the reading that settings of ``affinity`` describe."""
+
+    def shares(case: Clustered) -> FloatArray:
+        scorer = AffinityScorer(random_state=case.seed, **settings).fit(case.X, case.labels)
+        return np.asarray(scorer.transform(case.X[case.rows]))
+
+    return shares
+
+
+def without_the_point(case: Clustered) -> FloatArray:
+    """Take the mean of a point's own cluster without the point: for points of the fit only, so for all of them."""
+    result = affinity(case.X, case.labels, random_state=case.seed, **WITHOUT_POINT)
+    return np.asarray(result.affinity)[case.rows]
+
+
+def uncentred(case: Clustered) -> FloatArray:
+    """Project on the span of the centres as vectors, as the paper's SVD does: one dimension more than they need."""
+    _, sizes, axes = np.linalg.svd(case.centers, full_matrices=False)
+    span = axes[sizes > 1e-9 * sizes[0]]
+    X, centers = case.X @ span.T, case.centers @ span.T
+    region = Polytope.box(*_widened(X))
+    return np.asarray(affinity(X[case.rows], centers=centers, domain=region, random_state=case.seed).affinity)
+
+
+def in_the_hull(case: Clustered) -> FloatArray:
+    """Move every point to the nearest one in the hull of the centres, where its cell is bounded."""
+    middle = case.centers.mean(axis=0)
+    _, _, axes = np.linalg.svd(case.centers - middle, full_matrices=False)
+    sites, rows = (case.centers - middle) @ axes.T, (case.X[case.rows] - middle) @ axes.T
+    # Weights that sum to one, by a row that weighs more than all others.
+    heavy = 1e4 * np.abs(sites).max()
+    system = np.vstack([sites.T, np.full(len(sites), heavy)])
+    weights = np.array([nnls(system, np.append(row, heavy))[0] for row in rows])
+    weights /= weights.sum(axis=1, keepdims=True)
+    # Not quite to the border of the hull, where the cell is not bounded.
+    moved = ((1.0 - INSIDE) * weights + INSIDE / len(sites)) @ case.centers
+    return np.asarray(affinity(moved, centers=case.centers, random_state=case.seed, **WHOLE_SPACE).affinity)
+
+
+def walk(*, one_sided: bool, stream_of: int = 0) -> Reading:
+    """Walk in all coordinates, in a ball of three times the data's radius."""
+
+    def shares(case: Clustered) -> FloatArray:
+        # The mean of the data is one of the centres', weighted: it lies in their span.
+        middle = case.X.mean(axis=0)
+        X = case.X - middle
+        return shares_in_ball(
+            case.centers - middle,
+            X[case.rows],
+            RADIUS * float(np.sqrt((X**2).sum(axis=1).max())),
+            n_steps=STEPS,
+            burn_in=BURN_IN,
+            one_sided=one_sided,
+            rng=stream(case.seed, stream_of),
+        )
+
+    return shares
+
+
+def _widened(X: FloatArray, margin: float = 0.1) -> tuple[FloatArray, FloatArray]:
+    lower, upper = X.min(axis=0), X.max(axis=0)
+    return lower - margin * (upper - lower), upper + margin * (upper - lower)
+
+
+OURS = "box around the data, widened by a tenth (ours)"
+HULL = "points moved into the hull of the centres"
+#: Ours first. All others differ from it in what they say.
+READINGS: dict[str, Reading] = {
+    OURS: measured(BOX),
+    "box, not widened": measured(box(0.0)),
+    "box, widened by its whole extent": measured(box(1.0)),
+    "ball to the farthest point": measured(BALL),
+    "whole space": measured(WHOLE_SPACE),
+    "SVD without centring": uncentred,
+    "means without the point": without_the_point,
+    "weights by size, |C|/n": measured(SIZE),
+    HULL: in_the_hull,
+    "all coordinates, ball of three radii, walk": walk(one_sided=False),
+    "the same, one-sided chords": walk(one_sided=True),
+}

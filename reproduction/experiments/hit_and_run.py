@@ -1,0 +1,39 @@
+"""Hit-and-run in the cell of one point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from allegiance.displays import SamplesDisplay
+from reproduction.framework import Check, Finding, Picture, Section, Setup
+
+from .stolen_area import QUERY, SITES, example
+
+N_SAMPLES = 1000
+#: Three standard deviations of a share near 1/2, doubled, since samples of a walk depend on each other.
+TOLERANCE = 0.1
+
+
+def run(setup: Setup) -> Section:
+    """Draw samples, and compare the shares of their owners with the exact ones."""
+    scorer = example()
+    display = SamplesDisplay.from_estimator(scorer, QUERY, n_samples=N_SAMPLES, random_state=0)
+    owners = ((display.samples[:, None, :] - SITES) ** 2).sum(axis=2).argmin(axis=1)
+    sampled = np.bincount(owners, minlength=len(SITES)) / N_SAMPLES
+    difference = float(np.abs(sampled - scorer.transform(QUERY[None])[0]).max())
+    return Section(
+        title="Hit-and-run samples",
+        asks="The paper's figure shows samples of a Voronoi cell. Ours are 1,000 of the cell of the section before.",
+        pictures=(
+            Picture(
+                setup.save(display.figure_, "hit_and_run"), "1,000 steps of hit-and-run in the territory of one point"
+            ),
+        ),
+        findings=(
+            Finding(
+                "Owners of the samples have the shares of the areas",
+                (Check("largest difference", difference, "<", TOLERANCE, ".3f"),),
+                f"the owners of {N_SAMPLES:,} samples against the exact areas",
+            ),
+        ),
+    )

@@ -1,0 +1,54 @@
+"""The five clusters, their contour map and their heat map."""
+
+from __future__ import annotations
+
+from allegiance import AffinityScorer
+from allegiance.displays import AffinityMapDisplay, DiagramDisplay
+from reproduction.arrays import FloatArray
+from reproduction.framework import Check, Finding, Picture, Section, Setup
+
+
+def run(setup: Setup) -> Section:
+    """Draw the data and the two maps."""
+    data = setup.gaussians
+    scorer = AffinityScorer(random_state=0).fit(data.X, data.reference)
+    points = DiagramDisplay.from_estimator(scorer, data.X, labels=data.reference)
+    contour = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, kind="contour")
+    heat = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, kind="heat", show_points=False)
+    at_centers = scorer.affinity(scorer.cluster_centers_).confidence
+    corners = scorer.cluster_centers_[1:]
+    between = scorer.affinity((corners + scorer.cluster_centers_[0]) / 2.0).confidence
+    return Section(
+        title="Five clusters, a contour map and a heat map",
+        asks="The paper draws 2D5C-500, contours of equal affinity, and a grey map in which lower affinity is "
+        "brighter. The generator of the data is ours: standard normal clusters around (0, 0) and (±3, ±3).",
+        pictures=(
+            Picture(setup.save(points.figure_, "five_clusters"), "2D5C-500 and its Voronoi cells"),
+            Picture(
+                setup.save(contour.figure_, "contour_map"),
+                "Contours of the largest affinity; the line of 1/2 bounds the unstable region",
+            ),
+            Picture(setup.save(heat.figure_, "heat_map"), "The same in grey: brighter means lower affinity"),
+        ),
+        findings=(
+            Finding(
+                "Affinity is highest at the centres and low between clusters",
+                (
+                    Check(
+                        "minimum at centres minus maximum between:",
+                        at_centers.min() - between.max(),
+                        ">",
+                        0.0,
+                        ".2f",
+                    ),
+                ),
+                f"the largest affinity at the five centres is {_range(at_centers)}, halfway from the corners to the "
+                f"middle {_range(between)}",
+            ),
+        ),
+    )
+
+
+def _range(shares: FloatArray) -> str:
+    low, high = f"{shares.min():.2f}", f"{shares.max():.2f}"
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,154 @@
+"""Running times, and how far sampled affinities are from exact ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from allegiance import AffinityScorer, affinity, sample_polytope
+from reproduction.arrays import FloatArray
+from reproduction.framework import Check, DataSet, Finding, Section, Setup, Table, seconds_spread, spread
+from reproduction.settings import EXACT, SHARED
+
+#: Seconds and error as the paper prints them.
+PAPER = {
+    "2D5C-500": ("0.11 ± 0.005 s", "± 0.02"),
+    "3D5C-500": ("0.19 ± 0.008 s", "± 0.035"),
+    "Iris": ("0.24 ± 0.012 s", "-"),
+    "Soybean": ("0.31 ± 0.08 s", "-"),
+    "MNIST test data": ("0.58 ± 0.5 s", "-"),
+}
+#: Steps of the paper's walk: before counting, and counted.
+BURN_IN = SAMPLES = 1000
+#: The error that the paper expects of that many samples.
+PREDICTED = 0.04
+#: Points of each data set whose cells are walked at Python's pace for the comparison with exact affinities.
+WALKED = 20
+
+
+class _Errors(NamedTuple):
+    """Differences to exact affinities over all points walked and all seeds, each the largest of a point's k shares."""
+
+    walk: FloatArray
+    shared: FloatArray
+
+
+def run(setup: Setup) -> Section:
+    """Time every data set; compare with exact volumes where the dimension allows."""
+    present, missing = setup.sets("gaussians", "gaussians_3d", "iris", "soybean", "mnist")
+    clustered = [(data, _centers(data)) for data in present]
+    times = {data.name: _seconds(data, centers, setup) for data, centers in clustered}
+    errors = {data.name: _errors(data, centers, setup) for data, centers in clustered if data.name in _EXACT}
+    rows = tuple(_row(data, times[data.name], errors.get(data.name)) for data in present)
+    return Section(
+        title="Running times and error of approximation",
+        asks="The paper reports seconds for the affinities of all points (so its text; its caption says of one "
+        "point) by 1,000 steps of hit-and-run after a burn-in of 1,000, and the error against exact areas and "
+        "volumes in two and three dimensions. We time `affinity(X, centers=C)` with default settings for all "
+        "points, k-means centres given, and repeat the paper's walk on 20 points for each seed for the error. An "
+        "error is the largest difference of a point's k shares to the exact ones; the table shows its root mean "
+        "square and its largest value over points and seeds.",
+        tables=(
+            Table(
+                (
+                    "data",
+                    "n x d, k",
+                    "paper, time",
+                    "ours, all points",
+                    "engine",
+                    "paper, error",
+                    "walk, rms (max)",
+                    "shared, rms (max)",
+                ),
+                rows,
+            ),
+        ),
+        findings=tuple(_findings(times, errors)),
+        remarks=(
+            *missing,
+            "Two and three dimensions are measured exactly by default, so that the errors of the last two columns "
+            "are those of methods we would not use there.",
+            "Successive steps of a walk depend on each other, so that 1,000 of them are worth fewer independent "
+            "samples, and fewer in three dimensions than in two. The shared samples stop when the 95 % interval of "
+            "every share is within 0.03.",
+        ),
+    )
+
+
+_EXACT = ("2D5C-500", "3D5C-500")
+
+
+def _centers(data: DataSet) -> FloatArray:
+    centers: FloatArray = KMeans(data.n_clusters, n_init=10, random_state=0).fit(data.X).cluster_centers_
+    return centers
+
+
+def _seconds(data: DataSet, centers: FloatArray, setup: Setup) -> tuple[list[float], str]:
+    """Return the seconds of one call for each seed, and the engine that measured most points."""
+    affinity(data.X[:10], centers=centers, random_state=0)
+    seconds = []
+    for seed in setup.seeds:
+        started = time.perf_counter()
+        result = affinity(data.X, centers=centers, random_state=seed)
+        seconds.append(time.perf_counter() - started)
+    names, counts = np.unique(result.engine, return_counts=True)
+    return seconds, str(names[counts.argmax()])
+
+
+def _errors(data: DataSet, centers: FloatArray, setup: Setup) -> _Errors:
+    exact = AffinityScorer(centers=centers, random_state=0, **EXACT).fit(data.X)
+    walk, shared = [], []
+    for seed in setup.seeds:
+        rows = np.random.default_rng(seed).choice(data.X.shape[0], WALKED, replace=False)
+        truth = exact.transform(data.X[rows])
+        sampled = AffinityScorer(centers=centers, random_state=seed, **SHARED).fit(data.X)
+        shared.append(np.abs(sampled.transform(data.X[rows]) - truth).max(axis=1))
+        walked = np.array([_walked(centers, data.X, x, seed) for x in data.X[rows]])
+        walk.append(np.abs(walked - truth).max(axis=1))
+    return _Errors(np.concatenate(walk), np.concatenate(shared))
+
+
+def _walked(centers: FloatArray, X: FloatArray, x: FloatArray, seed: int) -> FloatArray:
+    """Return the affinities (k,) of one point by the paper's own algorithm, in the default box."""
+    low, high = np.minimum(X.min(axis=0), centers.min(axis=0)), np.maximum(X.max(axis=0), centers.max(axis=0))
+    margin = 0.1 * (high - low)
+    eye = np.eye(x.size)
+    A = np.vstack([2.0 * (centers - x), eye, -eye])
+    b = np.concatenate([(centers**2).sum(axis=1) - x @ x, high + margin, margin - low])
+    z = sample_polytope(A, b, SAMPLES, burn_in=BURN_IN, random_state=seed)
+    owner = ((z[:, None, :] - centers) ** 2).sum(axis=2).argmin(axis=1)
+    return np.bincount(owner, minlength=centers.shape[0]) / SAMPLES
+
+
+def _row(data: DataSet, timed: tuple[list[float], str], errors: _Errors | None) -> tuple[str, ...]:
+    n, d = data.X.shape
+    seconds, engine = timed
+    time_then, error_then = PAPER[data.name]
+    now = ("-", "-") if errors is None else (_root_mean_square(errors.walk), _root_mean_square(errors.shared))
+    return (data.name, f"{n:,} x {d}, {data.n_clusters}", time_then, seconds_spread(seconds), engine, error_then, *now)
+
+
+def _root_mean_square(errors: FloatArray) -> str:
+    return f"{np.sqrt((errors**2).mean()):.3f} ({errors.max():.3f})"
+
+
+def _findings(times: dict[str, tuple[list[float], str]], errors: dict[str, _Errors]) -> Iterator[Finding]:
+    for name, error in errors.items():
+        rms = float(np.sqrt((error.walk**2).mean()))
+        yield Finding(
+            f"1,000 steps of hit-and-run after 1,000 keep within the predicted error of {PREDICTED} ({name})",
+            (Check("root mean square", rms, "<=", PREDICTED, ".3f"),),
+            f"{np.mean(error.walk <= PREDICTED):.0%} of points within it",
+        )
+    if "MNIST test data" in times:
+        seconds = times["MNIST test data"][0]
+        yield Finding(
+            "All 10,000 affinities of MNIST within 0.58 s",
+            (Check("mean seconds", float(np.mean(seconds)), "<=", 0.58, ".2f"),),
+            f"{spread(seconds)} s",
+            timed=True,
+        )

@@ -1,0 +1,219 @@
+"""Running the paper's experiments: what is kept, skipped, resumed and written. The experiments here are made up."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType
+
+import pytest
+
+from reproduction.__main__ import main
+from reproduction.framework import (
+    EXPERIMENTS,
+    Check,
+    Finding,
+    Outcome,
+    Picture,
+    Section,
+    Table,
+    percent_spread,
+    run_paper,
+    spread,
+)
+
+PNG = b"\x89PNG made up"
+
+
+class Experiment:
+    """A made-up experiment that counts its runs."""
+
+    def __init__(self, title="Made up", error=None, picture=True):
+        self.title, self.error, self.picture = title, error, picture
+        self.runs = 0
+
+    def run(self, setup):
+        self.runs += 1
+        if self.error is not None:
+            raise self.error
+        pictures = ()
+        if self.picture:
+            setup.pictures.mkdir(parents=True, exist_ok=True)
+            (setup.pictures / "made_up.png").write_bytes(PNG)
+            pictures = (Picture("made_up.png", "a picture"),)
+        return Section(
+            title=self.title,
+            asks="What the paper did.",
+            tables=(Table(("paper", "ours"), (("1 | 2", f"{setup.n_seeds} seeds"),), "a caption"),),
+            pictures=pictures,
+            findings=(
+                Finding("it holds", (Check("gain", 0.5, ">", 0.25, ".2f"),), "seen"),
+                Finding("it always holds", (Check("loss", 0.5, "<=", 0.25, ".1%"),), "not always"),
+            ),
+            remarks=("a remark",),
+        )
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Replace the modules of all experiments."""
+    experiments = {name: Experiment(f"Made up {name}") for name in EXPERIMENTS}
+    for name, experiment in experiments.items():
+        module = ModuleType(name)
+        module.run = experiment.run
+        monkeypatch.setitem(sys.modules, f"reproduction.experiments.{name.replace('-', '_')}", module)
+    return experiments
+
+
+def test_runs_all_in_the_order_of_the_paper(made_up, tmp_path):
+    announced = []
+    outcomes = run_paper(tmp_path, n_seeds=3, announce=lambda *what: announced.append(what))
+    assert [outcome.name for outcome in outcomes] == list(EXPERIMENTS)
+    assert announced == [(name, i, len(EXPERIMENTS)) for i, name in enumerate(EXPERIMENTS)]
+    assert all(experiment.runs == 1 for experiment in made_up.values())
+
+
+def test_runs_only_what_is_asked_for(made_up, tmp_path):
+    outcomes = run_paper(tmp_path, only=["ratios", "maps"])
+    assert [outcome.name for outcome in outcomes] == ["maps", "ratios"]
+    assert made_up["growth"].runs == 0
+
+
+def test_the_page_keeps_what_another_run_finished(made_up, tmp_path):
+    run_paper(tmp_path, only=["ratios"])
+    outcomes = run_paper(tmp_path, only=["maps"], fresh=True)
+    assert [outcome.name for outcome in outcomes] == ["maps"]
+    assert made_up["ratios"].runs == 1
+    page = (tmp_path / "paper.md").read_text()
+    assert page.index("Made up maps") < page.index("Made up ratios")
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones(tmp_path):
+    with pytest.raises(ValueError, match=r"only: there is no experiment 'map'. Did you mean 'maps'\?"):
+        run_paper(tmp_path, only=["map"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_run_takes_what_is_finished(made_up, tmp_path):
+    first = run_paper(tmp_path, only=["maps"])
+    page = (tmp_path / "paper.md").read_text()
+    second = run_paper(tmp_path, only=["maps"])
+    assert made_up["maps"].runs == 1
+    assert [outcome.resumed for outcome in first + second] == [False, True]
+    assert second[0].section == first[0].section
+    assert (tmp_path / "paper.md").read_text() == page
+
+
+@pytest.mark.parametrize("change", ["seeds", "fresh", "picture gone", "half a file"])
+def test_runs_again_when_what_is_kept_does_not_serve(change, made_up, tmp_path):
+    run_paper(tmp_path, only=["maps"])
+    settings = {"seeds": {"n_seeds": 2}, "fresh": {"fresh": True}}.get(change, {})
+    if change == "picture gone":
+        (tmp_path / "images" / "paper" / "made_up.png").unlink()
+    if change == "half a file":
+        kept = tmp_path / "finished" / "maps.json"
+        kept.write_text(kept.read_text()[:50])
+    run_paper(tmp_path, only=["maps"], **settings)
+    assert made_up["maps"].runs == 2
+
+
+def test_an_experiment_without_its_data_is_skipped_by_name(made_up, tmp_path):
+    made_up["digits"].error = FileNotFoundError("MNIST was not found. Put it there.")
+    outcomes = run_paper(tmp_path, only=["maps", "digits"])
+    assert [outcome.section is None for outcome in outcomes] == [False, True]
+    for page in ("paper.md", "paper.html"):
+        content = (tmp_path / page).read_text()
+        assert "Skipped: digits" in content
+        assert "MNIST was not found. Put it there." in content
+    made_up["digits"].error = None
+    assert run_paper(tmp_path, only=["digits"])[0].section is not None
+
+
+def test_an_interrupted_run_leaves_the_page_of_what_it_finished(made_up, tmp_path):
+    made_up["maps"].error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        run_paper(tmp_path)
+    assert "Made up distance" in (tmp_path / "paper.md").read_text()
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
+    made_up["maps"].error = None
+    run_paper(tmp_path)
+    assert (made_up["distance"].runs, made_up["maps"].runs, made_up["growth"].runs) == (1, 2, 1)
+
+
+def test_pages_show_tables_pictures_findings_and_remarks(made_up, tmp_path):
+    made_up["maps"].title = "<script>alert(1)</script>"
+    run_paper(tmp_path, only=["maps"], n_seeds=4)
+    markdown, html = (tmp_path / "paper.md").read_text(), (tmp_path / "paper.html").read_text()
+    assert "| 1 \\| 2 | 4 seeds |" in markdown
+    assert "| it always holds | **no** | loss 50.0%, needs <= 25.0% | not always |" in markdown
+    assert "![a picture](images/paper/made_up.png)" in markdown
+    assert "<td>1 | 2</td><td>4 seeds</td>" in html
+    assert "data:image/png;base64,iVBORyBtYWRlIHVw" in html
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    for page in (markdown, html):
+        assert "a remark" in page
+        assert "a caption" in page
+
+
+def test_a_section_survives_its_file(tmp_path):
+    section = Experiment(picture=False).run(type("Setup", (), {"n_seeds": 1}))
+    assert Section.from_json(json.loads(json.dumps(section.to_json()))) == section
+
+
+def test_spreads():
+    assert spread([1.0, 2.0, 3.0]) == "2.00 ± 1.00"
+    assert spread([0.5]) == "0.50"
+    assert percent_spread([0.1, 0.3]) == "20.0 ± 14.1 %"
+
+
+def test_steps_of_an_experiment_are_kept_until_it_is_run_afresh(made_up, tmp_path):
+    computed = []
+
+    def run(setup):
+        for step in ("a", "b"):
+            setup.store.once(f"maps/{step}", lambda: computed.append(step) or step)  # noqa: B023
+        return Experiment.run(made_up["maps"], setup)
+
+    made_up["maps"].error = KeyboardInterrupt()
+    sys.modules["reproduction.experiments.maps"].run = run
+    with pytest.raises(KeyboardInterrupt):
+        run_paper(tmp_path, only=["maps"])
+    made_up["maps"].error = None
+    run_paper(tmp_path, only=["maps"])
+    assert computed == ["a", "b"]
+    run_paper(tmp_path, only=["maps"], fresh=True)
+    assert computed == ["a", "b"] * 2
+
+
+def test_the_command_hands_over_its_options(tmp_path, monkeypatch, capsys):
+    asked = {}
+
+    def run_paper(out, *, only, n_seeds, fresh, announce):
+        asked.update(out=out, only=only, n_seeds=n_seeds, fresh=fresh)
+        announce("maps", 0, 1)
+        return [Outcome("maps", None, "no data")]
+
+    monkeypatch.setattr("reproduction.__main__.run_paper", run_paper)
+    main(["-o", str(tmp_path), "--only", "maps", "--seeds", "3"])
+    assert asked == {"out": str(tmp_path), "only": ["maps"], "n_seeds": 3, "fresh": False}
+    said = capsys.readouterr().err
+    assert "[1/1] maps" in said
+    assert "Skipped maps: no data" in said
+
+
+@pytest.mark.parametrize(
+    ("relation", "value", "holds"),
+    [("<", 1, False), ("<=", 1, True), (">", 1, False), (">=", 1, True), ("<", 0.9, True)],
+)
+def test_checks_say_what_decides(relation, value, holds):
+    check = Check("a number", value, relation, 1.0, ".1f")
+    assert check.holds is holds
+    assert str(check) == f"a number {value:.1f}, needs {relation} 1.0"
+
+
+def test_a_claim_with_two_checks_needs_both():
+    holds, fails = Check("a", 1, ">", 0), Check("b", 1, "<", 0)
+    assert Finding("", (holds, holds), "").confirmed
+    assert not Finding("", (holds, fails), "").confirmed
+    assert Finding("", (holds, fails), "").decided_by == "a 1, needs > 0; b 1, needs < 0"
