@@ -65,8 +65,11 @@ bench-quick: $(VENV)/.group-bench ## the same on less data
 bench-scale: $(VENV)/.group-bench ## ten million rows from disk, and Dask (some minutes, 3 GB of disk)
 	@$(RUN) benchmarks/scale.py
 
-study: $(VENV)/.group-bench ## do low scores find the misassigned points? beside other scores (about half an hour)
-	@$(RUN) benchmarks/study.py
+# Tables that the project does not hold take part in the study where they are at hand.
+STUDY_TABLES := $(if $(ALLEGIANCE_DATA),$(wildcard $(ALLEGIANCE_DATA)/tables))
+
+study: $(VENV)/.group-bench ## does trust find wrong labels, and is it calibrated? beside other scores (under half an hour)
+	@$(RUN) benchmarks/study.py $(if $(STUDY_TABLES),--folder $(STUDY_TABLES))
 
 paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (under 20 minutes)
 	@$(RUN) -m reproduction -o out/paper

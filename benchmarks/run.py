@@ -25,6 +25,7 @@ BENCHMARKS = (
     "growth",
     "memory",
     "influence",
+    "trust_cost",
     "applications",
 )
 

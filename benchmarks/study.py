@@ -1,8 +1,9 @@
-"""Do low scores find the misassigned points? ``python benchmarks/study.py [--quick] [--fresh] [--folder FOLDER]``.
+"""Do low scores find wrong labels, and is trust calibrated? ``python benchmarks/study.py [--quick] [--fresh]``.
 
 Clusters labelled data without looking at the labels, scores every point in every way, and measures how well low scores
-point at the points whose class is not that of their cluster. Raw results go to ``docs/benchmarks/quality_*.csv`` as
-they come, and a run that was stopped continues where it was; tables and pictures go to ``docs/benchmarks.md``.
+point at the points whose class is not that of their cluster, and how far a score read as a chance is from what happens.
+Raw results go to ``docs/benchmarks/quality_*.csv`` as they come, and a run that was stopped continues where it was;
+tables and pictures go to ``docs/benchmarks.md``. ``--folder`` adds labelled tables that the project does not hold.
 ``--quick`` takes two seeds of a few sets and writes to ``benchmarks/results`` only: a check that everything runs.
 ``--page`` measures nothing and writes the page again.
 """
@@ -24,7 +25,7 @@ from quality._clusterers import CLUSTERERS
 from quality._datasets import UnavailableError, all_sets
 from quality._store import Store
 
-SEEDS = 10
+SEEDS = 5
 QUICK_SETS = ("iris", "wine", "soybean", "blobs", "imbalance-5", "stretch-common", "clusters-2", "moons")
 LIBRARIES = ("allegiance", "scikit-learn", "hdbscan", "scikit-fuzzy", "cake-ensemble", "numpy", "scipy", "numba")
 Job = tuple[str, int, tuple[str, ...]]

@@ -9,7 +9,7 @@ from allegiance.influence import LinearEmbedding, PowerDiagram
 
 def tessellate(diagram, position, domain="box"):
     """Return the tessellation that a fit to points at ``position`` (n, r) builds over a domain."""
-    extent = Extent.of(diagram, np.vstack([position, diagram.positions]))
+    extent = Extent.of(diagram, np.vstack([position, diagram.positions]), radius=True)
     return Tessellation(diagram, DOMAINS.resolve(domain).region(diagram, extent))
 
 

@@ -1,22 +1,26 @@
-"""Every kind of influence with every domain, method and weight: each runs, or says clearly why not.
+"""Every kind of influence with every domain, engine and weight: each runs, or says clearly why not.
 
-The outcome is the table in docs/combinations.md. After a change of what is served, write it anew with
-``ALLEGIANCE_WRITE_DOCS=1 pytest tests/test_combinations.py``.
+Kinds are read off the registries, and the outcome is the table in docs/combinations.md. After a change of what is
+served, write it anew with ``ALLEGIANCE_WRITE_DOCS=1 pytest tests/test_combinations.py``.
 """
 
 import os
 import warnings
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from allegiance import BregmanDivergence, Polytope, affinity
+from allegiance import Bregman, Kernel, Mahalanobis, Polytope, affinity
+from allegiance.domains import DOMAINS
+from allegiance.engines import ENGINES
+from allegiance.influence import INFLUENCES, Approximation
 
 TABLE = Path(__file__).parents[1] / "docs" / "combinations.md"
+HEADING = "| influence | " + " | ".join(DOMAINS) + " |"
 DEPEND_ON_THE_HULL = ("exact", "shared", "closed-form")
-METHODS = ("auto", "exact", "shared", "hit-and-run", "rejection", "closed-form")
 
 RNG = np.random.default_rng(5)
 LABELS = np.arange(12) % 4
@@ -32,36 +36,47 @@ def quartic_gradient(Y):
     return 4 * Y**3 + 2 * Y
 
 
-INFLUENCES = {
-    "euclidean": {},
-    "mahalanobis": {"divergence": "mahalanobis", "covariance": [[1.0, 0.3], [0.3, 2.0]]},
-    "within": {"divergence": "within"},
-    "kl": {"divergence": "kl"},
-    "itakura-saito": {"divergence": "itakura-saito"},
-    "logistic": {"divergence": "logistic"},
-    "exponential": {"divergence": "exponential"},
-    "BregmanDivergence": {"divergence": BregmanDivergence(quartic, quartic_gradient)},
-    "kernel rbf": {"kernel": "rbf"},
-    "kernel linear": {"kernel": "linear"},
-    "kernel precomputed": {"kernel": "precomputed"},
-    "kernel rbf, fourier": {"kernel": "rbf", "kernel_approximation": "fourier", "n_components": 40},
-    "kernel rbf, nystroem": {"kernel": "rbf", "kernel_approximation": "nystroem", "n_components": 8},
-    "kernel polynomial, hash": {"kernel": "polynomial", "kernel_approximation": "hash", "n_components": 60},
+#: Kinds that need parameters, and so are not what their name alone says.
+WITH_PARAMETERS = {
+    "mahalanobis": Mahalanobis([[1.0, 0.3], [0.3, 2.0]]),
+    "polytope": Polytope.box([0.0, 0.0], [1.0, 1.0]),
 }
-DOMAINS = {"box": "box", "ball": "ball", "None": None, "Polytope": Polytope.box([0.0, 0.0], [1.0, 1.0])}
 
 
-def outcome(influence, domain, method, weights):
+def approximated():
+    """Each approximation with a kernel that it serves, by what to call the two."""
+    found = {}
+    for approximation in Approximation.__subclasses__():
+        kernel = "rbf" if approximation.kernels is None else approximation.kernels[-1]
+        found[f"{kernel}, {approximation.__name__}"] = Kernel(kernel, approximation=approximation(50))
+    return found
+
+
+KINDS = {
+    **{name: WITH_PARAMETERS.get(name, name) for name in INFLUENCES},
+    "Bregman": Bregman(quartic, quartic_gradient),
+    **approximated(),
+}
+
+
+def limited(name):
+    """The engine of this name, with few samples if it takes them."""
+    cls = ENGINES[name]
+    return cls(max_samples=20_000) if "max_samples" in {field.name for field in fields(cls)} else cls()
+
+
+def outcome(influence, domain, engine, weights):
     """Score with one combination; return whether it was served, after checking that the answer or the error is sane."""
-    data = rbf_kernel(X) if influence == "kernel precomputed" else X
-    settings = {"eps": 0.2, "max_samples": 20_000, "random_state": 0, "weights": weights}
+    data = rbf_kernel(X) if influence == "precomputed" else X
+    where = WITH_PARAMETERS.get(domain, domain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         try:
-            result = affinity(data, LABELS, domain=DOMAINS[domain], method=method, **settings, **INFLUENCES[influence])
+            result = affinity(
+                data, LABELS, influence=KINDS[influence], domain=where, engine=limited(engine), eps=0.2, weights=weights
+            )
         except ValueError as error:
-            refusal = str(error)
-            if not any(word in refusal for word in ("method=", "domain=", "kernel")):
+            if not any(word in str(error) for word in ("engine=", "domain=")):
                 raise
             return False
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, atol=1e-12)
@@ -70,33 +85,37 @@ def outcome(influence, domain, method, weights):
 
 
 def served(influence, domain):
-    """The methods that serve a kind of influence over a domain, the same with and without weights."""
-    plain = [method for method in METHODS if outcome(influence, domain, method, None)]
-    weighted = [method for method in METHODS if outcome(influence, domain, method, "size")]
-    if domain == "None":
-        # Inside the hull of the sites and outside it different methods apply, and where points lie is up to the data.
-        plain, weighted = ([m for m in methods if m not in DEPEND_ON_THE_HULL] for methods in (plain, weighted))
+    """The engines that serve a kind of influence over a domain, the same with and without weights."""
+    plain, weighted = ([name for name in ENGINES if outcome(influence, domain, name, w)] for w in (None, "size"))
+    if domain == "space":
+        # Inside the hull of the sites and outside it different engines apply, and where points lie is up to the data.
+        plain, weighted = ([name for name in names if name not in DEPEND_ON_THE_HULL] for names in (plain, weighted))
     assert plain == weighted
     return plain
 
 
-@pytest.mark.parametrize("influence", INFLUENCES)
+@pytest.mark.parametrize("influence", KINDS)
 def test_every_combination_runs_or_says_why(influence):
     cells = {domain: served(influence, domain) for domain in DOMAINS}
     for domain in ("box", "ball"):
-        assert {"auto", "shared", "hit-and-run", "rejection"} <= set(cells[domain])
-    line = f"| {influence} | " + " | ".join(", ".join(cells[domain]) or "no" for domain in DOMAINS) + " |"
+        assert {"auto", "shared", "hit-and-run"} <= set(cells[domain])
+    line = f"| {influence} | " + " | ".join(", ".join(names) or "no" for names in cells.values()) + " |"
     if os.environ.get("ALLEGIANCE_WRITE_DOCS"):
         write(line)
     assert line in TABLE.read_text().splitlines(), "docs/combinations.md is out of date: see the top of this file"
 
 
-def write(line):
+def test_the_table_has_a_row_for_each_kind_and_no_other():
     lines = TABLE.read_text().splitlines()
-    name = line.split("|")[1]
-    same = [i for i, old in enumerate(lines) if old.startswith(f"|{name}|")]
-    if same:
-        lines[same[0]] = line
-    else:
-        lines.append(line)
-    TABLE.write_text("\n".join(lines) + "\n")
+    start = lines.index(HEADING)
+    assert [line.split(" | ")[0].removeprefix("| ") for line in lines[start + 2 :]] == list(KINDS)
+
+
+def write(line):
+    """Put one row into the table; rows of kinds that are gone are left out."""
+    lines = TABLE.read_text().splitlines()
+    start = next(i for i, old in enumerate(lines) if old.startswith("| influence |"))
+    rows = {old.split(" | ")[0]: old for old in [*lines[start + 2 :], line]}
+    kept = [rows[f"| {kind}"] for kind in KINDS if f"| {kind}" in rows]
+    rule = "|---" * (len(DOMAINS) + 1) + "|"
+    TABLE.write_text("\n".join([*lines[:start], HEADING, rule, *kept]) + "\n")

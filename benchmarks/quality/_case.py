@@ -12,6 +12,8 @@ import numpy as np
 from ._clusterers import Clustering, Floats, Ints, cluster_means, distances
 
 T = TypeVar("T")
+#: How often the data are clustered anew by scores that look at stability.
+RUNS = 20
 Clusterer = Callable[[Floats, int, int], Clustering]
 
 
@@ -50,6 +52,18 @@ class Case:
     def distances(self) -> Floats:
         """(n, k) distances to the means."""
         return distances(self.X, self.centers)
+
+    @cached_property
+    def bootstraps(self) -> Ints:
+        """(runs, n) clusters of all points by clusterings of bootstrap samples; -1 for a cluster without a name."""
+        rng = np.random.default_rng([self.seed, 1])
+        n = self.X.shape[0]
+        samples = (rng.integers(0, n, n) for _ in range(RUNS))
+        return np.stack([self.anew(rows, run).predict(self.X) for run, rows in enumerate(samples)])
+
+    def anew(self, rows: Ints, run: int) -> Clustering:
+        """Cluster some of the rows again, with a seed for each run."""
+        return self.clusterer(self.X[rows], self.k, self.seed + 1000 * (run + 1))
 
     def own(self, values: Floats) -> Floats:
         """Return the entry (n,) of each row of ``values`` (n, k) at the point's own cluster."""

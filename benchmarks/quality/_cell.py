@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -12,11 +13,12 @@ from ._clusterers import CLUSTERERS
 from ._datasets import LabelledSet
 from ._measures import Bools, Floats, auroc, average_precision, kept_accuracy, precision_at
 from ._misassigned import by_majority, by_matching
-from ._scores import all_scores
+from ._reliability import binned, brier
+from ._scores import CHANCES, all_scores, as_chance
 
-#: With fewer misassigned points a cell says too little, and its scores are not measured.
+#: With fewer misassigned points a cell says too little about finding them, and only the chances are measured.
 LEAST_WRONG = 5
-PRECISION_SHARES = (0.01, 0.05, 0.10)
+PRECISION_SHARES = (0.05,)
 COVERAGES = (0.1, 0.3, 0.5, 0.8, 0.9)
 
 
@@ -24,9 +26,11 @@ class Cell(NamedTuple):
     """What is stored of a cell."""
 
     about: dict[str, Any]
-    """Size of the data and how many points are misassigned."""
+    """Size of the data, how many points are misassigned, and how many trust expects to be right."""
     scores: list[dict[str, Any]]
-    """One row of measures for each score; none if too few points are misassigned."""
+    """One row of measures for each score."""
+    bins: list[dict[str, Any]]
+    """One row for each score that is read as a chance: its bins, (bins, 4)."""
 
 
 def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> Iterator[Cell]:
@@ -35,9 +39,18 @@ def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> I
     k = int(classes.max()) + 1
     shared: dict[str, Any] = {}
     for name in clusterers:
+        started = time.process_time()
         case = Case(X, k, seed, CLUSTERERS[name], shared)
         wrong, unmatched = by_majority(case.labels, classes), by_matching(case.labels, classes)
+        scored = all_scores(case)
         key = {"set": data.name, "clusterer": name, "seed": seed}
+        low, high = scored.expected_right
+        chances = {score: as_chance(score, scored.scores[score]) for score in CHANCES}
+        scores = [
+            {**key, "score": score, **measures(trust, wrong, unmatched), **briers(chances.get(score), wrong, unmatched)}
+            for score, trust in scored.scores.items()
+        ]
+        bins = [{**key, "score": score, "bins": binned(chances[score], wrong, unmatched)} for score in CHANCES]
         about = {
             **key,
             "kind": data.kind,
@@ -46,21 +59,40 @@ def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> I
             "clusters": k,
             "wrong": float(wrong.mean()),
             "unmatched": float(unmatched.mean()),
+            "low": low,
+            "high": high,
+            "seconds": time.process_time() - started,
         }
-        enough = min(int(wrong.sum()), int((~wrong).sum())) >= LEAST_WRONG
-        scores = all_scores(case) if enough else {}
-        yield Cell(
-            about, [{**key, "score": score, **measures(trust, wrong, unmatched)} for score, trust in scores.items()]
-        )
+        yield Cell(about, scores, bins)
 
 
 def measures(trust: Floats, wrong: Bools, unmatched: Bools) -> dict[str, float]:
-    """Return how well a score (n,) finds the misassigned points, by majority and, the first, by matching."""
+    """Return how well a score (n,) finds the misassigned points; NaN if there are too few of them, or of the others."""
+    if min(int(wrong.sum()), int((~wrong).sum())) < LEAST_WRONG:
+        return dict.fromkeys(FINDING, float("nan"))
     accuracy = kept_accuracy(trust, wrong, np.array(COVERAGES))
-    return {
-        "auroc": auroc(trust, wrong),
-        "ap": average_precision(trust, wrong),
-        **{f"p{100 * share:.0f}": precision_at(trust, wrong, share) for share in PRECISION_SHARES},
-        "matched_auroc": auroc(trust, unmatched),
-        **{f"keep{100 * share:.0f}": float(value) for share, value in zip(COVERAGES, accuracy, strict=True)},
-    }
+    values = [
+        auroc(trust, wrong),
+        average_precision(trust, wrong),
+        auroc(trust, unmatched),
+        *(precision_at(trust, wrong, share) for share in PRECISION_SHARES),
+        *accuracy.tolist(),
+    ]
+    return dict(zip(FINDING, values, strict=True))
+
+
+#: The measures of finding misassigned points: by majority, but for the one that is named after the matching.
+FINDING = (
+    "auroc",
+    "ap",
+    "matched_auroc",
+    *(f"p{100 * share:.0f}" for share in PRECISION_SHARES),
+    *(f"keep{100 * share:.0f}" for share in COVERAGES),
+)
+
+
+def briers(chance: Floats | None, wrong: Bools, unmatched: Bools) -> dict[str, float]:
+    """Return the Brier score under both readings of right; NaN for a score that is not read as a chance."""
+    if chance is None:
+        return {"brier": float("nan"), "matched_brier": float("nan")}
+    return {"brier": brier(chance, wrong), "matched_brier": brier(chance, unmatched)}

@@ -1,12 +1,12 @@
-"""Labelled data: scikit-learn's own, MNIST and Soybean, generators, and a folder of the user's.
+"""Labelled data: scikit-learn's own, MNIST and Soybean, generators, and a folder of tables.
 
 Decided once for all of them:
 
-- Tables with columns in mixed units (iris, wine, breast_cancer, the user's) are scaled to unit variance. Images,
+- Tables with columns in mixed units (iris, wine, breast_cancer, the folder's) are scaled to unit variance. Images,
   Soybean's codes and generated data stay as they are.
 - More than 50 columns are replaced by their first 50 principal components, so that Gaussian mixtures can be fitted.
 - A seed draws 80 % of the rows of a real set, at most 1,000, so that intervals show more than the luck of a start. A
-  generator draws anew.
+  generator draws anew. A class that a draw misses, such as one of two rows, is not a class of that draw.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LabelledSet:
 
     name: str
     kind: str
-    """"real" or "generated"."""
+    """"real" for those of the study itself, "table" for those of the folder, or "generated"."""
     draw: Callable[[int], Sample]
 
 
@@ -94,7 +94,7 @@ def _ours(name: str) -> tuple[Floats, Sequence[object]]:
 
 
 def _from_csv(path: Path) -> LabelledSet:
-    return LabelledSet(path.stem, "real", partial(_draw_rows, cache(partial(_read_csv, path)), scaled=True))
+    return LabelledSet(path.stem, "table", partial(_draw_rows, cache(partial(_read_csv, path)), scaled=True))
 
 
 def _read_csv(path: Path) -> tuple[Floats, Sequence[object]]:
@@ -116,13 +116,12 @@ def _numeric(cells: Sequence[str]) -> bool:
 
 def _draw_rows(load: Callable[[], tuple[Floats, Sequence[object]]], seed: int, *, scaled: bool) -> Sample:
     X, target = load()
-    names, classes = np.unique(np.asarray(target), return_inverse=True)
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(X))[: min(MOST_ROWS, round(_SHARE * len(X)))]
-    X, classes = np.asarray(X, float)[rows], classes[rows]
-    if np.unique(classes).size < names.size:
-        raise ValueError(f"a draw of {rows.size} rows misses a class: each class needs more rows")
-    return Sample(_prepared(X, scaled), classes.astype(np.intp))
+    names, classes = np.unique(np.asarray(target)[rows], return_inverse=True)
+    if names.size < 2:
+        raise ValueError(f"a draw of {rows.size} rows has only the class {names[0]}: at least two classes are needed")
+    return Sample(_prepared(np.asarray(X, float)[rows], scaled), classes.astype(np.intp))
 
 
 def _prepared(X: Floats, scaled: bool) -> Floats:

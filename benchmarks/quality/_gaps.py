@@ -1,10 +1,10 @@
-"""Why affinity loses where clusters are unevenly far apart: three clusters on a line, unit deviation, known truth."""
+"""What uneven distances between clusters do: three clusters on a line, unit deviation, known truth."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from allegiance import affinity
+from allegiance import trust
 
 from ._case import Case
 from ._clusterers import Clustering
@@ -26,7 +26,8 @@ def gap_rows(seed: int = 0) -> list[tuple[tuple[float, float], dict[str, float]]
         labels = np.abs(X - centers).argmin(axis=1)
         clustering = Clustering(labels, lambda rows: rows, None)
         case = Case(X, 3, seed, lambda X, k, seed, made=clustering: made)
-        trust = {"affinity": affinity(X, labels, random_state=seed, n_jobs=1).confidence}
-        trust |= {"d2 - d1": distance_gap(case), "d1/d2": distance_ratio(case), "silhouette": silhouette(case)}
-        rows.append((gaps, {name: auroc(values, labels != classes) for name, values in trust.items()}))
+        ours = trust(X, labels)
+        scores = {"trust": ours.trust, "own affinity": ours.own_affinity, "d2 - d1": distance_gap(case)}
+        scores |= {"d1/d2": distance_ratio(case), "silhouette": silhouette(case)}
+        rows.append((gaps, {name: auroc(values, labels != classes) for name, values in scores.items()}))
     return rows

@@ -1,41 +1,39 @@
-"""The library's scores: four kinds of influence, each over three domains, all other settings as shipped.
+"""The library's scores: trust as it is shipped, and the parts it is made of.
 
-The score of a point is ``confidence``, its largest affinity, as the documentation says. As ablations two readings at
-the point's own cluster are kept too, for the two influences of the headline: its affinity ("own"), and that minus the
-largest other affinity ("own margin"). They differ from confidence where the clustering and the largest affinity
-disagree.
+Ours in the comparison is ``trust(X, labels)`` with its defaults. The others are ablations: trust without the prior on
+large and wide clusters, the two scores that trust is a map of, their mean, and the two readings of affinity with plain
+Euclidean influence, of which ``confidence`` was the headline before trust.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from allegiance import affinity
+from allegiance import affinity, trust
 
 from ._case import Case
 from ._clusterers import Floats
 
-INFLUENCES: dict[str, dict[str, Any]] = {
-    "euclidean": {},
-    "within": {"divergence": "within"},
-    "weighted": {"weights": "size", "weight_scale": "auto"},
-    "rbf": {"kernel": "rbf"},
-}
-DOMAINS: dict[str, str | None] = {"box": "box", "ball": "ball", "none": None}
-OUR_SCORES = (
-    *(f"{influence} {domain}" for influence in INFLUENCES for domain in DOMAINS),
-    *(f"{influence} box {reading}" for influence in ("euclidean", "within") for reading in ("own", "own margin")),
+OURS = "trust"
+OUR_ABLATIONS = (
+    "trust without crowding",
+    "own affinity + closeness",
+    "own affinity",
+    "closeness",
+    "own affinity euclidean",
+    "confidence euclidean",
 )
 
 
-def our_scores(case: Case) -> dict[str, Floats]:
-    """Return all of them, each (n,), more meaning more trusted."""
-    scores = {}
-    for influence, settings in INFLUENCES.items():
-        for name, domain in DOMAINS.items():
-            result = affinity(case.X, case.labels, domain=domain, random_state=case.seed, n_jobs=1, **settings)
-            scores[f"{influence} {name}"] = result.confidence
-            own = case.own(result.affinity)
-            scores[f"{influence} {name} own"] = own
-            scores[f"{influence} {name} own margin"] = own - case.largest_other(result.affinity)
-    return {name: scores[name] for name in OUR_SCORES}
+def our_scores(case: Case) -> tuple[dict[str, Floats], tuple[float, float]]:
+    """Return all of them, each (n,), more meaning more trusted; and the interval of the share expected to be right."""
+    result = trust(case.X, case.labels, n_jobs=1)
+    plain = affinity(case.X, case.labels, n_jobs=1)
+    scores = {
+        OURS: result.trust,
+        "trust without crowding": trust(case.X, case.labels, crowding=0.0, n_jobs=1).trust,
+        "own affinity + closeness": (result.own_affinity + result.closeness) / 2.0,
+        "own affinity": result.own_affinity,
+        "closeness": result.closeness,
+        "own affinity euclidean": plain.own_affinity,
+        "confidence euclidean": plain.confidence,
+    }
+    return scores, result.expected_right_interval

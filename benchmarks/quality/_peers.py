@@ -11,7 +11,7 @@ import numpy as np
 
 from ._case import Case
 from ._clusterers import Floats
-from ._resampling import bootstrap_stability, item_consensus
+from ._resampling import bootstrap_agreement, bootstrap_stability, item_consensus, prediction_strength
 
 
 def silhouette(case: Case) -> Floats:
@@ -77,7 +77,9 @@ PEER_SCORES: dict[str, Callable[[Case], Floats]] = {
     "fuzzy membership": fuzzy_membership,
     "mixture posterior": mixture_posterior,
     "hdbscan": hdbscan_membership,
-    "bootstrap": bootstrap_stability,
+    "bootstrap agreement": bootstrap_agreement,
+    "bootstrap stability": bootstrap_stability,
+    "prediction strength": prediction_strength,
     "item consensus": item_consensus,
     "cake": cake_confidence,
 }

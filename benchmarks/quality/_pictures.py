@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 
 from ._cell import COVERAGES
+from ._ours import OURS
+from ._reliability import COLUMNS
 from ._results import Results
 from ._scores import HEADLINE
 from ._statistics import cliques, rank_scores
 
-_OURS = {"euclidean box": "#d95f02", "within box": "#b2182b"}
+_OURS = {OURS: "#b2182b"}
 _DPI = 110
+#: The scores of the reliability picture.
+_RELIABILITY = (OURS, "silhouette", "mixture posterior", "prediction strength", "bootstrap stability", "item consensus")
+#: A bin with a smaller share of all points is not drawn.
+_LEAST_SHARE = 0.005
 
 
 def draw_all(results: Results, folder: Path) -> None:
@@ -24,7 +30,8 @@ def draw_all(results: Results, folder: Path) -> None:
     from matplotlib import pyplot as plt
 
     folder.mkdir(exist_ok=True)
-    for name, draw in (("ranks", draw_ranks), ("coverage", draw_coverage), ("sets", draw_sets)):
+    pictures = {"ranks": draw_ranks, "coverage": draw_coverage, "sets": draw_sets, "reliability": draw_reliability}
+    for name, draw in pictures.items():
         figure = draw(results, plt)
         figure.savefig(folder / f"bench_quality_{name}.png", dpi=_DPI, facecolor="white", bbox_inches="tight")
         plt.close(figure)
@@ -76,7 +83,7 @@ def draw_coverage(results: Results, plt: Any) -> Any:
     coverages = np.array(COVERAGES)
     figure, axes = plt.subplots(figsize=(7, 4.2))
     ends = []
-    colors = iter(plt.get_cmap("tab10").colors)
+    colors = iter(plt.get_cmap("tab20").colors)
     for score in HEADLINE:
         means = [results.overall(score, f"keep{100 * share:.0f}", blocks)[0] for share in coverages]
         ours = score in _OURS
@@ -100,8 +107,8 @@ def draw_sets(results: Results, plt: Any) -> Any:
     """Draw the AUROC of every score on every data set."""
     names, values = results.by_set(HEADLINE, "auroc", results.blocks())
     columns = np.argsort(rank_scores(values).mean_ranks)
-    real = {cell["set"] for cell in results.cells if cell["kind"] == "real"}
-    rows = sorted(range(len(names)), key=lambda i: (names[i] not in real, names[i]))
+    kinds = {cell["set"]: ("real", "table", "generated").index(cell["kind"]) for cell in results.cells}
+    rows = sorted(range(len(names)), key=lambda i: (kinds[names[i]], names[i]))
     shown = values[np.ix_(rows, columns)]
     figure, axes = plt.subplots(figsize=(8.5, 0.28 * len(rows) + 1.8))
     axes.imshow(shown, cmap="RdYlGn", vmin=0.3, vmax=1.0, aspect="auto")
@@ -122,4 +129,27 @@ def draw_sets(results: Results, plt: Any) -> Any:
         tick.set_color(_OURS.get(HEADLINE[i], "black"))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+    return figure
+
+
+def draw_reliability(results: Results, plt: Any) -> Any:
+    """Draw the share of right labels against the chance that a score gives, bin by bin, under both readings."""
+    blocks = results.blocks(all_cells=True)
+    figure, panels = plt.subplots(1, 2, figsize=(9.5, 4.6), sharey=True)
+    for axes, reading, title in zip(panels, ("right", "matched"), ("by majority", "by matching"), strict=True):
+        axes.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle="--")
+        colors = iter(plt.get_cmap("Dark2").colors)
+        for score in _RELIABILITY:
+            bins = results.pooled_bins(score, blocks)
+            bins = bins[bins[:, 0] >= _LEAST_SHARE]
+            chance, right = bins[:, 1] / bins[:, 0], bins[:, COLUMNS.index(reading)] / bins[:, 0]
+            ours = score in _OURS
+            color = _OURS[score] if ours else next(colors)
+            axes.plot(chance, right, color=color, linewidth=2.2 if ours else 1.0, zorder=3 if ours else 2, label=score)
+            axes.scatter(chance, right, s=250 * bins[:, 0], color=color, zorder=3 if ours else 2)
+        axes.set(xlabel="chance that the score gives", title=f"right {title}", xlim=(0, 1), ylim=(0, 1))
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("share right")
+    panels[1].legend(fontsize=8, frameon=False, bbox_to_anchor=(1.0, 1.0), loc="upper left")
     return figure

@@ -5,27 +5,49 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ._case import Case
+from ._case import RUNS, Case
 from ._clusterers import Floats, Ints
 from ._misassigned import contingency
 
-RUNS = 20
 _SHARE = 0.8
 
 
-def bootstrap_stability(case: Case) -> Floats:
+def bootstrap_agreement(case: Case) -> Floats:
     """Return how often (n,) a clustering of a bootstrap sample, extended to all points, leaves a point in its cluster.
 
     The clusters of each run are matched one to one with the judged ones by most agreement.
     """
-    rng = np.random.default_rng([case.seed, 1])
+    return np.mean([matched(found, case.labels) == case.labels for found in case.bootstraps], axis=0)
+
+
+def bootstrap_stability(case: Case) -> Floats:
+    """Return the observation-wise stability (n,) of bootcluster (Yu et al. 2019), its first scheme.
+
+    The clustering of a bootstrap sample is extended to all points. The Jaccard overlap of the judged cluster of a point
+    and the one that it falls into is averaged over the runs; the judged clustering is the reference.
+    """
+    return np.mean([_jaccard(case.labels, found) for found in case.bootstraps], axis=0)
+
+
+def prediction_strength(case: Case) -> Floats:
+    """Return the prediction strength of each observation (n,) (Tibshirani and Walther 2005).
+
+    Half of the points are clustered anew and label the other half: the share of a point's companions there, those of
+    its judged cluster, that get the label that the point gets. Mean over ten divisions, each half labelled once.
+    """
+    rng = np.random.default_rng([case.seed, 3])
     n = case.X.shape[0]
-    stays = np.zeros(n)
-    for run in range(RUNS):
-        rows = rng.integers(0, n, n)
-        found = case.clusterer(case.X[rows], case.k, case.seed + 1000 * (run + 1)).predict(case.X)
-        stays += matched(found, case.labels) == case.labels
-    return stays / RUNS
+    kept, seen = np.zeros(n), np.zeros(n)
+    for division in range(RUNS // 2):
+        order = rng.permutation(n)
+        halves = order[: n // 2], order[n // 2 :]
+        for side in (0, 1):
+            train, test = halves[side], halves[1 - side]
+            found = case.anew(train, 2 * division + side).predict(case.X[test])
+            companions, together = _company(case.labels[test], found)
+            kept[test] += np.where(companions > 0, together / np.maximum(companions, 1), 0.0)
+            seen[test] += companions > 0
+    return kept / np.maximum(seen, 1.0)
 
 
 def item_consensus(case: Case) -> Floats:
@@ -40,7 +62,7 @@ def item_consensus(case: Case) -> Floats:
     drawn = np.zeros((n, n), dtype=np.float32)
     for run in range(RUNS):
         rows = rng.permutation(n)[: round(_SHARE * n)]
-        labels = case.clusterer(case.X[rows], case.k, case.seed + 1000 * (run + 1)).labels
+        labels = case.anew(rows, run).labels
         member = np.zeros((n, int(labels.max()) + 1), dtype=np.float32)
         member[rows, labels] = 1.0
         together += member @ member.T
@@ -60,3 +82,16 @@ def matched(found: Ints, wanted: Ints) -> Ints:
     rows, columns = linear_sum_assignment(contingency(found[known], wanted[known]), maximize=True)
     names[rows] = columns
     return np.where(known, names[np.where(known, found, 0)], -1)
+
+
+def _jaccard(labels: Ints, found: Ints) -> Floats:
+    """Return the overlap (n,) of the clusters that a point has in two clusterings: their intersection over union."""
+    table = contingency(labels, found + 1)
+    union = table.sum(axis=1)[:, None] + table.sum(axis=0) - table
+    return (table / np.maximum(union, 1))[labels, found + 1]
+
+
+def _company(labels: Ints, found: Ints) -> tuple[Ints, Ints]:
+    """Return how many others (n,) share a point's label, and how many of them share what was found as well."""
+    table = contingency(labels, found + 1)
+    return table.sum(axis=1)[labels] - 1, table[labels, found + 1] - 1

@@ -4,45 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ._reliability import calibration_error, pooled, surplus
 from ._statistics import Floats, Tally, interval, tally
+from ._store import Stored
 
 Block = tuple[str, str]
 
 
+class Chances(NamedTuple):
+    """How far the chances of a score are from what happened, over some clusterings."""
+
+    pooled: float
+    """Calibration error of all clusterings together."""
+    by_set: float
+    """Mean over the sets of the calibration error of all clusterings of a set together."""
+    by_clustering: float
+    """Mean over single clusterings."""
+    brier: float
+    mean_error: float
+    """Mean over clusterings of |mean chance - share right|."""
+    surplus: float
+    """Mean chance minus share right."""
+
+
 @dataclass(frozen=True)
 class Results:
-    """Measures of the cells that had enough misassigned points."""
+    """Measures of all cells; what is about finding misassigned points, of the cells that have enough of them."""
 
     cells: list[dict[str, Any]]
     values: dict[tuple[str, str, int, str], dict[str, Any]]
     """By set, clusterer, seed and score."""
+    bins: dict[tuple[str, str, int, str], Floats]
+    """By the same, (bins, 4)."""
 
     @classmethod
-    def of(cls, cells: list[dict[str, Any]], scores: list[dict[str, Any]]) -> Results:
+    def of(cls, stored: Stored) -> Results:
         """Index the rows of the store."""
-        return cls(cells, {(row["set"], row["clusterer"], row["seed"], row["score"]): row for row in scores})
+        return cls(
+            stored.cells,
+            {(row["set"], row["clusterer"], row["seed"], row["score"]): row for row in stored.scores},
+            {(row["set"], row["clusterer"], row["seed"], row["score"]): row["bins"] for row in stored.bins},
+        )
 
-    def blocks(self, kind: str | None = None, clusterer: str | None = None) -> list[Block]:
-        """Return the (set, clusterer) pairs that were measured for at least one seed."""
-        measured = {key[:2] for key in self.values}
+    def blocks(
+        self, kinds: Sequence[str] = (), clusterer: str | None = None, *, two: bool = False, all_cells: bool = False
+    ) -> list[Block]:
+        """Return the (set, clusterer) pairs of some kinds, by default all, with two clusters or with more.
+
+        Pairs without enough misassigned points for at least one seed are left out, unless ``all_cells``.
+        """
+        measured = {key[:2] for key, row in self.values.items() if not np.isnan(row["auroc"])}
         return sorted(
             {
                 (cell["set"], cell["clusterer"])
                 for cell in self.cells
-                if (kind is None or cell["kind"] == kind)
+                if (not kinds or cell["kind"] in kinds)
                 and (clusterer is None or cell["clusterer"] == clusterer)
-                and (cell["set"], cell["clusterer"]) in measured
+                and (cell["clusters"] == 2) == two
+                and (all_cells or (cell["set"], cell["clusterer"]) in measured)
             }
         )
 
     def seeds(self, block: Block) -> list[int]:
-        """Return the seeds measured of a block."""
-        return sorted({key[2] for key in self.values if key[:2] == block})
+        """Return the seeds of a block that have enough misassigned points."""
+        return sorted({key[2] for key, row in self.values.items() if key[:2] == block and not np.isnan(row["auroc"])})
 
     def over_seeds(self, block: Block, score: str, measure: str = "auroc") -> Floats:
         """Return a measure for each seed of a block, (seeds,)."""
@@ -65,7 +95,7 @@ class Results:
 
         A seed that lacks a block, for want of misassigned points, takes the block's mean over the other seeds.
         """
-        every = sorted({key[2] for key in self.values})
+        every = sorted({cell["seed"] for cell in self.cells})
         table = np.full((len(blocks), len(every)), np.nan)
         for b, block in enumerate(blocks):
             table[b, [every.index(seed) for seed in self.seeds(block)]] = self.over_seeds(block, score, measure)
@@ -75,6 +105,30 @@ class Results:
     def against(self, ours: str, peer: str, measure: str, blocks: Sequence[Block]) -> Tally:
         """Count where we are better, even and worse, block by block."""
         return tally([self.over_seeds(b, ours, measure) - self.over_seeds(b, peer, measure) for b in blocks])
+
+    def pooled_bins(self, score: str, blocks: Sequence[Block]) -> Floats:
+        """Return the bins (bins, 4) of a score over all cells of the blocks, each cell with the same weight."""
+        return pooled([bins for key, bins in self.bins.items() if key[3] == score and key[:2] in set(blocks)])
+
+    def chances(self, score: str, blocks: Sequence[Block], reading: str) -> Chances:
+        """Measure a score as a chance, under one reading of right: "right" by majority, or "matched"."""
+        tables = {key[:3]: bins for key, bins in self.bins.items() if key[3] == score and key[:2] in set(blocks)}
+        sets = {key[0] for key in tables}
+        together = [pooled([table for key, table in tables.items() if key[0] == name]) for name in sets]
+        measure = "brier" if reading == "right" else "matched_brier"
+        return Chances(
+            calibration_error(pooled(list(tables.values())), reading),
+            float(np.mean([calibration_error(table, reading) for table in together])),
+            float(np.mean([calibration_error(table, reading) for table in tables.values()])),
+            float(np.mean([self.values[(*key, score)][measure] for key in tables])),
+            float(np.mean([abs(surplus(table, reading)) for table in tables.values()])),
+            surplus(pooled(list(tables.values())), reading),
+        )
+
+    def held(self, blocks: Sequence[Block], wrong: str) -> float:
+        """Return how often the interval of trust held the share of right labels: "wrong" or "unmatched" is the rest."""
+        cells = [cell for cell in self.cells if (cell["set"], cell["clusterer"]) in set(blocks)]
+        return float(np.mean([cell["low"] <= 1.0 - cell[wrong] <= cell["high"] for cell in cells]))
 
     def about(self, name: str) -> dict[str, Any]:
         """Return size and misassigned shares of a set, (over seeds, by clusterer)."""

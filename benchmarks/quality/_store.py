@@ -1,7 +1,8 @@
-"""The raw results: two small CSV files, one row per cell and one row per cell and score, and what they were made with.
+"""The raw results: three CSV files, and what they were made with.
 
-A cell's row is written after its scores, so an interrupted run leaves at worst scores without a cell, which are dropped
-when the files are read again.
+One file has a row per cell, one a row per cell and score, one the bins of each score that is read as a chance. A cell's
+row is written last, so an interrupted run leaves at worst scores without a cell, which are dropped when the files are
+read again.
 """
 
 from __future__ import annotations
@@ -10,20 +11,31 @@ import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ._cell import COVERAGES, PRECISION_SHARES, Cell
+import numpy as np
+
+from ._cell import FINDING, Cell
+from ._reliability import BINS, COLUMNS, Floats
 
 _KEY = ("set", "clusterer", "seed")
-_ABOUT = (*_KEY, "kind", "rows", "columns", "clusters", "wrong", "unmatched")
-MEASURES = (
-    "auroc",
-    "ap",
-    *(f"p{100 * share:.0f}" for share in PRECISION_SHARES),
-    "matched_auroc",
-    *(f"keep{100 * share:.0f}" for share in COVERAGES),
-)
+_ABOUT = (*_KEY, "kind", "rows", "columns", "clusters", "wrong", "unmatched", "low", "high", "seconds")
+MEASURES = (*FINDING, "brier", "matched_brier")
 _SCORES = (*_KEY, "score", *MEASURES)
+_BINS = (*_KEY, "score", *(f"{column}{b}" for b in range(BINS) for column in COLUMNS))
+_TEXTS = ("set", "clusterer", "score", "kind")
+_WHOLE = ("seed", "rows", "columns", "clusters")
+
+Row = dict[str, Any]
+
+
+class Stored(NamedTuple):
+    """The rows of all complete cells, each list in the order of the names."""
+
+    cells: list[Row]
+    scores: list[Row]
+    bins: list[Row]
+    """With an array (bins, 4) as "bins"."""
 
 
 class Store:
@@ -32,28 +44,37 @@ class Store:
     def __init__(self, folder: Path, name: str) -> None:
         self.cells_path = folder / f"{name}_cells.csv"
         self.scores_path = folder / f"{name}_scores.csv"
+        self.bins_path = folder / f"{name}_bins.csv"
         self.made_with_path = folder / f"{name}.json"
 
     def clear(self) -> None:
         """Forget everything."""
-        for path in (self.cells_path, self.scores_path, self.made_with_path):
+        for path in (self.cells_path, self.scores_path, self.bins_path, self.made_with_path):
             path.unlink(missing_ok=True)
 
-    def read(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the rows of all complete cells, and of their scores, each in the order of the names."""
+    def read(self) -> Stored:
+        """Return everything that belongs to a complete cell."""
         cells = {_key(row): row for row in _read(self.cells_path)}
-        scores = {(*_key(row), row["score"]): row for row in _read(self.scores_path) if _key(row) in cells}
-        return [cells[key] for key in sorted(cells)], [scores[key] for key in sorted(scores)]
+        return Stored(
+            [cells[key] for key in sorted(cells)],
+            _of_cells(cells, _read(self.scores_path)),
+            _of_cells(cells, [_with_array(row) for row in _read(self.bins_path)]),
+        )
 
     def append(self, cell: Cell) -> None:
         """Add a cell."""
+        _append(self.bins_path, _BINS, [_with_columns(row) for row in cell.bins])
         _append(self.scores_path, _SCORES, cell.scores)
         _append(self.cells_path, _ABOUT, [cell.about])
 
     def tidy(self) -> None:
-        """Write both files anew, sorted."""
-        cells, scores = self.read()
-        for path, columns, rows in ((self.cells_path, _ABOUT, cells), (self.scores_path, _SCORES, scores)):
+        """Write the files anew, sorted."""
+        cells, scores, bins = self.read()
+        for path, columns, rows in (
+            (self.cells_path, _ABOUT, cells),
+            (self.scores_path, _SCORES, scores),
+            (self.bins_path, _BINS, [_with_columns(row) for row in bins]),
+        ):
             fresh = path.with_suffix(".new")
             fresh.unlink(missing_ok=True)
             _append(fresh, columns, rows)
@@ -72,11 +93,26 @@ class Store:
         return len(known)
 
 
-def _key(row: dict[str, Any]) -> tuple[str, str, int]:
+def _key(row: Row) -> tuple[str, str, int]:
     return row["set"], row["clusterer"], row["seed"]
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _of_cells(cells: dict[tuple[str, str, int], Row], rows: list[Row]) -> list[Row]:
+    known = {(*_key(row), row["score"]): row for row in rows if _key(row) in cells}
+    return [known[key] for key in sorted(known)]
+
+
+def _with_array(row: Row) -> Row:
+    """Gather the columns of the bins into one array."""
+    table: Floats = np.array([row[name] for name in _BINS[4:]]).reshape(BINS, len(COLUMNS))
+    return {**{name: row[name] for name in _BINS[:4]}, "bins": table}
+
+
+def _with_columns(row: Row) -> Row:
+    return {**row, **dict(zip(_BINS[4:], row["bins"].ravel().tolist(), strict=True))}
+
+
+def _read(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -84,12 +120,14 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _value(name: str, text: str) -> Any:
-    if name in ("set", "clusterer", "score", "kind"):
+    if name in _TEXTS:
         return text
-    return int(text) if name in ("seed", "rows", "columns", "clusters") else float(text)
+    if not text:
+        return float("nan")
+    return int(text) if name in _WHOLE else float(text)
 
 
-def _append(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+def _append(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
     new = not path.exists()
     with path.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -99,7 +137,11 @@ def _append(path: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) 
 
 
 def _text(name: str, value: Any) -> str:
-    """Write four digits of what is ranked and three of the rest: the files are kept with the project."""
+    """Write few digits, and nothing for NaN: the files are kept with the project."""
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.4f}" if name in ("auroc", "ap", "matched_auroc", "wrong", "unmatched") else f"{value:.3f}"
+    if np.isnan(value):
+        return ""
+    if name in _BINS:
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return f"{value:.3f}" if name.startswith(("keep", "p5", "seconds")) else f"{value:.4f}"

@@ -141,6 +141,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         found = self._fit(X, y, fit_params)
         if found.sample is not None:
             self.fitted_ = found.fitted.calibrated(found.sample)
+        self.fitted_.let_go()
         return self
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Fit:

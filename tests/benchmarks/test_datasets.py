@@ -61,7 +61,16 @@ def test_a_folder_of_tables_is_read(tmp_path, rng, header):
     assert set(sample.classes) == {0, 1}
 
 
-def test_too_few_rows_of_a_class_are_an_error(tmp_path):
-    (tmp_path / "tiny.csv").write_text("".join(f"{i},{i % 7},c{i}\n" for i in range(10)))
-    with pytest.raises(ValueError, match="misses a class"):
-        set_named("tiny", tmp_path).draw(0)
+def test_a_class_that_a_draw_misses_is_not_one_of_its_classes(tmp_path):
+    (tmp_path / "rare.csv").write_text("".join(f"{i},{i % 7},{'rare' if i == 3 else 'ab'[i % 2]}\n" for i in range(20)))
+    data = set_named("rare", tmp_path)
+    assert data.kind == "table"
+    draws = [data.draw(seed).classes for seed in range(20)]
+    assert {classes.max() + 1 for classes in draws} == {2, 3}
+    assert all(np.unique(classes).size == classes.max() + 1 for classes in draws)
+
+
+def test_one_class_is_an_error(tmp_path):
+    (tmp_path / "alike.csv").write_text("".join(f"{i},{i % 7},same\n" for i in range(10)))
+    with pytest.raises(ValueError, match="only the class same"):
+        set_named("alike", tmp_path).draw(0)

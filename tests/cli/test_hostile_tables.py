@@ -74,7 +74,7 @@ def test_the_same_table_in_other_clothes(tmp_path, content):
 def test_unicode_names_and_labels(tmp_path):
     path, out = tmp_path / "größen.csv", tmp_path / "ergebnis.csv"
     path.write_text("größe,重さ,группа,名前\n1,2,ä,é\n2,1,ä,ß\n8,9,ö,日\n")
-    call("score", path, "--labels", "группа", "--id", "名前", "-o", out)
+    call("score", path, "--labels", "группа", "--id", "名前", "--details", "-o", out)
     table = open_source(out).read()
     assert table["名前"].to_pylist() == ["é", "ß", "日"]
     assert {"affinity_ä", "affinity_ö"} <= set(table.column_names)

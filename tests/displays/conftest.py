@@ -30,6 +30,11 @@ def scorer(blobs):
 
 
 @pytest.fixture
+def calibrated(blobs):
+    return AffinityScorer(calibration=5).fit(*blobs)
+
+
+@pytest.fixture
 def scorer_4d():
     X, y = make_blobs(200, n_features=4, centers=6, center_box=(2, 9), cluster_std=0.6, random_state=2)
     return X, AffinityScorer(random_state=0).fit(X, y)
@@ -80,8 +85,8 @@ def texts_in_order(monkeypatch):
 def brute_owner():
     """Return the owner of each row by the definition: the least divergence minus weight."""
 
-    def owner(X, centers, divergence="euclidean", weights=0.0, covariance=None):
-        if divergence == "kl":
+    def owner(X, centers, influence="euclidean", weights=0.0, covariance=None):
+        if influence == "kl":
             terms = X[:, None] * np.log(X[:, None] / centers) - X[:, None] + centers
             distance = terms.sum(axis=2)
         else:

@@ -35,6 +35,29 @@ def test_affinity_to_one_cluster(scorer, blobs):
     assert "cluster 2" in display.ax_.get_title()
 
 
+@pytest.mark.parametrize("which", [None, "trust"])
+def test_a_calibrated_scorer_shows_trust(calibrated, blobs, which):
+    display = AffinityMapDisplay.from_estimator(calibrated, blobs[0], which=which, resolution=8)
+    frame = display.frame()
+    np.testing.assert_array_equal(frame["trust"], calibrated.affinity(frame[["x", "y"]].to_numpy()).trust)
+    assert display.ax_.get_title().startswith("Trust at every place")
+    assert display.colorbar_.ax.get_ylabel() == "trust"
+    plain = AffinityMapDisplay.from_estimator(calibrated, blobs[0], which="confidence", resolution=8)
+    assert "confidence" in plain.frame().columns
+
+
+def test_trust_of_points_is_that_of_their_labels(calibrated, blobs):
+    X, y = blobs
+    labels = y.copy()
+    labels[:20], labels[20:25] = (y[:20] + 1) % 4, -1
+    display = AffinityMapDisplay.from_estimator(calibrated, X, labels=labels, projection=X)
+    value = display.frame()["trust"].to_numpy()
+    own = calibrated.affinity(X).trust
+    assert (value[:20] < own[:20]).all()
+    assert np.isnan(value[20:25]).all()
+    np.testing.assert_array_equal(value[25:], own[25:])
+
+
 @pytest.mark.parametrize("choice", [{"features": (0, 3)}, {"projection": "pca"}], ids=str)
 def test_slices_are_scored_in_the_whole_space(scorer_4d, choice):
     X, scorer = scorer_4d
@@ -97,7 +120,7 @@ def test_draws_on_the_users_axes_again_and_again(scorer, blobs):
 
 def test_kernel_has_a_field_but_no_cells(blobs):
     X, y = blobs
-    scorer = AffinityScorer(kernel="rbf", random_state=0).fit(X, y)
+    scorer = AffinityScorer(influence="rbf").fit(X, y)
     display = AffinityMapDisplay.from_estimator(scorer, X, resolution=8)
     frame = display.frame()
     np.testing.assert_array_equal(frame["confidence"], scorer.affinity(frame[["x", "y"]].to_numpy()).confidence)
@@ -107,7 +130,7 @@ def test_kernel_has_a_field_but_no_cells(blobs):
 
 def test_field_ends_where_the_divergence_does():
     X = np.random.default_rng(0).gamma(0.6, 2.0, (60, 3)) + 0.01
-    scorer = AffinityScorer(divergence="kl", random_state=0).fit(X, np.arange(60) % 4)
+    scorer = AffinityScorer(influence="kl").fit(X, np.arange(60) % 4)
     field = AffinityMapDisplay.from_estimator(scorer, X, projection="pca", resolution=20).field
     assert np.isnan(field).any()
     assert np.isfinite(field).any()
@@ -185,7 +208,10 @@ def test_mistakes(scorer, blobs):
         AffinityMapDisplay.from_estimator(scorer, X[:, :1])
     with pytest.raises(ValueError, match="Expected 2D array"):
         AffinityMapDisplay.from_estimator(scorer, X[:, 0])
-    with pytest.raises(ValueError, match=r"which must be 'confidence' or the label of a cluster \(0, 1, 2, 3\)"):
+    known = r"which must be 'trust', 'confidence' or the label of a cluster \(0, 1, 2, 3\)"
+    with pytest.raises(ValueError, match=known):
+        AffinityMapDisplay.from_estimator(scorer, X, which="stable")
+    with pytest.raises(ValueError, match="trust needs calibration"):
         AffinityMapDisplay.from_estimator(scorer, X, which="trust")
     with pytest.raises(ValueError, match="labels must hold one label for each of the 160 rows"):
         AffinityMapDisplay.from_estimator(scorer, X, labels=y[:3])
@@ -197,9 +223,9 @@ def test_mistakes(scorer, blobs):
         AffinityMapDisplay.from_estimator(scorer, X, view=((1, 0), (0, 1)))
     with pytest.raises(ValueError, match="resolution must be at least 2"):
         AffinityMapDisplay.from_estimator(scorer, X, resolution=1)
-    positive = AffinityScorer(divergence="kl").fit(X, y)
+    positive = AffinityScorer(influence="kl").fit(X, y)
     with pytest.raises(ValueError, match="outside the domain of the divergence"):
         AffinityMapDisplay.from_estimator(positive, X, view=((-9, -8), (1, 2)), resolution=5)
-    gram = AffinityScorer(kernel="precomputed").fit(X @ X.T, y)
+    gram = AffinityScorer(influence="precomputed").fit(X @ X.T, y)
     with pytest.raises(ValueError, match="precomputed"):
         AffinityMapDisplay.from_estimator(gram, X @ X.T)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer
+from allegiance import AffinityScorer, Mahalanobis
 from allegiance.displays import DiagramDisplay
 
 WEIGHTS = np.array([1.0, 0.25, 4.0, 0.0])
@@ -32,12 +32,12 @@ def test_circles_have_the_root_of_the_weight_as_radius(blobs):
 
 def test_outlines_of_weights_under_mahalanobis_distance_and_kl(blobs):
     covariance = np.array([[2.0, 0.8], [0.8, 1.0]])
-    scorer = AffinityScorer(divergence="mahalanobis", covariance=covariance, weights=WEIGHTS).fit(*blobs)
+    scorer = AffinityScorer(influence=Mahalanobis(covariance), weights=WEIGHTS).fit(*blobs)
     for i, circle in enumerate(DiagramDisplay.from_estimator(scorer).circles_):
         away = circle.get_xy() - scorer.cluster_centers_[i]
         squared = np.einsum("nd,de,ne->n", away, np.linalg.inv(covariance), away)
         np.testing.assert_allclose(squared, WEIGHTS[i], rtol=1e-9)
-    scorer = AffinityScorer(divergence="kl", weights=WEIGHTS / 4).fit(*blobs)
+    scorer = AffinityScorer(influence="kl", weights=WEIGHTS / 4).fit(*blobs)
     for i, circle in enumerate(DiagramDisplay.from_estimator(scorer).circles_):
         line, center = circle.get_xy(), scorer.cluster_centers_[i]
         divergence = (line * np.log(line / center) - line + center).sum(axis=1)
@@ -45,7 +45,7 @@ def test_outlines_of_weights_under_mahalanobis_distance_and_kl(blobs):
 
 
 def test_outline_of_a_weight_stops_where_the_divergence_does(blobs):
-    scorer = AffinityScorer(divergence="kl", weights=[9.0, 0.0, 0.0, 0.0]).fit(*blobs)
+    scorer = AffinityScorer(influence="kl", weights=[9.0, 0.0, 0.0, 0.0]).fit(*blobs)
     (line,) = (circle.get_xy() for circle in DiagramDisplay.from_estimator(scorer).circles_)
     assert (line >= 0).all()
     assert line.min() < 1e-6
@@ -78,4 +78,4 @@ def test_more_clusters_than_colours_differ_in_hatch_or_marker(rng):
 
 def test_kernel_is_refused(blobs):
     with pytest.raises(ValueError, match="use AffinityMapDisplay"):
-        DiagramDisplay.from_estimator(AffinityScorer(kernel="rbf").fit(*blobs))
+        DiagramDisplay.from_estimator(AffinityScorer(influence="rbf").fit(*blobs))

@@ -1,17 +1,17 @@
-"""Where points lean, counted one by one."""
+"""Labels against rivals, counted one by one."""
 
 import numpy as np
 import pytest
 
-from allegiance import affinity
+from allegiance import affinity, trust
 from allegiance.displays import FlowDisplay
 
 
-@pytest.fixture
-def result(rng):
+@pytest.fixture(params=["trust", "affinity"])
+def result(request, rng):
     X = rng.normal(size=(400, 3))
     labels = np.where(np.arange(400) < 30, -1, some_labels(X))
-    return affinity(X, labels, random_state=0)
+    return trust(X, labels, n_resamples=5) if request.param == "trust" else affinity(X, labels)
 
 
 def some_labels(X):
@@ -19,11 +19,11 @@ def some_labels(X):
     return np.digitize(X[:, 0] + 0.3 * X[:, 1], [-1.0, -0.3, 0.3, 1.0])
 
 
-@pytest.mark.parametrize("which", ["unstable", "all"])
+@pytest.mark.parametrize("which", ["doubtful", "all"])
 def test_counts(result, which):
     expected = np.zeros((6, 5), dtype=int)
     for row in range(result.n_points):
-        if which == "unstable" and result.confidence[row] > 0.5:
+        if which == "doubtful" and result.verdict[row] == "supported":
             continue
         label = result.label[row]
         ranked = np.argsort(-result.affinity[row], kind="stable")
@@ -33,6 +33,11 @@ def test_counts(result, which):
     np.testing.assert_array_equal(display.counts, expected)
     assert display.labels.tolist() == ["0", "1", "2", "3", "4", "noise"]
     assert (np.diag(display.counts[:5]) == 0).all()
+    np.testing.assert_array_equal(display.points, np.bincount(result.codes % 6, minlength=6))
+    title = " ".join(display.ax_.get_title().split())
+    total = expected[:5].sum()
+    said = f"{total} of 370 labels are not supported" if which == "doubtful" else "370 labels"
+    assert f"{said}; 30 noise points" in title
 
 
 def test_frame(result):
@@ -65,7 +70,7 @@ def test_large_counts_are_shortened(result):
     assert [text.get_text() for text in display.plot().texts_] == ["123k", "9999"]
 
 
-def test_no_unstable_points_at_all():
+def test_no_doubtful_points_at_all():
     X = np.array([[0.0, 0.0], [0.1, 0.0], [9.0, 9.0], [9.1, 9.0]])
     display = FlowDisplay.from_result(affinity(X, [0, 0, 1, 1]))
     assert display.counts.sum() == 0
@@ -77,12 +82,12 @@ def test_texts_do_not_overlap(texts_in_order, rng, k, names):
     X = rng.normal(size=(60 * k, 6))
     labels = rng.permutation(np.arange(60 * k) % k)
     labels = np.array([f"a long name of {i}" if names == "long" else f"c{i}" for i in labels])
-    texts_in_order(FlowDisplay.from_result(affinity(X, labels, eps=0.2, random_state=0), which="all").figure_)
+    texts_in_order(FlowDisplay.from_result(affinity(X, labels, eps=0.2), which="all").figure_)
 
 
 def test_mistakes(result):
     with pytest.raises(ValueError, match="which must be one of"):
-        FlowDisplay.from_result(result, which="stable")
+        FlowDisplay.from_result(result, which="unstable")
     with pytest.raises(ValueError, match="at least two clusters"):
         FlowDisplay.from_result(affinity(np.zeros((3, 2)) + np.arange(3)[:, None], [0, 0, 0]))
     with pytest.raises(TypeError, match="AffinityResult"):

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
-from allegiance import affinity
+from allegiance import affinity, trust
 from allegiance.displays import GalleryDisplay
 
 
@@ -14,30 +14,47 @@ from allegiance.displays import GalleryDisplay
 def digits():
     data = load_digits()
     X, y = data.data[:300], data.target[:300]
-    return X, affinity(X, y, eps=0.1, random_state=0)
+    return X, trust(X, y, n_resamples=5, eps=0.1)
 
 
 def test_extremes_overall(digits):
     X, result = digits
     shown = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=6).shown
-    order = np.sort(result.confidence)
+    order = np.sort(result.trust)
     most, least = shown["group"] == "most trusted", shown["group"] == "least trusted"
-    np.testing.assert_array_equal(shown["confidence"][most], order[::-1][:6])
-    np.testing.assert_array_equal(shown["confidence"][least], order[:6])
+    np.testing.assert_array_equal(shown["trust"][most], order[::-1][:6])
+    np.testing.assert_array_equal(shown["trust"][least], order[:6])
     rows = shown["row"]
     np.testing.assert_array_equal(shown["label"], result.label[rows])
-    np.testing.assert_array_equal(shown["runner_up"], result.runner_up[rows])
-    second = np.sort(result.affinity[rows], axis=1)[:, -2]
-    np.testing.assert_allclose(shown["runner_up_affinity"], second, atol=1e-12)
+    np.testing.assert_array_equal(shown["rival"], result.rival[rows])
+    np.testing.assert_array_equal(shown["verdict"], result.verdict[rows])
+
+
+def test_without_calibration_rows_are_ranked_by_own_affinity(digits):
+    X, result = digits
+    plain = affinity(X, result.label, eps=0.1)
+    display = GalleryDisplay.from_result(plain, X, image_shape=(8, 8), n=3)
+    np.testing.assert_array_equal(display.frame()["own_affinity"][3:], np.sort(plain.own_affinity)[:3])
+    assert "label and own affinity" in display.ax_.get_title()
+    texts = [text.get_text() for text in GalleryDisplay.from_result(plain, X, n=3, features=[3]).texts_]
+    assert texts[:7] == ["trusted", "row", "label", "own affinity", "verdict", "rival", "feature 3"]
+
+
+@pytest.mark.parametrize("per_cluster", [False, True])
+def test_noise_is_not_shown(digits, per_cluster):
+    X, result = digits
+    labels = np.where(np.arange(300) % 3 == 0, -1, result.label)
+    shown = GalleryDisplay.from_result(affinity(X, labels, eps=0.1), X, n=200, per_cluster=per_cluster).shown
+    assert sorted(shown["row"]) == np.flatnonzero(labels >= 0).tolist()
 
 
 def test_extremes_of_each_cluster(digits):
     X, result = digits
     shown = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=3, per_cluster=True).shown
     for name in range(10):
-        order = np.sort(result.confidence[result.label == name])
+        order = np.sort(result.trust[result.label == name])
         mine = shown["cluster"] == str(name)
-        np.testing.assert_array_equal(shown["confidence"][mine], [*order[::-1][:3], *order[:3]])
+        np.testing.assert_array_equal(shown["trust"][mine], [*order[::-1][:3], *order[:3]])
         assert (shown["label"][mine] == name).all()
 
 
@@ -63,9 +80,8 @@ def test_captions(digits):
     display = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=5)
     for text, row in zip(display.texts_, display.shown["row"], strict=False):
         first, second = text.get_text().split("\n")
-        label, owner = result.label[row], result.owner[row]
-        assert first == (f"{label}" if label == owner else f"{label} (→{owner})") + f": {result.confidence[row]:.2f}"
-        assert second.startswith(f"then {result.runner_up[row]}: ")
+        assert first == f"{result.label[row]}: {result.trust[row]:.2f}"
+        assert second == f"rival {result.rival[row]}"
 
 
 def test_table_of_a_frame(digits):
@@ -81,7 +97,7 @@ def test_table_of_a_frame(digits):
     chosen = GalleryDisplay.from_result(result, frame, n=3, features=["g", 0])
     assert chosen.feature_names == ["g", "a"]
     texts = [text.get_text() for text in chosen.texts_]
-    assert texts[:8] == ["trust", "row", "label", "confidence", "runner-up", "its affinity", "g", "a"]
+    assert texts[:8] == ["trusted", "row", "label", "trust", "verdict", "rival", "g", "a"]
     assert f"{frame['g'].iloc[chosen.shown['row'][0]]:.4g}" in texts
 
 
@@ -112,7 +128,7 @@ def test_texts_do_not_overlap(texts_in_order, kw, per_cluster, names):
     data = load_digits(n_class=4)
     X = data.data[:120]
     labels = np.array([f"the cluster called {c}" if names == "long" else str(c) for c in data.target[:120]])
-    result = affinity(X, labels, eps=0.1, random_state=0)
+    result = affinity(X, labels, eps=0.1)
     texts_in_order(GalleryDisplay.from_result(result, X, n=3, per_cluster=per_cluster, **kw).figure_)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer
+from allegiance import AffinityScorer, Weights
 from allegiance.displays import SamplesDisplay
 
 
@@ -55,6 +55,6 @@ def test_section_of_more_features(scorer_4d):
 
 
 def test_nothing_to_sample(blobs):
-    scorer = AffinityScorer(weights=[5.0, 5.0, 5.0, 5.0], query_weight=0.0).fit(*blobs)
+    scorer = AffinityScorer(weights=Weights([5.0, 5.0, 5.0, 5.0], query=0.0)).fit(*blobs)
     with pytest.raises(ValueError, match="owns no territory"):
         SamplesDisplay.from_estimator(scorer, scorer.cluster_centers_[0] + 0.1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityScorer, BregmanDivergence, Polytope
+from allegiance import KL, AffinityScorer, Box, Bregman, Mahalanobis, Polytope
 from allegiance.displays._polygons import area, sides
 from allegiance.displays._section import choose_view
 
@@ -43,8 +43,8 @@ def check_owners(seen, owner_of, rng):
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["voronoi", "power"])
 @pytest.mark.parametrize("covariance", [None, COVARIANCE], ids=["euclidean", "mahalanobis"])
 def test_cells_of_two_features(blobs, brute_owner, rng, weights, covariance):
-    divergence = "euclidean" if covariance is None else "mahalanobis"
-    scorer = AffinityScorer(divergence=divergence, covariance=covariance, weights=weights).fit(*blobs)
+    influence = "euclidean" if covariance is None else Mahalanobis(covariance)
+    scorer = AffinityScorer(influence=influence, weights=weights).fit(*blobs)
     seen = choose_view(scorer, blobs[0], None, None, None, None)
     w = 0.0 if weights is None else weights
     within = check_owners(
@@ -56,7 +56,7 @@ def test_cells_of_two_features(blobs, brute_owner, rng, weights, covariance):
 @pytest.mark.parametrize("smoothing", [0.0, 0.5])
 def test_cells_of_a_bregman_divergence(blobs, brute_owner, rng, smoothing):
     X, y = blobs
-    scorer = AffinityScorer(divergence="kl", smoothing=smoothing, weights=0.1 * np.arange(4)).fit(X, y)
+    scorer = AffinityScorer(influence=KL(smoothing=smoothing), weights=0.1 * np.arange(4)).fit(X, y)
     seen = choose_view(scorer, X, None, None, None, None)
     centers = np.array([X[y == i].mean(axis=0) for i in range(4)])
     within = check_owners(
@@ -68,28 +68,26 @@ def test_cells_of_a_bregman_divergence(blobs, brute_owner, rng, smoothing):
 
 
 @pytest.mark.parametrize("choice", [{"features": (0, 2)}, {"features": (3, 1)}, {"projection": "pca"}, {}], ids=str)
-@pytest.mark.parametrize("divergence", ["euclidean", "kl"])
-def test_cells_in_a_plane_of_four_features(brute_owner, rng, choice, divergence):
+@pytest.mark.parametrize("influence", ["euclidean", "kl"])
+def test_cells_in_a_plane_of_four_features(brute_owner, rng, choice, influence):
     X, y = make_blobs(200, n_features=4, centers=6, center_box=(4, 9), cluster_std=0.6, random_state=2)
-    scorer = AffinityScorer(divergence=divergence, random_state=0).fit(X, y)
+    scorer = AffinityScorer(influence=influence).fit(X, y)
     seen = choose_view(scorer, X, choice.get("features"), choice.get("projection"), None, None)
-    within = check_owners(seen, lambda Z: brute_owner(Z, scorer.cluster_centers_, divergence), rng)
+    within = check_owners(seen, lambda Z: brute_owner(Z, scorer.cluster_centers_, influence), rng)
     assert within.mean() > 0.5
     np.testing.assert_allclose(seen.plane.project(seen.plane.lift(np.eye(2))), np.eye(2), atol=1e-12)
 
 
 def test_reduced_bregman_divergence_in_a_plane(brute_owner, rng):
     X, y = make_blobs(90, n_features=5, centers=3, center_box=(4, 9), cluster_std=0.6, random_state=2)
-    scorer = AffinityScorer(divergence="kl", random_state=0).fit(X, y)
+    scorer = AffinityScorer(influence="kl").fit(X, y)
     seen = choose_view(scorer, X, None, "pca", None, None)
     check_owners(seen, lambda Z: brute_owner(Z, scorer.cluster_centers_, "kl"), rng)
 
 
 def test_divergence_of_the_users_own(rng, blobs):
-    cube = BregmanDivergence(
-        phi=lambda Y: (Y**3).sum(axis=1), gradient=lambda Y: 3 * Y**2, domain=(0.0, np.inf), name="cubes"
-    )
-    scorer = AffinityScorer(divergence=cube).fit(*blobs)
+    cube = Bregman(phi=lambda Y: (Y**3).sum(axis=1), gradient=lambda Y: 3 * Y**2, domain=(0.0, np.inf), name="cubes")
+    scorer = AffinityScorer(influence=cube).fit(*blobs)
     centers = scorer.cluster_centers_
 
     def owner(Y):
@@ -101,7 +99,7 @@ def test_divergence_of_the_users_own(rng, blobs):
 
 def test_cells_fill_the_domain(blobs):
     X, y = blobs
-    scorer = AffinityScorer(margin=0.2).fit(X, y)
+    scorer = AffinityScorer(domain=Box(margin=0.2)).fit(X, y)
     section = choose_view(scorer, X, None, None, None, None).section
     extent = np.ptp(X, axis=0) * 1.4
     assert sum(area(cell) for cell in section.cells) == pytest.approx(extent.prod())

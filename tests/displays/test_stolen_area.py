@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer, Polytope
+from allegiance import KL, AffinityScorer, Mahalanobis, Polytope, Weights
 from allegiance.displays import StolenAreaDisplay
 from allegiance.displays._section import choose_view
 
 QUERIES = [[4.0, 4.0], [7.0, 5.0]]
 KINDS = {
     "voronoi": {},
-    "power": {"weights": [1.0, 0.5, 2.0, 0.0], "query_weight": 0.2},
-    "mahalanobis": {"divergence": "mahalanobis", "covariance": [[2.0, 0.8], [0.8, 1.0]]},
-    "within": {"divergence": "within"},
-    "kl": {"divergence": "kl"},
-    "kl-smoothed": {"divergence": "kl", "smoothing": 1.0, "weights": [0.2, 0.1, 0.0, 0.3]},
+    "power": {"weights": Weights([1.0, 0.5, 2.0, 0.0], query=0.2)},
+    "mahalanobis": {"influence": Mahalanobis([[2.0, 0.8], [0.8, 1.0]])},
+    "within": {"influence": "within"},
+    "kl": {"influence": "kl"},
+    "kl-smoothed": {"influence": KL(smoothing=1.0), "weights": [0.2, 0.1, 0.0, 0.3]},
     "polytope": {"domain": Polytope([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [25.0, 0.0, 0.0])},
 }
 
@@ -22,7 +22,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 def test_areas_are_the_affinities(blobs, kind, query):
-    scorer = AffinityScorer(method="exact", **KINDS[kind]).fit(*blobs)
+    scorer = AffinityScorer(engine="exact", **KINDS[kind]).fit(*blobs)
     frame = StolenAreaDisplay.from_estimator(scorer, query, blobs[0]).frame()
     np.testing.assert_allclose(frame["area_share"], scorer.affinity([query]).affinity[0], atol=1e-9)
     np.testing.assert_array_equal(frame["affinity"], scorer.affinity([query]).affinity[0])
@@ -30,7 +30,7 @@ def test_areas_are_the_affinities(blobs, kind, query):
 
 
 def test_uncut_territory_in_the_whole_space(blobs):
-    scorer = AffinityScorer(centers=[[0, 0], [4, 0], [4, 4], [0, 4], [2, 2.5]], domain=None).fit(blobs[0])
+    scorer = AffinityScorer(centers=[[0, 0], [4, 0], [4, 4], [0, 4], [2, 2.5]], domain="space").fit(blobs[0])
     frame = StolenAreaDisplay.from_estimator(scorer, [1.5, 1.5]).frame()
     np.testing.assert_allclose(frame["area_share"], scorer.affinity([[1.5, 1.5]]).affinity[0], atol=1e-9)
     # Sibson's identity: the affinities of an uncut territory give the point back.
@@ -74,7 +74,7 @@ def test_slice_goes_through_the_point_and_says_so(scorer_4d):
 
 
 def test_hidden_point_has_no_territory_to_show(blobs):
-    scorer = AffinityScorer(weights=[5.0, 5.0, 5.0, 5.0], query_weight=0.0).fit(*blobs)
+    scorer = AffinityScorer(weights=Weights([5.0, 5.0, 5.0, 5.0], query=0.0)).fit(*blobs)
     display = StolenAreaDisplay.from_estimator(scorer, scorer.cluster_centers_[0] + 0.1)
     assert display.parts_ == []
     assert "owns no territory" in display.ax_.get_title()
@@ -89,4 +89,4 @@ def test_query_must_be_one_point(scorer, query):
 
 def test_query_outside_the_divergence(blobs):
     with pytest.raises(ValueError, match="query"):
-        StolenAreaDisplay.from_estimator(AffinityScorer(divergence="kl").fit(*blobs), [-1.0, 2.0])
+        StolenAreaDisplay.from_estimator(AffinityScorer(influence="kl").fit(*blobs), [-1.0, 2.0])

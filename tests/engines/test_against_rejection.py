@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from allegiance import Polytope, Weights, affinity
-from reference.rejection import rejection_affinity
+from reference.rejection import rejection
 
 
 @pytest.mark.parametrize("engine", ["exact", "shared", "hit-and-run"])
@@ -23,7 +23,8 @@ def test_shares_are_those_of_rejection(r, weighted, engine):
     # Precise enough that the errors of small shares are nearly normal.
     result = affinity(X, centers=centers, domain=region, engine=engine, eps=0.01, random_state=0, **settings)
     for row, x in enumerate(X):
-        shares, kept = rejection_affinity(centers, x, lower, upper, 200_000, rng, weights, 0.1 if weighted else 0.0)
+        y = rng.uniform(lower, upper, (200_000, r))
+        shares, kept = rejection(centers, x, y, weights, 0.1 if weighted else 0.0)
         assert kept > 300
         error = np.sqrt(np.maximum(shares, 1 / kept) * (1 - shares) / kept + result.standard_error[row] ** 2)
         assert (np.abs(result.affinity[row] - shares) <= 4.5 * error + 1e-12).all()

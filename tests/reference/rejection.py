@@ -1,4 +1,4 @@
-"""Affinities by rejection: uniform points of a box, kept where the query is closest. Slow, obvious, unbiased."""
+"""Affinities by rejection: uniform points, kept where the query is closest. Slow, obvious, unbiased."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def rejection_affinity(
+def rejection(
     centers: Floats,
     x: Floats,
-    lower: Floats,
-    upper: Floats,
-    n_drawn: int,
-    rng: np.random.Generator,
+    points: Floats,
     weights: Floats | float = 0.0,
     query_weight: float = 0.0,
+    owners: Floats | None = None,
 ) -> tuple[Floats, int]:
-    """Return the shares (k,) of what x takes from each centre inside a box, and of how many kept points."""
-    y = rng.uniform(lower, upper, (n_drawn, len(x)))
-    power = ((y[:, None, :] - centers) ** 2).sum(axis=2) - weights
-    stolen = ((y - x) ** 2).sum(axis=1) - query_weight <= power.min(axis=1)
+    """Return the shares (k,) of what x takes from each centre of uniform points (n, d), and how many it takes.
+
+    ``owners`` (k, d) are the centres that a point is taken from, if not those that x must be closer than.
+    """
+    power = ((points[:, None, :] - centers) ** 2).sum(axis=2) - weights
+    stolen = ((points - x) ** 2).sum(axis=1) - query_weight <= power.min(axis=1)
+    if owners is not None:
+        power = ((points[:, None, :] - owners) ** 2).sum(axis=2)
     kept = int(stolen.sum())
     return np.bincount(power[stolen].argmin(axis=1), minlength=len(centers)) / max(kept, 1), kept

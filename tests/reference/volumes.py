@@ -56,18 +56,6 @@ def box_affinity(centers, x, lower, upper):
     return volumes / volumes.sum()
 
 
-def rejection(centers, x, points, *, owners=None):
-    """Shares of x by throwing uniform points: those nearer to x than to any centre, counted by their owner.
-
-    ``owners`` (k, d) are the centres among which a stolen point finds its owner, if not the same.
-    """
-    distance = ((points[:, None] - centers) ** 2).sum(axis=2)
-    stolen = ((points - x) ** 2).sum(axis=1) <= distance.min(axis=1)
-    if owners is not None:
-        distance = ((points[:, None] - owners) ** 2).sum(axis=2)
-    return np.bincount(distance[stolen].argmin(axis=1), minlength=len(centers)) / stolen.sum()
-
-
 def default_box(X, centers, margin=0.1):
     points = np.vstack([X, centers])
     lower, upper = points.min(axis=0), points.max(axis=0)

@@ -2,28 +2,50 @@ import numpy as np
 import pytest
 
 from allegiance import AffinityResult
-from allegiance.results._frames import FrameLike
-from allegiance.results._result import HowMeasured
+from allegiance.calibration import MemberDistances, TrustMap
+from allegiance.results import FrameLike, HowMeasured
+
+
+def trust_map(k):
+    """Return a map from own affinity alone: one half at one half."""
+    return TrustMap(
+        center=np.zeros(2),
+        scale=np.ones(2),
+        coefficients=np.array([-2.0, 4.0, 0.0]),
+        covariance=0.01 * np.eye(3),
+        offsets=np.zeros(k),
+        reach=np.full(k, 1.0),
+        chance=1.0 / k,
+    )
 
 
 @pytest.fixture
 def make_result():
     """Build a result from affinities alone."""
 
-    def build(affinity, label=None, classes=None, seed=7, frame=None):
+    def build(affinity, label=None, classes=None, seed=7, frame=None, calibrated=True):
         affinity = np.asarray(affinity, dtype=float)
         n, k = affinity.shape
         classes = np.arange(k) if classes is None else np.asarray(classes)
+        label = classes[affinity.argmax(axis=1)] if label is None else np.asarray(label)
+        number = {name: code for code, name in enumerate(classes.tolist())}
+        codes = np.array([number.get(name, -1) for name in label.tolist()])
+        distance = np.linspace(0.0, 1.0, n)
         return AffinityResult(
             affinity=affinity,
             standard_error=np.zeros((n, k)),
-            label=classes[affinity.argmax(axis=1)] if label is None else np.asarray(label),
+            label=label,
             classes=classes,
             hidden=np.zeros(n, dtype=bool),
             off_span=np.zeros(n),
+            closeness=np.zeros(n),
             how=HowMeasured("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
-            _engine=np.zeros(n, dtype=np.int8),
-            _frame=FrameLike() if frame is None else FrameLike.of(frame),
+            codes=codes,
+            distance=distance,
+            members=MemberDistances.of(codes, distance, k, seed=0),
+            trust_map=trust_map(k) if calibrated else None,
+            engine_codes=np.zeros(n, dtype=np.int8),
+            frame_like=FrameLike() if frame is None else FrameLike.of(frame),
         )
 
     return build

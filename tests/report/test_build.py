@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from allegiance import affinity
+from allegiance import AffinityScorer, affinity, trust
 from allegiance.report import render_report, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -89,49 +89,111 @@ def test_forbids_the_browser_to_load_anything(rng):
 
 def test_numbers_on_the_page_are_those_of_the_result(rng):
     X, labels = three_clusters(200, rng)
-    result = affinity(X, labels, random_state=0)
+    result = trust(X, labels)
     page = page_of(result, X)
-    stable = int(result.stable.sum())
-    assert 0 < stable < 200
-    assert f"{stable} of 200 points ({stable / 200:.1%}) are stable" in page.text
-    assert f"{200 - stable} of 200 points ({1 - stable / 200:.1%}) at or below, {stable} above" in page.text
+    counts = {name: int((result.verdict == name).sum()) for name in ("supported", "contested", "contradicted")}
+    assert min(counts.values()) > 0
+    low, high = result.expected_right_interval
+    said = f"Expected right: {100 * result.expected_right:.0f} % ({100 * low:.0f} to {100 * high:.0f}) of 200 labels. "
+    assert said + ", ".join(f"{number} {name}" for name, number in counts.items()) + "." in page.text
     for name in range(3):
         inside = labels == name
-        assert f"{name} {inside.sum()} {result.stable[inside].mean():.1%}" in page.text
-    counts = np.array(page.data["page-data"]["above"])
+        numbers = [(result.verdict[inside] == verdict).sum() for verdict in counts]
+        assert (
+            f"{name} {inside.sum()} {100 * result.trust[inside].mean():.0f} % {' '.join(map(str, numbers))}"
+            in page.text
+        )
+    names = page.data["page-data"]["names"]
+    above = np.array(page.data["page-data"]["above"])
     for step in (0, 31, 50, 77, 100):
-        expected = [((result.confidence > step / 100) & (labels == name)).sum() for name in range(3)]
-        assert counts[:, step].tolist() == expected
+        expected = [((result.trust > step / 100) & (labels == int(name))).sum() for name in names[:-1]]
+        assert above[:, step].tolist() == expected
+
+
+def test_clusters_with_the_most_trouble_come_first(rng):
+    X, labels = three_clusters(150, rng)
+    result = trust(X, labels)
+    order = sorted(range(3), key=lambda name: result.trust[labels == name].mean())
+    page = page_of(result, X)
+    assert page.data["page-data"]["names"] == [*map(str, order), "noise"]
+    worst = result.trust[labels == order[0]]
+    said = f"Cluster {order[0]} is in the most trouble: {100 * worst.mean():.0f} % of its {worst.size} labels"
+    assert said in page.text
+
+
+def test_without_calibration_the_page_speaks_of_own_affinity(rng):
+    X, labels = three_clusters(100, rng)
+    result = affinity(X, labels)
+    page = page_of(result, X)
+    assert f"100 labels: {(result.verdict == 'supported').sum()} supported" in page.text
+    assert "Expected right" not in page.text
+    assert "mean own affinity" in page.text
+    assert "trust(X, labels) finds it" in page.text
+    assert page.data["page-data"]["quantity"] == "own affinity"
+    above = np.array(page.data["page-data"]["above"]).sum(axis=0)
+    assert above[40] == (result.own_affinity > 0.4).sum()
+
+
+def test_noise_is_counted_apart(rng):
+    X, labels = three_clusters(100, rng)
+    labels[:30] = -1
+    result = trust(X, labels)
+    page = page_of(result, X)
+    assert "of 70 labels" in page.text
+    assert "30 points of noise, in no cluster (30% of all)" in page.text
+    assert sum(page.data["page-data"]["sizes"]) == 70
+    assert page.data["page-data"]["counts"][3] == 30
+    assert "crosses are noise" in page.text
+    assert "crosses" not in page_of(trust(X[30:], labels[30:])).text
+
+
+def test_says_why_trust_may_be_wrong_and_what_is_unlike_its_cluster(rng):
+    X, labels = three_clusters(150, rng)
+    shuffled = trust(X, rng.permutation(labels))
+    assert shuffled.calibration_note in page_of(shuffled).text
+    # Shares of members come in steps of one member: it takes a hundred of them to be below 0.01.
+    X, labels = three_clusters(600, rng)
+    result = AffinityScorer(calibration=20).fit(X, labels).affinity(np.vstack([X, X[:4] + 100.0]))
+    page = page_of(result)
+    assert (result.typicality[-4:] < 0.01).all()
+    assert f"{(result.typicality < 0.01).sum()} points unlike anything in their cluster" in page.text
+    assert "stable and wrong" in page.text
+    assert "stable: one cluster gives more than half" in page.text
 
 
 def test_says_how_it_was_computed(rng):
     X, labels = three_clusters(40, rng)
-    result = affinity(X, labels, divergence="within", eps=0.04, random_state=12345)
+    result = affinity(X, labels, influence="within", eps=0.04, random_state=12345)
     text = page_of(result, X).text
     for fact in (result.how.influence, "box", "0.04", "12345", "numpy " + np.__version__, "allegiance"):
         assert fact in text
 
 
 def test_hundred_thousand_points_stay_small(random_result, rng):
-    result = random_result(100_000, 50, 0.03, label=rng.integers(50, size=100_000))
-    review = int((~result.stable).sum())
-    assert 10_000 < review < 50_000
+    label = rng.integers(-1, 50, size=100_000)
+    affinities = rng.dirichlet(np.full(50, 0.03), 100_000)
+    label[:60_000] = affinities[:60_000].argmax(axis=1)
+    result = random_result(100_000, 50, 0.03, label=label)
+    counts = {name: int((result.verdict == name).sum()) for name in ("supported", "contested", "contradicted")}
+    doubtful = counts["contested"] + counts["contradicted"]
+    noise = int(result.noise.sum())
     html = render_report(result, rng.normal(size=(100_000, 8)))
     assert len(html.encode()) < 25e6
     page = Page(html)
-    assert f"all {review:,} points to review and a random sample of 10,000 of {100_000 - review:,} stable" in page.text
-    assert sum(page.data["page-data"]["sizes"]) == 100_000
+    assert f"the 50,000 least trusted of {doubtful:,} labels that are not supported" in page.text
+    assert f"all {noise} noise points" in page.text
+    assert sum(page.data["page-data"]["sizes"]) == 100_000 - noise
 
 
 def test_hundred_thousand_points_with_long_ids_and_images_stay_small(random_result, rng):
     index = pd.Index([f"{i:0100d}" for i in range(100_000, 0, -1)])
     result = random_result(100_000, 60, 50.0, frame=pd.DataFrame(index=index))
-    assert not result.stable.any()
+    assert (result.verdict != "supported").all()
     noise = rng.integers(256, size=(40, 90, 80, 3), dtype=np.uint8)
     images = np.broadcast_to(noise[0], (100_000, 90, 80, 3))
     html = render_report(result, rng.normal(size=(100_000, 3)), images=images)
     assert len(html.encode()) < 25e6
-    assert "the 50,000 least confident of 100,000 points to review." in Page(html).text
+    assert "the 50,000 least trusted of 100,000 labels that are not supported." in Page(html).text
 
 
 @pytest.mark.parametrize("where", ["title", "label", "feature", "id", "index name"])
@@ -158,8 +220,8 @@ def test_shows_ids_of_a_pandas_index(rng):
     frame = pd.DataFrame(X, columns=list("abcd"), index=pd.Index([f"p{i}" for i in range(30)], name="patient"))
     result = affinity(frame, labels, random_state=0)
     page = page_of(result, frame)
-    by_confidence = np.argsort(-result.confidence, kind="stable")
-    assert page.data["page-data"]["ids"] == [f"p{i}" for i in by_confidence]
+    most_trusted_first = np.argsort(-result.own_affinity, kind="stable")
+    assert page.data["page-data"]["ids"] == [f"p{i}" for i in most_trusted_first]
     assert "patient" in page.text
 
 
@@ -179,26 +241,23 @@ def test_any_kind_of_data_gives_the_same_features_and_counts(container, rng):
     if isinstance(other, pd.DataFrame):
         other.columns = [f"c{i}" for i in range(4)]
     got = page_of(affinity(other, labels, random_state=0), other, feature_names=["x0", "x1", "x2", "x3"])
-    for key in ("above", "sizes", "features", "names"):
+    for key in ("above", "sizes", "features", "names", "counts"):
         assert got.data["page-data"][key] == expected[key]
 
 
 @pytest.mark.parametrize(
     ("affinities", "label", "says"),
     [
-        ([[1.0]], [0], "1 of 1 point (100.0%) is stable"),
-        ([[1.0], [1.0]], [0, 0], "With one cluster every point is stable by definition"),
-        ([[0.7, 0.3], [0.5, 0.5]], [0, 1], "With two clusters every point off the exact middle is stable"),
-        ([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3]], [0, 1], "No point needs a review; the least certain one has a confidence"),
-        ([[0.4, 0.3, 0.3], [0.3, 0.3, 0.4]], [0, 2], "0 of 2 points (0.0%) are stable"),
-        (
-            [[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]],
-            [0, -1],
-            "1 point should be reviewed in noise, where 2 is the usual rival",
-        ),
-        ([[0.4, 0.3, 0.3]], [0], "1 point should be reviewed in cluster 0, where 1 is the usual rival"),
+        ([[1.0]], [0], "With one cluster there is no rival: this says nothing about the clustering."),
+        ([[0.7, 0.3], [0.5, 0.5]], [0, 1], "two clusters are found again whatever the data"),
+        ([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3]], [0, 1], "No label needs a review."),
+        ([[0.4, 0.3, 0.3], [0.3, 0.3, 0.4]], [0, 2], "0 supported, 2 contested, 0 contradicted."),
+        ([[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]], [0, -1], "1 point of noise, in no cluster"),
+        ([[0.8, 0.2]], [-1], "No point has a label: all are noise."),
+        ([[0.2, 0.7, 0.1]], [0], "23 % of its 1 label can be expected to be right, and 1 is its usual rival."),
+        ([[0.0, 0.7, 0.3]], [0], "0 supported, 0 contested, 1 contradicted."),
     ],
-    ids=["one point", "one cluster", "two clusters", "all stable", "all unstable", "noise", "one unstable point"],
+    ids=["one cluster", "two clusters", "supported", "contested", "noise", "only noise", "contradicted", "nothing"],
 )
 @pytest.mark.parametrize("with_data", [False, True])
 def test_small_and_extreme_results(affinities, label, says, with_data, make_result):
@@ -210,9 +269,9 @@ def test_small_and_extreme_results(affinities, label, says, with_data, make_resu
 
 def test_string_labels_and_empty_clusters(make_result):
     page = page_of(make_result([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3]], ["a", "a"], ["a", "b", "c"]))
-    assert page.data["page-data"]["names"] == ["a", "b", "c"]
+    assert page.data["page-data"]["names"] == ["a", "b", "c", "noise"]
     assert page.data["page-data"]["sizes"] == [2, 0, 0]
-    assert "b 0 - - - -" in page.text
+    assert "b 0 - 0 0 0 - -" in page.text
 
 
 def test_a_result_of_the_largest_affinities_only(rng):
@@ -230,7 +289,7 @@ def test_images_beyond_the_budget_are_left_out_and_said_so(make_result, rng, mon
     pictures = page.data["page-data"]["pictures"]
     assert 0 < len(pictures) < 40
     assert sum(map(len, pictures)) <= 2_000
-    assert f"Images are kept for the {len(pictures)} least confident" in page.text
+    assert f"Images are kept for the {len(pictures)} least trusted" in page.text
 
 
 def test_writes_a_whole_file_and_returns_its_path(make_result, tmp_path):

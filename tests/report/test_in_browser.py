@@ -6,6 +6,7 @@ Screenshots go to the folder named by ``ALLEGIANCE_SCREENSHOTS``, by default ``o
 import itertools
 import json
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -18,9 +19,12 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-from allegiance import affinity
+from allegiance import affinity, trust
+from allegiance.report._palettes import palettes
+from report.colours import contrast, luminance
 
 CHROMIUM, CHROMEDRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
 SCREENSHOTS = Path(os.environ.get("ALLEGIANCE_SCREENSHOTS") or Path(__file__).parents[2] / "out" / "screenshots")
@@ -165,10 +169,12 @@ class Scene:
         self.X = rng.normal(size=(240, 2)) + 2.2 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[codes]
         frame = pd.DataFrame(self.X, columns=columns)
         frame.index = pd.Index([f"{columns[0]}{i}" for i in range(240)], name=columns[1])
-        self.result = affinity(frame, np.array(names)[codes], random_state=0)
+        self.result = trust(frame, np.array(names)[codes])
         self.images = rng.random((240, 6, 6))
         self.path = self.result.report(folder / "report.html", frame, images=self.images, title=columns[0])
-        self.review = np.flatnonzero(~self.result.stable)
+        self.review = np.flatnonzero(self.result.verdict != "supported")
+        #: The clusters in the order of the page.
+        self.order = [line.name for line in self.result.tally().worst_first()]
 
 
 @pytest.fixture(scope="module")
@@ -191,15 +197,30 @@ def test_opens_from_disk_without_errors_or_requests(browser, scene):
     assert browser.run("return document.querySelectorAll('img').length") == scene.review.size
 
 
-def test_lists_the_points_to_review_least_confident_first(browser, scene):
+def test_lists_the_labels_to_review_least_trusted_first(browser, scene):
     browser.open(scene.path)
-    expected = scene.result.least_trusted(scene.review.size)
+    expected = scene.review[np.argsort(scene.result.trust[scene.review], kind="stable")]
     assert browser.listed_rows() == expected.tolist()
-    first = browser.text("#review tbody tr")
+    assert browser.text("#review-status").startswith(f"{expected.size} labels that are not supported.")
     row = expected[0]
-    assert f"{scene.result.confidence[row]:.3f}" in first
-    assert f"width{row}" in first
-    assert str(scene.result.runner_up[row]) in first
+    cells = browser.run("return Array.from(document.querySelector('#review tbody tr').cells, c => c.innerText)")
+    result = scene.result
+    assert cells[1:5] == [str(row), f"width{row}", str(result.label[row]), f"{result.trust[row]:.2f}"]
+    assert cells[5:8] == [result.verdict[row], str(result.rival[row]), f"{result.own_affinity[row]:.2f}"]
+    assert cells[8] == f"{result.typicality[row]:.2f}"
+
+
+def test_other_lists_can_be_chosen(browser, scene):
+    browser.open(scene.path)
+    choice = Select(browser.driver.find_element(By.ID, "listed"))
+    options = [option.get_attribute("value") for option in choice.options]
+    assert options == ["doubtful", "contradicted", "below", "all"]
+    choice.select_by_value("contradicted")
+    contradicted = np.flatnonzero(scene.result.verdict == "contradicted")
+    assert set(browser.listed_rows()) == set(contradicted)
+    choice.select_by_value("all")
+    assert browser.listed_rows() == scene.result.least_trusted(100).tolist()
+    assert browser.text("#review-status").startswith("240 points.")
 
 
 def test_brushing_the_map_filters_the_table(browser, scene):
@@ -224,19 +245,19 @@ def test_brushing_the_map_filters_the_table(browser, scene):
 def test_brushing_the_profile_selects_a_cluster_everywhere(browser, scene):
     browser.open(scene.path)
     browser.brush("profile", (0.05, 1.02), (1.0, 1.98))
-    assert set(browser.selected_rows()) == set(range(60, 120))
-    assert set(browser.listed_rows()) == set(range(60, 120)) & set(scene.review)
+    inside = np.flatnonzero(scene.result.label == scene.order[1])
+    assert set(browser.selected_rows()) == set(inside)
+    assert set(browser.listed_rows()) == set(inside) & set(scene.review)
     selected = browser.run("return Array.from(Bokeh.documents[0].get_model_by_name('bins').data.selected)")
     edges = np.arange(101) / 100
-    expected = np.diff(np.searchsorted(np.sort(scene.result.confidence[60:120]), edges, side="right"))
+    expected = np.diff(np.searchsorted(np.sort(scene.result.trust[inside]), edges, side="right"))
     assert selected == expected.tolist()
 
 
 def test_brushing_the_histogram_selects_the_points_of_its_bins(browser, scene):
     browser.open(scene.path)
     browser.brush("histogram", (0.402, 1), (0.478, 2))
-    confidence = scene.result.confidence
-    expected = np.flatnonzero((confidence > 0.40) & (confidence <= 0.48))
+    expected = np.flatnonzero((scene.result.trust > 0.40) & (scene.result.trust <= 0.48))
     assert expected.size > 3
     assert set(browser.selected_rows()) == set(browser.listed_rows()) == set(expected)
     browser.run("document.body.focus()")
@@ -248,7 +269,7 @@ def test_brushing_the_histogram_selects_the_points_of_its_bins(browser, scene):
 def test_the_slider_changes_counts_and_table_from_the_keyboard(browser, scene):
     browser.open(scene.path)
     slider = browser.driver.find_element(By.ID, "threshold")
-    confidence = scene.result.confidence
+    values = scene.result.trust
     for keys, threshold in (
         (Keys.ARROW_RIGHT * 3, 0.53),
         (Keys.ARROW_LEFT * 10, 0.43),
@@ -256,16 +277,16 @@ def test_the_slider_changes_counts_and_table_from_the_keyboard(browser, scene):
         (Keys.HOME, 0),
     ):
         slider.send_keys(keys)
-        below = int((confidence <= threshold).sum())
+        below = int((values <= threshold).sum())
         assert browser.text("#threshold-value") == f"{threshold:.2f}"
         assert browser.text("#count-below") == str(below)
         assert browser.text("#count-above") == str(240 - below)
-        assert browser.text("#share-below") == f"{below / 240:.1%}"
-        of_first = (confidence[:60] > threshold).mean()
-        assert browser.text("[data-above='0']") == f"{of_first:.1%}"
+        assert browser.text("#share-below") == f"{100 * below / 240:.1f} %"
+        of_first = (values[scene.result.label == scene.order[0]] > threshold).mean()
+        assert browser.text("[data-above='0']") == f"{100 * of_first:.1f} %"
         assert len(browser.listed_rows()) == min(below, 100)
         assert browser.run("return Bokeh.documents[0].get_model_by_name('threshold-profile').location") == threshold
-    assert "No point is at or below the threshold." in browser.text("#review")
+    assert "No label is at or below the threshold." in browser.text("#review")
 
 
 def test_scrolling_brings_the_rest_of_the_table(browser, scene):
@@ -293,7 +314,7 @@ def test_the_table_sorts_by_its_headings(browser, scene):
 
 def test_a_row_number_marks_its_point_in_the_figures(browser, scene):
     browser.open(scene.path)
-    row = scene.result.least_trusted(1)[0]
+    row = scene.review[scene.result.trust[scene.review].argmin()]
     button = browser.driver.find_element(By.CSS_SELECTOR, "#review td button")
     button.send_keys(Keys.ENTER)
     marked = browser.run("const d = Bokeh.documents[0].get_model_by_name('marked').data; return [d.x[0], d.y[0]]")
@@ -303,15 +324,8 @@ def test_a_row_number_marks_its_point_in_the_figures(browser, scene):
     assert browser.run("return document.querySelectorAll('tr.marked').length") == 0
 
 
-def luminance(colour):
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+def hexadecimal(colour):
+    return "#" + "".join(f"{int(channel):02x}" for channel in re.findall(r"\d+", colour)[:3])
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -329,9 +343,13 @@ def test_text_reads_on_either_theme(theme, browser, scene):
     )
     assert len(colours) == 12
     assert min(contrast(colour, background) for colour in colours for background in (paper, panel)) >= 4.5
-    # The least confident points stand out most.
     palette = browser.run("return Bokeh.documents[0].get_model_by_name('colours').palette")
-    assert contrast(palette[0], paper) > 10 > contrast(palette[-1], paper)
+    assert palette == palettes()[theme]
+    words = browser.run(
+        "return Array.from(document.querySelectorAll('.verdict, .warning, .note, #review td, select'),"
+        "part => getComputedStyle(part).color)"
+    )
+    assert min(contrast(hexadecimal(colour), paper) for colour in set(words)) >= 4.5
     browser.screenshot(f"report-{theme}")
 
 
@@ -350,7 +368,7 @@ def test_the_figures_follow_a_change_of_theme(browser, scene):
 def test_hostile_names_stay_text(browser, hostile_scene):
     scene = hostile_scene
     browser.open(scene.path)
-    row = scene.result.least_trusted(1)[0]
+    row = scene.review[scene.result.trust[scene.review].argmin()]
     browser.point_at("map", *scene.X[row], press=True)
     browser.wait("return document.querySelectorAll('#review tr[data-point]').length < 20")
     tooltip = browser.run(EVERYWHERE + "return everywhere('.bk-tooltip-row-value').map(e => e.textContent.trim())")
@@ -358,14 +376,14 @@ def test_hostile_names_stay_text(browser, hostile_scene):
     assert browser.run(EVERYWHERE + "return everywhere('[onerror], [onload], [src=x]').length") == 0
     assert browser.run("return document.scripts.length") == 9
     assert browser.driver.title == HOSTILE[0]
-    for shown in (HOSTILE[0], str(scene.result.label[row]), str(scene.result.runner_up[row]), f"{HOSTILE[0]}{row}"):
+    for shown in (HOSTILE[0], str(scene.result.label[row]), str(scene.result.rival[row]), f"{HOSTILE[0]}{row}"):
         assert shown in browser.run("return document.querySelector('#review').textContent")
     browser.screenshot("report-hostile-names")
     assert browser.console_errors() == []
     assert browser.requests() == [scene.path.as_uri()]
 
 
-@pytest.mark.parametrize("width", [600, 1000, 1100, 1600])
+@pytest.mark.parametrize("width", [500, 600, 1000, 1100, 1600])
 def test_nothing_overlaps_or_sticks_out(width, browser, scene):
     browser.driver.set_window_size(width, 1000)
     try:
@@ -386,20 +404,67 @@ def test_nothing_overlaps_or_sticks_out(width, browser, scene):
         browser.driver.set_window_size(1366, 1000)
 
 
+def test_noise_is_on_the_map_but_has_no_trust(browser, tmp_path, scene):
+    labels = np.where(np.arange(240) % 6 == 0, "-1", scene.result.label)
+    result = trust(scene.X, labels)
+    path = result.report(tmp_path / "noise.html", scene.X)
+    noise = np.flatnonzero(result.noise)
+    browser.open(path)
+    Select(browser.driver.find_element(By.ID, "listed")).select_by_value("noise")
+    assert browser.listed_rows() == noise.tolist()
+    cells = browser.run("return Array.from(document.querySelector('#review tbody tr').cells, c => c.innerText)")
+    assert cells[:6] == ["0", "noise", "-", "noise", str(result.rival[0]), "-"]
+    browser.point_at("map", *scene.X[0], press=True)
+    browser.wait("return document.querySelectorAll('#review tr[data-point]').length < 20")
+    assert 0 in browser.selected_rows()
+    browser.driver.find_element(By.ID, "threshold").send_keys(Keys.END)
+    assert browser.text("#count-below") == str(240 - noise.size)
+    browser.screenshot("report-noise")
+    assert browser.console_errors() == []
+
+
+def test_without_calibration_own_affinity_takes_the_place_of_trust(browser, tmp_path, scene):
+    result = affinity(scene.X, scene.result.label)
+    browser.open(result.report(tmp_path / "plain.html", scene.X))
+    headings = browser.run("return Array.from(document.querySelectorAll('#review th'), c => c.innerText.trim())")
+    assert headings[:5] == ["row", "label", "verdict", "rival", "own affinity"]
+    expected = np.flatnonzero(result.verdict != "supported")
+    expected = expected[np.argsort(result.own_affinity[expected], kind="stable")]
+    assert browser.listed_rows() == expected[:100].tolist()
+    browser.driver.find_element(By.ID, "threshold").send_keys(Keys.HOME)
+    below = int((result.own_affinity == 0).sum())
+    assert browser.text("#count-below") == str(below)
+    assert browser.console_errors() == []
+
+
+def test_a_point_unlike_its_cluster_is_called_so(browser, tmp_path):
+    rng = np.random.default_rng(1)
+    X = np.vstack([rng.normal(size=(400, 2)) + np.repeat([[0, 0], [6, 0]], 200, axis=0), [[3.0, 60.0]]])
+    result = trust(X, np.repeat([0, 1, 0], [200, 200, 1]))
+    assert result.typicality[400] < 0.01
+    browser.open(result.report(tmp_path / "far.html", X))
+    Select(browser.driver.find_element(By.ID, "listed")).select_by_value("all")
+    browser.click("th[data-key='typicality'] button")
+    assert browser.listed_rows()[0] == 400
+    assert "unlike anything in its cluster" in browser.text("#review tbody tr")
+
+
 def test_a_large_page_selects_and_filters(browser, tmp_path):
     rng = np.random.default_rng(4)
     labels = rng.integers(12, size=100_000)
-    X = rng.normal(size=(100_000, 5)) + 2.5 * rng.normal(size=(12, 5))[labels]
-    result = affinity(X, labels, eps=0.1, random_state=0)
+    X = rng.normal(size=(100_000, 5)) + 2.2 * rng.normal(size=(12, 5))[labels]
+    result = trust(X, labels, eps=0.1)
     path = result.report(tmp_path / "large.html", X)
-    review = int((~result.stable).sum())
-    assert 10_000 < review < 50_000
+    doubtful = result.verdict != "supported"
+    assert 10_000 < doubtful.sum() < 50_000
     browser.open(path)
-    assert browser.text("#count-below") == f"{review:,}"
+    assert browser.text("#count-below") == f"{(result.trust <= 0.5).sum():,}"
     browser.brush("profile", (0.02, 3.02), (1.0, 3.98))
+    name = result.tally().worst_first()[3].name
     listed = browser.run("return document.getElementById('review-status').textContent")
-    expected = int(((labels == 3) & ~result.stable).sum())
-    assert listed.startswith(f"{expected:,} of {len(browser.selected_rows()):,} selected points")
-    assert set(labels[browser.selected_rows()]) == {3}
+    expected = int(((labels == name) & doubtful).sum())
+    selected = browser.selected_rows()
+    assert listed.startswith(f"{expected:,} labels that are not supported among {len(selected):,} selected points")
+    assert set(labels[selected]) == {name}
     browser.screenshot("report-large")
     assert browser.console_errors() == []

@@ -3,8 +3,13 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
+from allegiance.report import _projection
 from allegiance.report._inputs import check_features
-from allegiance.report._projection import project
+from allegiance.report._quantity import quantity_of
+
+
+def project(result, features):
+    return _projection.project(result, features, quantity_of(result))
 
 
 def test_two_directions_of_a_plane_keep_all_distances(random_result, rng):
@@ -39,12 +44,14 @@ def test_two_features_are_shown_as_they_are(random_result, rng):
     np.testing.assert_array_equal(np.column_stack([projection.x, projection.y]), X)
 
 
-def test_one_feature_is_shown_against_confidence(random_result, rng):
+def test_one_feature_is_shown_against_trust(random_result, rng):
     X = rng.normal(size=(20, 1))
-    result = random_result(20, 3)
+    result = random_result(20, 3, label=np.arange(20) % 4 - 1)
     projection = project(result, check_features(X, None, 20))
-    np.testing.assert_array_equal(projection.y, result.confidence)
-    assert projection.y_label == "confidence"
+    np.testing.assert_array_equal(projection.y, np.where(result.noise, 0.0, result.trust.clip(max=1.0)))
+    assert projection.y_label == "trust"
+    plain = random_result(20, 3, calibrated=False)
+    assert project(plain, check_features(X, None, 20)).y_label == "own affinity"
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 6])

@@ -3,12 +3,11 @@ import pytest
 import scipy.sparse as sp
 
 from allegiance.report import _pulls
-from allegiance.report._counts import group_points
 from allegiance.report._pulls import pulling_features
 
 
 def pulls_of(result, X):
-    return pulling_features(result, group_points(result), X, np.arange(result.n_points))
+    return pulling_features(result, X, np.arange(result.n_points))
 
 
 def slow_pulls(result, X):

@@ -2,6 +2,7 @@
 
 from ._arrays import real_array
 from ._extras import require
+from ._lazy import Lazy
 from ._parameters import Parameters
 from ._progress import Advance, Progress, progress
 from ._random import resolve_seed, stream
@@ -19,6 +20,7 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "Lazy",
     "Parameters",
     "Progress",
     "RandomState",

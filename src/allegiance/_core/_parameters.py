@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ._plugins import load_plugins
+
 
 class Parameters:
     """The base of every object that is passed as a parameter, such as ``KL(smoothing=0.5)``.
@@ -24,6 +26,8 @@ class Parameters:
     @staticmethod
     def named(name: str) -> type[Parameters]:
         """Return the class of parameters with this name, for saved files; KeyError if there is none."""
+        if name not in Parameters._by_name:
+            load_plugins()
         return Parameters._by_name[name]
 
     def check(self) -> None:
@@ -55,8 +59,7 @@ class Parameters:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        return all(_equal(value, theirs[name]) for name, value in mine.items())
+        return _equal_params(self, other)
 
     # Parameters may be arrays, and searches change them in place.
     __hash__ = None  # type: ignore[assignment]
@@ -80,7 +83,15 @@ def _parameters(owner: Parameters) -> list[Any]:
 def _equal(first: Any, second: Any) -> bool:
     if isinstance(first, np.ndarray | list | tuple) or isinstance(second, np.ndarray | list | tuple):
         return type(first) is type(second) and np.array_equal(first, second)
+    if hasattr(first, "get_params") and type(first) is type(second):
+        # Clusterers, too, which scikit-learn compares by identity.
+        return first is second or _equal_params(first, second)
     return bool(first is second or first == second)
+
+
+def _equal_params(first: Any, second: Any) -> bool:
+    mine, theirs = first.get_params(deep=False), second.get_params(deep=False)
+    return all(_equal(value, theirs[name]) for name, value in mine.items())
 
 
 def _brief(value: Any) -> str:

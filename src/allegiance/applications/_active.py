@@ -23,9 +23,9 @@ _SEEDS, _SAMPLE, _STARTS, _TRIALS = range(4)
 class ActiveKMeans(NearestCenterMixin, BaseEstimator):
     """Cluster a sample of stable and unstable points, and give all others to the nearest centre.
 
-    Seeds are drawn as k-means++ does, and every point is scored with respect to them: it is stable if one seed
-    gives more than half of its territory. The sample takes a fixed share from the stable points and the rest from the unstable ones,
-    at random. k-means on the sample gives the centres. Besides X itself, memory is O(n).
+    Seeds are drawn as k-means++ does, and every point is scored with respect to them: it is stable if one seed gives
+    more than half of its territory. The sample takes a fixed share from the stable points and the rest from the
+    unstable ones, at random. k-means on the sample gives the centres. Besides X itself, memory is O(n).
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class CandidateLine(NamedTuple):
     expected_right: float
     """Mean trust in the labels."""
     above_chance: float
-    """Trust above chance: 1 if all labels hold, 0 if no more than unrelated ones would. What candidates are judged by."""
+    """What candidates are judged by: 1 if all labels hold, 0 if no more than unrelated ones would."""
     supported: int
     contested: int
     contradicted: int

@@ -13,18 +13,20 @@ from allegiance.calibration import Calibration
 from allegiance.results import AffinityResult
 
 
-def calibrated_scorer(scorer: AffinityScorer | None, caller: str) -> AffinityScorer:
+def calibrated_scorer(scorer: AffinityScorer | None, caller: str, influence: str = "within") -> AffinityScorer:
     """Return a copy of the scorer, or the default one, with one seed for everything that it will score.
 
     Parameters
     ----------
     scorer
-        What the user passed; None for ``AffinityScorer(influence="within", calibration=20)``.
+        What the user passed; None for ``AffinityScorer(influence=influence, calibration=20)``.
     caller
         The function it was passed to, for messages.
+    influence
+        That of the default scorer.
     """
     if scorer is None:
-        return AffinityScorer(influence="within", calibration=20)
+        return AffinityScorer(influence=influence, calibration=20)
     if not isinstance(scorer, AffinityScorer):
         raise TypeError(f"scorer must be an AffinityScorer, such as AffinityScorer(calibration=20), got {scorer!r}.")
     for name in ("estimator", "centers"):

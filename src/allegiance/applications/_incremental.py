@@ -21,10 +21,9 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     """Cluster a stream of batches: absorb stable points into centroids and counts, let the others wait.
 
     Each batch goes through three steps. First, if giving one cluster up and founding another among the rows at hand
-    lowers the objective of k-means, that is done (below). Then the rows of the batch that can be absorbed are: those that
-    are stable, whose owner is also the nearest centroid, and that are no farther from it than four times the root mean
-    square distance. At last all rows that wait are examined again, with the new centroids. Rows are kept only while
-    they wait.
+    lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their
+    owner is also the nearest centroid, and they are no farther from it than four times the root mean square distance.
+    Finally all rows that wait are examined again, with the new centroids. Rows are kept only while they wait.
 
     *Start*: rows wait until there are ``init_size`` of them, ``n_clusters`` distinct ones among them. Then k-means on
     all that wait gives the first centroids, with counts of zero.

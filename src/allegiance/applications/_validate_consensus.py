@@ -103,8 +103,8 @@ class ConsensusValidation:
             return f"Improved: the labels of the consensus can be trusted more ({typical})."
         if word == "lost":
             return (
-                f"Lost: the labels of the consensus can be trusted less ({typical}). The clusterings do not agree enough, "
-                "and the consensus has little to do with them."
+                f"Lost: the labels of the consensus can be trusted less ({typical}). The clusterings do not agree "
+                "enough, and the consensus has little to do with them."
             )
         if not doubtful.any():
             return f"Little changed ({typical}): all labels are supported, so there was nothing to gain."

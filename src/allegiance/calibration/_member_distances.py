@@ -83,10 +83,6 @@ class MemberDistances:
         farthest[ends] = np.maximum(farthest[ends], values[starts[ends + 1] - 1])
         return cls(values, priorities, starts, farthest)
 
-    def at_least_as_far(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
-        """Return the conformal p-values (n,) of points: see :func:`share_at_least_as_far`."""
-        return share_at_least_as_far(self.values, self.starts, codes, distance)
-
     def _codes(self) -> IntArray:
         return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
 

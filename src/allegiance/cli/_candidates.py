@@ -12,10 +12,10 @@ from ._options import ALGORITHMS, RunOptions
 from ._points import Points
 
 labels_option = click.option(
-    "--labels", metavar="COLUMN", multiple=True, help="Column with the clusters of a candidate; repeatable."
+    "--labels", metavar="COLUMN", multiple=True, help="Column with the labels of a clustering; repeatable."
 )
 algorithm_option = click.option(
-    "--algorithm", type=click.Choice(ALGORITHMS), multiple=True, help="Make a candidate by clustering; repeatable."
+    "--algorithm", type=click.Choice(ALGORITHMS), multiple=True, help="Algorithm that makes a clustering; repeatable."
 )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._options import ClusteringOptions, RunOptions, ScoringOptions
+from ._console import shows_progress
+from ._kinds import registry_of
+from ._options import LIKE_KMEANS, ClusteringOptions, RunOptions, ScoringOptions
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -35,6 +38,17 @@ def check_clustering(options: ClusteringOptions) -> None:
         open_source(options.centers)
 
 
+def settled(scoring: ScoringOptions, clustering: ClusteringOptions) -> ScoringOptions:
+    """Return the options with an influence: by default "within", which needs labels, "euclidean" for centres alone."""
+    if scoring.influence is not None:
+        return scoring
+    alone = clustering.centers is not None and clustering.labels is None
+    influence = registry_of("influence").parse("euclidean" if alone else "within")
+    # What was decided is part of what results say about themselves.
+    click.get_current_context().params["influence"] = influence
+    return replace(scoring, influence=influence)
+
+
 def clusterer(algorithm: str, clusters: int | None, seed: int, min_cluster_size: int = 5) -> Any:
     """Return the clusterer of a name.
 
@@ -43,7 +57,7 @@ def clusterer(algorithm: str, clusters: int | None, seed: int, min_cluster_size:
     algorithm
         One of ``ALGORITHMS``.
     clusters
-        How many clusters; hdbscan needs none.
+        How many clusters; hdbscan finds that out.
     seed
         For those that are random.
     min_cluster_size
@@ -67,26 +81,56 @@ def clusterer(algorithm: str, clusters: int | None, seed: int, min_cluster_size:
     return kind(clusters, n_init=STARTS, random_state=seed)
 
 
-def scorer_of(
-    clustering: ClusteringOptions, scoring: ScoringOptions, run: RunOptions, centers: Any, *, progress: bool
-) -> AffinityScorer:
-    """Return the scorer, not yet fitted.
+def estimator_of(clustering: ClusteringOptions, run: RunOptions) -> Any:
+    """Return the clusterer that makes the clustering; None if it is given."""
+    if clustering.clusters is None and clustering.algorithm is None:
+        return None
+    algorithm = clustering.algorithm or "kmeans"
+    return clusterer(algorithm, clustering.clusters, run.seed, clustering.min_cluster_size)
+
+
+def reclusterer(
+    clustering: ClusteringOptions, scoring: ScoringOptions, run: RunOptions, n_labels: int | None = None
+) -> Any:
+    """Return what clusters halves of the data anew; None for k-means in the space of the influence.
 
     Parameters
     ----------
     clustering, scoring, run
         What the user said.
+    n_labels
+        The number of clusters, if they are given by labels or centres.
+    """
+    algorithm = scoring.recluster or clustering.algorithm
+    if algorithm is None or algorithm in LIKE_KMEANS:
+        return None
+    return clusterer(algorithm, clustering.clusters or n_labels, run.seed, clustering.min_cluster_size)
+
+
+def scorer_of(
+    scoring: ScoringOptions, run: RunOptions, *, estimator: Any = None, centers: Any = None, recluster: Any = None
+) -> AffinityScorer:
+    """Return the scorer, not yet fitted.
+
+    Parameters
+    ----------
+    scoring, run
+        What the user said.
+    estimator
+        What makes the clustering; None if it is given.
     centers
         (k, d) the centres given, or None.
-    progress
-        Show a progress line.
+    recluster
+        What clusters halves of the data anew; None for k-means.
     """
-    from allegiance import AffinityScorer
+    from allegiance import AffinityScorer, Calibration
 
-    estimator = None
-    if clustering.clusters is not None or clustering.algorithm is not None:
-        algorithm = clustering.algorithm or "kmeans"
-        estimator = clusterer(algorithm, clustering.clusters, run.seed, clustering.min_cluster_size)
     return AffinityScorer(
-        estimator, centers=centers, n_jobs=run.n_jobs, random_state=run.seed, verbose=progress, **scoring.params()
+        estimator,
+        centers=centers,
+        calibration=None if scoring.no_calibration else Calibration(scoring.resamples, clusterer=recluster),
+        n_jobs=run.n_jobs,
+        random_state=run.seed,
+        verbose=shows_progress(run),
+        **scoring.params(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,35 +17,8 @@ if TYPE_CHECKING:
 
 
 def shows_progress(run: RunOptions) -> bool:
-    """Return whether there is a terminal to draw a progress bar on, and nobody minds."""
+    """Return whether there is a terminal to draw a progress bar on, and the user did not turn it off."""
     return sys.stderr.isatty() and not (run.quiet or run.no_progress)
-
-
-@contextmanager
-def progress_bar(run: RunOptions, what: str, total: int, *, rate: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of rows, or other things, done so far; it draws only on a terminal.
-
-    Parameters
-    ----------
-    run
-        Whether a bar is wanted.
-    what
-        What is being done.
-    total
-        The number of rows.
-    rate
-        Whether to show how many are done in a second.
-    """
-    if not shows_progress(run):
-        yield lambda rows: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    speed = [TextColumn("{task.speed:,.0f} rows/s")] if rate else []
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), *speed, TimeRemainingColumn())
-    with Progress(*columns, console=console(err=True), transient=True) as bars:
-        task = bars.add_task(what, total=total)
-        yield lambda rows: bars.update(task, completed=rows)
 
 
 @contextmanager
@@ -93,9 +66,24 @@ def console(*, err: bool) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
-    # Wide enough in a pipe for every column: nobody wraps lines there.
+    # Wide enough in a pipe for every column: lines are not wrapped there.
     width = None if stream.isatty() else 120
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+def print_line(out: Console, text: str, *, bold: bool = False) -> None:
+    """Print a sentence: wrapped between words on a terminal, on one line in a pipe.
+
+    Parameters
+    ----------
+    out
+        The console.
+    text
+        What to print.
+    bold
+        Whether it is the first thing to read.
+    """
+    out.print(text, style="bold" if bold else None, markup=False, soft_wrap=not out.is_terminal)
 
 
 def print_table(

@@ -1,22 +1,41 @@
-"""``allegiance curve``: stability against the number of clusters."""
+"""``allegiance curve``: trust in labels against the number of clusters."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import click
 
-from ._clustering import clusterer
-from ._console import console, note, print_table
-from ._options import ALGORITHMS, DataOptions, RunOptions, ScoringOptions, data_options, run_options, scoring_options
-from ._outputs import OutputOptions, open_output, output_options, print_result, say_written, write_output
+from ._clustering import clusterer, scorer_of
+from ._console import console, note, print_line, print_table, say
+from ._options import (
+    ALGORITHMS,
+    LIKE_KMEANS,
+    DataOptions,
+    RunOptions,
+    ScoringOptions,
+    calibration_options,
+    data_options,
+    run_options,
+)
+from ._outputs import (
+    OutputOptions,
+    check_outputs,
+    open_output,
+    output_options,
+    print_result,
+    say_written,
+    write_output,
+)
 from ._points import load_points, open_data
 
 EPILOG = """\b
 Examples:
-  allegiance curve flowers.csv --drop species
-  allegiance curve flowers.csv --drop species --clusters 2-12 --algorithm gmm -o curve.csv
+  allegiance curve flowers.csv --drop species --id name
+  allegiance curve flowers.csv --drop species --id name --clusters 2-12 --algorithm gmm -o curve.csv
 """
+_HEADER = ("clusters", "above chance", "half of the halves", "no clusters", "at most", "")
 
 
 class Numbers(click.ParamType[tuple[int, ...]]):
@@ -46,20 +65,32 @@ class Numbers(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(numbers))
 
 
-@click.command(epilog=EPILOG, short_help="Measure stability for several numbers of clusters.")
+@click.command(epilog=EPILOG, short_help="Measure trust for several numbers of clusters.")
 @data_options
-@click.option("--clusters", metavar="FROM-TO", type=Numbers(), default="2-10", show_default=True, help="Or 2,3,5.")
+@click.option(
+    "--clusters",
+    metavar="FROM-TO",
+    type=Numbers(),
+    default="2-10",
+    show_default=True,
+    help="Numbers of clusters to try: a range such as 2-10, or a list such as 2,3,5.",
+)
 @click.option(
     "--algorithm",
     type=click.Choice([name for name in ALGORITHMS if name != "hdbscan"]),
     default="kmeans",
     show_default=True,
-    help="How to cluster.",
+    help="Algorithm that makes the clusterings, and clusters halves of the data anew.",
 )
 @click.option(
-    "--references", type=click.IntRange(min=1), default=10, show_default=True, help="Draws of data without clusters."
+    "--references",
+    metavar="N",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="How many tables without clusters to compare DATA with; each takes as long as DATA.",
 )
-@scoring_options
+@calibration_options
 @output_options
 @run_options
 def curve(
@@ -71,39 +102,47 @@ def curve(
     out: OutputOptions,
     run: RunOptions,
 ) -> None:
-    """Cluster DATA into several numbers of clusters, and compare with data that has none."""
+    """Cluster DATA into several numbers of clusters, and say for which the labels can be trusted most.
+
+    Trust is measured above chance, and compared with that in tables without clusters: points drawn uniformly from the
+    box of DATA.
+    """
     sink = open_output(out, run)
-    points = load_points(open_data(data, (), lambda text: note(run, text)))
+    opened = open_data(data, (), lambda text: note(run, text))
+    check_outputs(opened, sink)
+    points = load_points(opened)
     from allegiance import stability_curve
 
+    say(run, f"Clustering DATA and {references:,} tables without clusters, for {len(clusters)} numbers of clusters.")
     measured = stability_curve(
         points.X,
         lambda k: clusterer(algorithm, k, run.seed),
         clusters,
+        # In a pipe this says at least that it is done, and how long it took.
+        scorer=scorer_of(scoring, run).set_params(verbose=not (run.quiet or run.no_progress)),
         n_references=references,
-        random_state=run.seed,
-        n_jobs=run.n_jobs,
-        **scoring.params(),
+        refit=algorithm not in LIKE_KMEANS,
     )
-    table = measured.to_frame(like=points.ids)
+    table = measured.frame(like=points.ids)
     write_output(sink, table)
     say_written(out.output, run)
     lines = table.to_pylist()
     if run.json:
-        print_result({"suggested": measured.suggested, "caveat": measured.caveat, "curve": lines}, output=out.output)
+        print_result({"suggested": measured.suggestion, "caveat": measured.caveat, "curve": lines}, output=out.output)
     elif not run.quiet:
-        rows = [
-            (
-                str(line["n_clusters"]),
-                f"{line['unstable']:.1%}",
-                f"{line['confidence']:.3f}",
-                f"{line['reference_confidence']:.3f}",
-                f"{line['excess']:+.3f} ± {line['spread']:.3f}",
-            )
-            for line in lines
-        ]
         screen = console(err=out.output == "-")
-        print_table(screen, "", ("clusters", "unstable", "confidence", "reference", "excess"), rows)
-        suggested = measured.suggested
-        verdict = "No number of clusters stands out." if suggested is None else f"Suggested: {suggested} clusters."
-        screen.print(f"[bold]{verdict}[/bold] {measured.caveat}")
+        print_table(screen, "Trust above chance", _HEADER, [_cells(line) for line in lines], left=("",))
+        print_line(screen, measured.verdict, bold=True)
+        if measured.suggestion is not None:
+            print_line(screen, measured.caveat)
+
+
+def _cells(line: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(line["n_clusters"]),
+        f"{line['above_chance']:.3f}",
+        f"{line['low']:.3f} to {line['high']:.3f}",
+        f"{line['reference']:.3f}",
+        f"{line['reference_high']:.3f}",
+        "<- suggested" if line["suggested"] else "",
+    )

@@ -36,16 +36,30 @@ Examples:
 
 @click.command(epilog=EPILOG, short_help="Show versions, or the columns of a table.")
 @click.argument("data", nargs=-1)
-@click.option("--input-format", type=click.Choice(["csv", "tsv", "parquet", "arrow", "npy", "npz"]), help="Of DATA.")
+@click.option(
+    "--input-format",
+    type=click.Choice(["csv", "tsv", "parquet", "arrow", "npy", "npz"]),
+    help="Format of DATA, if the ending of its name does not say.",
+)
 @run_options
 def info(data: tuple[str, ...], input_format: str | None, run: RunOptions) -> None:
     """Show versions and extras, or the columns, types and missing values of DATA."""
     if data:
-        from allegiance.io.tables import open_source
-
-        _show_table(open_source(data, format=input_format), run)
+        _show_table(_opened(data, input_format), run)
     else:
         _show_installation(run)
+
+
+def _opened(data: tuple[str, ...], input_format: str | None) -> Source:
+    """Open a table in which codes with leading zeros, such as 00100000, are not numbers."""
+    from pyarrow import types
+
+    from allegiance.io.tables import open_source
+
+    source = open_source(data, format=input_format)
+    whole = [field.name for field in source.schema if types.is_integer(field.type)]
+    # What comes through a pipe can be read only once.
+    return open_source(data, format=input_format, codes=whole) if whole and source.files else source
 
 
 def _show_installation(run: RunOptions) -> None:
@@ -134,7 +148,5 @@ def _columns_of(source: Source) -> tuple[list[dict[str, Any]], int]:
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -46,7 +46,7 @@ class Kind(click.ParamType[Any]):
             return value
         try:
             return registry_of(self.argument).parse(value)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             self.fail(str(error), param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

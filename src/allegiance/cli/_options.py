@@ -15,7 +15,11 @@ from ._kinds import kind_option
 Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
 
-ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
+#: As in :mod:`allegiance.fitting`, which is not imported for ``--help``.
+REPRESENTATIVES = ("mean", "median", "medoid", "mean-without-point")
+#: Algorithms that k-means stands in for when halves of the data are clustered anew.
+LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
+ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 
 
 class ImageShape(click.ParamType[tuple[int, ...]]):
@@ -64,21 +68,22 @@ class ClusteringOptions:
 
 @dataclass(frozen=True)
 class ScoringOptions:
-    """What closeness means, how volume is measured and trust calibrated: parameters of the scorer by their names."""
+    """What closeness means, how volume is measured and trust calibrated; commands offer those that matter to them."""
 
     influence: Any
-    weights: Any
-    representative: str
-    domain: Any
-    engine: Any
-    eps: float
     resamples: int
-    no_calibration: bool
+    weights: Any = None
+    representative: str = "mean"
+    domain: Any = "box"
+    engine: Any = "auto"
+    eps: float = 0.03
+    recluster: str | None = None
+    no_calibration: bool = False
 
     def params(self) -> dict[str, Any]:
-        """Return the parameters as the scorer takes them."""
-        params = {name: value for name, value in vars(self).items() if name not in ("resamples", "no_calibration")}
-        return params | {"calibration": None if self.no_calibration else self.resamples}
+        """Return the parameters of the scorer, except for calibration."""
+        names = ("influence", "weights", "representative", "domain", "engine", "eps")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -95,13 +100,16 @@ class RunOptions:
 
 
 def bundled(name: str, kind: type, options: list[Callable[[Command], Command]]) -> Callable[[Wrapped], Wrapped]:
-    """Return a decorator that adds options to a command and hands them over as one argument."""
+    """Return a decorator that adds options to a command and hands them over as one argument.
+
+    Fields of ``kind`` without an option keep their defaults.
+    """
     own = [field.name for field in fields(kind)]
 
     def decorate(command: Wrapped) -> Wrapped:
         @wraps(command)
         def bundling(*args: Any, **values: Any) -> Any:
-            bundle = kind(**{field: values.pop(field) for field in own})
+            bundle = kind(**{field: values.pop(field) for field in own if field in values})
             return command(*args, **values, **{name: bundle})
 
         decorated: Any = bundling
@@ -122,12 +130,18 @@ data_options = bundled(
             type=click.Choice(["csv", "tsv", "parquet", "arrow", "npy", "npz"]),
             help="Format of DATA, if the ending of its name does not say.",
         ),
-        click.option("--id", metavar="COLUMN", multiple=True, help="Column to carry over to the output, repeatable."),
+        click.option(
+            "--id",
+            metavar="COLUMN",
+            multiple=True,
+            help="Column that identifies rows: not a feature, but carried over to the output; repeatable.",
+        ),
         click.option(
             "--features",
             metavar="COLUMNS",
             multiple=True,
-            help="Columns to use: a name, names with commas, or a pattern like 'pixel*'; repeatable.  [default: all]",
+            help="Columns to use as features: a name, names with commas, or a pattern like 'pixel*'; repeatable.  "
+            "[default: all but --id, --labels and --drop]",
         ),
         click.option(
             "--drop",
@@ -144,14 +158,15 @@ data_options = bundled(
         click.option(
             "--categorical",
             type=click.Choice(["one-hot", "drop"]),
-            help="What to do with all other columns of text.  [default: an error names them]",
+            help="What to do with columns of text that --one-hot does not name.  [default: an error names them]",
         ),
         click.option(
             "--impute",
             type=click.Choice(["median", "drop"]),
-            help="Fill missing values in, or leave their rows out.  [default: an error counts them]",
+            help="Fill missing values with the median of the column, or with its most frequent category, or drop their "
+            "rows.  [default: an error counts them]",
         ),
-        click.option("--standardize", is_flag=True, help="Scale features to mean 0 and variance 1 first."),
+        click.option("--standardize", is_flag=True, help="Scale all features to mean 0 and variance 1."),
     ],
 )
 
@@ -159,51 +174,91 @@ clustering_options = bundled(
     "clustering",
     ClusteringOptions,
     [
-        click.option("--labels", metavar="COLUMN", help="Column with the cluster of each row; -1 is noise."),
-        click.option("--centers", metavar="FILE", help="Table with one representative per row."),
-        click.option("--clusters", metavar="K", type=click.IntRange(min=1), help="Cluster the rows into K first."),
         click.option(
-            "--algorithm", type=click.Choice(ALGORITHMS), help="Algorithm that --clusters uses.  [default: kmeans]"
+            "--labels",
+            metavar="COLUMN",
+            help="Column with the label of each row: the cluster it is in, or -1 for noise.",
+        ),
+        click.option(
+            "--centers",
+            metavar="FILE",
+            help="Table of cluster centres, one per row, with the columns of DATA: rows belong to the nearest.",
+        ),
+        click.option(
+            "--clusters",
+            metavar="K",
+            type=click.IntRange(min=1),
+            help="Make the clustering: put the rows of DATA into K clusters.",
+        ),
+        click.option(
+            "--algorithm",
+            type=click.Choice(ALGORITHMS),
+            help="Algorithm that makes the clustering; hdbscan needs no --clusters.  [default: kmeans]",
         ),
         click.option(
             "--min-cluster-size",
+            metavar="N",
             type=click.IntRange(min=2),
             default=5,
             show_default=True,
-            help="Smallest cluster that --algorithm hdbscan accepts.",
+            help="Fewest rows of a cluster of --algorithm hdbscan.",
         ),
     ],
 )
 
-scoring_options = bundled(
-    "scoring",
-    ScoringOptions,
-    [
-        kind_option("influence", "within", "What closeness means."),
-        kind_option("weights", None, "How important clusters are: large or dense ones reach farther."),
-        click.option(
-            "--representative",
-            type=click.Choice(["mean", "median", "medoid", "mean-without-point"]),
-            default="mean",
-            show_default=True,
-            help="What stands for a cluster; the last is the mean without the point that is scored.",
-        ),
-        kind_option("domain", "box", "Where volume is measured."),
-        kind_option("engine", "auto", "How volume is measured."),
-        click.option(
-            "--eps", type=float, default=0.03, show_default=True, help="Half-width of the 95 % interval of an affinity."
-        ),
-        click.option(
-            "--resamples",
-            metavar="N",
-            type=click.IntRange(min=2),
-            default=20,
-            show_default=True,
-            help="Halves of the data that are clustered anew to calibrate trust.",
-        ),
-        click.option("--no-calibration", is_flag=True, help="Measure affinities only: no trust, but faster."),
-    ],
+_CLOSENESS = "What it means that a row is close to a cluster."
+_INFLUENCE = kind_option("influence", "within", _CLOSENESS)
+_INFLUENCE_OR_NONE = kind_option(
+    "influence", None, f"{_CLOSENESS}  [default: within; euclidean for --centers without --labels]"
 )
+_MEASURE = [
+    kind_option("weights", None, "How far clusters reach: large or dense ones farther.  [default: all alike]"),
+    click.option(
+        "--representative",
+        type=click.Choice(REPRESENTATIVES),
+        default="mean",
+        show_default=True,
+        help="What stands for a cluster: the mean of its rows, their median, its most central row, or the mean without "
+        "the row that is scored.",
+    ),
+    kind_option("domain", "box", "Region in which volume is measured."),
+    kind_option("engine", "auto", "How volume is measured."),
+    click.option(
+        "--eps",
+        metavar="NUMBER",
+        type=float,
+        default=0.03,
+        show_default=True,
+        help="Half-width of the 95 % interval of an affinity that is sampled.",
+    ),
+]
+_RESAMPLES = click.option(
+    "--resamples",
+    metavar="N",
+    type=click.IntRange(min=2),
+    default=20,
+    show_default=True,
+    help="How many times half of the data is clustered anew to calibrate trust.",
+)
+_RECLUSTER = click.option(
+    "--recluster",
+    type=click.Choice(ALGORITHMS),
+    help="Algorithm that clusters halves of the data anew: the one that made the labels.  [default: that of "
+    "--algorithm, else kmeans]",
+)
+_NO_CALIBRATION = click.option(
+    "--no-calibration", is_flag=True, help="Leave trust out and measure affinities only, which is faster."
+)
+
+#: For commands that score one clustering.
+scoring_options = bundled(
+    "scoring", ScoringOptions, [_INFLUENCE_OR_NONE, *_MEASURE, _RESAMPLES, _RECLUSTER, _NO_CALIBRATION]
+)
+#: For commands that judge several clusterings, which takes trust.
+judging_options = bundled("scoring", ScoringOptions, [_INFLUENCE, *_MEASURE, _RESAMPLES])
+#: For commands that measure no affinity.
+_EUCLIDEAN = kind_option("influence", "euclidean", _CLOSENESS)
+calibration_options = bundled("scoring", ScoringOptions, [_EUCLIDEAN, _RESAMPLES])
 
 
 def _remember_debug(context: click.Context, option: click.Parameter, value: bool) -> None:
@@ -217,16 +272,25 @@ run_options = bundled(
     RunOptions,
     [
         click.option(
-            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
+            "--seed",
+            metavar="N",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="Seed of all random numbers: the same seed gives the same result.",
         ),
-        click.option("--n-jobs", type=int, help="Number of threads.  [default: all cores]"),
-        click.option("--force", is_flag=True, help="Replace files that exist."),
+        click.option("--n-jobs", metavar="N", type=int, help="Number of threads.  [default: all cores]"),
+        click.option("--force", is_flag=True, help="Replace output files that exist."),
         click.option("--json", is_flag=True, help="Print one JSON object instead of the summary."),
-        click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
-        click.option("-v", "--verbose", is_flag=True, help="Say more about how it was done."),
-        click.option("--no-progress", is_flag=True, help="No progress bar, not even on a terminal."),
+        click.option("-q", "--quiet", is_flag=True, help="Print only errors."),
+        click.option("-v", "--verbose", is_flag=True, help="Also say how it was measured."),
+        click.option("--no-progress", is_flag=True, help="Show no progress bar on a terminal."),
         click.option(
-            "--debug", is_flag=True, expose_value=False, callback=_remember_debug, help="Show tracebacks of errors."
+            "--debug",
+            is_flag=True,
+            expose_value=False,
+            callback=_remember_debug,
+            help="Show the traceback of an error.",
         ),
     ],
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allegiance.io.tables import Features, Sink
     from allegiance.results import Result
 
-    from ._points import Points
+    from ._points import Opened, Points
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class OutputOptions:
 
     output: str | None
     output_format: str | None
+    escape_formulas: bool
 
 
 output_options = bundled(
@@ -40,6 +41,11 @@ output_options = bundled(
             "output_format",
             type=click.Choice(["csv", "tsv", "parquet", "arrow", "jsonl", "json"]),
             help="Format of OUT, if the ending of its name does not say.",
+        ),
+        click.option(
+            "--escape-formulas",
+            is_flag=True,
+            help="Put an apostrophe before texts in CSV and TSV that a spreadsheet would run as formulas.",
         ),
     ],
 )
@@ -66,7 +72,38 @@ def open_output(out: OutputOptions, run: RunOptions) -> Sink | None:
         return None
     if run.json and out.output == "-":
         raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
-    return open_sink(out.output, force=run.force, format=out.output_format, metadata=provenance())
+    return open_sink(
+        out.output,
+        force=run.force,
+        format=out.output_format,
+        metadata=provenance(),
+        escape_formulas=out.escape_formulas,
+    )
+
+
+def check_outputs(opened: Opened, sink: Sink | None, *others: str | None, centers: str | None = None) -> None:
+    """Raise if an output would replace a file it is made from, or cannot hold the columns that identify rows.
+
+    Parameters
+    ----------
+    opened
+        The table that is read.
+    sink
+        The table to write, or None.
+    others
+        Paths of other files to write; None for those that were not asked for.
+    centers
+        The file with the centres, if there is one.
+    """
+    from allegiance.io import refuse_inputs
+
+    inputs = [*opened.source.files, *([] if centers is None else [centers])]
+    for path in (None if sink is None else sink.path, *others):
+        if path is not None:
+            refuse_inputs(path, inputs)
+    if sink is not None:
+        schema = opened.source.schema
+        sink.check(schema.field(name) for name in opened.ids)
 
 
 def write_output(sink: Sink | None, table: pa.Table) -> None:
@@ -126,9 +163,12 @@ page_options = bundled(
     "page",
     PageOptions,
     [
-        click.option("--title", help="Heading of the report."),
+        click.option("--title", metavar="TEXT", help="Heading of the report."),
         click.option(
-            "--image-shape", type=ImageShape(), help="Rows are images of this shape: show them in the report."
+            "--image-shape",
+            type=ImageShape(),
+            metavar="HxW",
+            help="Shape of the images that the rows of DATA are, such as 28x28: the report shows them.",
         ),
     ],
 )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._clustering import check_clustering, scorer_of
-from ._console import note, print_json, shows_progress
+from ._clustering import check_clustering, settled
+from ._console import note, print_json
 from ._options import (
     ClusteringOptions,
     DataOptions,
@@ -21,8 +21,9 @@ from ._options import (
     run_options,
     scoring_options,
 )
-from ._outputs import say_written
-from ._points import load_matrix, load_points, open_data
+from ._outputs import check_outputs, say_written
+from ._points import Opened, load_points, open_data
+from ._score import scorer_for
 
 if TYPE_CHECKING:
     from allegiance import AffinityResult, AffinityScorer
@@ -47,15 +48,41 @@ _ENDINGS = (".png", ".svg", ".pdf")
     type=click.Choice(KINDS),
     default="map",
     show_default=True,
-    help="Confidence over the plane in colours (map) or grey (heat), cells (diagram), sorted confidences (profile), "
-    "who could go where (flow), best and worst rows (gallery), the territory of one row (stolen, samples).",
+    help="Picture to draw: affinities over the plane in colours (map) or grey (heat), cells (diagram), sorted "
+    "affinities (profile), which clusters are rivals (flow), best and worst rows (gallery), the territory of one row "
+    "(stolen, samples).",
 )
-@click.option("--slice", "axes", metavar="A,B", help="Two features that span the plane.  [default: principal axes]")
-@click.option("--projection", type=click.Choice(["pca", "umap"]), help="For more than two features.")
-@click.option("--row", type=click.IntRange(min=0), help="Row for stolen and samples.  [default: least trusted]")
-@click.option("--image-shape", type=ImageShape(), help="Rows are images, for the gallery.")
-@click.option("--count", type=click.IntRange(min=1), default=8, show_default=True, help="Rows in the gallery.")
-@click.option("--dpi", type=click.IntRange(min=1), default=150, show_default=True, help="Dots per inch of a PNG.")
+@click.option(
+    "--slice", "axes", metavar="A,B", help="Two features that span the plane of a map.  [default: principal axes]"
+)
+@click.option(
+    "--projection",
+    type=click.Choice(["pca", "umap"]),
+    help="How a map shows more than two features in the plane.  [default: pca]",
+)
+@click.option(
+    "--row",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Row that stolen and samples show, counted from 0.  [default: the least trusted]",
+)
+@click.option(
+    "--image-shape",
+    type=ImageShape(),
+    metavar="HxW",
+    help="Shape of the images that the rows of DATA are, such as 28x28: the gallery shows them.",
+)
+@click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="How many rows of a cluster the gallery shows.",
+)
+@click.option(
+    "--dpi", metavar="N", type=click.IntRange(min=1), default=150, show_default=True, help="Dots per inch of a PNG."
+)
 @click.option("-o", "--output", metavar="FILE", required=True, help="Picture to write: .png, .svg or .pdf.")
 @run_options
 def plot(
@@ -76,11 +103,14 @@ def plot(
     from allegiance.io import replacing
 
     check_clustering(clustering)
+    scoring = settled(scoring, clustering)
     ending = Path(output).suffix.lower()
     if ending not in _ENDINGS:
         raise click.BadParameter(f"{output!r} must end in .png, .svg or .pdf.", param_hint="-o")
     with replacing(output, force=run.force) as temporary:
-        scorer, result, frame = _scored(data, clustering, scoring, run)
+        opened = open_data(data, [clustering.labels] if clustering.labels else [], lambda text: note(run, text))
+        check_outputs(opened, None, output, centers=clustering.centers)
+        scorer, result, frame = _scored(opened, clustering, scoring, run)
         plane = {"features": _features(axes, frame.column_names), "projection": projection}
         # A picture goes into a file; a window would not help, and there may be no screen.
         os.environ.setdefault("MPLBACKEND", "Agg")
@@ -95,20 +125,14 @@ def plot(
 
 
 def _scored(
-    data: DataOptions, clustering: ClusteringOptions, scoring: ScoringOptions, run: RunOptions
+    opened: Opened, clustering: ClusteringOptions, scoring: ScoringOptions, run: RunOptions
 ) -> tuple[AffinityScorer, AffinityResult, Any]:
     """Fit a scorer that knows the names of the features, since the pictures show them."""
     import pyarrow as pa
 
-    columns = [clustering.labels] if clustering.labels else []
-    opened = open_data(data, columns, lambda text: note(run, text))
-    points = load_points(opened, columns)
+    points = load_points(opened, [clustering.labels] if clustering.labels else [])
     frame = pa.table(dict(zip(points.names, points.X.T.copy(), strict=True)))
-    centers = None
-    if clustering.centers:
-        centers = load_matrix(clustering.centers, opened.features, "--centers")
-    scorer = scorer_of(clustering, scoring, run, centers, progress=shows_progress(run))
-    labels = points.labels(clustering.labels) if clustering.labels else None
+    scorer, labels = scorer_for(points, opened, clustering, scoring, run)
     return scorer, scorer.fit_affinity(frame, labels), frame
 
 

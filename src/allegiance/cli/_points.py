@@ -70,7 +70,7 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
     options
         What the user said.
     apart
-        Columns that are no features, besides the identifiers.
+        Columns that are not features, besides the identifiers.
     notes
         Takes a text the user should know about.
     """
@@ -164,7 +164,10 @@ def _notes(features: Features) -> Iterable[str]:
     if features.n_dropped:
         yield f"{features.n_dropped:,} of {features.n_rows:,} rows have missing values and are left out."
     if features.n_filled:
-        yield f"{features.n_filled:,} missing values are filled in with the median of their column."
+        # Each category has a column of its own.
+        encoded = features.names != features.columns
+        category = ", or with the most frequent category of it" if encoded else ""
+        yield f"{features.n_filled:,} missing values are filled in with the median of their column{category}."
 
 
 def _echo(note: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ._remedies import in_words_of_the_command
+from ._remedies import error_in_words_of_the_command, in_words_of_the_command
 
 #: Exit codes, by convention: usage errors are 2, and a process ended by signal s exits with 128 + s.
 FAILED = 1
@@ -52,7 +52,7 @@ class Program(click.Group):
         settings |= {"standalone_mode": False, "prog_name": "allegiance"}
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _warner()
             sys.exit(self._guarded(words, rest, settings))
 
     def _guarded(self, words: list[str], rest: tuple[Any, ...], settings: dict[str, Any]) -> int:
@@ -90,7 +90,7 @@ class Program(click.Group):
 
 def _words_of(error: Exception) -> str:
     if getattr(error, "remedy", None) is not None:
-        return in_words_of_the_command(error)
+        return error_in_words_of_the_command(error)
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".strip()
     if isinstance(error, OSError) and error.filename is not None:
@@ -98,9 +98,18 @@ def _words_of(error: Exception) -> str:
     return str(error)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    if not issubclass(category, (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)):
-        click.echo(f"Warning: {message}", err=True)
+def _warner() -> Any:
+    """Return what shows warnings: each text once, in one line."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text = in_words_of_the_command(str(message))
+        for_developers = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
+        if text not in said and not issubclass(category, for_developers):
+            said.add(text)
+            click.echo(f"Warning: {text}", err=True)
+
+    return show
 
 
 def _on_termination() -> Any:

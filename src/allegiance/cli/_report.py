@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ._clustering import check_clustering
+from ._clustering import check_clustering, settled
 from ._console import note
 from ._options import (
     ClusteringOptions,
@@ -19,6 +19,7 @@ from ._options import (
 from ._outputs import (
     PageOptions,
     behind_ids,
+    check_outputs,
     check_page,
     check_report,
     page_options,
@@ -40,7 +41,7 @@ Examples:
 @data_options
 @clustering_options
 @scoring_options
-@click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="The page to write.")
+@click.option("-o", "--output", metavar="FILE", default="report.html", show_default=True, help="HTML page to write.")
 @page_options
 @run_options
 def report(
@@ -51,15 +52,17 @@ def report(
     page: PageOptions,
     run: RunOptions,
 ) -> None:
-    """Score DATA and write one HTML page about it: verdict, maps, points to review.
+    """Score DATA and write one HTML page about it: which labels to trust, maps, labels to review.
 
     The page needs no network and no other file.
     """
     check_clustering(clustering)
+    scoring = settled(scoring, clustering)
     check_report(output, run)
     columns = [clustering.labels] if clustering.labels else []
     opened = open_data(data, columns, lambda text: note(run, text))
     check_page(page, opened.features)
+    check_outputs(opened, None, output, centers=clustering.centers)
     points, result = score_in_memory(opened, clustering, scoring, run)
     write_report(result, points, output, page, run)
     if run.json:

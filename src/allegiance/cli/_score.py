@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._clustering import check_clustering, scorer_of
-from ._console import note, shows_progress
+from ._clustering import check_clustering, estimator_of, reclusterer, scorer_of, settled
+from ._console import note
 from ._kinds import Budget
 from ._options import (
     ClusteringOptions,
@@ -23,6 +23,7 @@ from ._outputs import (
     OutputOptions,
     PageOptions,
     behind_ids,
+    check_outputs,
     check_page,
     check_report,
     open_output,
@@ -60,18 +61,23 @@ Examples:
 @scoring_options
 @output_options
 @click.option(
-    "--details", is_flag=True, help="Write all scores of a row: affinities, their errors, the paper's quantities."
+    "--details",
+    is_flag=True,
+    help="Write all columns: also affinities to all clusters, their errors, and the paper's quantities.",
 )
 @click.option(
-    "--top", metavar="N", type=click.IntRange(min=1), help="With --details, write only the N largest affinities."
+    "--top",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --details: write the N largest affinities of a row and their clusters instead of all.",
 )
 @click.option(
     "--review",
     metavar="N|SHARE%",
     type=Budget(),
-    help="Write only the least trusted labels, the least first: a number, or a share such as 5%.",
+    help="Write only the least trusted labels, the least first: a number such as 500, or a share such as 5%.",
 )
-@click.option("--report", metavar="FILE", help="Also write an HTML report.")
+@click.option("--report", metavar="FILE", help="Also write a report, one HTML page.")
 @page_options
 @click.option(
     "--show",
@@ -79,13 +85,14 @@ Examples:
     default=10,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Labels to list on the screen, the least trusted first.",
+    help="How many of the least trusted labels to list on the screen.",
 )
 @click.option(
     "--fail-under",
     metavar="SHARE",
     type=click.FloatRange(0, 1),
-    help="Exit with 3 if a smaller share of the labels is expected to be right.",
+    help="Exit with code 3 if a smaller share of the labels is expected to be right; with --no-calibration, if a "
+    "smaller share is supported.",
 )
 @stream_options
 @run_options
@@ -109,12 +116,10 @@ def score(
     DATA is CSV, TSV, Parquet, Arrow or Feather, .npy or .npz, or - for CSV on standard input; several files with the
     same columns are read as one. The summary is printed on standard output, unless that carries data.
     """
-    from allegiance.io import refuse_inputs
-
     check_clustering(clustering)
+    scoring = settled(scoring, clustering)
     check_report(report, run)
-    if review is not None and out.output is None:
-        raise click.UsageError("--review says what to write: name a file with -o.")
+    _check_wanted(details, top, review, out)
     obstacle = why_not_streamed(clustering, scoring, report)
     _check_passes(passes, obstacle)
     sink = open_output(out, run)
@@ -123,9 +128,7 @@ def score(
     with workers_at(passes.scheduler, run) as executor:
         opened = open_data(data, columns, lambda text: note(run, text))
         check_page(page, opened.features)
-        for path in (out.output, report):
-            if path is not None:
-                refuse_inputs(path, opened.source.files)
+        check_outputs(opened, sink, report, centers=clustering.centers)
         if _streams(passes, opened, clustering, obstacle, run):
             summary = score_in_passes(opened, clustering, scoring, run, sink, passes, wanted=wanted, executor=executor)
         else:
@@ -148,6 +151,14 @@ def summary_in_memory(result: Result, points: Points, scores: Any, show: int) ->
     worst = Worst(points.ids.column_names, show)
     worst.add(scores)
     return summary_of(result.tally(), worst, result.how, result.calibration_note)
+
+
+def _check_wanted(details: bool, top: int | None, review: int | str | None, out: OutputOptions) -> None:
+    """Raise a usage error if options that say what to write would change nothing."""
+    if review is not None and out.output is None:
+        raise click.UsageError("--review says what to write: name a file with -o.")
+    if top is not None and not details:
+        raise click.UsageError("--top says which affinities --details writes: add --details.")
 
 
 def _check_passes(passes: StreamOptions, obstacle: str | None) -> None:
@@ -183,12 +194,29 @@ def score_in_memory(
 ) -> tuple[Points, Result]:
     """Read the points, cluster them if asked to, and score them."""
     points = load_points(opened, [clustering.labels] if clustering.labels else [])
-    centers = None
-    if clustering.centers:
-        centers = load_matrix(clustering.centers, opened.features, "--centers")
-    scorer: Any = scorer_of(clustering, scoring, run, centers, progress=shows_progress(run))
-    labels = points.labels(clustering.labels) if clustering.labels else None
+    scorer, labels = scorer_for(points, opened, clustering, scoring, run)
     return points, scorer.fit_affinity(points.X, labels, top=top)
+
+
+def scorer_for(
+    points: Points, opened: Opened, clustering: ClusteringOptions, scoring: ScoringOptions, run: RunOptions
+) -> tuple[Any, Any]:
+    """Return the scorer for points in memory, not yet fitted, and their labels, None if they have none yet."""
+    from allegiance.fitting import Labels
+
+    labels = points.labels(clustering.labels) if clustering.labels else None
+    centers = load_matrix(clustering.centers, opened.features, "--centers") if clustering.centers else None
+    n_labels = None if centers is None else len(centers)
+    if labels is not None:
+        n_labels = Labels.of(labels, len(labels)).classes.size
+    scorer = scorer_of(
+        scoring,
+        run,
+        estimator=estimator_of(clustering, run),
+        centers=centers,
+        recluster=reclusterer(clustering, scoring, run, n_labels),
+    )
+    return scorer, labels
 
 
 def exit_code(summary: dict[str, Any], fail_under: float | None, run: RunOptions) -> int:

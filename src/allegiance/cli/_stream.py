@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._console import note, progress_bar, say, working
-from ._options import ClusteringOptions, RunOptions, ScoringOptions, bundled
+from ._clustering import scorer_of
+from ._console import note, say, shows_progress, working
+from ._options import LIKE_KMEANS, ClusteringOptions, RunOptions, ScoringOptions, bundled
 from ._points import Opened, load_matrix
 from ._summary import Worst, summary_of
 
@@ -68,21 +69,24 @@ stream_options = bundled(
         click.option(
             "--stream/--in-memory",
             default=None,
-            help=f"Read the table in passes, never all of it at once.  [default: beyond {MANY_ROWS:,} rows]",
+            help=f"Read DATA in passes, or all of it into memory.  [default: in passes beyond {MANY_ROWS:,} rows]",
         ),
         click.option(
             "--batch-rows",
+            metavar="N",
             type=click.IntRange(min=1),
             default=65_536,
             show_default=True,
-            help="Rows in memory at a time, if the table is streamed.",
+            help="With --stream: how many rows to hold in memory at a time.",
         ),
-        click.option("--restart", is_flag=True, help="Do not go on with an interrupted run that was streamed."),
+        click.option(
+            "--restart", is_flag=True, help="With --stream: start again instead of going on with an interrupted run."
+        ),
         click.option(
             "--scheduler",
             metavar="ADDRESS",
             callback=_checked_address,
-            help="Score on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786; streams the table.",
+            help="Score on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786; implies --stream.",
         ),
     ],
 )
@@ -101,6 +105,7 @@ def why_not_streamed(clustering: ClusteringOptions, scoring: ScoringOptions, rep
         f"--algorithm {clustering.algorithm}": clustering.algorithm not in (None, "kmeans", "minibatch"),
         f"--influence {scoring.influence.describe()}": not scoring.influence.has_sites,
         f"--representative {scoring.representative}": scoring.representative != "mean",
+        f"--recluster {scoring.recluster}": scoring.recluster not in (None, *LIKE_KMEANS),
     }
     return next((option for option, needed in needs.items() if needed), None)
 
@@ -212,26 +217,25 @@ class _Job:
     def _score(self, sink: Sink, worst: Worst) -> Tally:
         from allegiance.io.streams import score_stream
 
-        with progress_bar(self.run, "scoring", self.source.n_rows) as advance:
-            try:
-                done = score_stream(
-                    self.source,
-                    self.scorer,
-                    sink,
-                    keep=self.keep,
-                    labels=self.labels,
-                    batch_rows=self.passes.batch_rows,
-                    top=self.wanted.top,
-                    details=self.wanted.details,
-                    resume=not self.passes.restart,
-                    verbose=lambda progress: advance(progress.rows),
-                    observe=worst.add,
-                    executor=self.executor,
-                )
-            except KeyboardInterrupt:
-                if self.source.files:
-                    say(self.run, "The same command goes on where this one stopped; --restart starts again.")
-                raise
+        try:
+            done = score_stream(
+                self.source,
+                self.scorer,
+                sink,
+                keep=self.keep,
+                labels=self.labels,
+                batch_rows=self.passes.batch_rows,
+                top=self.wanted.top,
+                details=self.wanted.details,
+                resume=not self.passes.restart,
+                verbose=shows_progress(self.run),
+                observe=worst.add,
+                executor=self.executor,
+            )
+        except KeyboardInterrupt:
+            if self.source.files:
+                say(self.run, "The same command goes on where this one stopped; --restart starts again.")
+            raise
         if done.resumed:
             say(self.run, f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         return done.tally
@@ -277,13 +281,13 @@ def _fitted(
     batch_rows: int,
 ) -> AffinityScorer:
     """Return a scorer for the labels or centres given, or for the centres that k-means finds."""
-    from allegiance import AffinityScorer
     from allegiance.io.streams import fit_stream
 
     centers = load_matrix(clustering.centers, opened.features, "--centers") if clustering.centers else None
     return fit_stream(
         source,
-        AffinityScorer(centers=centers, n_jobs=run.n_jobs, random_state=run.seed, **scoring.params()),
+        # Affinities are measured while scoring, which shows its own progress.
+        scorer_of(scoring, run, centers=centers).set_params(verbose=False),
         n_clusters=clustering.clusters,
         labels=clustering.labels,
         columns=opened.features.names,

@@ -6,12 +6,11 @@ import heapq
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ._console import console, print_table
+from ._console import console, print_line, print_table
+from ._remedies import in_words_of_the_command
 
 if TYPE_CHECKING:
-    from allegiance.results import HowMeasured, Tally
+    from allegiance.results import ClusterFigures, HowMeasured, Tally
 
 
 _VERDICTS = ("supported", "contested", "contradicted")
@@ -68,6 +67,7 @@ def summary_of(tally: Tally, worst: Worst, how: HowMeasured, note: str | None) -
     from allegiance.results import footer, headlines
 
     right = tally.expected_right
+    note = None if note is None else in_words_of_the_command(note)
     return {
         "points": tally.n_points,
         "labels": tally.n_labelled,
@@ -77,7 +77,7 @@ def summary_of(tally: Tally, worst: Worst, how: HowMeasured, note: str | None) -
         "atypical": tally.atypical,
         "stable": tally.stable,
         "note": note,
-        "clusters": [_plain(line._asdict()) for line in tally.worst_first()],
+        "clusters": [_figures(line) for line in tally.worst_first()],
         "review": worst.points,
         "headlines": headlines(tally, note),
         "footer": footer(tally, how),
@@ -105,27 +105,32 @@ def print_summary(summary: dict[str, Any], *, err: bool, verbose: bool = False) 
         Say how it was measured.
     """
     out = console(err=err)
-    first, *others = summary["headlines"]
-    click.secho(f"{first}.", bold=True, err=err)
-    for line in others:
-        click.echo(line if line.endswith(".") else f"{line}.", err=err)
+    for number, line in enumerate(summary["headlines"]):
+        print_line(out, line if line.endswith(".") else f"{line}.", bold=number == 0)
     calibrated = summary["expected_right"] is not None
     header = ["cluster", "points", *(["right"] if calibrated else []), *_VERDICTS, "rival"]
     print_table(out, "", header, [_cells(line, calibrated) for line in summary["clusters"]], left=("cluster", "rival"))
     if summary["review"]:
-        points = [[_cell(value) for value in point.values()] for point in summary["review"]]
+        points = [[_cell(name, value) for name, value in point.items()] for point in summary["review"]]
         print_table(out, "Labels to look at first", list(summary["review"][0]), points)
     if verbose:
         for line in summary["footer"]:
-            click.echo(line, err=err)
+            print_line(out, line)
 
 
 def _cells(line: dict[str, Any], calibrated: bool) -> list[str]:
     right = "-" if line["expected_right"] is None else f"{line['expected_right']:.0%}"
-    counts = [f"{line[name]:,}" if line["name"] is not None else "-" for name in _VERDICTS]
-    name = "noise" if line["name"] is None else str(line["name"])
+    # Noise has no label, and so neither trust nor a verdict.
+    counts = ["-" if line["own_affinity"] is None and line["points"] else f"{line[name]:,}" for name in _VERDICTS]
     rival = "-" if line["rival"] is None else str(line["rival"])
-    return [name, f"{line['points']:,}", *([right] if calibrated else []), *counts, rival]
+    return [str(line["cluster"]), f"{line['points']:,}", *([right] if calibrated else []), *counts, rival]
+
+
+def _figures(line: ClusterFigures) -> dict[str, Any]:
+    """Return the figures of a cluster as JSON knows them, named as in ``by_cluster()``."""
+    values = line._asdict()
+    name = values.pop("name")
+    return _plain({"cluster": "noise" if name is None else name, **values})
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
@@ -134,5 +139,9 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
     return {name: None if isinstance(value, float) and value != value else value for name, value in plain.items()}
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, value: Any) -> str:
+    from allegiance.results import ATYPICAL
+
+    if name == "typicality" and value < ATYPICAL:
+        return "unlike its cluster"
     return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -147,9 +147,11 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             return influence, divergence_by_name("squared")
         if isinstance(influence, BregmanInfluence):
             return influence, influence.divergence
+        kinds = (Euclidean, BregmanInfluence)
+        served = [name for name, cls in INFLUENCES.items() if isinstance(cls, type) and issubclass(cls, kinds)]
         raise ValueError(
-            "influence of BregmanKMeans must be 'euclidean', 'kl', 'itakura-saito', 'logistic' or a Bregman object, "
-            f"got {self.influence!r}."
+            f"influence of BregmanKMeans must be one of {', '.join(map(repr, served))}, or a Bregman object, got "
+            f"{self.influence!r}."
         )
 
     def _points(self, X: Any, influence: Influence, *, reset: bool) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from allegiance._core import FloatArray, check_choice, check_count
 from allegiance._scorer import AffinityScorer
+from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title
 from ._draw_plane import PlanePoints, draw_cells, draw_points, draw_sites, frame_axes, label_clusters, size_for
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 #: Steps between contours.
 _STEP = 0.05
-_CONFIDENCE = "confidence"
+_TRUST, _CONFIDENCE = "trust", "confidence"
 
 
 class AffinityMapDisplay:
-    """Confidence, or the affinity to one cluster, all over the plane of the data, with the diagram and the points.
+    """Trust, confidence or the affinity to one cluster, all over the plane of the data, with diagram and points.
 
-    ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in the second, lower affinity is brighter.
+    Of confidence, the largest affinity, ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in
+    the second, lower is brighter.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ class AffinityMapDisplay:
         (m, m) values over the view, rows from bottom to top; NaN where the divergence is not defined. None for
         projections that no plane of the data stands for.
     which
-        "confidence", or the label of the cluster shown.
+        "trust", "confidence", or the label of the cluster shown.
 
     See Also
     --------
@@ -73,7 +75,7 @@ class AffinityMapDisplay:
         X: Any,
         *,
         labels: Any = None,
-        which: Any = _CONFIDENCE,
+        which: Any = None,
         features: Any = None,
         projection: Any = None,
         at: Any = None,
@@ -88,7 +90,7 @@ class AffinityMapDisplay:
         With more than two features a plane must be chosen. A slice (``features``) and the plane of the principal axes
         (``projection="pca"``, the default) are real planes of the space: every place of the picture is scored as the
         point it is, and only the points, which lie before and behind the plane, are projected on it. A UMAP picture, or
-        coordinates of your own, is no plane: no point of the data belongs to a place between the points, so they are
+        coordinates of your own, is not a plane: no point of the data belongs to a place between the points, so they are
         drawn alone, coloured by their own values.
 
         Parameters
@@ -100,7 +102,8 @@ class AffinityMapDisplay:
         labels
             (n,) their labels; by default those that the scorer gives to new points.
         which
-            "confidence", or the label of a cluster to show the affinity to.
+            "trust" in the label that a point there would get, "confidence" (the largest affinity), or the label of a
+            cluster to show the affinity to. By default trust if the scorer is calibrated, else confidence.
         features
             Two features, by number or name: a slice, with the other features as in ``at``.
         projection
@@ -124,24 +127,24 @@ class AffinityMapDisplay:
         rows = check_plotted_rows(scorer, X)
         if check_count(resolution, "resolution") < 2:
             raise ValueError("resolution must be at least 2: one place makes no map.")
-        column = (
-            None if isinstance(which, str) and which == _CONFIDENCE else check_class(which, scorer.classes_, "which")
-        )
-        result = scorer.affinity(X)
-        label = result.label if labels is None else check_one_label_per_row(labels, rows.shape[0])
-        value = values_of(result, column)
+        chosen = _choose(scorer, which)
+        label = None if labels is None else check_one_label_per_row(labels, rows.shape[0])
+        # Only trust depends on the labels, which may be others than the scorer knows.
+        result = scorer.affinity(X) if label is None or chosen != _TRUST else scorer.fitted_.score(X, labels=label)
+        assert isinstance(result, AffinityResult)
+        value = values_of(result, chosen)
         field = None
         if projection is None or (isinstance(projection, str) and projection == "pca"):
             seen = choose_view(scorer, rows, features, projection, at, view)
             position, diagram = seen.plane.project(rows), seen.diagram(scorer)
-            field = score_grid(scorer, seen, resolution, column)
+            field = score_grid(scorer, seen, resolution, chosen)
         else:
             if not (features is None and at is None and view is None):
                 raise ValueError("features, at and view choose a plane, which this projection does not have.")
             position, names = embed(rows, projection, random_state)
             diagram = without_plane(position, scorer.classes_, names)
-        shown = _CONFIDENCE if column is None else scorer.classes_[column]
-        points = PlanePoints(position, label, value)
+        shown = scorer.classes_[chosen] if isinstance(chosen, int) else chosen
+        points = PlanePoints(position, result.label if label is None else label, value)
         return cls(diagram=diagram, points=points, field=field, which=shown).plot(ax=ax, **kw)
 
     def plot(
@@ -178,7 +181,11 @@ class AffinityMapDisplay:
         self.threshold_: Any = None
         self.cells_, self.sites_, self.points_ = None, None, []
         if self.field is None:
-            scale = {"cmap": cmap, "vmin": min(float(self.points.value.min()), 0.5 - _STEP), "vmax": 1.0}
+            scale = {
+                "cmap": cmap,
+                "vmin": min(float(np.nanmin(self.points.value, initial=0.5)), 0.5 - _STEP),
+                "vmax": 1.0,
+            }
             self.points_ = draw_points(ax, self.points, self.diagram.classes, scale=scale, **(point_kw or {}))
             self.field_: Any = self.points_[0]
         else:
@@ -202,7 +209,7 @@ class AffinityMapDisplay:
         points
             Return the points instead, with their labels. Without a grid they are all there is.
         """
-        name = _CONFIDENCE if self._is_confidence else f"affinity_{self.which}"
+        name = self.which if self._is_named else f"affinity_{self.which}"
         if points or self.field is None:
             x, y = self.points.position.T
             return frame_of({"x": x, "y": y, "label": self.points.label, name: self.points.value}, like)
@@ -210,13 +217,17 @@ class AffinityMapDisplay:
         return frame_of({"x": grid[:, 0], "y": grid[:, 1], name: self.field.ravel()}, like)
 
     @property
-    def _is_confidence(self) -> bool:
-        return isinstance(self.which, str) and self.which == _CONFIDENCE
+    def _is_named(self) -> bool:
+        return isinstance(self.which, str) and self.which in (_TRUST, _CONFIDENCE)
+
+    @property
+    def _subject(self) -> str:
+        return self.which if self._is_named else f"affinity to cluster {self.which}"
 
     def _titles(self) -> tuple[str, ...]:
-        subject = "Confidence" if self._is_confidence else f"Affinity to cluster {self.which}"
+        subject = self._subject[0].upper() + self._subject[1:]
         if self.field is None:
-            return (f"{subject} of the points", "no plane of the data, so no field between them")
+            return (f"{subject} of the points", "not a plane of the data, so no field between them")
         side = "above" if np.nanmin(self.field) >= 0.5 else "below"
         line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
         note = f"{self.diagram.note}; points projected" if self.diagram.note else ""
@@ -253,11 +264,19 @@ class AffinityMapDisplay:
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
 
     def _draw_colorbar(self, ax: Axes) -> None:
-        subject = "confidence" if self._is_confidence else f"affinity to cluster {self.which}"
         # Inside the axes' own frame of reference, so that it stays as high as they are.
         beside = ax.inset_axes((1.04, 0.0, 0.045, 1.0))
-        self.colorbar_ = ax.figure.colorbar(self.field_, cax=beside, label=subject)
+        self.colorbar_ = ax.figure.colorbar(self.field_, cax=beside, label=self._subject)
         low, high = self.colorbar_.mappable.get_clim()
         self.colorbar_.set_ticks([tick for tick in np.arange(0, 11) / 10 if low - 1e-9 <= tick <= high + 1e-9])
         if low < 0.5 < high:
             self.colorbar_.ax.axhline(0.5, color=ALARM, linewidth=2.5)
+
+
+def _choose(scorer: AffinityScorer, which: Any) -> str | int:
+    """Return "trust" or "confidence", or the number of the cluster asked for."""
+    if which is None:
+        return _CONFIDENCE if scorer.fitted_.trust_map is None else _TRUST
+    if isinstance(which, str) and which in (_TRUST, _CONFIDENCE):
+        return which
+    return check_class(which, scorer.classes_, "which")

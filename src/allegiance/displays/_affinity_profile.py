@@ -1,4 +1,4 @@
-"""Sorted confidences, one band per cluster."""
+"""Sorted trust, one band per cluster."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_choice
-from allegiance.results import AffinityResult
+from allegiance.results import SUPPORTED, Result, count
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title, settle
-from ._inputs import check_result, names_as_array, points_by_label, shortened
+from ._inputs import check_result, members_of, names_as_array, ranked_by, shortened
 from ._palette import ALARM, look_of
 
 if TYPE_CHECKING:
@@ -23,24 +23,29 @@ _LARGEST, _SMALLEST, _LINE = 9.0, 3.5, 1.25
 
 
 class AffinityProfileDisplay:
-    """One horizontal band per cluster, its points sorted by confidence, the unstable part hatched.
+    """One horizontal band per cluster, its labels sorted by trust, those that are not supported hatched.
 
-    To be read like a silhouette plot: full bands are trusted clusters, bands that taper below 1/2 are not.
+    To be read like a silhouette plot: full bands are trusted clusters, tapering and hatched ones are not. Without
+    calibration, own affinity takes the place of trust. Noise, which has no label to trust, has no band.
 
     Parameters
     ----------
     clusters
-        (m,) the label of each band, noise last.
-    confidences
-        One array per band, largest confidence first.
+        (k,) the label of each band.
+    values
+        One array per band: first the supported labels, then the others, the most trusted of each first.
+    verdicts
+        One array per band: the verdict on each label.
     rows
         One array per band: the row of each point in the data.
-    n_clusters
-        How many of the bands are clusters; one more is noise.
+    ranked_by
+        "trust" or "own_affinity": what the values are.
+    noise
+        How many points have no label.
 
     See Also
     --------
-    FlowDisplay : Which clusters the unstable points lean to.
+    FlowDisplay : Which clusters the labels that are not supported are confused with.
 
     Examples
     --------
@@ -48,43 +53,51 @@ class AffinityProfileDisplay:
     >>> from allegiance.displays import AffinityProfileDisplay
     >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
     >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
-    >>> AffinityProfileDisplay.from_result(result).frame()["confidence"].round(2).tolist()
+    >>> AffinityProfileDisplay.from_result(result).frame()["own_affinity"].round(2).tolist()
     [1.0, 0.9, 0.6, 1.0, 0.9]
     """
 
     def __init__(
-        self, *, clusters: AnyArray, confidences: tuple[FloatArray, ...], rows: tuple[IntArray, ...], n_clusters: int
+        self,
+        *,
+        clusters: AnyArray,
+        values: tuple[FloatArray, ...],
+        verdicts: tuple[AnyArray, ...],
+        rows: tuple[IntArray, ...],
+        ranked_by: str = "trust",
+        noise: int = 0,
     ) -> None:
         self.clusters = clusters
-        self.confidences = confidences
+        self.values = values
+        self.verdicts = verdicts
         self.rows = rows
-        self.n_clusters = n_clusters
+        self.ranked_by = ranked_by
+        self.noise = noise
 
     @classmethod
-    def from_result(cls, result: AffinityResult, *, ax: Any = None, **kw: Any) -> AffinityProfileDisplay:
-        """Sort the confidences of a result, and draw.
+    def from_result(cls, result: Result, *, ax: Any = None, **kw: Any) -> AffinityProfileDisplay:
+        """Sort the labels of a result, and draw.
 
         Parameters
         ----------
         result
-            What :func:`allegiance.affinity` returns.
+            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
         ax
             Axes to draw on; by default those of a new figure, as high as the number of clusters needs.
         **kw
             For :meth:`plot`.
         """
         result = check_result(result, "AffinityProfileDisplay")
-        names, confidences, rows = [], [], []
-        for name, members in points_by_label(result):
-            order = members[np.argsort(-result.confidence[members], kind="stable")]
-            names.append(name)
-            rows.append(order)
-            confidences.append(result.confidence[order])
+        ranking, doubtful = result.ranking, result.verdict != SUPPORTED
+        groups = members_of(result)
+        rows = tuple(members[np.lexsort((-ranking[members], doubtful[members]))] for _, members in groups)
         display = cls(
-            clusters=names_as_array(names),
-            confidences=tuple(confidences),
-            rows=tuple(rows),
-            n_clusters=result.n_clusters,
+            clusters=names_as_array([name for name, _ in groups]),
+            values=tuple(ranking[members] for members in rows),
+            verdicts=tuple(result.verdict[members] for members in rows),
+            rows=rows,
+            ranked_by=ranked_by(result),
+            noise=int(result.noise.sum()),
         )
         return display.plot(ax=ax, **kw)
 
@@ -102,42 +115,54 @@ class AffinityProfileDisplay:
             Opacity of the bands.
         """
         check_choice(bands, "bands", ("auto", "size", "equal"))
-        m = len(self.confidences)
+        m = len(self.values)
         ax = axes_to_draw_on(ax, "AffinityProfileDisplay.plot", (7.2, float(np.clip(1.6 + 0.42 * m, 3.0, 11.0))))
         self.ax_, self.figure_ = ax, ax.figure
-        ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel="confidence: the largest affinity")
-        set_title(
-            ax, "Sorted confidence of the points of each cluster", "hatched: unstable, no cluster gives more than half"
-        )
+        ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel=self._axis)
+        set_title(ax, *self._titles())
         by_size, size = self._choose(ax, bands)
         tops, heights = self._layout(by_size)
         self.bands_ = []
-        for i, values in enumerate(self.confidences):
-            color, opacity = (look_of(i).color, alpha) if i < self.n_clusters else (ink_of(ax), alpha / 2.0)
-            self.bands_.extend(_draw_band(ax, values, tops[i], heights[i], color, opacity))
-        self.threshold_ = ax.axvline(0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=cased(ax, 3.0))
+        for i, (values, verdicts) in enumerate(zip(self.values, self.verdicts, strict=True)):
+            supported = int((verdicts == SUPPORTED).sum())
+            self.bands_.extend(_draw_band(ax, values, supported, tops[i], heights[i], look_of(i).color, alpha))
+        self.threshold_ = None
+        if self.ranked_by == "trust":
+            self.threshold_ = ax.axvline(0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=cased(ax, 3.0))
         self._name_bands(ax, tops + heights / 2.0, size)
         ax.set_ylabel("cluster (bands as high as it is large)" if by_size else "cluster (bands of equal height)")
         return self
 
     def frame(self, like: Any = None) -> Any:
-        """Return one row per point, cluster by cluster: ``cluster``, ``rank``, ``row``, ``confidence``, ``stable``.
+        """Return one row per label, cluster by cluster: ``cluster``, ``rank``, ``row``, ``trust``, ``verdict``.
+
+        Without calibration there is ``own_affinity`` instead of ``trust``.
 
         Parameters
         ----------
         like
             A frame whose kind to use; pandas by default.
         """
-        sizes = [values.size for values in self.confidences]
-        confidence = np.concatenate(self.confidences)
+        sizes = [values.size for values in self.values]
         columns: dict[str, AnyArray] = {
             "cluster": np.repeat(self.clusters, sizes),
             "rank": np.concatenate([np.arange(size) for size in sizes]),
             "row": np.concatenate(self.rows),
-            "confidence": confidence,
-            "stable": confidence > 0.5,
+            self.ranked_by: np.concatenate(self.values),
+            "verdict": np.concatenate(self.verdicts),
         }
         return frame_of(columns, like)
+
+    @property
+    def _axis(self) -> str:
+        if self.ranked_by == "trust":
+            return "trust: the chance that the label holds"
+        return "own affinity: the share of its territory taken from the own cluster"
+
+    def _titles(self) -> tuple[str, ...]:
+        noise = f"; {count(self.noise, 'noise point')} left out" if self.noise else ""
+        subject = self.ranked_by.replace("_", " ")
+        return f"Labels of each cluster, sorted by {subject}", f"hatched: not supported{noise}"
 
     def _choose(self, ax: Axes, bands: str) -> tuple[bool, float]:
         """Return whether bands are drawn by size, and the size of their names in points."""
@@ -149,21 +174,21 @@ class AffinityProfileDisplay:
 
     def _layout(self, by_size: bool) -> tuple[FloatArray, FloatArray]:
         """Return the top (m,) and the height (m,) of each band, between 0 at the top and 1."""
-        sizes = np.array([values.size for values in self.confidences], dtype=np.float64)
+        sizes = np.array([values.size for values in self.values], dtype=np.float64)
         m = sizes.size
         gap = _GAP / m
-        heights = (1.0 - _GAP) * (sizes / sizes.sum() if by_size else np.full(m, 1.0 / m))
+        heights = (1.0 - _GAP) * (sizes / max(sizes.sum(), 1.0) if by_size else np.full(m, 1.0 / m))
         tops = np.concatenate([[0.0], np.cumsum(heights + gap)[:-1]]) + gap / 2.0
         return tops, heights
 
     def _name_bands(self, ax: Axes, middles: FloatArray, size: float) -> None:
-        """Write the name of each cluster to its left; to its right how many points it has, and their unstable share."""
+        """Write the name of each cluster to its left; to its right how many labels it has, and the doubtful share."""
         ax.set_yticks(middles, [shortened(str(name), 24) for name in self.clusters], fontsize=size)
         ax.tick_params(axis="y", length=0)
         self.labels_ = []
-        for y, values in zip(middles, self.confidences, strict=True):
-            count = "1 point" if values.size == 1 else f"{values.size:,} points"
-            text = f"{count}, {(values <= 0.5).mean():.0%} unstable" if values.size else "no points"
+        for y, verdicts in zip(middles, self.verdicts, strict=True):
+            doubtful = verdicts != SUPPORTED
+            text = f"{count(doubtful.size, 'point')}, {doubtful.mean():.0%} hatched" if doubtful.size else "no points"
             self.labels_.append(
                 ax.text(
                     1.01,
@@ -177,11 +202,12 @@ class AffinityProfileDisplay:
             )
 
 
-def _draw_band(ax: Axes, values: FloatArray, top: float, height: float, color: str, alpha: float) -> list[Any]:
-    """Fill the stable and the unstable part of one band, sorted confidences from top to bottom."""
-    first_unstable = int((values > 0.5).sum())
+def _draw_band(
+    ax: Axes, values: FloatArray, supported: int, top: float, height: float, color: str, alpha: float
+) -> list[Any]:
+    """Fill one band from top to bottom: the first ``supported`` values plain, the others hatched."""
     drawn = []
-    for start, stop, hatch in ((0, first_unstable, None), (first_unstable, values.size, "/////")):
+    for start, stop, hatch in ((0, supported, None), (supported, values.size, "/////")):
         if start == stop:
             continue
         edges = np.unique(np.linspace(start, stop, min(stop - start, _STEPS) + 1).round().astype(int))

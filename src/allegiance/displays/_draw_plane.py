@@ -38,7 +38,7 @@ class PlanePoints:
     label
         (n,) label of each.
     value
-        (n,) its confidence, or its affinity to the cluster shown.
+        (n,) its trust, confidence or affinity to the cluster shown; NaN for the trust of noise.
     """
 
     position: FloatArray
@@ -137,7 +137,9 @@ def draw_points(
     drawn = []
     for rows, color, marker in groups:
         style: dict[str, Any] = {"s": size, "marker": marker, "zorder": 3, "rasterized": n > _MANY}
-        style |= {"color": color} if scale is None else {"c": points.value[rows], **scale}
+        # Noise has no trust to colour it by.
+        plain = scale is None or (marker == "+" and np.isnan(points.value[rows]).all())
+        style |= {"color": color} if plain else {"c": points.value[rows], **(scale or {})}
         if marker == "+":
             style |= {"linewidths": 0.8, "path_effects": cased(ax, 2.0)}
         else:

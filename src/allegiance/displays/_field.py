@@ -24,15 +24,17 @@ def grid_of(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
     return np.column_stack([x.ravel(), y.ravel()])
 
 
-def values_of(result: AffinityResult, column: int | None) -> FloatArray:
-    """Return the confidence (n,), or the affinity to the cluster of one column."""
-    return result.confidence if column is None else result.affinity[:, column]
+def values_of(result: AffinityResult, which: str | int) -> FloatArray:
+    """Return "trust" or "confidence" (n,), or the affinity to the cluster with this number."""
+    if isinstance(which, int):
+        return result.affinity[:, which]
+    return result.trust if which == "trust" else result.confidence
 
 
-def score_grid(scorer: AffinityScorer, seen: View, m: int, column: int | None) -> FloatArray:
+def score_grid(scorer: AffinityScorer, seen: View, m: int, which: str | int) -> FloatArray:
     """Score the places of a grid (m, m) over a view, as the points of the space that they are.
 
-    NaN where the divergence is not defined.
+    NaN where the divergence is not defined. What is asked for is as in :func:`values_of`.
     """
     places = seen.plane.lift(grid_of(seen.lower, seen.upper, m))
     low, high = divergence_bounds(scorer)
@@ -40,7 +42,7 @@ def score_grid(scorer: AffinityScorer, seen: View, m: int, column: int | None) -
     if not defined.any():
         raise ValueError("view lies outside the domain of the divergence: choose another one.")
     values = np.full(places.shape[0], np.nan)
-    values[defined] = values_of(score_rows(scorer, places[defined]), column)
+    values[defined] = values_of(score_rows(scorer, places[defined]), which)
     return values.reshape(m, m)
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_choice, require
-from allegiance.results import AffinityResult
+from allegiance.results import Result, count
 
 from ._canvas import axes_to_draw_on, frame_of, ink_of, set_title, settle
-from ._inputs import check_result, names_as_array, points_by_label, shortened
+from ._inputs import check_result, names_with_noise, shortened
 from ._palette import COLOR_SCALE
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ _LONG, _MANY = 16, 12
 
 
 class FlowDisplay:
-    """From label to rival, k x k: where the points of each cluster lean, the unstable ones by default.
+    """From label to rival, k x k: which clusters are confused, by the labels that are not supported or by all.
 
-    The rival of a point is its runner-up or, if another cluster than its own has the largest affinity, that owner.
+    The rival of a point is the best cluster other than its own; for noise, the best of all.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class FlowDisplay:
     points
         (m,) all points of each label.
     which
-        "unstable" or "all": the points counted.
+        "doubtful" or "all": the points counted.
 
     See Also
     --------
-    AffinityProfileDisplay : How many points are unstable.
+    AffinityProfileDisplay : How many labels of each cluster are doubtful.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class FlowDisplay:
     """
 
     def __init__(
-        self, *, labels: AnyArray, classes: AnyArray, counts: IntArray, points: IntArray, which: str = "unstable"
+        self, *, labels: AnyArray, classes: AnyArray, counts: IntArray, points: IntArray, which: str = "doubtful"
     ) -> None:
         self.labels = labels
         self.classes = classes
@@ -64,35 +64,30 @@ class FlowDisplay:
         self.which = which
 
     @classmethod
-    def from_result(cls, result: AffinityResult, *, which: str = "unstable", ax: Any = None, **kw: Any) -> FlowDisplay:
+    def from_result(cls, result: Result, *, which: str = "doubtful", ax: Any = None, **kw: Any) -> FlowDisplay:
         """Count labels against rivals, and draw.
 
         Parameters
         ----------
         result
-            What :func:`allegiance.affinity` returns, of two clusters or more.
+            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns, of two clusters or more.
         which
-            Count the "unstable" points only, or "all".
+            Count only "doubtful" points, which are noise and labels that are not supported, or "all".
         ax
             Axes to draw on; by default those of a new figure.
         **kw
             For :meth:`plot`.
         """
         result = check_result(result, "FlowDisplay")
-        check_choice(which, "which", ("unstable", "all"))
+        check_choice(which, "which", ("doubtful", "all"))
         k = result.n_clusters
         if k < 2:
             raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
-        rival = result.standing.rival
-        counted = np.full(result.n_points, True) if which == "all" else ~result.stable
-        groups = points_by_label(result)
-        counts = np.zeros((len(groups), k), dtype=np.int64)
-        for i, (_, members) in enumerate(groups):
-            rows = members[counted[members]]
-            counts[i] = np.bincount(rival[rows], minlength=k)
-        labels = names_as_array([name for name, _ in groups])
-        points = np.array([rows.size for _, rows in groups])
-        display = cls(labels=labels, classes=result.classes, counts=counts, points=points, which=which)
+        labels = names_with_noise(result)
+        tally = result.tally()
+        counts = tally.rivals if which == "doubtful" else _all_rivals(result)
+        m = labels.size
+        display = cls(labels=labels, classes=result.classes, counts=counts[:m], points=tally.counts[:m, 0], which=which)
         return display.plot(ax=ax, **kw)
 
     def plot(self, ax: Any = None, *, shares: bool = False, cmap: Any = COLOR_SCALE) -> FlowDisplay:
@@ -116,12 +111,10 @@ class FlowDisplay:
             np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
         )
         self._draw_frame(ax)
-        counted = "unstable points" if self.which == "unstable" else "points"
+        counted = "doubtful points" if self.which == "doubtful" else "points"
         unit = f"{counted}, % of all points of the label" if shares else counted
         self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=unit)
-        total, everything = int(self.counts.sum()), int(self.points.sum())
-        note = f"{total:,} {counted}" if self.which == "all" else f"{total:,} {counted} of {everything:,}"
-        set_title(ax, "Where points lean: from their label to their rival", note)
+        set_title(ax, "Which clusters are confused: from label to rival", self._note)
         self.texts_ = self._write_numbers(ax, values, shares)
         return self
 
@@ -145,6 +138,15 @@ class FlowDisplay:
         return frame_of(columns, like)
 
     @property
+    def _note(self) -> str:
+        k = self.counts.shape[1]
+        counted, labelled, noise = (int(part.sum()) for part in (self.counts[:k], self.points[:k], self.counts[k:]))
+        labels = f"{counted:,} of {count(labelled, 'label')} are not supported"
+        if self.which == "all":
+            labels = count(counted, "label")
+        return f"{labels}; {count(noise, 'noise point')}" if noise else labels
+
+    @property
     def _shares(self) -> FloatArray:
         """(m, k) counts as shares of all points of the label; 0 for labels without points."""
         return self.counts / np.maximum(self.points, 1)[:, None]
@@ -158,7 +160,7 @@ class FlowDisplay:
         ax.set_xticks(range(k), names, rotation=90 if upright else 0, fontsize=size)
         ax.set_yticks(range(m), [shortened(str(name), _LONG) for name in self.labels], fontsize=size)
         ax.set(
-            xlabel="rival: runner-up, or owner if another cluster",
+            xlabel="rival: the best cluster other than the label",
             ylabel="label",
             xlim=(-0.5, k - 0.5),
             ylim=(m - 0.5, -0.5),
@@ -197,6 +199,13 @@ class FlowDisplay:
             ink = "black" if bright > 0.5 else "white"
             drawn.append(ax.text(column, row, text, ha="center", va="center", fontsize=min(size, _LARGEST), color=ink))
         return drawn
+
+
+def _all_rivals(result: Result) -> IntArray:
+    """Return how many points of each cluster, and of noise last, have each cluster as their rival (k + 1, k)."""
+    k = result.n_clusters
+    pairs = np.where(result.noise, k, result.codes) * k + result.standing.rival
+    return np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k)
 
 
 def _count(value: float) -> str:

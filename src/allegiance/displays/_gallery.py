@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from allegiance._core import AnyArray, IntArray, check_count, is_sparse
-from allegiance.results import AffinityResult
+from allegiance.results import Result
 
 from ._canvas import axes_to_draw_on, frame_of, set_title
-from ._inputs import check_data_of, check_result, points_by_label
-from ._tiles import draw_images, draw_table, images_size, table_width
+from ._inputs import check_data_of, check_result, members_of, ranked_by
+from ._tiles import draw_images, draw_table, images_size, table_width, word_of
 
 #: Features shown in a table, if the user names none.
 _FEATURES = 5
@@ -21,14 +21,14 @@ MOST, LEAST = "most trusted", "least trusted"
 class GalleryDisplay:
     """The most and the least trusted rows: as images, or as a table of their features.
 
-    Captions give the label and the confidence, below them the runner-up with its affinity. Where the largest affinity
-    is to another cluster than the label, that owner is named too.
+    Captions give the label and its trust, below them the rival: the best cluster other than the label. Without
+    calibration, own affinity takes the place of trust. Noise has neither and is not shown.
 
     Parameters
     ----------
     shown
-        One entry per row shown, group by group: columns ``group``, ``cluster``, ``row``, ``label``, ``owner``,
-        ``confidence``, ``runner_up`` and ``runner_up_affinity``.
+        One entry per row shown, group by group: columns ``group``, ``cluster``, ``row``, ``label``, ``trust`` (or
+        ``own_affinity``), ``verdict`` and ``rival``.
     values
         (m, height, width) or (m, height, width, 3) images, or an (m, f) table of feature values.
     feature_names
@@ -44,12 +44,12 @@ class GalleryDisplay:
     >>> from allegiance.displays import GalleryDisplay
     >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
     >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
-    >>> GalleryDisplay.from_result(result, X, n=2).frame()[["group", "row", "confidence"]].round(2)
-               group  row  confidence
-    0   most trusted    0         1.0
-    1   most trusted    4         1.0
-    2  least trusted    2         0.6
-    3  least trusted    1         0.9
+    >>> GalleryDisplay.from_result(result, X, n=2).frame()[["group", "row", "own_affinity"]].round(2)
+               group  row  own_affinity
+    0   most trusted    0           1.0
+    1   most trusted    4           1.0
+    2  least trusted    2           0.6
+    3  least trusted    1           0.9
     """
 
     def __init__(self, *, shown: dict[str, AnyArray], values: AnyArray, feature_names: list[str] | None = None) -> None:
@@ -60,7 +60,7 @@ class GalleryDisplay:
     @classmethod
     def from_result(
         cls,
-        result: AffinityResult,
+        result: Result,
         X: Any,
         *,
         image_shape: Any = None,
@@ -76,7 +76,7 @@ class GalleryDisplay:
         Parameters
         ----------
         result
-            What :func:`allegiance.affinity` returns.
+            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
         X
             (n, d) the data that was scored, or images (n, height, width) or (n, height, width, 3).
         image_shape
@@ -131,7 +131,7 @@ class GalleryDisplay:
         title = "Most and least trusted rows" + (" of each cluster" if self._per_cluster else "")
         if names is None:
             side = "left: most trusted, right: least; " if self._per_cluster else ""
-            set_title(ax, title, f"{side}below each its label and confidence, then the runner-up")
+            set_title(ax, title, f"{side}below each its label and {word_of(self.shown)}, then the rival")
             self.images_, self.texts_ = draw_images(ax, lines, self.values, self.shown, cmap)
         else:
             set_title(ax, title)
@@ -167,16 +167,16 @@ class GalleryDisplay:
         }
 
 
-def _choose_rows(result: AffinityResult, n: int, per_cluster: bool) -> dict[str, AnyArray]:
+def _choose_rows(result: Result, n: int, per_cluster: bool) -> dict[str, AnyArray]:
     """Return what is shown of the most and the least trusted rows; no row twice where there are too few."""
-    everything = [("", np.arange(result.n_points))]
-    groups = points_by_label(result) if per_cluster else everything
+    ranking = result.ranking
+    groups = members_of(result) if per_cluster else [("", np.flatnonzero(~result.noise))]
     rows, kinds, clusters = [], [], []
     for name, members in groups:
-        order = members[np.argsort(result.confidence[members], kind="stable")]
+        order = members[np.argsort(ranking[members], kind="stable")]
         least = order[: min(n, (order.size + 1) // 2)]
         most = order[::-1][: min(n, order.size - least.size)]
-        most = most[np.lexsort((most, -result.confidence[most]))]
+        most = most[np.lexsort((most, -ranking[most]))]
         rows.extend([*most, *least])
         kinds.extend([MOST] * most.size + [LEAST] * least.size)
         clusters.extend([str(name)] * (most.size + least.size))
@@ -186,10 +186,9 @@ def _choose_rows(result: AffinityResult, n: int, per_cluster: bool) -> dict[str,
         "cluster": np.array(clusters),
         "row": row,
         "label": result.label[row],
-        "owner": result.owner[row],
-        "confidence": result.confidence[row],
-        "runner_up": result.runner_up[row],
-        "runner_up_affinity": result.confidence[row] - result.margin[row],
+        ranked_by(result): ranking[row],
+        "verdict": result.verdict[row],
+        "rival": result.rival[row],
     }
 
 
@@ -215,7 +214,7 @@ def _check_shape(image_shape: Any, data: AnyArray) -> tuple[int, ...]:
     return tuple(int(length) for length in shape)
 
 
-def _choose_features(result: AffinityResult, data: Any, names: list[str], features: Any) -> IntArray:
+def _choose_features(result: Result, data: Any, names: list[str], features: Any) -> IntArray:
     """Return the numbers of the features to show."""
     d = len(names)
     if features is not None:
@@ -229,13 +228,13 @@ def _choose_features(result: AffinityResult, data: Any, names: list[str], featur
     return np.sort(np.argsort(-_separation(result, data), kind="stable")[:_FEATURES])
 
 
-def _separation(result: AffinityResult, data: Any) -> AnyArray:
+def _separation(result: Result, data: Any) -> AnyArray:
     """Return for each feature (d,) how much of its variance is between the means of the labels."""
     mean = np.asarray(data.mean(axis=0), dtype=np.float64).ravel()
     squares = data.multiply(data) if is_sparse(data) else np.square(data, dtype=np.float64)
     variance = np.asarray(squares.mean(axis=0)).ravel() - mean**2
     between = np.zeros(mean.size)
-    for _, rows in points_by_label(result):
+    for _, rows in members_of(result):
         if rows.size:
             between += rows.size * (np.asarray(data[rows].mean(axis=0)).ravel() - mean) ** 2
     return np.divide(between, variance, out=np.zeros(mean.size), where=variance > 1e-12 * (mean**2 + variance))

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import AnyArray, FloatArray, Rows, check_rows, dense
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_rows, dense
 from allegiance._scorer import AffinityScorer
-from allegiance.results import AffinityResult
+from allegiance.results import NO_LABEL, Result
 
 
 def check_scorer(scorer: Any, caller: str) -> AffinityScorer:
     """Return a fitted scorer of two features or more, or say how to get one."""
-    if isinstance(scorer, AffinityResult):
+    if isinstance(scorer, Result):
         raise TypeError(
             f"{caller} needs the fitted AffinityScorer, not its result, which keeps no diagram: "
             "fit AffinityScorer().fit(X, labels)."
@@ -32,17 +32,17 @@ def check_scorer(scorer: Any, caller: str) -> AffinityScorer:
     return scorer
 
 
-def check_result(result: Any, caller: str) -> AffinityResult:
-    """Return an affinity result, or say how to get one."""
-    if not isinstance(result, AffinityResult):
+def check_result(result: Any, caller: str) -> Result:
+    """Return a result, or say how to get one."""
+    if not isinstance(result, Result):
         raise TypeError(
-            f"{caller} needs an AffinityResult, got {type(result).__name__}: call affinity(X, labels), or "
+            f"{caller} needs an AffinityResult, got {type(result).__name__}: call trust(X, labels), or "
             "scorer.affinity(X)."
         )
     return result
 
 
-def check_data_of(result: AffinityResult, X: Any, name: str = "X") -> Any:
+def check_data_of(result: Result, X: Any, name: str = "X") -> Any:
     """Return X, as it is, if it has one row for each point of the result."""
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if rows != result.n_points:
@@ -73,7 +73,7 @@ def check_class(value: Any, classes: AnyArray, name: str) -> int:
     found = np.flatnonzero(classes.astype(str) == str(value))
     if not found.size:
         known = ", ".join(repr(label) for label in classes.tolist())
-        raise ValueError(f"{name} must be 'confidence' or the label of a cluster ({known}), got {value!r}.")
+        raise ValueError(f"{name} must be 'trust', 'confidence' or the label of a cluster ({known}), got {value!r}.")
     return int(found[0])
 
 
@@ -101,15 +101,20 @@ def require_cells(scorer: AffinityScorer, caller: str) -> AffinityScorer:
     return scorer
 
 
-#: What the label -1 is called in pictures.
-NOISE_NAME = "noise"
+def members_of(result: Result) -> list[tuple[Any, IntArray]]:
+    """Return each cluster's label with the rows of its points; noise is left out."""
+    return [(name, np.flatnonzero(result.codes == code)) for code, name in enumerate(result.classes.tolist())]
 
 
-def points_by_label(result: AffinityResult) -> list[tuple[Any, AnyArray]]:
-    """Return each label with the rows of its points, in the order of the clusters; points of no cluster last."""
-    groups = [(name, np.flatnonzero(result.label == name)) for name in result.classes.tolist()]
-    noise = np.flatnonzero(~np.isin(result.label, result.classes))
-    return [*groups, (NOISE_NAME, noise)] if noise.size else groups
+def ranked_by(result: Result) -> str:
+    """Return what labels are ranked by: "trust", or "own_affinity" without calibration."""
+    return "trust" if result.calibrated else "own_affinity"
+
+
+def names_with_noise(result: Result) -> AnyArray:
+    """Return the labels of the clusters, and "noise" last if there is any."""
+    names = result.classes.tolist()
+    return names_as_array([*names, NO_LABEL] if result.noise.any() else names)
 
 
 def names_as_array(names: list[Any]) -> AnyArray:

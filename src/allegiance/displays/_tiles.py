@@ -94,32 +94,34 @@ def _caption_size(ax: Axes) -> tuple[float, int]:
     return size, max(4, int(points / (size * _CHARACTER)))
 
 
+def word_of(shown: dict[str, AnyArray]) -> str:
+    """Return what rows are ranked by: "trust" or "own affinity"."""
+    return "trust" if "trust" in shown else "own affinity"
+
+
+def _ranking(shown: dict[str, AnyArray]) -> AnyArray:
+    return shown[word_of(shown).replace(" ", "_")]
+
+
 def _caption(shown: dict[str, AnyArray], entry: int, length: int) -> str:
-    label, owner, runner_up = (str(shown[name][entry]) for name in ("label", "owner", "runner_up"))
-    first = f": {shown['confidence'][entry]:.2f}"
-    second = f": {shown['runner_up_affinity'][entry]:.2f}"
-    lines = [shortened(label, length - len(first)) + first]
-    if label != owner:
-        room = (length - len(first) - 3) // 2
-        lines = [f"{shortened(label, room)} (→{shortened(owner, room)}){first}"]
-    lines.append("then " + shortened(runner_up, length - len(second) - 5) + second)
-    return "\n".join(lines)
+    value = f": {_ranking(shown)[entry]:.2f}"
+    label, rival = str(shown["label"][entry]), str(shown["rival"][entry])
+    return shortened(label, length - len(value)) + value + "\nrival " + shortened(rival, length - 6)
 
 
 def _cells(shown: dict[str, AnyArray], values: AnyArray, feature_names: list[str]) -> list[list[str]]:
     """Return the table as texts, its header first."""
     per_cluster = bool((shown["cluster"] != "").any())
-    head = ["trust", "row", "label", "confidence", "runner-up", "its affinity", *feature_names]
+    head = ["trusted", "row", "label", word_of(shown), "verdict", "rival", *feature_names]
     lines = [[shortened(name, _LONGEST) for name in (["cluster", *head] if per_cluster else head)]]
     for i, row in enumerate(values):
-        label, owner = str(shown["label"][i]), str(shown["owner"][i])
         line = [
             str(shown["group"][i]).removesuffix(" trusted"),
             str(shown["row"][i]),
-            label if label == owner else f"{label} (→{owner})",
-            f"{shown['confidence'][i]:.2f}",
-            str(shown["runner_up"][i]),
-            f"{shown['runner_up_affinity'][i]:.2f}",
+            str(shown["label"][i]),
+            f"{_ranking(shown)[i]:.2f}",
+            str(shown["verdict"][i]),
+            str(shown["rival"][i]),
             *(_number(value) for value in row),
         ]
         lines.append(

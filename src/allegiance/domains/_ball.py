@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from ._region import Region
 @dataclass(frozen=True, eq=False, repr=False)
 class Ball(Domain):
     """The ball around the mean of the representatives that holds the data: the same whichever way the axes turn."""
+
+    needs_radius: ClassVar[bool] = True
 
     def region(self, diagram: Diagram, extent: Extent) -> Region:
         """Return the ball, cut where the functions of the diagram end."""

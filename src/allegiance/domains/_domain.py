@@ -21,13 +21,16 @@ class Extent(NamedTuple):
     upper: FloatArray
     """(r,) largest coordinates."""
     squared_radius: float
-    """Largest squared distance from the mean of the sites."""
+    """Largest squared distance from the mean of the sites; 0 where it was not asked for."""
 
     @classmethod
-    def of(cls, diagram: Diagram, position: FloatArray) -> Extent:
+    def of(cls, diagram: Diagram, position: FloatArray, *, radius: bool) -> Extent:
         """Return the extent of points at ``position`` (n, r), in the coordinates of the diagram."""
-        away = position - diagram.positions.mean(axis=0)
-        return cls(position.min(axis=0), position.max(axis=0), float(row_dots(away, away).max(initial=0.0)))
+        squared_radius = 0.0
+        if radius:
+            away = position - diagram.positions.mean(axis=0)
+            squared_radius = float(row_dots(away, away).max(initial=0.0))
+        return cls(position.min(axis=0), position.max(axis=0), squared_radius)
 
     def plus(self, other: Extent) -> Extent:
         """Return the extent of both sets of points."""
@@ -43,8 +46,8 @@ class Domain(Parameters):
 
     #: Whether it is given in the coordinates of X, so that the space must not be reduced to the span of the sites.
     keeps_axes: ClassVar[bool] = False
-    #: Whether it depends on how far the data reaches.
-    needs_extent: ClassVar[bool] = True
+    #: Whether it needs :attr:`Extent.squared_radius`.
+    needs_radius: ClassVar[bool] = False
 
     def check_with(self, influence: Influence) -> None:
         """Raise ValueError if the domain cannot go with a kind of influence."""

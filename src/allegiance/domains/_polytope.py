@@ -40,7 +40,6 @@ class Polytope(Domain):
     b: Any
 
     keeps_axes: ClassVar[bool] = True
-    needs_extent: ClassVar[bool] = False
 
     @classmethod
     def box(cls, lower: ArrayLike, upper: ArrayLike) -> Polytope:

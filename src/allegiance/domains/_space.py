@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -20,8 +19,6 @@ class Space(Domain):
 
     Points outside the hull of the representatives would claim infinite territory; they get the limit of a growing ball.
     """
-
-    needs_extent: ClassVar[bool] = False
 
     def region(self, diagram: Diagram, extent: Extent) -> Region:
         """Return the whole space, if the functions of the diagram are defined everywhere."""

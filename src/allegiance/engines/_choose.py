@@ -111,12 +111,13 @@ def _moving(engine: Engine, tessellation: Tessellation, settings: Settings) -> M
     if not tessellation.region.bounded:
         raise ValueError(
             "representative='mean-without-point' needs a bounded domain: without a point its cluster's mean moves, and "
-            "with it the hull that domain='space' depends on. Use domain='box' or 'ball'."
+            "with it the hull that domain='space' depends on. Use a bounded one, such as domain='box'."
         )
     if not engine.moves_sites:
+        others = " or ".join(repr(name) for name, cls in ENGINES.items() if getattr(cls, "moves_sites", False))
         raise ValueError(
             f"engine={engine!r} measures all points in the same cells, but representative='mean-without-point' moves a "
-            "mean for each point. Use engine='auto' or 'hit-and-run'."
+            f"mean for each point. Use engine={others}."
         )
     if isinstance(engine, Auto):
         engine = HitAndRun(engine.max_samples)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_centers, check_sites, dense
+from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows, check_centers, check_sites, dense
 from allegiance.calibration import MemberDistances, RowSample
 from allegiance.domains import Extent
 from allegiance.engines import Tessellation
@@ -61,7 +61,7 @@ def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threa
     if specification.weights is not None:
         assert placed.spread is not None
         diagram = specification.weights.apply(diagram, placed.spread)
-    extent = placed.extent.plus(Extent.of(diagram, diagram.positions))
+    extent = placed.extent.plus(Extent.of(diagram, diagram.positions, radius=specification.domain.needs_radius))
     tessellation = Tessellation(diagram, specification.domain.region(diagram, extent))
     fitted = Fitted(
         specification=specification,
@@ -122,7 +122,7 @@ class _Placed(NamedTuple):
     """What the last pass finds."""
 
     extent: Extent
-    members: MemberDistances
+    members: Lazy[MemberDistances]
     spread: SpreadSums | None
     sample: RowSample | None
     codes: IntArray | None = None
@@ -132,7 +132,9 @@ class _Placed(NamedTuple):
         """Return what both sets of rows give together."""
         spread = None if self.spread is None or other.spread is None else self.spread.plus(other.spread)
         sample = None if self.sample is None or other.sample is None else self.sample.plus(other.sample)
-        return _Placed(self.extent.plus(other.extent), self.members.plus(other.members), spread, sample)
+        return _Placed(
+            self.extent.plus(other.extent), Lazy.known(self.members.value.plus(other.members.value)), spread, sample
+        )
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ class _Placing:
     classes: AnyArray | None
     """None if rows belong to the nearest site."""
     weighted: bool
+    needs_radius: bool
     sample_rows: int
     seed: int
     threads: int
@@ -162,18 +165,24 @@ class _Placing:
         k = self.diagram.positions.shape[0]
         # Noise belongs to no cluster; its divergence is computed from any site and then left out.
         site = np.maximum(codes, 0)
-        distance = self.diagram.distances(located, site)
-        members = MemberDistances.of(codes, distance, k, seed=self.seed, start=chunk.start)
+        members = Lazy(partial(_member_distances, self.diagram, located, codes, self.seed, chunk.start))
+        if not self.reader.checked:
+            members = Lazy.known(members.value)
         sample = None
         if self.sample_rows:
             sample = RowSample.of(rows, codes, limit=self.sample_rows, seed=self.seed, start=chunk.start)
         placed = _Placed(
-            Extent.of(self.diagram, located.position),
+            Extent.of(self.diagram, located.position, radius=self.needs_radius),
             members,
             SpreadSums.of(codes, self.diagram.divergences(located, site), k) if self.weighted else None,
             sample,
         )
         return placed._replace(codes=codes, located=located) if self.reader.checked else placed
+
+
+def _member_distances(diagram: Diagram, located: Located, codes: IntArray, seed: int, start: int) -> MemberDistances:
+    distance = diagram.distances(located, np.maximum(codes, 0))
+    return MemberDistances.of(codes, distance, diagram.positions.shape[0], seed=seed, start=start)
 
 
 class _Training:
@@ -257,6 +266,7 @@ class _Training:
             diagram=diagram,
             classes=self.classes if self.chunks.labelled else None,
             weighted=self.specification.weights is not None,
+            needs_radius=self.specification.domain.needs_radius,
             sample_rows=0 if calibration is None else calibration.n_rows(self.n_clusters),
             seed=self.seed,
             threads=self.threads,

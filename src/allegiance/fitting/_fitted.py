@@ -6,12 +6,12 @@ import inspect
 import time
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows
+from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows
 from allegiance.calibration import (
     Calibration,
     Company,
@@ -23,7 +23,6 @@ from allegiance.calibration import (
     recluster,
 )
 from allegiance.engines import (
-    Z95,
     Measurer,
     PrecisionWarning,
     Tessellation,
@@ -34,10 +33,10 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
-from ._closeness import closeness_of
 from ._clusterer import nearest_sites
 from ._columns import Columns
-from ._labels import Labels, labels_of
+from ._labels import Labels, align, labels_of
+from ._proximity import proximity_of
 from ._representatives import means_without_each
 from ._specification import Specification
 
@@ -74,7 +73,7 @@ class Fitted:
     tessellation: Tessellation
     classes: AnyArray
     centers: FloatArray | None
-    members: MemberDistances | None = None
+    members: Lazy[MemberDistances] | None = None
     trust_map: TrustMap | None = None
     clusterer: Any = None
 
@@ -108,6 +107,10 @@ class Fitted:
         # Measurers follow from the rest, and hold samples that a pickle need not carry.
         return {name: value for name, value in self.__dict__.items() if not name.endswith("measurer")}
 
+    def let_go(self) -> None:
+        """Compute what is still to be computed from the points of the fit, so that these need not be kept."""
+        _ = None if self.members is None else self.members.value
+
     def for_worker(self) -> Fitted:
         """Return the same to be used beside others like it: on one thread, and silent."""
         settings = replace(self.specification.settings, threads=1, verbose=False)
@@ -116,6 +119,11 @@ class Fitted:
     def rows(self, X: Any) -> Rows:
         """Return rows (n, d) of X, checked and as the diagram needs them."""
         return self.specification.influence.prepare(self.columns.check(X))
+
+    def _given_and_rows(self, X: Any) -> tuple[Any, Rows]:
+        """Return points as they came, for a clusterer that knows their columns by name; and as the diagram needs."""
+        checked = self.columns.check(X)
+        return (X if hasattr(X, "columns") else checked), self.specification.influence.prepare(checked)
 
     def locate(self, rows: Rows) -> Located:
         """Return where rows (n, d) are in the diagram."""
@@ -129,8 +137,7 @@ class Fitted:
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
-        rows = self.rows(X)
-        given = X if hasattr(X, "columns") else rows
+        given, rows = self._given_and_rows(X)
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
     def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult | TopAffinityResult:
@@ -145,9 +152,8 @@ class Fitted:
         top
             How many of the largest affinities to keep; None for all.
         """
-        rows, frame = self.rows(X), FrameLike.of(X)
-        given = X if hasattr(X, "columns") else rows
-        codes = None if labels is None else Labels.of(labels, rows.shape[0]).codes(self.classes)
+        (given, rows), frame = self._given_and_rows(X), FrameLike.of(X)
+        codes = None if labels is None else Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
         if top is None:
             return self._score_rows(given, rows, codes, frame, None)
         # In parts, so that not even the places (n, r) of the points are held for all of them.
@@ -200,14 +206,12 @@ class Fitted:
             moved = (codes, means_without_each(codes, diagram.positions, located.position))
             measurer = self.moving_measurer
         measurer = self.measurer if measurer is None else measurer
-        close = closeness_of(diagram, located, codes, settings.threads)
         shared: dict[str, Any] = {
             "label": labels_of(codes, self.classes),
             "classes": self.classes,
             "off_span": located.off_span,
-            "closeness": close.closeness,
             "codes": codes,
-            "distance": close.distance,
+            "proximity": Lazy(partial(proximity_of, diagram, located, codes, settings.threads)),
             "members": self.members,
             "trust_map": self.trust_map,
             "frame_like": frame,
@@ -278,7 +282,7 @@ class Fitted:
             self.classes.size,
             specification.settings.seed,
             rows=given,
-            members=self.members,
+            members=None if self.members is None else self.members.value,
             threads=specification.settings.threads,
         )
         return replace(self, trust_map=found)
@@ -313,16 +317,16 @@ class Fitted:
         """
         settings = self.specification.settings
         calibration = calibration or self.specification.calibration or Calibration()
-        rows = self.rows(X)
+        given, rows = self._given_and_rows(X)
         if labels is None:
-            codes = self.codes_of_new(X if hasattr(X, "columns") else rows, self.locate(rows))
+            codes = self.codes_of_new(given, self.locate(rows))
         else:
-            codes = Labels.of(labels, rows.shape[0]).codes(self.classes)
+            codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
         sample = RowSample.of(rows, codes, limit=calibration.n_rows(self.classes.size), seed=settings.seed)
         if sample.codes.size < 2:
             raise ValueError(f"X has {sample.codes.size} labelled points: at least 2 are needed to cluster them anew.")
-        asked, coordinates, given = self._to_recluster(calibration, sample, self.locate(sample.rows))
-        return recluster(asked, coordinates, sample.codes, settings.seed, given, settings.threads)[0]
+        asked, coordinates, originals = self._to_recluster(calibration, sample, self.locate(sample.rows))
+        return recluster(asked, coordinates, sample.codes, settings.seed, originals, settings.threads)[0]
 
     def score_afresh(self, X: Any) -> float:
         """Return how far the labels of points hold, above chance, when these points are clustered anew."""
@@ -331,7 +335,7 @@ class Fitted:
 
     def n_imprecise(self, result: Result) -> int:
         """Return how many points did not reach the precision asked for."""
-        return int((Z95 * result.worst_error > self.specification.settings.eps).sum())
+        return result.n_wider_than(self.specification.settings.eps)
 
     def warn_if_imprecise(self, result: Result) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""

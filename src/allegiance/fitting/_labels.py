@@ -127,9 +127,12 @@ def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
     """Return the users' labels (n,) of rows with these cluster numbers, noise as -1."""
     labels: AnyArray = classes[codes]
     noise = codes == NOISE
+    if not noise.any():
+        return labels
     # Not cast to the type of the labels: names may all be shorter, numbers unsigned.
-    own = np.array(str(NOISE) if labels.dtype.kind == "U" else NOISE)
-    return np.where(noise, own, labels) if noise.any() else labels
+    if labels.dtype.kind == "u":
+        labels = labels.astype(np.int64)
+    return np.where(noise, str(NOISE) if labels.dtype.kind == "U" else NOISE, labels)
 
 
 def align(X: Any, labels: Any) -> Any:
@@ -166,11 +169,14 @@ def _rank(found: AnyArray, order: AnyArray | None) -> IntArray:
         return np.argsort(positions_of(found, order))
     if found.dtype.kind in "iufb":
         return np.arange(found.size)
-    keys = [
-        [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", str(name))]
-        for name in found
-    ]
+    keys = [[_part_key(part) for part in re.split(r"(\d+)", str(name))] for name in found]
     return np.array(sorted(range(found.size), key=keys.__getitem__), dtype=np.int64)
+
+
+def _part_key(part: str) -> tuple[bool, int, str, str]:
+    """Return what a part of a name is sorted by: text, or a number, of which the longer one is larger."""
+    number = part.lstrip("0") if part.isdecimal() else ""
+    return part.isdecimal(), len(number), number, part
 
 
 def _categories(labels: Any) -> AnyArray | None:
@@ -202,7 +208,7 @@ def _discrete(values: AnyArray) -> AnyArray:
         if (values != np.floor(values)).any():
             raise ValueError("labels must be discrete: it contains fractional numbers. Is it a target of regression?")
         if (np.abs(values) >= _LARGEST).any():
-            raise ValueError(f"labels contains {np.abs(values).max():g}, too large for a cluster number: use names.")
+            raise ValueError(_too_large(f"{np.abs(values).max():g}"))
         return values.astype(np.int64)
     if values.dtype.kind not in "iubUSO":
         raise TypeError(f"labels must be integers or strings, got dtype {values.dtype}.")
@@ -226,8 +232,14 @@ def _of_one_kind(values: AnyArray) -> AnyArray:
     if all(isinstance(item, Real) for item in items):
         booleans = all(isinstance(item, bool) for item in items)
         whole = all(isinstance(item, int) for item in items)
+        if whole and (largest := max((abs(item) for item in items), default=0)) >= 2**63:
+            raise ValueError(_too_large(str(largest)))
         return np.array(items, dtype=bool if booleans else np.int64 if whole else np.float64)
     return values
+
+
+def _too_large(label: str) -> str:
+    return f"labels contains {label}, too large for a cluster number: use names."
 
 
 def _is_missing(item: Any) -> bool:

@@ -228,22 +228,24 @@ class BregmanDiagram:
         """Return the root (n,) of the divergence of each row from the site with its code."""
         return np.sqrt(self.divergences(located, codes))
 
-    #: No coordinates make a divergence a distance.
-    unit = 1.0
-
-    def all_divergences(self, located: Located) -> FloatArray:
-        """Return D(x ‖ c) (n, k) of each row from each site c."""
-        k = self.sites.shape[0]
-        away = np.empty((located.position.shape[0], k))
-        for part in self._chunks(slice(0, away.shape[0])):
-            position = located.position[part]
+    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return the root (n,) of D(x ‖ c) of each row from its own site c, and from the nearest other one."""
+        n, k = codes.shape[0], self.sites.shape[0]
+        own, other = np.empty(n), np.empty(n)
+        for part in self._chunks(slice(0, n)):
+            position, code = located.position[part], codes[part]
             if self.axes is None:
-                away[part] = self.divergence.between(position, self.sites)
-                continue
-            projected = self._projected(position)
-            for site in range(k):
-                away[part, site] = located.off_span[part] + self._between(projected, position, np.array([site]))
-        return away
+                away = self.divergence.between(position, self.sites)
+            else:
+                projected = self._projected(position)
+                away = np.column_stack([self._between(projected, position, np.array([site])) for site in range(k)])
+                away += located.off_span[part, None]
+            rows = np.flatnonzero(code >= 0)
+            mine = away.min(axis=1)
+            mine[rows] = away[rows, code[rows]]
+            away[rows, code[rows]] = np.inf
+            own[part], other[part] = mine, away.min(axis=1)
+        return np.sqrt(own), np.sqrt(other)
 
     def _between(self, projected: AffineFunctions, position: FloatArray, site: AnyArray) -> FloatArray:
         """Return D(x̂ ‖ c) (n,) of I-projections at ``position`` (n, r) from the sites with numbers (n,) or (1,)."""

@@ -94,12 +94,12 @@ class Diagram(Protocol):
         Unlike the divergence it neither overflows nor vanishes where numbers of that size cannot be squared.
         """
 
-    def all_divergences(self, located: Located) -> FloatArray:
-        """Return the divergence (n, k) of each row from each site, weights aside, in squares of :attr:`unit`."""
+    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return :meth:`distances` (n,) from the site with its code, and from the nearest other one.
 
-    @property
-    def unit(self) -> float:
-        """The length in these coordinates of a distance of 1 in the user's; 1 for divergences that are not distances."""
+        For rows of no cluster (-1) both are the distance from the nearest of all; if there is only one site the second
+        is infinite.
+        """
 
     def weighted(self, weights: FloatArray, query_weight: float) -> Diagram:
         """Return this diagram with weights (k,) of the sites and of a query, in units of the divergence."""

@@ -17,8 +17,8 @@ KERNEL_ROWS, KERNEL_COLUMNS = 128, 1024
 def for_kernel_rows(work: Callable[[slice], None], n_rows: int, kernel: SettledKernel, threads: int) -> None:
     """Call ``work(part)`` for slices of at most ``KERNEL_ROWS`` rows that cover ``range(n_rows)``.
 
-    BLAS runs on one thread, on which its usual implementations treat all rows alike. A kernel that is a function may not
-    be safe in threads, or may use its own: it is called from one.
+    BLAS runs on one thread, on which its usual implementations treat all rows alike. A kernel that is a function may
+    not be safe in threads, or may use its own: it is called from one.
     """
 
     def fill(rows: slice) -> None:

@@ -133,14 +133,20 @@ class PowerDiagram:
         with np.errstate(over="ignore"):
             return (located.off_span * self.unit) ** 2
 
-    def all_divergences(self, located: Located) -> FloatArray:
-        """Return the squared distance (n, k) of each row from each site, in squares of :attr:`unit`."""
-        squared = np.empty((located.position.shape[0], self.positions.shape[0]))
-        off_span = self._off_span_squares(located)
+    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return the distance (n,) of each row from its own site, and from the nearest other one."""
+        n = codes.shape[0]
+        own, other = np.full(n, np.inf), np.full(n, np.inf)
+        # Site by site: reductions along the rows of an (n, k) matrix take several times as long.
         for i, site in enumerate(self.positions):
             away = located.position - site
-            squared[:, i] = row_dots(away, away) + off_span
-        return squared
+            squared = row_dots(away, away)
+            mine = codes == i
+            np.copyto(own, squared, where=mine)
+            np.minimum(other, squared, out=other, where=~mine)
+        np.copyto(own, other, where=codes < 0)
+        off_span = self._off_span_squares(located)
+        return np.sqrt(own + off_span) / self.unit, np.sqrt(other + off_span) / self.unit
 
     @property
     def unit(self) -> float:

@@ -68,9 +68,7 @@ class RecessionDiagram:
         """Refuse: slopes have no distance from each other."""
         raise TypeError("a recession diagram has no distance")
 
-    unit = 1.0
-
-    def all_divergences(self, located: Located) -> FloatArray:
+    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Refuse: slopes have no divergence from each other."""
         raise TypeError("a recession diagram has no divergence")
 

@@ -2,8 +2,8 @@
 
 ``_inputs`` checks what the user passes besides the result, ``_quantity`` names what labels are ranked by, ``_shown``
 chooses the points that travel with the page, ``_counts`` counts all labels, ``_projection``, ``_pulls``, ``_largest``
-and ``_pictures`` prepare what is told of each point, ``_wording`` says it in words, ``_figures`` draws it in the colours of
-``_palettes``, and ``_build`` puts the page together.
+and ``_pictures`` prepare what is told of each point, ``_wording`` says it in words, ``_figures`` draws it with the
+colours of ``_palettes``, and ``_build`` puts the page together.
 """
 
 from ._build import render_report, write_report

@@ -79,7 +79,12 @@ def headline(result: Result, tally: Tally, lines: list[ClusterFigures]) -> Headl
         findings.append("the chance that each label holds was not calibrated: trust(X, labels) finds it")
     elif result.n_clusters == 2:
         findings.append("two clusters are found again whatever the data: trust is too high then, by about 0.08")
-    return Headline(f"{first}.", _trouble(result, lines), result.calibration_note, findings)
+    return Headline(_unbroken(f"{first}."), _unbroken(_trouble(result, lines)), result.calibration_note, findings)
+
+
+def _unbroken(text: str) -> str:
+    """Keep percent signs on the line of their numbers."""
+    return text.replace(" %", "\u00a0%")
 
 
 def _trouble(result: Result, lines: list[ClusterFigures]) -> str:

@@ -3,6 +3,7 @@
 from ._base import AnyResult, HowMeasured, NotCalibratedError, Result
 from ._by_cluster import ATYPICAL, ClusterFigures, Tally
 from ._frames import FrameLike
+from ._proximity import Proximity
 from ._result import AffinityResult
 from ._review import review_rows
 from ._summary import count, footer, headlines, measured_by
@@ -22,6 +23,7 @@ __all__ = [
     "FrameLike",
     "HowMeasured",
     "NotCalibratedError",
+    "Proximity",
     "Result",
     "Tally",
     "TopAffinityResult",

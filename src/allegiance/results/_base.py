@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Lazy
 from allegiance.calibration import Evidence, MemberDistances, TrustMap, above_chance
 from allegiance.engines import Z95, Standing, engine_names
 
 from ._by_cluster import Tally, cluster_table
 from ._frames import FrameLike
+from ._proximity import Proximity
+from ._proximity import joined as joined_proximity
 from ._review import review_rows
 from ._summary import summary_html, summary_text
 from ._verdict import verdicts
@@ -52,12 +54,11 @@ class Result(ABC):
     classes: AnyArray
     hidden: BoolArray
     off_span: FloatArray
-    closeness: FloatArray
     how: HowMeasured
     standing: Standing
     codes: IntArray
-    distance: FloatArray
-    members: MemberDistances | None
+    proximity: Lazy[Proximity]
+    members: Lazy[MemberDistances] | None
     trust_map: TrustMap | None
     engine_codes: AnyArray
     frame_like: FrameLike
@@ -87,6 +88,18 @@ class Result(ABC):
         return self.standing.own
 
     @property
+    def closeness(self) -> FloatArray:
+        """(n,) (1 + (t - o) / max(t, o)) / 2 with o the distance from the representative of the own cluster and t from
+        the nearest other one: 1/2 half-way, 0 for noise.
+        """  # noqa: D205
+        return self.proximity.value.closeness
+
+    @property
+    def distance(self) -> FloatArray:
+        """(n,) distance from the representative of the own cluster; for noise from the nearest one."""
+        return self.proximity.value.distance
+
+    @property
     def rival(self) -> AnyArray:
         """(n,) label of the best cluster other than the point's own; of the best of all for noise."""
         return self.classes[self.standing.rival]
@@ -99,7 +112,7 @@ class Result(ABC):
         """
         if self.members is None:
             raise NotCalibratedError("typicality needs the distances of members, which files of the first format lack.")
-        return self.members.typicality(self.codes, self.distance)
+        return self.members.value.typicality(self.codes, self.distance)
 
     @property
     def calibrated(self) -> bool:
@@ -197,6 +210,10 @@ class Result(ABC):
     def worst_error(self) -> FloatArray:
         """(n,) the largest standard error among all affinities of each point."""
         return self.standing.worst_error
+
+    def n_wider_than(self, eps: float) -> int:
+        """Return how many points have an affinity whose 95 % interval has a half-width of more than ``eps``."""
+        return int((Z95 * self.worst_error > eps).sum())
 
     @property
     def engine(self) -> AnyArray:
@@ -348,6 +365,8 @@ class Result(ABC):
                 continue
             if each.name in ("classes", "members", "trust_map"):
                 joined[each.name] = values[0]
+            elif each.name == "proximity":
+                joined[each.name] = joined_proximity(values)
             elif isinstance(values[0], Standing):
                 joined[each.name] = Standing(*(np.concatenate(part) for part in zip(*values, strict=True)))
             else:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Lazy
 from allegiance.calibration import MemberDistances, TrustMap
-from allegiance.engines import Standing, standing_of
+from allegiance.engines import Z95, Standing, standing_of
 
 from ._base import HowMeasured, Result
 from ._frames import FrameLike
+from ._proximity import Proximity
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -37,9 +38,6 @@ class AffinityResult(Result):
     off_span
         (n,) distance of the point from the span of the cluster representatives, which affinity does not see. For
         Bregman divergences it is the divergence of the point from its projection on the span.
-    closeness
-        (n,) (1 + (t - o) / max(t, o)) / 2 with o the distance from the representative of the own cluster and t from the
-        nearest other one: 1/2 half-way, 0 for noise.
     how
         How it was measured.
     """
@@ -50,11 +48,10 @@ class AffinityResult(Result):
     classes: AnyArray
     hidden: BoolArray
     off_span: FloatArray
-    closeness: FloatArray
     how: HowMeasured
     codes: IntArray = field(repr=False)
-    distance: FloatArray = field(repr=False)
-    members: MemberDistances | None = field(repr=False)
+    proximity: Lazy[Proximity] = field(repr=False)
+    members: Lazy[MemberDistances] | None = field(repr=False)
     trust_map: TrustMap | None = field(repr=False)
     engine_codes: AnyArray = field(repr=False)
     frame_like: FrameLike = field(repr=False)
@@ -63,6 +60,13 @@ class AffinityResult(Result):
     def standing(self) -> Standing:  # type: ignore[override]
         """Where each point stands among the clusters."""
         return standing_of(self.affinity, self.standard_error, self.codes)
+
+    def n_wider_than(self, eps: float) -> int:
+        """Return how many points have an affinity whose 95 % interval has a half-width of more than ``eps``."""
+        # Looking at all numbers at once is much faster than row by row, and usually enough.
+        if Z95 * self.standard_error.max(initial=0.0) <= eps:
+            return 0
+        return int((Z95 * self.standard_error.max(axis=1) > eps).sum())
 
     def _affinity_columns(self) -> dict[str, AnyArray]:
         return {f"affinity_{name}": self.affinity[:, i] for i, name in enumerate(self.classes)}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Lazy
 from allegiance.calibration import MemberDistances, TrustMap
 from allegiance.engines import Standing
 
 from ._base import HowMeasured, Result
 from ._frames import FrameLike
+from ._proximity import Proximity
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -32,7 +33,7 @@ class TopAffinityResult(Result):
         (n,) the label the clustering gave; -1 is noise.
     classes
         (k,) the labels of all clusters.
-    hidden, off_span, closeness
+    hidden, off_span
         (n,) as in :class:`AffinityResult`.
     how
         How it was measured.
@@ -45,12 +46,11 @@ class TopAffinityResult(Result):
     classes: AnyArray
     hidden: BoolArray
     off_span: FloatArray
-    closeness: FloatArray
     how: HowMeasured
     standing: Standing = field(repr=False)
     codes: IntArray = field(repr=False)
-    distance: FloatArray = field(repr=False)
-    members: MemberDistances | None = field(repr=False)
+    proximity: Lazy[Proximity] = field(repr=False)
+    members: Lazy[MemberDistances] | None = field(repr=False)
     trust_map: TrustMap | None = field(repr=False)
     engine_codes: AnyArray = field(repr=False)
     frame_like: FrameLike = field(repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from allegiance._core import Lazy
 from allegiance.engines import Tessellation
 from allegiance.fitting import Columns, Fitted
 
@@ -32,7 +33,7 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
         "centers": fitted.centers,
         "diagram": encode(fitted.tessellation.diagram, "diagram"),
         "region": encode(fitted.tessellation.region, "region"),
-        "members": encode(fitted.members, "members"),
+        "members": None if fitted.members is None else encode(fitted.members.value, "members"),
         "trust_map": encode(fitted.trust_map, "trust_map"),
     }
 
@@ -47,6 +48,8 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     except KeyError as error:
         raise ValueError(f"the state is incomplete: {error} is missing.") from error
     parts = {name: found[name] for name in ("classes", "centers", "members", "trust_map")}
+    if parts["members"] is not None:
+        parts["members"] = Lazy.known(parts["members"])
     parts["columns"] = Columns(found["n_features"], found["feature_names"])
     parts["tessellation"] = Tessellation(found["diagram"], found["region"])
     return found["params"], parts

@@ -78,8 +78,6 @@
       none: "There are no points.",
     },
   };
-  // Below this a point is unlike anything in its cluster.
-  const ATYPICAL = 0.01;
 
   class ReviewTable {
     constructor(page, columns, onMark) {
@@ -177,7 +175,10 @@
       const [listed, all] = [this.listed.length, this.list.count(this)];
       const [one, several] = this.list.words(this);
       const said = (number) => `${report.withCommas(number)} ${number === 1 ? one : several}`;
-      if (this.selection) return `${said(listed)} among ${report.withCommas(this.selection.length)} selected points.`;
+      if (this.selection) {
+        const selected = this.selection.length;
+        return `${said(listed)} among ${report.withCommas(selected)} selected point${selected === 1 ? "" : "s"}.`;
+      }
       const number = listed === all ? said(all) : `${report.withCommas(listed)} of ${said(all)}`;
       return `${number}. Select points in a figure to list only those.`;
     }
@@ -230,7 +231,7 @@
 
     typicality(point) {
       const value = this.columns.typicality[point];
-      if (value < ATYPICAL) return cell(element("span", "unlike anything in its cluster", "atypical"));
+      if (value < this.page.atypical) return cell(element("span", "unlike anything in its cluster", "atypical"));
       return cell(element("span", Number.isNaN(value) ? "-" : value.toFixed(2)));
     }
 

@@ -1,0 +1,300 @@
+"""Parameter objects: what scikit-learn, pickles, saved files and people ask of each of them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.model_selection import GridSearchCV
+
+import allegiance
+from allegiance import (
+    KL,
+    AffinityScorer,
+    Auto,
+    Box,
+    Bregman,
+    Calibration,
+    Kernel,
+    Mahalanobis,
+    Nystroem,
+    Polytope,
+    Weights,
+    Within,
+)
+from allegiance._core import Parameters, Registry
+from allegiance.domains import DOMAINS
+from allegiance.engines import ENGINES
+from allegiance.influence import INFLUENCES
+from allegiance.io.state import decode, encode
+
+
+def fourth_powers(Y: np.ndarray) -> np.ndarray:
+    return (Y**4).sum(axis=1)
+
+
+def gradient(Y: np.ndarray) -> np.ndarray:
+    return 4 * Y**3
+
+
+def descendants(cls: type) -> set[type]:
+    return {cls, *(found for child in cls.__subclasses__() for found in descendants(child))}
+
+
+#: Every class of parameters of the package, so that a new one cannot dodge; bases are not dataclasses themselves.
+CLASSES = sorted(
+    (
+        cls
+        for cls in descendants(Parameters)
+        if "__dataclass_fields__" in vars(cls) and cls.__module__.startswith("allegiance.")
+    ),
+    key=lambda cls: cls.__name__,
+)
+#: Values for parameters without a default.
+REQUIRED: dict[str, dict[str, Any]] = {
+    "Bregman": {"phi": fourth_powers, "gradient": gradient},
+    "Kernel": {"name": "rbf"},
+    "Mahalanobis": {"covariance": np.array([[2.0, 0.5], [0.5, 1.0]])},
+    "Polytope": {"A": np.vstack([np.eye(2), -np.eye(2)]), "b": np.ones(4)},
+    "Weights": {"of": "size"},
+}
+#: Another value than the default, for parameters that are not numbers.
+OTHER: dict[str, Any] = {
+    "Within.shrinkage": "oas",
+    "Kernel.approximation": Nystroem(7),
+    "Kernel.name": "linear",
+    "Mahalanobis.covariance": np.eye(2),
+    "Polytope.A": np.vstack([np.eye(2), -2 * np.eye(2)]),
+    "Polytope.b": np.full(4, 2.0),
+    "Bregman.domain": (0.0, np.inf),
+    "Bregman.phi": gradient,
+    "Bregman.gradient": fourth_powers,
+    "Bregman.inverse_gradient": gradient,
+    "Bregman.name": "quartic",
+    "Calibration.clusterer": AgglomerativeClustering(3),
+    "Weights.of": "density",
+    "Weights.scale": "auto",
+}
+
+
+def usual(cls: type) -> Any:
+    """An object with the defaults of its class."""
+    return cls(**REQUIRED.get(cls.__name__, {}))
+
+
+def names(cls: type) -> list[str]:
+    return [field.name for field in fields(cls)]
+
+
+def other(cls: type, name: str) -> Any:
+    """A value that differs from that of the usual object."""
+    key = f"{cls.__name__}.{name}"
+    if key in OTHER:
+        return OTHER[key]
+    return (getattr(usual(cls), name) or 0) + 3
+
+
+each_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+each_parameter = pytest.mark.parametrize(
+    ("cls", "name"), [pytest.param(cls, name, id=f"{cls.__name__}.{name}") for cls in CLASSES for name in names(cls)]
+)
+
+
+def test_there_are_as_many_as_users_are_shown():
+    """All that registries make is public, and so are weights, calibration and the approximations."""
+    made = {type(registry.resolve(usual_of(registry, name))) for registry in registries() for name in registry}
+    assert made <= set(CLASSES)
+    assert {cls.__name__ for cls in CLASSES} <= set(allegiance.__all__)
+
+
+def registries() -> tuple[Registry[Any], ...]:
+    return INFLUENCES, DOMAINS, ENGINES
+
+
+def usual_of(registry: Registry[Any], name: str) -> Any:
+    maker = registry[name]
+    return usual(maker) if isinstance(maker, type) else maker()
+
+
+@each_class
+class TestEachClass:
+    def test_is_a_frozen_dataclass(self, cls):
+        assert is_dataclass(cls)
+        for name in names(cls):
+            with pytest.raises(FrozenInstanceError):
+                setattr(usual(cls), name, 1)
+
+    def test_parameters_are_the_fields(self, cls):
+        assert list(usual(cls).get_params(deep=False)) == names(cls)
+
+    def test_clone_is_equal_and_another(self, cls):
+        one = usual(cls)
+        again = clone(one)
+        assert type(again) is cls
+        assert again is not one
+        assert again == one
+
+    def test_cloned_inside_an_estimator(self, cls):
+        one = usual(cls)
+        scorer = AffinityScorer(influence=one)
+        again = clone(scorer).influence
+        assert again == one
+        assert again is not one, "a search changes its own copy only"
+
+    def test_equality_is_by_value(self, cls):
+        assert usual(cls) == usual(cls)
+        for another in CLASSES:
+            if another is not cls:
+                assert usual(cls) != usual(another)
+        assert usual(cls) != "text"
+        assert usual(cls) is not None
+
+    def test_cannot_be_a_key(self, cls):
+        """Searches change parameters in place, so a hash would not keep."""
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(usual(cls))
+
+    def test_pickles_and_copies(self, cls):
+        one = usual(cls)
+        assert pickle.loads(pickle.dumps(one)) == one
+        assert copy.deepcopy(one) == one
+        assert copy.copy(one) == one
+
+    def test_the_usual_one_passes_its_check(self, cls):
+        usual(cls).check()
+
+    def test_repr_shows_what_must_be_given_and_no_defaults(self, cls):
+        text = repr(usual(cls))
+        assert text.startswith(f"{cls.__name__}(")
+        assert "=" not in text
+        if not REQUIRED.get(cls.__name__):
+            assert text == f"{cls.__name__}()"
+
+    def test_unknown_parameters_are_named_with_those_there_are(self, cls):
+        listed = ", ".join(sorted(names(cls))) or "none"
+        with pytest.raises(ValueError, match=f"'gama' is not a parameter of {cls.__name__}. Its parameters: {listed}."):
+            usual(cls).set_params(gama=1)
+        with pytest.raises(TypeError, match="gama"):
+            cls(**REQUIRED.get(cls.__name__, {}), gama=1)
+
+    def test_saved_and_read_again(self, cls):
+        one = usual(cls)
+        if cls is Bregman:
+            with pytest.raises(TypeError, match=r"influence\.phi is <function fourth_powers"):
+                encode(one, "influence")
+        else:
+            assert decode(encode(one, "influence")) == one
+
+
+@each_parameter
+class TestEachParameter:
+    def test_set_and_get(self, cls, name):
+        one, value = usual(cls), other(cls, name)
+        assert one.set_params(**{name: value}) is one
+        assert one.get_params()[name] is value
+
+    def test_makes_a_difference(self, cls, name):
+        changed = usual(cls).set_params(**{name: other(cls, name)})
+        assert changed != usual(cls)
+        assert clone(changed) == changed
+        assert changed == cls(**usual(cls).get_params(deep=False) | {name: other(cls, name)})
+
+    def test_shows_in_the_repr(self, cls, name):
+        text = repr(usual(cls).set_params(**{name: other(cls, name)}))
+        given = name in REQUIRED.get(cls.__name__, {})
+        assert given or f"{name}=" in text
+        assert len(text) < 120
+
+    def test_nested_in_an_estimator(self, cls, name):
+        scorer = AffinityScorer(influence=usual(cls))
+        value = other(cls, name)
+        assert scorer.get_params()[f"influence__{name}"] is getattr(scorer.influence, name)
+        scorer.set_params(**{f"influence__{name}": value})
+        assert getattr(scorer.influence, name) is value
+
+
+def test_reprs_can_be_read_back():
+    for one in (
+        KL(smoothing=0.5),
+        Within("oas"),
+        Kernel("rbf", gamma=0.5, approximation=Nystroem(7)),
+        Weights("size", scale="auto"),
+        Weights([1.0, 2.0], query=0.5),
+        Box(margin=0.2),
+        Auto(max_samples=10**5),
+        Calibration(10, crowding=0.0),
+    ):
+        assert eval(repr(one)) == one
+
+
+def test_large_arrays_are_not_printed():
+    assert repr(Mahalanobis(np.eye(40))) == "Mahalanobis(array of shape (40, 40))"
+    assert repr(Polytope.box([0] * 9, [1] * 9)) == "Polytope(18 walls in 9 dimensions)"
+
+
+def test_parameters_of_parameters():
+    kernel = Kernel("rbf", approximation=Nystroem(20))
+    assert kernel.get_params()["approximation__n_components"] == 20
+    assert "approximation__n_components" not in kernel.get_params(deep=False)
+    scorer = AffinityScorer(influence=kernel)
+    assert scorer.get_params()["influence__approximation__n_components"] == 20
+    changed = clone(scorer).set_params(influence__approximation__n_components=30)
+    assert changed.influence == Kernel("rbf", approximation=Nystroem(30))
+    assert kernel.approximation == Nystroem(20), "the original is left alone"
+
+
+def test_the_clusterer_of_a_calibration_is_cloned_with_it():
+    scorer = AffinityScorer(calibration=Calibration(clusterer=KMeans(3)))
+    again = clone(scorer)
+    assert again.calibration.clusterer is not scorer.calibration.clusterer
+    assert again.calibration == scorer.calibration == Calibration(clusterer=KMeans(3))
+    assert again.calibration != Calibration(clusterer=KMeans(4))
+
+
+def test_an_estimators_repr_shows_its_objects():
+    scorer = AffinityScorer(KMeans(3), influence=KL(smoothing=0.5), domain=Box(margin=0.2))
+    text = " ".join(repr(scorer).split())
+    assert "influence=KL(smoothing=0.5)" in text
+    assert "domain=Box(margin=0.2)" in text
+
+
+def mean_own_affinity(scorer: AffinityScorer, X: np.ndarray, y: Any = None) -> float:
+    return float(scorer.affinity(X).own_affinity.mean())
+
+
+@pytest.fixture
+def counts(rng: np.random.Generator) -> np.ndarray:
+    return rng.poisson([[8, 1, 1], [1, 8, 1], [1, 1, 8]] * 20).astype(float) + 0.5
+
+
+def test_a_search_over_a_parameter_of_a_parameter(counts):
+    grid = {"influence__smoothing": [0.0, 0.5, 5.0], "estimator__n_clusters": [2, 3]}
+    scorer = AffinityScorer(KMeans(n_init=1, random_state=0), influence=KL(), eps=0.2)
+    search = GridSearchCV(scorer, grid, scoring=mean_own_affinity, cv=2).fit(counts)
+    assert len(search.cv_results_["params"]) == 6
+    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
+    best = search.best_estimator_
+    assert best.influence == KL(smoothing=search.best_params_["influence__smoothing"])
+    assert scorer.influence == KL(), "the scorer that was given is left alone"
+    assert np.ptp(search.cv_results_["mean_test_score"]) > 0.001, "the smoothing must matter"
+
+
+def test_a_search_over_whole_objects(counts):
+    grid = {"influence": ["euclidean", "within", KL(), KL(smoothing=1.0)], "domain": ["box", Box(margin=1.0)]}
+    search = GridSearchCV(AffinityScorer(KMeans(3, n_init=1), eps=0.2), grid, scoring=mean_own_affinity, cv=2)
+    search.fit(counts)
+    assert search.best_params_["influence"] in grid["influence"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, None), (False, None), (True, Calibration()), (20, Calibration(20)), (Calibration(5), Calibration(5))],
+)
+def test_shorthand_of_calibration(value, expected):
+    assert Calibration.resolve(value) == expected

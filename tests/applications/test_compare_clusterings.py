@@ -1,0 +1,281 @@
+"""Comparing clusterings, against blobs whose answer is known and tables made the long way."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import load_iris
+from sklearn.frozen import FrozenEstimator
+from sklearn.mixture import GaussianMixture
+
+from allegiance import AffinityScorer, affinity, compare_clusterings, trust
+
+CORNERS = np.array([[0.0, 0.0], [20.0, 0.0], [10.0, 17.3]])
+BETWEEN = CORNERS.mean(axis=0)
+
+
+@pytest.fixture
+def blobs(rng):
+    """Three tight blobs at the corners of a triangle, and one point in its middle as the last row."""
+    truth = np.append(np.repeat([0, 1, 2], 20), 0)
+    X = np.vstack([CORNERS[truth[:-1]] + 0.3 * rng.normal(size=(60, 2)), BETWEEN])
+    return X, truth
+
+
+def candidates(truth):
+    moved = truth.copy()
+    moved[-1] = 1
+    return {"truth": truth, "moved": moved, "k-means": KMeans(3, n_init=5, random_state=0)}
+
+
+SCORER = AffinityScorer(influence="within", calibration=5)
+
+
+class TestKnownTruth:
+    def test_true_species_are_above_k_means_above_shuffled_ones(self, rng):
+        X, species = load_iris(return_X_y=True)
+        comparison = compare_clusterings(
+            X,
+            {
+                "shuffled": rng.permutation(species),
+                "random": rng.integers(0, 3, species.size),
+                "k-means": KMeans(3, n_init=5, random_state=0),
+                "species": species,
+            },
+        )
+        shuffled, random, kmeans, true = comparison.above_chance
+        assert max(abs(shuffled), abs(random)) < 0.1
+        assert kmeans > 0.6
+        assert true > 0.8
+        assert comparison.best == "species"
+        assert np.isin(comparison.best_by_point, ["species", "k-means"]).all()
+        assert "unrelated to the data" in repr(comparison)
+
+    def test_labels_of_the_blobs_are_supported_everywhere(self, blobs):
+        X, truth = blobs
+        comparison = compare_clusterings(X, candidates(truth), scorer=SCORER)
+        np.testing.assert_array_equal(comparison.n_supported[:60], 3)
+        assert not comparison.never_supported[:60].any()
+
+    def test_more_clusters_than_there_are_lose_trust(self, blobs):
+        X, truth = blobs
+        comparison = compare_clusterings(
+            X, {"nine": KMeans(9, random_state=0, n_init=1), "three": truth}, scorer=SCORER
+        )
+        assert comparison.best == "three"
+        assert comparison.above_chance[0] < 0.9 < comparison.above_chance[1]
+
+    def test_one_cluster_is_certain_and_best_for_nothing(self, blobs):
+        X, truth = blobs
+        comparison = compare_clusterings(X, {"one": np.zeros(61), "three": truth}, scorer=SCORER)
+        np.testing.assert_array_equal(comparison.trust[:, 0], 1.0)
+        np.testing.assert_array_equal(comparison.trust_above_chance[:, 0], 0.0)
+        assert comparison.above_chance[0] == 0.0
+        assert (comparison.best_by_point[:60] == "three").all()
+
+
+class TestAgainstTheLongWay:
+    def test_results_are_those_of_trust(self, blobs):
+        X, truth = blobs
+        scorer = AffinityScorer(influence="within", calibration=5, random_state=7)
+        comparison = compare_clusterings(X, candidates(truth), scorer=scorer)
+        labels = {**candidates(truth), "k-means": KMeans(3, n_init=5, random_state=0).fit_predict(X)}
+        assert comparison.names == list(labels)
+        for j, (name, given) in enumerate(labels.items()):
+            alone = trust(X, given, n_resamples=5, random_state=7)
+            np.testing.assert_array_equal(comparison.results[name].affinity, alone.affinity)
+            np.testing.assert_array_equal(comparison.trust[:, j], alone.trust)
+            assert comparison.above_chance[j] == alone.above_chance()
+
+    def test_the_default_scorer(self, blobs):
+        X, truth = blobs
+        comparison = compare_clusterings(X, {"truth": truth})
+        np.testing.assert_array_equal(comparison.trust[:, 0], trust(X, truth).trust)
+
+    def test_settings_reach_every_candidate(self, blobs):
+        X, truth = blobs
+        settings = {"domain": "ball", "weights": "size", "eps": 0.1, "n_jobs": 1, "random_state": 3, "calibration": 4}
+        comparison = compare_clusterings(X, {"truth": truth}, scorer=AffinityScorer(**settings))
+        alone = affinity(X, truth, **settings)
+        np.testing.assert_array_equal(comparison.results["truth"].affinity, alone.affinity)
+
+    def test_best_row_by_row(self, rng):
+        X = rng.normal(size=(40, 3))
+        given = {"three": np.arange(40) % 3, "five": np.arange(40) % 5}
+        comparison = compare_clusterings(X, given, scorer=SCORER)
+        for row in range(40):
+            above = {}
+            for name, result in comparison.results.items():
+                chance = result.trust_map.chance
+                above[name] = (result.trust[row] - chance) / (1 - chance)
+            assert comparison.best_by_point[row] == max(above, key=above.get)
+            np.testing.assert_allclose(comparison.trust_above_chance[row], list(above.values()), rtol=1e-12)
+
+    def test_candidate_lines(self, blobs):
+        X, truth = blobs
+        comparison = compare_clusterings(X, candidates(truth), scorer=SCORER)
+        lines = comparison.candidates()
+        assert [line.name for line in lines] == comparison.names
+        assert sum(line.best_for for line in lines) == 61
+        for line, above in zip(lines, comparison.above_chance, strict=True):
+            result = comparison.results[line.name]
+            assert line.n_clusters == 3
+            assert line.labelled == 1.0
+            assert line.expected_right == result.expected_right
+            assert line.above_chance == above
+            assert line.supported == (result.verdict == "supported").sum()
+            assert line.supported + line.contested + line.contradicted == 61
+            assert line.stable == result.stable.mean()
+            assert line.best_for == (comparison.best_by_point == line.name).sum()
+
+    def test_seed_is_resolved_once(self, blobs):
+        X, truth = blobs
+        scorer = AffinityScorer(domain="ball", engine="shared", calibration=3, random_state=None)
+        comparison = compare_clusterings(X, {"a": truth, "b": truth}, scorer=scorer)
+        np.testing.assert_array_equal(comparison.results["a"].affinity, comparison.results["b"].affinity)
+        assert comparison.results["a"].how.seed == comparison.results["b"].how.seed
+        assert scorer.random_state is None
+
+
+class TestCandidates:
+    def test_an_estimator_is_left_as_it_was(self, blobs):
+        X, _ = blobs
+        estimator = KMeans(3, random_state=0)
+        compare_clusterings(X, {"k-means": estimator}, scorer=SCORER)
+        assert not hasattr(estimator, "labels_")
+
+    def test_a_frozen_one_keeps_its_clusters(self, blobs):
+        X, _ = blobs
+        fitted = KMeans(3, n_init=5, random_state=0).fit(X[:60])
+        comparison = compare_clusterings(X, {"frozen": FrozenEstimator(fitted)}, scorer=SCORER)
+        np.testing.assert_array_equal(comparison.results["frozen"].label, fitted.predict(X))
+
+    def test_one_that_only_predicts(self, blobs):
+        X, _ = blobs
+        mixture = GaussianMixture(3, random_state=0, n_init=3)
+        comparison = compare_clusterings(X, {"mixture": mixture}, scorer=SCORER)
+        assert comparison.results["mixture"].n_clusters == 3
+
+    def test_noise_has_no_label_to_trust(self, blobs):
+        X, truth = blobs
+        comparison = compare_clusterings(X, {"dbscan": DBSCAN(eps=2.0), "truth": truth}, scorer=SCORER)
+        assert comparison.results["dbscan"].label[-1] == -1
+        assert np.isnan(comparison.trust[-1, 0])
+        assert comparison.trust_above_chance[-1, 0] == 0.0
+        assert comparison.candidates()[0].labelled == 60 / 61
+        assert "Noise has no label" in repr(comparison)
+
+    def test_sparse_data(self, blobs):
+        X, truth = blobs
+        scorer = AffinityScorer(calibration=3)
+        dense = compare_clusterings(X, {"truth": truth}, scorer=scorer)
+        sparse = compare_clusterings(sp.csr_array(X), {"truth": truth}, scorer=scorer)
+        np.testing.assert_allclose(sparse.trust, dense.trust, atol=1e-6)
+
+
+class TestShown:
+    def test_frame_has_a_row_per_point_and_three_columns_per_candidate(self, blobs):
+        import pandas as pd
+
+        X, truth = blobs
+        index = pd.Index([f"p{i}" for i in range(61)])
+        names = np.array(["red", "green", "blue"])[truth]
+        given = {"numbers": truth, "names": names}
+        comparison = compare_clusterings(pd.DataFrame(X, index=index, columns=["x", "y"]), given, scorer=SCORER)
+        frame = comparison.to_frame()
+        assert list(frame.columns) == [
+            *[f"{what}_{name}" for name in given for what in ("label", "trust", "verdict")],
+            "best",
+            "n_supported",
+        ]
+        assert frame.index.equals(index)
+        assert frame["label_names"].tolist() == names.tolist()
+        np.testing.assert_array_equal(frame["trust_numbers"], comparison.trust[:, 0])
+        np.testing.assert_array_equal(frame["n_supported"], comparison.n_supported)
+
+    def test_polars_in_polars_out(self, blobs):
+        X, truth = blobs
+        comparison = compare_clusterings(pl.DataFrame(X, schema=["x", "y"]), {"truth": truth}, scorer=SCORER)
+        assert isinstance(comparison.to_frame(), pl.DataFrame)
+        import pandas as pd
+
+        assert isinstance(comparison.to_frame(like=pd.DataFrame(X)), pd.DataFrame)
+
+    def test_summary_names_the_most_trusted_and_counts_points(self, blobs):
+        X, truth = blobs
+        comparison = compare_clusterings(X, candidates(truth), scorer=SCORER)
+        lines = repr(comparison).splitlines()
+        assert lines[0] == "3 clusterings of 61 points"
+        assert lines[1].startswith(f"Most trust above chance: {comparison.best}. ")
+        everywhere, none = (comparison.n_supported == 3).sum(), comparison.never_supported.sum()
+        assert lines[1].endswith(f"{everywhere} points, under some {61 - everywhere - none}, under none {none}")
+        for name, line in zip(comparison.names, lines[4:7], strict=True):
+            assert line.startswith(name)
+
+    def test_html_is_escaped(self, blobs):
+        X, truth = blobs
+        page = compare_clusterings(X, {"<b>mine</b>": truth}, scorer=SCORER)._repr_html_()
+        assert "&lt;b&gt;mine&lt;/b&gt;" in page
+        assert "<b>mine</b>" not in page
+
+
+X_BAD = np.random.default_rng(0).normal(size=(12, 3))
+LABELS = np.arange(12) % 3
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("clusterings", "kind"),
+        [
+            (None, TypeError),
+            (LABELS, TypeError),
+            ([LABELS, LABELS], TypeError),
+            (KMeans(3), TypeError),
+            ({}, ValueError),
+            ({0: LABELS}, TypeError),
+        ],
+        ids=["None", "labels alone", "a list", "an estimator alone", "empty", "a number as a name"],
+    )
+    def test_clusterings(self, clusterings, kind):
+        with pytest.raises(kind, match="clusterings"):
+            compare_clusterings(X_BAD, clusterings)
+
+    @pytest.mark.parametrize(
+        "labels",
+        [LABELS[:-1], LABELS[:, None], np.full(12, -1), LABELS + 0.5, None, "k-means", KMeans],
+        ids=["too short", "2-D", "only noise", "fractional", "None", "a name", "a class"],
+    )
+    def test_a_bad_candidate_is_named(self, labels):
+        with pytest.raises((TypeError, ValueError), match="labels") as caught:
+            compare_clusterings(X_BAD, {"good": LABELS, "bad one": labels})
+        assert "clusterings['bad one']" in "".join(caught.value.__notes__)
+
+    @pytest.mark.parametrize(
+        "X",
+        [np.where(X_BAD > 1, np.nan, X_BAD), X_BAD[:, 0], np.empty((0, 3)), X_BAD + 1j, None],
+        ids=["NaN", "1-D", "no rows", "complex", "None"],
+    )
+    def test_x(self, X):
+        with pytest.raises((TypeError, ValueError), match=r"\bX\b"):
+            compare_clusterings(X, {"mine": LABELS})
+
+    @pytest.mark.parametrize(
+        ("scorer", "kind", "message"),
+        [
+            (AffinityScorer(KMeans(3), calibration=5), ValueError, "estimator"),
+            (AffinityScorer(centers=X_BAD[:3], calibration=5), ValueError, "centers"),
+            (AffinityScorer(), ValueError, "calibration"),
+            (AffinityScorer(calibration=1), ValueError, "n_resamples"),
+            (AffinityScorer(calibration=5, eps=0), ValueError, "eps"),
+            (AffinityScorer(calibration=5, domain="cube"), ValueError, "domain"),
+            (AffinityScorer(calibration=5, random_state=-1), ValueError, "random_state"),
+            (KMeans(3), TypeError, "scorer must be an AffinityScorer"),
+            (AffinityScorer, TypeError, "scorer must be an AffinityScorer"),
+        ],
+    )
+    def test_scorer(self, scorer, kind, message):
+        with pytest.raises(kind, match=message):
+            compare_clusterings(X_BAD, {"mine": LABELS}, scorer=scorer)

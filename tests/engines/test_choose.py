@@ -1,0 +1,122 @@
+"""The choice of an engine at its limits."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from allegiance import Auto, Ball, Box, ClosedForm, Exact, HitAndRun, Polytope, SharedSamples, affinity
+from allegiance.domains import Region
+from allegiance.engines import EXACT_SITES, engine_names
+from scenes import make_scene, measurer
+
+LIMITED = list(EXACT_SITES.items())
+
+
+def region(kind, r):
+    """A region of each kind in r dimensions."""
+    walls = np.vstack([np.eye(r), -np.eye(r)])
+    return {
+        "box": lambda: Region.box("box", np.zeros(r), np.ones(r)),
+        "ball": lambda: Region.ball("ball", np.zeros(r), 1.0),
+        "polytope": lambda: Region("polytope", np.zeros(r), np.ones(r), np.inf, np.inf, walls, np.ones(2 * r)),
+        "space": lambda: Region.everywhere("space", np.zeros(r), 1.0),
+    }[kind]()
+
+
+def chosen(kind, r, n_sites, engine=None):
+    """The engine for so many sites over a region; nothing else of a tessellation may matter."""
+    bare = SimpleNamespace(region=region(kind, r), dim=r, n_sites=n_sites, affinely_independent=n_sites == r + 1)
+    return (engine or Auto()).choose(bare)
+
+
+def test_limits_are_those_documented():
+    assert EXACT_SITES == {1: 2000, 2: 500, 3: 200, 4: 40}
+
+
+@pytest.mark.parametrize("kind", ["box", "polytope"])
+@pytest.mark.parametrize(("r", "limit"), LIMITED)
+def test_flat_walls_are_exact_up_to_the_limit(kind, r, limit):
+    assert chosen(kind, r, 2) == Exact()
+    assert chosen(kind, r, limit) == Exact()
+    assert chosen(kind, r, limit + 1) == SharedSamples()
+
+
+@pytest.mark.parametrize(("r", "limit"), LIMITED)
+def test_the_whole_space_is_exact_as_far_as_the_box(r, limit):
+    assert chosen("space", r, r + 1) == ClosedForm()
+    assert chosen("space", r, r + 2) == Exact()
+    assert chosen("space", r, limit) == Exact()
+    assert chosen("space", r, limit + 1) == HitAndRun()
+
+
+def test_a_ball_is_exact_on_a_line_only():
+    assert chosen("ball", 1, 2000) == Exact()
+    assert chosen("ball", 1, 2001) == SharedSamples()
+    for r in (2, 3, 4, 9):
+        assert chosen("ball", r, 2) == SharedSamples()
+
+
+@pytest.mark.parametrize("r", [5, 8, 100])
+def test_beyond_four_dimensions_volumes_are_sampled(r):
+    for kind in ("box", "ball", "polytope"):
+        assert chosen(kind, r, 2) == SharedSamples()
+    assert chosen("space", r, r + 1) == ClosedForm()
+    assert chosen("space", r, r + 2) == HitAndRun()
+
+
+def test_the_chosen_engine_gets_the_samples_asked_for():
+    assert chosen("box", 9, 9, Auto(max_samples=77)) == SharedSamples(max_samples=77)
+    assert chosen("space", 4, 41, Auto(max_samples=77)) == HitAndRun(max_samples=77)
+
+
+@pytest.mark.parametrize(
+    ("domain", "r", "k", "engine"),
+    [
+        (Box(), 4, 40, "exact"),
+        (Box(), 4, 41, "shared"),
+        (Polytope.box([-9.0] * 4, [9.0] * 4), 4, 40, "exact"),
+        (Polytope.box([-9.0] * 4, [9.0] * 4), 4, 41, "shared"),
+        (Ball(), 2, 5, "shared"),
+    ],
+    ids=str,
+)
+def test_affinity_uses_the_engine_chosen(rng, domain, r, k, engine):
+    centers = rng.normal(size=(k, r))
+    result = affinity(rng.normal(size=(4, r)), centers=centers, domain=domain, eps=0.2)
+    assert engine in set(result.engine)
+    assert set(result.engine) <= {engine, "hit-and-run"}
+
+
+def test_two_thousand_sites_on_a_line_are_exact_in_the_whole_space(rng):
+    """Shares of a cell on a line are ratios of distances: exact as in the box, not only for up to 60 sites."""
+    sites = np.sort(rng.uniform(0, 2000, 2000))
+    x = rng.uniform(sites[0], sites[-1], 50)
+    result = affinity(x[:, None], centers=sites[:, None], domain="space")
+    left = np.searchsorted(sites, x) - 1
+    gap = sites[left + 1] - sites[left]
+    rows = np.arange(50)
+    np.testing.assert_allclose(result.affinity[rows, left], (sites[left + 1] - x) / gap, atol=1e-9)
+    np.testing.assert_allclose(result.affinity[rows, left + 1], (x - sites[left]) / gap, atol=1e-9)
+    assert set(result.engine) == {"exact"}
+    outside = affinity([[-5.0], [5000.0]], centers=sites[:, None], domain="space")
+    assert outside.affinity[[0, 1], [0, -1]].tolist() == [1.0, 1.0]
+    assert (outside.standard_error == 0).all()
+
+
+@pytest.mark.parametrize(("domain", "engine"), [("box", "shared"), ("space", "hit-and-run")])
+def test_sites_that_cannot_be_triangulated_are_sampled(rng, monkeypatch, domain, engine):
+    def fail(*_):
+        raise ValueError("engine='exact' failed on these sites")
+
+    monkeypatch.setattr(Exact, "build", fail)
+    tessellation, queries = make_scene(rng.normal(size=(6, 2)), 0.1 * rng.normal(size=(3, 2)), domain)
+    assert engine in set(engine_names(measurer(tessellation, "auto").estimate(queries).engine))
+    with pytest.raises(ValueError, match="failed on these sites"):
+        measurer(tessellation, "exact")
+
+
+def test_one_site_needs_no_engine(rng):
+    result = affinity(rng.normal(size=(5, 3)), centers=[[0.0, 0.0, 0.0]], engine="closed-form")
+    assert set(result.engine) == {"closed-form"}
+    assert (result.affinity == 1).all()

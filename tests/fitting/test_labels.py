@@ -1,0 +1,226 @@
+"""Labels of every kind: their order, their noise, their rows, and what cannot be a label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from allegiance import AffinityScorer, affinity
+from allegiance.fitting import Labels, align, labels_of
+
+
+def classes_of(labels: Any) -> list[Any]:
+    return Labels.of(labels, len(labels)).classes.tolist()
+
+
+class TestOrder:
+    @pytest.mark.parametrize(
+        ("labels", "expected"),
+        [
+            (["10", "2", "1", "0"], ["0", "1", "2", "10"]),
+            (["c10", "c9", "b1", "c1"], ["b1", "c1", "c9", "c10"]),
+            (["1.10", "1.9", "1", "2"], ["1", "1.9", "1.10", "2"]),
+            (["007", "7", "08"], ["007", "7", "08"]),
+            (["T cell", "B cell 2", "B cell 10", "10"], ["10", "B cell 2", "B cell 10", "T cell"]),
+            (["a", "B", "c"], ["B", "a", "c"]),
+            (["", "0", "a"], ["", "0", "a"]),
+            (["²", "2", "1", "a²"], ["1", "2", "a²", "²"]),
+            (["9" * 5000, "1" + "0" * 5000], ["9" * 5000, "1" + "0" * 5000]),
+            (["٣", "٢"], ["٢", "٣"]),
+            ([10, 9, -7, 100], [-7, 9, 10, 100]),
+            ([True, False], [False, True]),
+        ],
+        ids=lambda value: str(value)[:30],
+    )
+    def test_numbers_in_names_count_as_numbers(self, labels, expected):
+        assert classes_of(labels) == expected
+        assert classes_of(np.array(labels)) == expected
+        assert classes_of(labels[::-1] * 2) == expected
+
+    @pytest.mark.parametrize("wrap", [lambda c: c, pd.Series, pd.CategoricalIndex])
+    def test_a_categorical_keeps_its_order(self, wrap):
+        labels = wrap(pd.Categorical(["b", "a", "c", "b"], categories=["c", "unused", "b", "a"]))
+        found = Labels.of(labels, 4)
+        assert found.classes.tolist() == ["c", "b", "a"]
+        assert found.codes(found.classes).tolist() == [1, 2, 0, 1]
+
+    def test_a_categorical_of_numbers_too(self):
+        labels = pd.Categorical([3, 1, 2, -1], categories=[2, 3, -1, 1])
+        found = Labels.of(labels, 4)
+        assert found.classes.tolist() == [2, 3, 1]
+        assert found.codes(found.classes).tolist() == [1, 2, 0, -1]
+
+    def test_leiden(self):
+        """What scanpy writes: names of numbers, in a Categorical of their order."""
+        numbers = np.arange(36) % 12
+        labels = pd.Categorical(numbers.astype(str), categories=[str(i) for i in range(12)])
+        X = np.random.default_rng(0).normal(size=(36, 2)) + 5 * numbers[:, None]
+        result = affinity(X, labels)
+        assert result.classes.tolist() == [str(i) for i in range(12)]
+        np.testing.assert_array_equal(result.affinity, affinity(X, numbers).affinity)
+        assert affinity(X, numbers.astype(str)).classes.tolist() == result.classes.tolist()
+
+    def test_order_decides_the_columns(self):
+        X, codes = np.arange(12.0)[:, None], np.repeat([0, 1, 2], 4)
+        names = np.array(["ant", "bee", "cat"])
+        ordered = pd.Categorical(names[codes], categories=["cat", "ant", "bee"])
+        scorer = AffinityScorer().fit(X, ordered)
+        assert scorer.classes_.tolist() == ["cat", "ant", "bee"]
+        assert scorer.get_feature_names_out().tolist() == ["affinity_cat", "affinity_ant", "affinity_bee"]
+        np.testing.assert_array_equal(scorer.transform(X)[:, [1, 2, 0]], affinity(X, codes).affinity)
+        np.testing.assert_array_equal(scorer.labels_, names[codes])
+        np.testing.assert_array_equal(scorer.predict(X), names[codes])
+        assert AffinityScorer.from_dict(scorer.to_dict()).classes_.tolist() == ["cat", "ant", "bee"]
+
+
+class TestNoise:
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            [0, -1, 1, -1],
+            [0.0, -1.0, 1.0, -1.0],
+            np.array([0, -1, 1, -1], dtype=np.int8),
+            np.array([0, -1, 1, -1], dtype=object),
+            pd.Series([0, -1, 1, -1], dtype="Int64"),
+            pl.Series([0, -1, 1, -1]),
+            pd.Categorical([0, -1, 1, -1]),
+            np.ma.masked_array([0, -1, 1, -1]),
+        ],
+        ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}",
+    )
+    def test_minus_one(self, labels):
+        found = Labels.of(labels, 4)
+        assert found.classes.tolist() == [0, 1]
+        assert found.codes(found.classes).tolist() == [0, -1, 1, -1]
+        assert labels_of(found.codes(found.classes), found.classes).tolist() == [0, -1, 1, -1]
+
+    @pytest.mark.parametrize(
+        "kind", [list, np.array, lambda names: np.array(names, dtype=object), pd.Series, pd.Categorical, pl.Series]
+    )
+    def test_minus_one_among_names_is_a_name(self, kind):
+        found = Labels.of(kind(["a", "-1", "b", "-1"]), 4)
+        assert found.classes.tolist() == ["a", "b"]
+        codes = found.codes(found.classes)
+        assert codes.tolist() == [0, -1, 1, -1]
+        assert labels_of(codes, found.classes).tolist() == ["a", "-1", "b", "-1"]
+
+    @pytest.mark.parametrize(
+        ("classes", "expected"),
+        [
+            (np.array(["a", "b"]), ["b", "-1"]),
+            (np.array([3, 255], dtype=np.uint8), [255, -1]),
+            (np.array([3, 2**63 - 1], dtype=np.uint64), [2**63 - 1, -1]),
+            (np.array([3, 4]), [4, -1]),
+        ],
+        ids=["one letter", "uint8", "uint64", "int64"],
+    )
+    def test_noise_has_a_label_where_the_fit_had_none(self, classes, expected):
+        """Its name, or number, must fit whatever the type of the classes."""
+        assert labels_of(np.array([1, -1]), classes).tolist() == expected
+
+    def test_noise_among_new_points(self):
+        X = np.arange(12.0)[:, None]
+        fitted = AffinityScorer().fit(X, np.repeat(["a", "b", "c"], 4)).fitted_
+        result = fitted.score(X[:3], labels=["c", "-1", "a"])
+        assert result.label.tolist() == ["c", "-1", "a"]
+        assert result.verdict.tolist() == ["contradicted", "noise", "supported"]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("labels", "kind", "says"),
+        [
+            (["a", 1, "b", 2], TypeError, "mixes names and numbers"),
+            (np.array(["a", -1, "b", -1], dtype=object), TypeError, "mixes names and numbers"),
+            (["a", -1, "b", -1], TypeError, "mixes names and numbers"),
+            (np.ma.masked_array([0, 1, 0, 1], mask=[0, 0, 1, 0]), ValueError, "masked entries: use -1"),
+            ([1e19, 0.0, 1.0, 2.0], ValueError, "contains 1e\\+19, too large for a cluster number: use names"),
+            ([10**19, 0, 1, 2], ValueError, "contains 10000000000000000000, too large for a cluster number"),
+            ([-(10**30), 0, 1, 2], ValueError, "too large for a cluster number: use names"),
+            (["a\0", "a", "b", "b"], ValueError, "end in a NUL character"),
+            (np.array(["a\0", "a", "b", "b"], dtype=object), ValueError, "end in a NUL character"),
+            (pd.Series(["a", None, "b", "a"], dtype="string"), ValueError, "missing values: use -1"),
+            (pd.Series(["a", pd.NA, "b", "a"], dtype=object), ValueError, "missing values: use -1"),
+            (pd.Series([1, pd.NA, 2, 1], dtype="Int64"), ValueError, "(missing values|NaN or infinity): use -1"),
+            (pd.Categorical(["a", None, "b", "a"]), ValueError, "missing values: use -1"),
+            (pl.Series(["a", None, "b", "a"]), ValueError, "missing values: use -1"),
+            ([0, np.nan, 1, 1], ValueError, "missing values: use -1"),
+            (np.array([0, np.nan, 1, 1]), ValueError, "NaN or infinity: use -1"),
+            (pd.to_datetime(["2024-01-01"] * 4), TypeError, "must be integers or strings"),
+        ],
+        ids=lambda value: str(value).replace("\n", " ")[:30] if not isinstance(value, type | tuple) else None,
+    )
+    def test_what_is_not_one_discrete_label_per_row(self, labels, kind, says):
+        with pytest.raises(kind, match=says):
+            Labels.of(labels, 4)
+
+    def test_names_with_a_nul_inside_are_names(self):
+        assert classes_of(["a\0b", "a\0c"]) == ["a\0b", "a\0c"]
+
+    def test_large_numbers_that_fit(self):
+        assert classes_of([2**62, 2**62 + 1]) == [2**62, 2**62 + 1]
+        assert classes_of(np.array([2**64 - 1, 0], dtype=np.uint64)) == [0, 2**64 - 1]
+
+    @pytest.mark.parametrize(
+        ("labels", "says"), [([0, 1, 7], "labels has 7"), ([-5, 0, 1], "labels has -5"), ([0, 1, 10**6], "has 1000000")]
+    )
+    def test_a_label_unknown_to_the_fit_is_named(self, labels, says):
+        fitted = AffinityScorer().fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 3, 3]).fitted_
+        with pytest.raises(ValueError, match=f"{says}, which is not one of the clusters of the fit"):
+            fitted.score(np.arange(3.0)[:, None], labels=labels)
+
+    def test_names_against_numbers(self):
+        fitted = AffinityScorer().fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 3, 3]).fitted_
+        with pytest.raises((TypeError, ValueError), match="labels"):
+            fitted.score(np.arange(3.0)[:, None], labels=["0", "1", "3"])
+
+
+class TestRows:
+    FRAME = pd.DataFrame({"a": [0.0, 1.0, 9.0, 10.0]}, index=["w", "x", "y", "z"])
+    LABELS = pd.Series([0, 0, 1, 1], index=["w", "x", "y", "z"])
+
+    def test_a_series_in_another_order_is_aligned_by_its_index(self):
+        shuffled = self.LABELS.loc[["z", "w", "y", "x"]]
+        np.testing.assert_array_equal(affinity(self.FRAME, shuffled).label, [0, 0, 1, 1])
+        scorer = AffinityScorer().fit(self.FRAME, shuffled)
+        np.testing.assert_array_equal(scorer.labels_, [0, 0, 1, 1])
+
+    def test_new_points_too(self):
+        fitted = AffinityScorer().fit(self.FRAME, self.LABELS).fitted_
+        result = fitted.score(self.FRAME, labels=self.LABELS.iloc[::-1])
+        np.testing.assert_array_equal(result.label, [0, 0, 1, 1])
+        with pytest.raises(ValueError, match="labels has another index than X"):
+            fitted.score(self.FRAME.iloc[:2], labels=self.LABELS.iloc[2:])
+
+    def test_a_categorical_series_keeps_its_order_when_aligned(self):
+        names = pd.Series(pd.Categorical(list("aabb"), categories=["b", "a"]), index=self.FRAME.index)
+        result = affinity(self.FRAME, names.iloc[::-1])
+        assert result.classes.tolist() == ["b", "a"]
+        assert result.label.tolist() == list("aabb")
+
+    @pytest.mark.parametrize(
+        "index", [range(4), ["w", "x", "y", "v"], ["w", "w", "y", "z"]], ids=["range", "another row", "a row twice"]
+    )
+    def test_a_series_of_other_rows_is_refused(self, index):
+        with pytest.raises(ValueError, match=r"labels has another index than X.*labels\.to_numpy\(\)"):
+            affinity(self.FRAME, pd.Series([0, 0, 1, 1], index=index))
+
+    def test_a_longer_series_is_refused(self):
+        with pytest.raises(ValueError, match="labels has another index than X"):
+            affinity(self.FRAME.iloc[:3], self.LABELS)
+
+    def test_the_same_index_with_duplicates_is_taken_as_it_is(self):
+        index = ["w", "w", "z", "z"]
+        labels = align(self.FRAME.set_axis(index), self.LABELS.set_axis(index))
+        assert labels.tolist() == [0, 0, 1, 1]
+
+    @pytest.mark.parametrize("kind", [list, np.asarray, pl.Series])
+    def test_labels_without_an_index_are_taken_by_position(self, kind):
+        np.testing.assert_array_equal(affinity(self.FRAME, kind(self.LABELS.to_list())).label, [0, 0, 1, 1])
+
+    def test_data_without_an_index_takes_labels_by_position(self):
+        np.testing.assert_array_equal(affinity(self.FRAME.to_numpy(), self.LABELS.iloc[::-1]).label, [1, 1, 0, 0])
