@@ -28,6 +28,40 @@ def test_intervals_cover(r, method):
     assert np.mean(covered) < 1.0, "intervals that always hold are too wide to mean 95 %"
 
 
+def _long_cells(seed, r):
+    """A tiny cluster of sites, up to thirty times as long as wide in some direction, in a wide box, and ten queries."""
+    rng = np.random.default_rng([seed, r])
+    widths = np.geomspace(1.0, rng.choice([0.3, 0.1, 0.03]), r)
+    axes = [np.linalg.qr(rng.normal(size=(r, r)))[0] for _ in range(2)]
+    shape = 1e-3 * (axes[0] * widths).T @ axes[1]
+    centers = np.vstack([rng.normal(size=(r + 5, r)) @ shape, np.ones((1, r))])
+    X = np.vstack([0.5 * rng.normal(size=(10, r)) @ shape, -np.ones((1, r))])
+    scene, queries = make_scene(centers, X)
+    return scene, queries.take(slice(0, 10))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("r", [3, 4])
+def test_intervals_of_walks_cover_in_long_cells(r):
+    """Where a walk turns more slowly than a batch lasts, its intervals hold the exact share as often as they promise.
+
+    Shares of 0.05 to 0.5 of 400 points in 40 scenes, each with a seed of its own. All points of a scene follow the same
+    steps; the standard error of the coverage, from the scatter of the scenes, is 0.009. Over 250 other scenes it was
+    0.971 in three dimensions and 0.965 in four, so that a false alarm has a probability of 1e-3. Batches of 8 sweeps
+    taken for independent give 0.85.
+    """
+    covered = []
+    for seed in range(40):
+        scene, queries = _long_cells(seed, r)
+        exact = select_engine(scene, Settings(), "exact").estimate(queries).affinity
+        walked = select_engine(scene, Settings(eps=0.1, seed=seed), "hit-and-run").estimate(queries)
+        shares = (exact >= 0.05) & (exact <= 0.5)
+        error = np.abs(walked.affinity - exact)[shares]
+        covered.extend(error <= 1.96 * walked.standard_error[shares])
+    assert len(covered) >= 1000
+    assert np.mean(covered) >= 0.935
+
+
 @pytest.mark.parametrize("method", ["shared", "hit-and-run", "rejection"])
 @pytest.mark.parametrize("eps", [0.1, 0.03])
 def test_precision_is_reached(rng, method, eps):

@@ -5,7 +5,7 @@ from ._diagram import AffineFunctions, Diagram, Located
 from ._divergence import BregmanDivergence
 from ._embedding import Embedding, LinearEmbedding
 from ._feature_maps import FeatureEmbedding
-from ._kernel_means import KernelEmbedding
+from ._kernel_means import KernelEmbedding, embed_clusters
 from ._power_diagram import PowerDiagram
 from ._recession import RecessionDiagram
 from ._reduction import Reduction
@@ -23,4 +23,5 @@ __all__ = [
     "PowerDiagram",
     "RecessionDiagram",
     "Reduction",
+    "embed_clusters",
 ]

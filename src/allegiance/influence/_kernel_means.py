@@ -12,6 +12,7 @@ from allegiance._core._threads import for_row_blocks
 from allegiance._core._typing import AnyArray, FloatArray, IntArray, Rows
 
 from ._diagram import Located
+from ._embedding import Embedding, LinearEmbedding
 from ._feature_maps import Kernel, KernelFunction, Prepared
 
 #: A block of kernel values: small enough for the cache.
@@ -249,6 +250,39 @@ class KernelEmbedding:
         far = np.sqrt(squares) / (_FAR * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny))
         position /= np.maximum(far, 1.0)[:, None]
         return Located(position, np.sqrt(np.maximum(off_span, 0.0)))
+
+
+def embed_clusters(
+    X: Rows,
+    codes: AnyArray,
+    n_clusters: int,
+    kernel: str | KernelFunction,
+    params: dict[str, Any] | None = None,
+    threads: int = 1,
+) -> tuple[Embedding, Located]:
+    """Embed the means of clusters in the feature space of a kernel, and locate the rows of X.
+
+    The feature space of "linear" is the user's own: there the means are points with coordinates, and a box keeps the
+    user's axes as it does for Euclidean distance. For parameters see :meth:`KernelEmbedding.fit_locate`.
+    """
+    if kernel != "linear":
+        return KernelEmbedding.fit_locate(X, codes, n_clusters, kernel, params, threads)
+    shift = Kernel.of(kernel, params, X).shift
+    embedding = LinearEmbedding.of_sites(_cluster_means(X, codes, n_clusters, shift))
+    return embedding, embedding.locate(X, threads)
+
+
+def _cluster_means(X: Rows, codes: AnyArray, n_clusters: int, shift: FloatArray | None) -> FloatArray:
+    """Return the mean (k, d) of each cluster, summed around ``shift`` (d,) so that a common offset rounds nothing."""
+    origin = np.zeros(X.shape[1]) if shift is None else shift
+    sums = np.zeros((n_clusters, X.shape[1]))
+    for start in range(0, X.shape[0], _COLUMNS):
+        part = codes[start : start + _COLUMNS]
+        member = (part == np.arange(n_clusters)[:, None]).astype(np.float64)
+        rows = X[start : start + _COLUMNS]
+        sums += dense(member @ rows) if is_sparse(rows) else member @ (dense(rows) - origin)
+    sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
+    return sums / sizes[:, None] + (0.0 if is_sparse(X) else origin)
 
 
 def _number_by_first_row(codes: AnyArray, n_clusters: int) -> tuple[AnyArray, AnyArray]:

@@ -17,10 +17,10 @@ from allegiance.influence import (
     Diagram,
     Embedding,
     FeatureEmbedding,
-    KernelEmbedding,
     LinearEmbedding,
     Located,
     PowerDiagram,
+    embed_clusters,
 )
 
 from ._divergence import check_rows_inside
@@ -162,7 +162,7 @@ class Influence:
         params = self.kernel_params or {}
         k = members.classes.size
         if self.kernel_approximation is None:
-            return KernelEmbedding.fit_locate(X, members.codes, k, self.kernel, params, settings.threads)
+            return embed_clusters(X, members.codes, k, self.kernel, params, settings.threads)
         lift = feature_map(self.kernel_approximation, self.kernel, params, self.n_components, settings.seed, X)
         embedding = FeatureEmbedding.of_clusters(X, members.codes, k, lift)
         return embedding, embedding.locate(X, settings.threads)
