@@ -134,7 +134,7 @@ def main() -> None:
     """Show, or check."""
     parser = argparse.ArgumentParser(description="Compare clusterings by trust in their labels.")
     parser.add_argument("--check", action="store_true", help="find out how often the suggested number is right")
-    parser.add_argument("--references", type=int, default=20, help="draws of data without clusters in the check")
+    parser.add_argument("--references", type=int, default=10, help="draws of data without clusters in the check")
     arguments = parser.parse_args()
     if arguments.check:
         check(arguments.references)

@@ -1,6 +1,6 @@
 """Cluster a stream whose third blob comes late: ``python examples/incremental_clustering.py``.
 
-Prints, after every batch, how many points were folded into the clusters, how many wait, and where the centroids are.
+Prints, after every batch, how many points were absorbed into the clusters, how many wait, and where the centroids are.
 One point lies in the middle of the three blobs and waits until the end. Half-way the model is saved and loaded again.
 """
 
@@ -29,7 +29,7 @@ def main() -> None:
     batches = late_blob()
     batches[4] = np.vstack([batches[4], [[5.0, 3.0]]])
     model = IncrementalKMeans(3, random_state=0)
-    print("batch  rows  folded  waiting  births  centroids")
+    print("batch  rows  absorbed  waiting  births  centroids")
     for number, batch in enumerate(batches, start=1):
         model.partial_fit(batch)
         model = pickle.loads(pickle.dumps(model))

@@ -34,11 +34,10 @@ def blobs(k: int, d: int, rng: np.random.Generator) -> np.ndarray:
     return np.repeat(centers, 40, axis=0) + rng.normal(size=(40 * k, d))
 
 
-def curve_of(trust, reference=0.5) -> StabilityCurve:
-    trust = np.array(trust)
-    return StabilityCurve(
-        np.arange(2, 2 + trust.size), np.repeat(trust[:, None], 3, axis=1), np.full((2, trust.size), reference)
-    )
+def curve_of(trust, reference=(0.4, 0.5, 0.6)) -> StabilityCurve:
+    trust, draws = np.array(trust), np.array(reference)
+    by_half, repeated = np.repeat(trust[:, None], 3, axis=1), np.repeat(draws[:, None], trust.size, axis=1)
+    return StabilityCurve(np.arange(2, 2 + trust.size), by_half, repeated)
 
 
 class TestSuggestion:
@@ -69,12 +68,22 @@ class TestSuggestion:
         assert curve_of([0.99, 0.70, 0.98, 0.96]).suggestion == 4
         assert curve_of([0.99, 0.70, 0.96, 0.80]).suggestion == 2
         np.testing.assert_array_equal(curve_of([0.99, 0.70, 0.98, 0.96]).contenders, [2, 4])
-        assert "Suggested: 4 clusters; as stable: 2." in repr(curve_of([0.99, 0.70, 0.98, 0.96]))
+        assert "Suggested: 4 clusters; as stable: 2;" in repr(curve_of([0.99, 0.70, 0.98, 0.96]))
+
+    def test_contrast_compares_doubt_for_the_same_number_of_clusters(self):
+        curve = StabilityCurve(
+            np.array([2, 3]), np.array([[0.7, 0.7], [0.9, 0.9]]), np.array([[0.9, 0.5], [0.8, 0.4], [0.95, 0.3]])
+        )
+        assert curve.contrast == pytest.approx((1 - 0.4 + 0.02) / (1 - 0.9 + 0.02))
+        # Each draw is most stable with 2 clusters, and is compared with the median of the two others.
+        by_hand = [(1 - others + 0.02) / (1 - own + 0.02) for own, others in ((0.9, 0.875), (0.8, 0.925), (0.95, 0.85))]
+        assert curve.contrast_by_chance == pytest.approx(max(by_hand))
+        assert curve.suggestion == 3
 
     def test_is_none_where_chance_gives_as_much(self):
-        assert curve_of([0.4, 0.8, 0.6], reference=0.8).suggestion is None
-        assert curve_of([0.4, 0.81, 0.6], reference=0.8).suggestion == 3
-        assert curve_of([0.4, 0.81, 0.6], reference=0.8).chance == 0.8
+        reference = (0.8, 0.85, 0.9)
+        assert curve_of([0.4, 0.9, 0.6], reference).suggestion is None
+        assert curve_of([0.4, 0.95, 0.6], reference).suggestion == 3
 
 
 class TestAgainstTheLongWay:
@@ -214,7 +223,7 @@ class TestShown:
         assert list(frame.columns) == columns
         assert (frame["low"] <= frame["above_chance"]).all()
         assert (frame["above_chance"] <= frame["high"]).all()
-        assert frame["reference_high"].max() == curve.chance
+        assert frame["reference_high"].max() == curve.reference.max()
         assert isinstance(curve.frame(like=pl.DataFrame({"a": [1]})), pl.DataFrame)
         assert curve_of([0.5, 0.9]).frame()["suggested"].tolist() == [False, True]
 
@@ -223,7 +232,7 @@ class TestShown:
         lines = repr(curve).splitlines()
         assert [line for line in lines if "<- suggested" in line] == [lines[4]]
         assert lines[4].split()[:2] == ["3", "0.900"]
-        assert "Suggested: 3 clusters." in lines
+        assert any(line.startswith("Suggested: 3 clusters; ") for line in lines)
         assert curve.caveat in lines
         assert "hint" in curve.caveat
 
@@ -283,6 +292,7 @@ class TestBadInput:
         ("settings", "kind", "message"),
         [
             ({"n_references": 0}, ValueError, "n_references"),
+            ({"n_references": 1}, ValueError, "n_references"),
             ({"n_references": 2.0}, TypeError, "n_references"),
             ({"scorer": AffinityScorer(calibration=4, random_state=-1)}, ValueError, "random_state"),
             ({"scorer": AffinityScorer(calibration=4, domain="cube")}, ValueError, "domain"),

@@ -61,19 +61,28 @@ class StabilityCurve:
         return np.median(self.by_half, axis=1)
 
     @property
-    def chance(self) -> float:
-        """The largest trust above chance that any draw of the reference data reaches, for any number of clusters."""
-        return float(self.reference.max(initial=0.0))
-
-    @property
     def contenders(self) -> IntArray:
         """The numbers of clusters whose trust above chance is within 0.02 of the largest."""
         return self.n_clusters[self.above_chance >= self.above_chance.max() - _TIE]
 
     @property
+    def contrast(self) -> float:
+        """How many times less doubt (1 minus trust above chance) the largest contender leaves than the reference does.
+
+        The reference's doubt is the median over its draws, for the same number of clusters; 0.02 is added to both.
+        """
+        return _contrast(self.above_chance, self.reference)
+
+    @property
+    def contrast_by_chance(self) -> float:
+        """The largest contrast that any draw of the reference, treated like the data, has with the other draws."""
+        draws = range(self.reference.shape[0])
+        return max(_contrast(self.reference[i], np.delete(self.reference, i, axis=0)) for i in draws)
+
+    @property
     def suggestion(self) -> int | None:
-        """The largest of the contenders; None if data without clusters reach as much trust by chance."""
-        return int(self.contenders[-1]) if self.above_chance.max() > self.chance else None
+        """The largest of the contenders; None if data without clusters have as much contrast by chance."""
+        return int(self.contenders[-1]) if self.contrast > self.contrast_by_chance else None
 
     def frame(self, like: Any = None) -> Any:
         """Return one row per number of clusters.
@@ -114,14 +123,25 @@ class StabilityCurve:
         ]
         headings = ("clusters", "above chance", "half of the halves", "no clusters", "at most", "")
         title = "Trust above chance against the number of clusters"
-        return "\n".join([title, "", *text_table(headings, rows, left=("",)), "", self._verdict(), self.caveat])
+        return "\n".join([title, "", *text_table(headings, rows, left=("",)), "", self.verdict, self.caveat])
 
-    def _verdict(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """What the suggestion is, or why there is none, in words."""
+        contrast, by_chance = f"{self.contrast:.1f}", f"{self.contrast_by_chance:.1f}"
+        found = f"{contrast} times less doubt than in data without clusters ({by_chance} by chance)"
         if self.suggestion is None:
-            return f"No number of clusters stands out: data without clusters reach {self.chance:.3f} by chance."
+            return f"No number of clusters stands out: at best {found}."
         others = [str(k) for k in self.contenders if k != self.suggestion]
         close = f"; as stable: {', '.join(others)}" if others else ""
-        return f"Suggested: {self.suggestion} clusters{close}."
+        return f"Suggested: {self.suggestion} clusters{close}; {found}."
+
+
+def _contrast(trust: FloatArray, reference: FloatArray) -> float:
+    """Compare trust above chance (m,) with that of reference data (r, m), at the largest of the contenders."""
+    chosen = np.flatnonzero(trust >= trust.max() - _TIE)[-1]
+    doubt = 1.0 - np.median(reference[:, chosen])
+    return float((doubt + _TIE) / (1.0 - trust[chosen] + _TIE))
 
 
 def stability_curve(
@@ -130,15 +150,16 @@ def stability_curve(
     n_clusters: Iterable[int] = range(2, 11),
     *,
     scorer: AffinityScorer | None = None,
-    n_references: int = 20,
+    n_references: int = 10,
     refit: bool = False,
 ) -> StabilityCurve:
     """Measure trust in labels for several numbers of clusters, and suggest one.
 
     For each number of clusters, halves of the data are clustered anew, and points that were left out are asked how much
     of their company they keep. That is compared with chance, so that few clusters have no advantage. The same is asked
-    of reference data without clusters: points drawn uniformly from a box around X. If any draw of it is as stable as
-    the data, nothing is suggested. No affinity is measured, and the cost does not depend on the number of rows.
+    of reference data without clusters: points drawn uniformly from a box around X. If any draw of it stands out from
+    the others as much as the data does, nothing is suggested. No affinity is measured, and the cost does not depend on
+    the number of rows.
 
     Parameters
     ----------
@@ -154,8 +175,8 @@ def stability_curve(
         ``AffinityScorer(calibration=20)``: Euclidean distance, as in k-means. Not "within", whose covariance comes from
         the labels: it stretches space across any cut, so that even a cut through uniform data comes back.
     n_references
-        Number of draws of the reference data. Each costs as much as the data itself. Data without clusters gets a
-        suggestion by chance about once in ``n_references + 1`` times.
+        Number of draws of the reference data, at least 2. Each costs as much as the data itself. Data without clusters
+        get a suggestion by chance at most about once in ``n_references + 1`` times.
     refit
         Cluster halves with the clusterer itself instead of k-means with one start: for clusters that k-means cannot
         find, such as rings. Slower.
@@ -186,6 +207,8 @@ def stability_curve(
     """
     checked = calibrated_scorer(scorer, "stability_curve", influence="euclidean")
     draws, make = check_count(n_references, "n_references"), _maker(clusterer)
+    if draws < 2:
+        raise ValueError("n_references must be at least 2: one draw says nothing about chance.")
     specification = Specification.of(checked)
     rows = _dense_rows(X, specification)
     sizes = _check_sizes(n_clusters, rows.shape[0])
@@ -196,7 +219,7 @@ def stability_curve(
     axes = np.eye(rows.shape[1]) if by_columns else reference_axes(rows)
     trusts = _Trusts(checked, calibration, make, refit)
     own, reference = np.empty((sizes.size, calibration.n_resamples)), np.empty((draws, sizes.size))
-    with progress((1 + draws) * sizes.size, "stability curve", bool(checked.verbose)) as advance:
+    with progress((1 + draws) * sizes.size, "stability curve", checked.verbose, unit="clusterings") as advance:
         for draw in range(-1, draws):
             data = rows if draw < 0 else uniform_in_box(rows, axes, stream(seed, 1, draw))
             for i, k in enumerate(sizes):

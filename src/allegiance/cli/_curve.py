@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -29,9 +29,6 @@ from ._outputs import (
     write_output,
 )
 from ._points import load_points, open_data
-
-if TYPE_CHECKING:
-    from allegiance.applications import StabilityCurve
 
 EPILOG = """\b
 Examples:
@@ -88,8 +85,8 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 @click.option(
     "--references",
     metavar="N",
-    type=click.IntRange(min=1),
-    default=20,
+    type=click.IntRange(min=2),
+    default=10,
     show_default=True,
     help="How many tables without clusters to compare DATA with; each takes as long as DATA.",
 )
@@ -135,7 +132,7 @@ def curve(
     elif not run.quiet:
         screen = console(err=out.output == "-")
         print_table(screen, "Trust above chance", _HEADER, [_cells(line) for line in lines], left=("",))
-        print_line(screen, _verdict(measured), bold=True)
+        print_line(screen, measured.verdict, bold=True)
         if measured.suggestion is not None:
             print_line(screen, measured.caveat)
 
@@ -149,11 +146,3 @@ def _cells(line: dict[str, Any]) -> tuple[str, ...]:
         f"{line['reference_high']:.3f}",
         "<- suggested" if line["suggested"] else "",
     )
-
-
-def _verdict(measured: StabilityCurve) -> str:
-    if measured.suggestion is None:
-        return f"No number of clusters stands out: data without clusters reach {measured.chance:.3f} by chance."
-    others = [str(k) for k in measured.contenders if k != measured.suggestion]
-    close = f"; as stable: {', '.join(others)}" if others else ""
-    return f"Suggested: {measured.suggestion} clusters{close}."

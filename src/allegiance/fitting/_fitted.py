@@ -121,7 +121,7 @@ class Fitted:
         return self.specification.influence.prepare(self.columns.check(X))
 
     def _given_and_rows(self, X: Any) -> tuple[Any, Rows]:
-        """Return points as they came, for a clusterer, with the names of their columns; and as the diagram needs them."""
+        """Return points as they came, for a clusterer that knows their columns by name; and as the diagram needs."""
         checked = self.columns.check(X)
         return (X if hasattr(X, "columns") else checked), self.specification.influence.prepare(checked)
 
