@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,7 +17,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
-from allegiance import AffinityScorer, Weights, affinity
+from allegiance import AffinityResult, AffinityScorer, Weights, trust
 from allegiance.displays import (
     AffinityMapDisplay,
     AffinityProfileDisplay,
@@ -34,7 +35,7 @@ CENTERS = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0], [3.0, 3.0]])
 def five_clusters() -> tuple[np.ndarray, AffinityScorer]:
     """Return five Gaussians of 100 points in the plane, and a scorer of their k-means clusters."""
     X, _ = make_blobs(500, centers=CENTERS, cluster_std=1.0, random_state=1)
-    return X, AffinityScorer(KMeans(5, n_init=10, random_state=0), random_state=0).fit(X)
+    return X, AffinityScorer(KMeans(5, n_init=10, random_state=0)).fit(X)
 
 
 def contour_map() -> AffinityMapDisplay:
@@ -49,10 +50,17 @@ def heat_map() -> AffinityMapDisplay:
     return AffinityMapDisplay.from_estimator(scorer, X, kind="heat")
 
 
+def trust_map() -> AffinityMapDisplay:
+    """Draw trust in the label that a point would get at each place."""
+    X, _ = make_blobs(500, centers=CENTERS, cluster_std=1.0, random_state=1)
+    scorer = AffinityScorer(KMeans(5, n_init=10, random_state=0), influence="within", calibration=20).fit(X)
+    return AffinityMapDisplay.from_estimator(scorer, X)
+
+
 def principal_plane() -> AffinityMapDisplay:
     """Draw confidence on the plane of the principal axes of four features."""
     X = load_iris(as_frame=True).data
-    scorer = AffinityScorer(KMeans(3, n_init=10, random_state=0), random_state=0).fit(X)
+    scorer = AffinityScorer(KMeans(3, n_init=10, random_state=0)).fit(X)
     return AffinityMapDisplay.from_estimator(scorer, X)
 
 
@@ -75,38 +83,39 @@ def samples() -> SamplesDisplay:
     return SamplesDisplay.from_estimator(scorer, [2.2, 1.4], X)
 
 
-def digits() -> tuple[np.ndarray, np.ndarray]:
-    """Return the digits of scikit-learn and the letters of their ten k-means clusters."""
+@cache
+def digits() -> AffinityResult:
+    """Return trust in the labels of the ten k-means clusters of scikit-learn's digits, which are letters."""
     X = load_digits().data
-    return X, np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(X)]
+    return trust(X, np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(X)])
 
 
 def profile() -> AffinityProfileDisplay:
-    """Draw the sorted confidences of each cluster of digits."""
-    return AffinityProfileDisplay.from_result(affinity(*digits(), random_state=0))
+    """Draw the labels of each cluster of digits, sorted by trust."""
+    return AffinityProfileDisplay.from_result(digits())
 
 
 def flow() -> FlowDisplay:
-    """Draw where the unstable digits lean."""
-    return FlowDisplay.from_result(affinity(*digits(), random_state=0))
+    """Draw which clusters of digits are confused."""
+    return FlowDisplay.from_result(digits())
 
 
 def gallery() -> GalleryDisplay:
     """Draw the most and the least trusted digits."""
-    X, labels = digits()
-    return GalleryDisplay.from_result(affinity(X, labels, random_state=0), X, image_shape=(8, 8), cmap="gray_r")
+    return GalleryDisplay.from_result(digits(), load_digits().images, cmap="gray_r")
 
 
 def table() -> GalleryDisplay:
     """Write the most and the least trusted flowers as a table."""
     X = load_iris(as_frame=True).data
-    result = AffinityScorer(KMeans(3, n_init=10, random_state=0), random_state=0).fit_affinity(X)
+    result = trust(X, KMeans(3, n_init=10, random_state=0).fit_predict(X))
     return GalleryDisplay.from_result(result, X, n=5)
 
 
 PICTURES: dict[str, Callable[[], object]] = {
     "map_contour": contour_map,
     "map_heat": heat_map,
+    "map_trust": trust_map,
     "map_pca": principal_plane,
     "diagram_power": power_diagram,
     "stolen_area": stolen_area,

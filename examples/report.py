@@ -1,7 +1,7 @@
 """Write a report of the handwritten digits: ``python examples/report.py``.
 
-It clusters the 1,797 digits of scikit-learn with k-means, scores them, and writes ``out/report.html``, which opens in
-any browser.
+It clusters the 1,797 digits of scikit-learn with k-means, finds out which labels can be trusted, and writes
+``out/report.html``, which opens in any browser.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
-from allegiance import affinity
+from allegiance import trust
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     digits = load_digits()
     # Letters, since the numbers of k-means would read like digits.
     labels = np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(digits.data)]
-    result = affinity(digits.data, labels, random_state=0)
+    result = trust(digits.data, labels)
     path = Path("out") / "report.html"
     path.parent.mkdir(exist_ok=True)
     names = [name.replace("_", " ") for name in digits.feature_names]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import UnsetMetadataPassedError
@@ -27,7 +27,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import AffinityResult, AffinityScorer, Auto, Polytope, PrecisionWarning, Weights, affinity
+from allegiance import KL, AffinityResult, AffinityScorer, Auto, Polytope, PrecisionWarning, Weights, affinity
 from allegiance.engines import ENGINES
 
 IRIS = load_iris().data
@@ -47,6 +47,23 @@ def assert_same(one: AffinityResult, other: AffinityResult) -> None:
     """Check that two results are the same to the last bit."""
     for name in ("affinity", "standard_error", "label", "classes", "hidden", "off_span", "engine"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+class Recorder(ClusterMixin, BaseEstimator):
+    """A clusterer that remembers the rows it was given."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def fit(self, X: Any, y: Any = None) -> Recorder:
+        self.seen_ = X
+        self.inner_ = clone(self.inner).fit(X)
+        self.labels_ = self.inner_.labels_
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        self.asked_ = X
+        return self.inner_.predict(X)
 
 
 class HasArray:
@@ -128,6 +145,46 @@ class TestAmongEstimators:
         np.testing.assert_array_equal(scorer.labels_, inner.predict(IRIS))
         np.testing.assert_array_equal(scorer.predict(IRIS[:9]), inner.predict(IRIS[:9]))
 
+    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+    def test_frozen_estimator_sees_the_names_of_its_columns(self, library):
+        """It was fitted with them, and scikit-learn warns where they are missing; warnings are errors here."""
+        frame = library.DataFrame({name: IRIS[:, i] for i, name in enumerate("abcd")})
+        inner = kmeans().fit(frame)
+        scorer = AffinityScorer(FrozenEstimator(inner), calibration=2).fit(frame)
+        np.testing.assert_array_equal(scorer.predict(frame), inner.predict(frame))
+        np.testing.assert_array_equal(scorer.affinity(frame).label, inner.labels_)
+        np.testing.assert_array_equal(scorer.affinity(frame, top=1).label, inner.labels_)
+        np.testing.assert_array_equal(scorer.fit_affinity(frame).label, inner.labels_)
+        assert scorer.score(frame) > 0.5
+        assert scorer.score_samples(frame).shape == (150,)
+
+    def test_names_that_are_missing_are_said_to_be_the_scorers(self):
+        scorer = AffinityScorer().fit(pd.DataFrame(IRIS, columns=list("abcd")), load_iris().target)
+        with pytest.warns(UserWarning, match="valid feature names, but AffinityScorer was fitted with feature names"):
+            scorer.affinity(IRIS[:3])
+        with pytest.raises(ValueError, match="X has 3 features, but AffinityScorer is expecting 4"):
+            scorer.fit(IRIS, load_iris().target).affinity(IRIS[:, :3])
+
+    def test_what_the_influence_adds_is_kept_from_the_clusterer(self):
+        """Smoothed rows for the divergence, rows as they came for the clusterer, whose centres must be comparable."""
+        counts = np.random.default_rng(0).poisson(2.0, (40, 3)).astype(float)
+        scorer = AffinityScorer(Recorder(kmeans()), influence=KL(smoothing=0.5)).fit(counts)
+        np.testing.assert_array_equal(scorer.estimator_.seen_, counts)
+        members = [counts[scorer.labels_ == i].mean(axis=0) for i in range(3)]
+        np.testing.assert_allclose(scorer.cluster_centers_, members, rtol=1e-12)
+        new = counts[:5] + 1.0
+        for method in ("affinity", "predict", "score_samples", "score"):
+            getattr(scorer, method)(new)
+            np.testing.assert_array_equal(scorer.estimator_.asked_, new)
+            scorer.estimator_.asked_ = None
+
+    def test_a_frame_reaches_the_clusterer_as_a_frame(self):
+        frame = pd.DataFrame(IRIS, columns=list("abcd"))
+        scorer = AffinityScorer(Recorder(kmeans()), influence=KL(smoothing=0.5)).fit(frame)
+        assert scorer.estimator_.seen_ is frame
+        scorer.affinity(frame[:9])
+        assert list(scorer.estimator_.asked_.columns) == list("abcd")
+
     def test_frozen_estimator_without_predict_gives_its_labels(self):
         inner = AgglomerativeClustering(3).fit(IRIS)
         scorer = AffinityScorer(FrozenEstimator(inner)).fit(IRIS)
@@ -169,6 +226,16 @@ class TestAmongEstimators:
             np.testing.assert_array_equal(table.to_numpy(), scorer.affinity(X).affinity)
         assert list(scorer.get_feature_names_out()) == names
         assert list(scorer.feature_names_in_) == ["x0", "x1", "x2", "x3"]
+
+    def test_output_is_named_by_the_labels(self):
+        X, codes = blobs(60, 2, 3)
+        names = np.array(["B cell", "T cell 2", "T cell 10"])
+        scorer = AffinityScorer().set_output(transform="pandas").fit(X, names[codes])
+        expected = ["affinity_B cell", "affinity_T cell 2", "affinity_T cell 10"]
+        assert list(scorer.transform(X).columns) == expected
+        assert scorer.get_feature_names_out(["ignored", "too"]).tolist() == expected
+        pipeline = make_pipeline(StandardScaler(), scorer).set_output(transform="polars")
+        assert pipeline.fit(X, names[codes]).transform(X).columns == expected
 
     def test_set_output_keeps_the_index(self):
         X = pd.DataFrame(IRIS, columns=list("abcd"), index=[f"row {i}" for i in range(150)])

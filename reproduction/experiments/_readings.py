@@ -103,6 +103,6 @@ READINGS: dict[str, Reading] = {
     "means without the point": without_the_point,
     "weights by size, |C|/n": measured(SIZE),
     HULL: in_the_hull,
-    "all coordinates, ball of three radii, walk": walk(one_sided=False),
-    "the same, one-sided chords": walk(one_sided=True),
+    "all coordinates, ball of three radii, whole chords": walk(one_sided=False),
+    "all coordinates, ball of three radii, one-sided chords": walk(one_sided=True),
 }

@@ -14,6 +14,7 @@ import pytest
 import allegiance
 from allegiance import KL, AffinityScorer, Auto, Box, Kernel, Mahalanobis, SharedSamples, Weights
 from allegiance._core import Parameters, Registry
+from allegiance._core._plugins import load_plugins
 from allegiance.domains import DOMAINS
 from allegiance.engines import ENGINES
 from allegiance.influence import INFLUENCES
@@ -129,13 +130,15 @@ class TestRegistry:
                 Plugin.loads += 1
                 sauces.register("relish")(Ketchup)
 
-        monkeypatch.setattr("allegiance._core._registry.entry_points", lambda group: [Plugin()])
+        monkeypatch.setattr("allegiance._core._plugins.entry_points", lambda group: [Plugin()])
+        load_plugins.cache_clear()
         assert sauces.resolve("ketchup") == Ketchup()
         assert Plugin.loads == 0, "known names cost no search"
         assert sauces.resolve("relish") == Ketchup()
         with pytest.raises(ValueError, match="'relish', got 'mayonnaise'"):
             sauces.resolve("mayonnaise")
         assert Plugin.loads == 1
+        load_plugins.cache_clear()
 
 
 class TestOurs:

@@ -7,7 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from allegiance import ConsensusClustering, affinity, compare_clusterings, stability_curve, validate_consensus
+from allegiance import (
+    AffinityScorer,
+    ConsensusClustering,
+    compare_clusterings,
+    stability_curve,
+    trust,
+    validate_consensus,
+)
 from allegiance.cli._clustering import clusterer
 from allegiance.io.tables import open_source
 from cli.command import call
@@ -51,15 +58,25 @@ def test_compare_gives_what_the_library_gives(two_labels, points, tmp_path):
     found = json.loads(call(*words, "-o", tmp_path / "compared.csv", "--json").stdout)
     second = (X[:, 0] > 3).astype(int) + 2 * (X[:, 1] > 3)
     candidates = {"first": groups, "second": second, "kmeans": clusterer("kmeans", 3, 0)}
-    expected = compare_clusterings(X, candidates, random_state=0)
+    expected = compare_clusterings(X, candidates)
     assert [line["name"] for line in found["candidates"]] == ["first", "second", "kmeans"]
-    assert [line["stable"] for line in found["candidates"]] == expected.stable.mean(axis=0).tolist()
+    assert [line["above_chance"] for line in found["candidates"]] == expected.above_chance.tolist()
+    assert found["best"] == expected.best
     table = open_source(tmp_path / "compared.csv").read()
-    assert table["best"].to_pylist() == expected.best.tolist()
-    np.testing.assert_allclose(table["confidence_second"], expected.results["second"].confidence)
+    assert table["best"].to_pylist() == expected.best_by_point.tolist()
+    np.testing.assert_array_equal(table["trust_second"], expected.results["second"].trust)
+    assert table["verdict_first"].to_pylist() == expected.results["first"].verdict.tolist()
     text = call(*words).stdout
-    assert "stable in every candidate" in text
-    assert "Fewer clusters are stable more easily" in text
+    assert text.startswith(f"Most trust above chance: {expected.best}.\nOf 60 points, ")
+    assert "have a supported label in every candidate" in text
+
+
+def test_compare_puts_labels_above_the_same_labels_shuffled(points, tmp_path, rng):
+    X, groups = points
+    np.savez(tmp_path / "labels.npz", X=X, right=groups, shuffled=rng.permutation(groups))
+    text = call("compare", tmp_path / "labels.npz", "--labels", "shuffled", "--labels", "right").stdout
+    assert text.startswith("Most trust above chance: right.")
+    assert "shuffled: The labels look unrelated to the data" in text
 
 
 def test_consensus_gives_what_the_library_gives(two_labels, points, tmp_path):
@@ -68,12 +85,15 @@ def test_consensus_gives_what_the_library_gives(two_labels, points, tmp_path):
     found = json.loads(call(*words, "-o", tmp_path / "agreed.csv", "--json").stdout)
     second = (X[:, 0] > 3).astype(int) + 2 * (X[:, 1] > 3)
     model = ConsensusClustering({"first": groups, "second": second}, 3, method="hac", random_state=0).fit(X)
-    validation = validate_consensus(X, model.labelings_, model.labels_, random_state=0)
+    validation = validate_consensus(X, model.labelings_, model.labels_)
     assert found["verdict"] == validation.verdict
     assert [line["clustering"] for line in found["clusterings"]] == ["first", "second", "consensus"]
     table = open_source(tmp_path / "agreed.csv").read()
     assert table["consensus"].to_pylist() == model.labels_.tolist()
+    assert table["supported"].to_pylist() == validation.consensus_supported.tolist()
     assert table["label_first"].to_pylist() == groups.tolist()
+    other = json.loads(call(*words, "--kernel", "laplacian:gamma=2", "--json").stdout)
+    assert [line["clustering"] for line in other["clusterings"]] == ["first", "second", "consensus"]
 
 
 def test_consensus_of_the_usual_five(flowers):
@@ -85,13 +105,20 @@ def test_consensus_of_the_usual_five(flowers):
 def test_curve_gives_what_the_library_gives(flowers, points, tmp_path):
     X, _ = points
     words = ["curve", flowers, "--drop", "species", "--id", "name", "--clusters", "2-3,5", "--references", 2]
-    found = json.loads(call(*words, "-o", tmp_path / "curve.csv", "--json").stdout)
-    expected = stability_curve(X, lambda k: clusterer("kmeans", k, 0), [2, 3, 5], n_references=2, random_state=0)
-    assert found["suggested"] == expected.suggested
+    words += ["--resamples", 4]
+    result = call(*words, "-o", tmp_path / "curve.csv", "--json")
+    scorer = AffinityScorer(calibration=4)
+    expected = stability_curve(X, lambda k: clusterer("kmeans", k, 0), [2, 3, 5], n_references=2, scorer=scorer)
+    assert json.loads(result.stdout)["suggested"] == expected.suggestion
     table = open_source(tmp_path / "curve.csv").read()
     assert table["n_clusters"].to_pylist() == [2, 3, 5]
-    np.testing.assert_allclose(table["excess"], expected.excess)
-    assert "excess" in call(*words).stdout
+    np.testing.assert_allclose(table["above_chance"], expected.above_chance)
+    text = call(*words).stdout
+    assert "above chance" in text
+    assert ("Suggested: " in text) == (expected.suggestion is not None)
+    # Not silent where there is no terminal, but quiet if told to be.
+    assert "Clustering DATA and 2 tables without clusters" in result.stderr
+    assert call(*words, "--quiet").stderr == ""
 
 
 @pytest.mark.parametrize("kind", ["map", "heat", "diagram", "profile", "flow", "gallery", "stolen", "samples"])
@@ -133,4 +160,4 @@ def test_several_files_are_one_table(flowers, points, tmp_path):
         (tmp_path / f"part-{number}.csv").write_text("\n".join([header, *part]))
     parts = [tmp_path / "part-0.csv", tmp_path / "part-1.csv"]
     found = json.loads(call("score", *parts, "--labels", "species", "--id", "name", "--json").stdout)
-    assert found["stable"] == affinity(X, groups, random_state=0).stable.sum()
+    assert found["expected_right"] == trust(X, groups).expected_right

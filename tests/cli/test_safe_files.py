@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from allegiance.io.streams._checkpoint import Checkpoint
@@ -25,6 +26,64 @@ def test_the_input_is_never_replaced(table, way):
         words = ["score", table, "--labels", "kind", "--id", "id", option, table, "--force", way]
         assert "is the input" in call(*words, code=1).stderr
     assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "--labels", "kind", "-o"],
+        ["plot", "--labels", "kind", "-o"],
+        ["compare", "--labels", "kind", "--algorithm", "kmeans", "--clusters", 2, "-o"],
+        ["consensus", "--drop", "kind", "--clusters", 2, "-o"],
+        ["curve", "--drop", "kind", "--clusters", "2-3", "-o"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_no_command_replaces_its_input(table, tmp_path, words):
+    command, *options = words
+    # Pictures and pages have endings of their own, but a link may have any name.
+    ending = {"report": "html", "plot": "png"}.get(command, "csv")
+    output = tmp_path / f"link.{ending}"
+    output.symlink_to(table)
+    before = table.read_bytes()
+    assert "is the input" in call(command, table, *options, output, "--id", "id", "--force", code=1).stderr
+    assert table.read_bytes() == before
+
+
+def test_centers_are_an_input_too(table, tmp_path):
+    centers = tmp_path / "centers.csv"
+    centers.write_text("row,y\n1,2\n9,5\n")
+    words = ["score", table, "--centers", centers, "--drop", "kind", "--id", "id", "-o", centers, "--force"]
+    assert "is the input" in call(*words, code=1).stderr
+    assert centers.read_text() == "row,y\n1,2\n9,5\n"
+
+
+@pytest.mark.parametrize("way", ["--stream", "--in-memory"])
+def test_identifiers_that_cannot_be_written_are_known_before_the_work(table, tmp_path, way, monkeypatch):
+    points = open_source(table, text=["kind"]).read().drop(["id"])
+    ids = pa.array([(1, 2, 3)] * 200, pa.month_day_nano_interval())
+    with pa.OSFile(str(tmp_path / "points.arrow"), "wb") as file:
+        whole = points.append_column("id", ids)
+        with pa.ipc.new_file(file, whole.schema) as writer:
+            writer.write_table(whole)
+
+    def fail(*_, **__):
+        raise AssertionError("rows were scored")
+
+    monkeypatch.setattr("allegiance.AffinityScorer.fit_affinity", fail)
+    words = ["score", tmp_path / "points.arrow", "--labels", "kind", "--id", "id", way, "-o", tmp_path / "out.parquet"]
+    told = call(*words, code=1).stderr
+    assert "column 'id' is of type month_day_nano_interval, which parquet files cannot hold" in told
+
+
+@pytest.mark.parametrize("way", ["--stream", "--in-memory"])
+def test_formulas_are_escaped_on_request(table, tmp_path, way):
+    out = tmp_path / "scores.csv"
+    common = ["score", table, "--labels", "kind", "--id", "id", way, "-o", out, "--force"]
+    call(*common)
+    assert out.read_text().splitlines()[1].startswith("=A0,")
+    call(*common, "--escape-formulas")
+    assert out.read_text().splitlines()[1].startswith("'=A0,")
 
 
 def test_a_feature_called_row_is_scored_either_way(table, tmp_path):

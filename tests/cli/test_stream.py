@@ -213,7 +213,7 @@ def test_runs_that_prepare_rows_otherwise_are_not_mixed(table, tmp_path, monkeyp
     monkeypatch.setattr(Checkpoint, "add", lambda self, batch: interrupt() if self.n_parts else add(self, batch))
     call(*common, "--impute", "median", code=130)
     monkeypatch.setattr(Checkpoint, "add", add)
-    assert "another run: preparation differed" in call(*common, "--impute", "drop", code=1).stderr
+    assert "preparation differed" in call(*common, "--impute", "drop", code=1).stderr
     assert "differed" in call(*common, "--impute", "median", "--standardize", code=1).stderr
     assert "64 of 400 rows" in call(*common, "--impute", "median").stderr
 
@@ -241,7 +241,7 @@ def test_a_cluster_gives_the_same_file(table, tmp_path, scheduler):
     for name, words in {
         "labels": ["--labels", "group"],
         "clusters": ["--clusters", 3, "--drop", "group", "--details", "--top", 2],
-        "centers": ["--centers", tmp_path / "centers.csv", "--drop", "group"],
+        "given": ["--centers", tmp_path / "centers.csv", "--drop", "group"],
     }.items():
         here, there = tmp_path / f"{name}.csv", tmp_path / f"{name} there.csv"
         call(*common, *words, "--stream", "-o", here)

@@ -189,6 +189,13 @@ class TestRows:
         scorer = AffinityScorer().fit(self.FRAME, shuffled)
         np.testing.assert_array_equal(scorer.labels_, [0, 0, 1, 1])
 
+    def test_new_points_too(self):
+        fitted = AffinityScorer().fit(self.FRAME, self.LABELS).fitted_
+        result = fitted.score(self.FRAME, labels=self.LABELS.iloc[::-1])
+        np.testing.assert_array_equal(result.label, [0, 0, 1, 1])
+        with pytest.raises(ValueError, match="labels has another index than X"):
+            fitted.score(self.FRAME.iloc[:2], labels=self.LABELS.iloc[2:])
+
     def test_a_categorical_series_keeps_its_order_when_aligned(self):
         names = pd.Series(pd.Categorical(list("aabb"), categories=["b", "a"]), index=self.FRAME.index)
         result = affinity(self.FRAME, names.iloc[::-1])

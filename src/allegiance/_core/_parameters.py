@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ._plugins import load_plugins
+
 
 class Parameters:
     """The base of every object that is passed as a parameter, such as ``KL(smoothing=0.5)``.
@@ -24,6 +26,8 @@ class Parameters:
     @staticmethod
     def named(name: str) -> type[Parameters]:
         """Return the class of parameters with this name, for saved files; KeyError if there is none."""
+        if name not in Parameters._by_name:
+            load_plugins()
         return Parameters._by_name[name]
 
     def check(self) -> None:

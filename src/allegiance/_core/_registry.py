@@ -6,14 +6,12 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from functools import partial
-from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from ._parameters import Parameters
+from ._plugins import load_plugins
 
 Kind = TypeVar("Kind", bound=Parameters)
-#: Packages that add kinds name the module that registers them under this group of entry points.
-_PLUGINS = "allegiance.plugins"
 
 
 class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
@@ -37,7 +35,6 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         self.base: type[Kind] = base
         self.first = first
         self._makers: dict[str, Callable[..., Kind]] = {}
-        self._searched = False
 
     def register(self, name: str) -> Callable[[type[Kind]], type[Kind]]:
         """Return a decorator that makes a class known under ``name``."""
@@ -60,7 +57,7 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
 
     def __getitem__(self, name: str) -> Callable[..., Kind]:
         if name not in self._makers:
-            self._search()
+            load_plugins()
         return self._makers[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -68,13 +65,6 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
 
     def __len__(self) -> int:
         return len(self._makers)
-
-    def _search(self) -> None:
-        """Import, once, what installed packages add."""
-        if not self._searched:
-            self._searched = True
-            for plugin in entry_points(group=_PLUGINS):
-                plugin.load()
 
     def resolve(self, value: Any) -> Kind:
         """Return the object a user means by a name or by the object itself, checked.

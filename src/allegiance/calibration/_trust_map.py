@@ -9,11 +9,9 @@ import numpy as np
 from scipy.special import expit, logit
 
 from allegiance._core import AnyArray, FloatArray, stored
+from allegiance.engines import Z95
 
 from ._logistic import Standardisation
-
-#: Half-width of a 95 % interval in standard errors.
-_Z95 = 1.959963984540054
 
 
 class ExpectedRight(NamedTuple):
@@ -50,7 +48,7 @@ class ExpectedRight(NamedTuple):
         room = mean * (1.0 - mean)
         if room <= 0.0:
             return (mean, mean, mean)
-        half = _Z95 * error / room
+        half = Z95 * error / room
         return (mean, float(expit(logit(mean) - half)), float(expit(logit(mean) + half)))
 
 

@@ -34,14 +34,15 @@ class DiagramDisplay:
 
     See Also
     --------
-    AffinityMapDisplay : The confidence at every place.
+    AffinityMapDisplay : Trust or confidence at every place.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from allegiance import AffinityScorer
+    >>> from allegiance import AffinityScorer, Box
     >>> from allegiance.displays import DiagramDisplay
-    >>> scorer = AffinityScorer(centers=[[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]], weights=[1.0, 9.0, 1.0], margin=0.0)
+    >>> centers = [[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
+    >>> scorer = AffinityScorer(centers=centers, weights=[1.0, 9.0, 1.0], domain=Box(margin=0.0))
     >>> scorer = scorer.fit(np.array([[-1.0, -1.0], [5.0, 5.0]]))
     >>> DiagramDisplay.from_estimator(scorer).frame()[["cluster", "weight", "area"]].round(3)
        cluster  weight  area

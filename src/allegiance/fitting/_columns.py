@@ -40,7 +40,8 @@ class Columns(BaseEstimator):
 
     def check(self, X: Any) -> Rows:
         """Return rows (n, d) of X, if it has these columns."""
-        try:
-            return check_rows(self, X, reset=False)
-        except ValueError as error:
-            raise ValueError(str(error).replace("Columns", "AffinityScorer")) from error
+        return check_rows(self, X, reset=False)
+
+
+# What scikit-learn's errors and warnings are to name: the estimator that users know.
+Columns.__name__ = "AffinityScorer"

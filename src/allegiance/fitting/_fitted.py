@@ -35,7 +35,7 @@ from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured
 
 from ._clusterer import nearest_sites
 from ._columns import Columns
-from ._labels import Labels, labels_of
+from ._labels import Labels, align, labels_of
 from ._proximity import proximity_of
 from ._representatives import means_without_each
 from ._specification import Specification
@@ -120,6 +120,11 @@ class Fitted:
         """Return rows (n, d) of X, checked and as the diagram needs them."""
         return self.specification.influence.prepare(self.columns.check(X))
 
+    def _given_and_rows(self, X: Any) -> tuple[Any, Rows]:
+        """Return points as they came, for a clusterer that knows their columns by name; and as the diagram needs."""
+        checked = self.columns.check(X)
+        return (X if hasattr(X, "columns") else checked), self.specification.influence.prepare(checked)
+
     def locate(self, rows: Rows) -> Located:
         """Return where rows (n, d) are in the diagram."""
         return self.tessellation.diagram.locate(rows, self.specification.settings.threads)
@@ -132,8 +137,7 @@ class Fitted:
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
-        rows = self.rows(X)
-        given = X if hasattr(X, "columns") else rows
+        given, rows = self._given_and_rows(X)
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
     def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult | TopAffinityResult:
@@ -148,9 +152,8 @@ class Fitted:
         top
             How many of the largest affinities to keep; None for all.
         """
-        rows, frame = self.rows(X), FrameLike.of(X)
-        given = X if hasattr(X, "columns") else rows
-        codes = None if labels is None else Labels.of(labels, rows.shape[0]).codes(self.classes)
+        (given, rows), frame = self._given_and_rows(X), FrameLike.of(X)
+        codes = None if labels is None else Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
         if top is None:
             return self._score_rows(given, rows, codes, frame, None)
         # In parts, so that not even the places (n, r) of the points are held for all of them.
@@ -314,16 +317,16 @@ class Fitted:
         """
         settings = self.specification.settings
         calibration = calibration or self.specification.calibration or Calibration()
-        rows = self.rows(X)
+        given, rows = self._given_and_rows(X)
         if labels is None:
-            codes = self.codes_of_new(X if hasattr(X, "columns") else rows, self.locate(rows))
+            codes = self.codes_of_new(given, self.locate(rows))
         else:
-            codes = Labels.of(labels, rows.shape[0]).codes(self.classes)
+            codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
         sample = RowSample.of(rows, codes, limit=calibration.n_rows(self.classes.size), seed=settings.seed)
         if sample.codes.size < 2:
             raise ValueError(f"X has {sample.codes.size} labelled points: at least 2 are needed to cluster them anew.")
-        asked, coordinates, given = self._to_recluster(calibration, sample, self.locate(sample.rows))
-        return recluster(asked, coordinates, sample.codes, settings.seed, given, settings.threads)[0]
+        asked, coordinates, originals = self._to_recluster(calibration, sample, self.locate(sample.rows))
+        return recluster(asked, coordinates, sample.codes, settings.seed, originals, settings.threads)[0]
 
     def score_afresh(self, X: Any) -> float:
         """Return how far the labels of points hold, above chance, when these points are clustered anew."""

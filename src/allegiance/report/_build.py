@@ -11,7 +11,7 @@ import numpy as np
 from allegiance._core import AnyArray, IntArray, require
 from allegiance.engines import Z95
 from allegiance.io import check_writable, write_whole
-from allegiance.results import VERDICTS, Result, count
+from allegiance.results import ATYPICAL, VERDICTS, Result, count
 
 from ._counts import STEPS, Groups, counts_above, counts_in_bins, group_points, sorted_profile
 from ._figures import Figures, draw_figures
@@ -164,6 +164,7 @@ def _facts(result: Result, shown: Shown, groups: Groups) -> dict[str, Any]:
         "sizes": np.bincount(groups.code, minlength=len(groups.names) + 1)[:-1].tolist(),
         "verdicts": VERDICTS,
         "counts": [int((result.verdict == name).sum()) for name in VERDICTS],
+        "atypical": ATYPICAL,
         "steps": STEPS,
         "perSupported": shown.supported.scale,
         "perDoubtful": shown.doubtful.scale,
@@ -184,7 +185,7 @@ def _result_columns(result: Result, shown: Shown, groups: Groups) -> dict[str, A
         "half_width": (Z95 * standing.own_error[rows]).astype(np.float32),
     }
     if result.members is not None:
-        columns["typicality"] = result.typicality[rows].astype(np.float32)
+        columns["typicality"] = result.typicality[rows]
     for place in range(largest.cluster.shape[1]):
         columns[f"cluster_{place}"] = groups.place[largest.cluster[:, place]].astype(np.int32)
         columns[f"affinity_{place}"] = largest.affinity[:, place].astype(np.float32)

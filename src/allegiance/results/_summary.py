@@ -32,7 +32,7 @@ def headlines(tally: Tally, note: str | None = None) -> list[str]:
     """
     verdicts = ", ".join(f"{tally.total(name):,} {name}" for name in (SUPPORTED, CONTESTED, CONTRADICTED))
     labels = count(tally.n_labelled, "label")
-    if tally.expected_right is None:
+    if tally.expected_right is None or not tally.n_labelled:
         lines = [f"{labels}: {verdicts}"]
     else:
         mean, low, high = (100.0 * value for value in tally.expected_right)

@@ -78,8 +78,6 @@
       none: "There are no points.",
     },
   };
-  // Below this a point is unlike anything in its cluster.
-  const ATYPICAL = 0.01;
 
   class ReviewTable {
     constructor(page, columns, onMark) {
@@ -233,7 +231,7 @@
 
     typicality(point) {
       const value = this.columns.typicality[point];
-      if (value < ATYPICAL) return cell(element("span", "unlike anything in its cluster", "atypical"));
+      if (value < this.page.atypical) return cell(element("span", "unlike anything in its cluster", "atypical"));
       return cell(element("span", Number.isNaN(value) ? "-" : value.toFixed(2)));
     }
 
