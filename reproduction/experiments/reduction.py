@@ -57,8 +57,8 @@ def run(setup: Setup) -> Section:
                 f"{each['in_span']:.1f} from the mean within it."
                 for name, each in results.items()
             ),
-            "We keep projecting: in the cell of the projected point only what tells the clusters apart counts, and here "
-            "its largest affinity finds wrong labels best (AUROC).",
+            "We keep projecting: in the cell of the projected point only what tells the clusters apart counts, and "
+            "here its largest affinity finds wrong labels best (AUROC).",
         ),
     )
 
