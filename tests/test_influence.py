@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_circles, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
@@ -104,10 +105,16 @@ def test_rings_and_moons(make):
     assert (euclidean.owner != labels).mean() > 0.1
 
 
-def test_linear_kernel_is_euclidean():
-    kernel = affinity(IRIS, LABELS, influence="linear", domain="space")
-    plain = affinity(IRIS, LABELS, domain="space")
-    np.testing.assert_allclose(kernel.affinity, plain.affinity, atol=1e-7)
+@pytest.mark.parametrize("domain", ["box", "ball", "space"])
+@pytest.mark.parametrize("columns", [2, 4])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+def test_linear_kernel_is_euclidean(domain, columns, layout):
+    """In the box too, with sites that span the space (two columns) and that do not (four): the axes are the same."""
+    X = layout(IRIS[:, :columns])
+    kernel = affinity(X, LABELS, influence="linear", domain=domain)
+    plain = affinity(X, LABELS, domain=domain)
+    np.testing.assert_allclose(kernel.affinity, plain.affinity, atol=1e-3 if domain == "ball" else 1e-9)
+    np.testing.assert_allclose(kernel.off_span, plain.off_span, atol=1e-7)
 
 
 def test_precomputed_kernel_equals_the_named_one():

@@ -118,7 +118,7 @@ class TestAgainstTheLongWay:
     def test_many_rows_are_sampled(self, rng):
         X = np.repeat(blobs(3, 2, rng), 3, axis=0)
         scorer = AffinityScorer(calibration=Calibration(4, max_rows=60))
-        curve = stability_curve(X, Counting, (2, 3), scorer=scorer, n_references=2)
+        curve = stability_curve(X, Counting(), (2, 3), scorer=scorer, n_references=2)
         assert Counting.rows == {120}
         assert curve.suggestion == 3
 

@@ -107,7 +107,7 @@ def test_curve_gives_what_the_library_gives(flowers, points, tmp_path):
     words = ["curve", flowers, "--drop", "species", "--id", "name", "--clusters", "2-3,5", "--references", 2]
     words += ["--resamples", 4]
     result = call(*words, "-o", tmp_path / "curve.csv", "--json")
-    scorer = AffinityScorer(influence="within", calibration=4)
+    scorer = AffinityScorer(calibration=4)
     expected = stability_curve(X, lambda k: clusterer("kmeans", k, 0), [2, 3, 5], n_references=2, scorer=scorer)
     assert json.loads(result.stdout)["suggested"] == expected.suggestion
     table = open_source(tmp_path / "curve.csv").read()

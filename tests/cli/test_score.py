@@ -277,14 +277,14 @@ def test_a_review_has_the_least_trusted_labels_first(flowers, tmp_path, way, mor
 def test_a_point_unlike_its_cluster_is_said_to_be(points, tmp_path):
     X, groups = points
     path = tmp_path / "table.csv"
-    many = np.vstack([X] * 6 + [[[30.0, -40.0]]])
-    rows = [f"{x!r},{y!r},{g}" for (x, y), g in zip(many.tolist(), [*groups] * 6 + [0], strict=True)]
+    many = np.vstack([X] * 12 + [[[30.0, -40.0]]])
+    rows = [f"{x!r},{y!r},{g}" for (x, y), g in zip(many.tolist(), [*groups] * 12 + [0], strict=True)]
     path.write_text("\n".join(["x,y,group", *rows]))
-    result = call("score", path, "--labels", "group", "--show", 400).stdout
+    result = call("score", path, "--labels", "group", "--show", 800).stdout
     assert "1 point unlike anything in" in result
     assert "(typicality below 1 %)." in result
     [line] = [line for line in result.splitlines() if "unlike its cluster" in line]
-    assert line.split()[0] == "360"
+    assert line.split()[0] == "720"
     found = json.loads(call("score", path, "--labels", "group", "--json").stdout)
     assert found["atypical"] == 1
 

@@ -7,6 +7,7 @@ from ._base_clusterings import default_labelings
 from ._compare_clusterings import CandidateLine, ClusteringComparison, compare_clusterings
 from ._consensus import ConsensusClustering
 from ._incremental import IncrementalKMeans
+from ._reference_data import reference_axes, uniform_in_box
 from ._stability_curve import StabilityCurve, stability_curve
 from ._validate_consensus import ConsensusValidation, validate_consensus
 
@@ -20,6 +21,8 @@ __all__ = [
     "StabilityCurve",
     "compare_clusterings",
     "default_labelings",
+    "reference_axes",
     "stability_curve",
+    "uniform_in_box",
     "validate_consensus",
 ]

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_rows, check_sites, progress, stream
 from allegiance._scorer import AffinityScorer
-from allegiance.calibration import Calibration, above_chance, row_priorities
-from allegiance.clusterers import on_one_thread
-from allegiance.fitting import Specification, fit_clusterer
+from allegiance.calibration import Calibration, row_priorities
+from allegiance.fitting import Specification
 from allegiance.influence import BregmanInfluence, Kernel
 from allegiance.results import FrameLike
 
 from ._given_scorer import calibrated_scorer
 from ._reference_data import reference_axes, uniform_in_box
 from ._text_table import text_table
+from ._trust_by_size import TrustBySize, clusterer_maker
 
-#: Parameters that say how many clusters to find, in the order they are looked for.
-_SIZE_PARAMETERS = ("n_clusters", "n_components")
 #: Trust above chance that differs by less counts as equal.
 _TIE = 0.02
 _CAVEAT = (
@@ -206,7 +204,7 @@ def stability_curve(
     4
     """
     checked = calibrated_scorer(scorer, "stability_curve", influence="euclidean")
-    draws, make = check_count(n_references, "n_references"), _maker(clusterer)
+    draws, make = check_count(n_references, "n_references"), clusterer_maker(clusterer)
     if draws < 2:
         raise ValueError("n_references must be at least 2: one draw says nothing about chance.")
     specification = Specification.of(checked)
@@ -217,65 +215,19 @@ def stability_curve(
     rows = _sampled(rows, calibration.n_rows(int(sizes[-1])), seed)
     by_columns = isinstance(specification.influence, BregmanInfluence)
     axes = np.eye(rows.shape[1]) if by_columns else reference_axes(rows)
-    trusts = _Trusts(checked, calibration, make, refit)
+    trust_in = TrustBySize(checked, calibration, make, refit)
     own, reference = np.empty((sizes.size, calibration.n_resamples)), np.empty((draws, sizes.size))
     with progress((1 + draws) * sizes.size, "stability curve", checked.verbose, unit="clusterings") as advance:
         for draw in range(-1, draws):
             data = rows if draw < 0 else uniform_in_box(rows, axes, stream(seed, 1, draw))
             for i, k in enumerate(sizes):
-                by_half = trusts(data, int(k))
+                by_half = trust_in(data, int(k))
                 if draw < 0:
                     own[i] = by_half
                 else:
                     reference[draw, i] = np.median(by_half)
                 advance(1)
     return StabilityCurve(sizes, own, reference)
-
-
-class _Trusts:
-    """Trust above chance in the labels of data, by the half that was clustered anew."""
-
-    def __init__(
-        self, scorer: AffinityScorer, calibration: Calibration, make: Callable[[int], Any], refit: bool
-    ) -> None:
-        # Volumes are not measured: of all engines this one takes the least to set up.
-        self.scorer = clone(scorer).set_params(calibration=None, engine="shared", verbose=False)
-        self.calibration, self.make, self.refit = calibration, make, refit
-
-    def __call__(self, X: FloatArray, k: int) -> FloatArray:
-        """Cluster X (n, d) into k clusters, and return trust above chance (n_resamples,)."""
-        clusterer = self.make(k)
-        if hasattr(clusterer, "get_params") and clusterer.get_params(deep=False).get("random_state", 0) is None:
-            clusterer = clone(clusterer).set_params(random_state=self.scorer.random_state % 2**32)
-        with on_one_thread():
-            labels = fit_clusterer(clusterer, X, {}).labels
-        calibration = self.calibration
-        if self.refit:
-            calibration = clone(calibration, safe=False).set_params(clusterer=clusterer)
-        fitted = clone(self.scorer).fit(X, labels).fitted_
-        company = fitted.company(X, labels, calibration)
-        return np.array([above_chance(kept, company.chance) for kept in company.by_resample])
-
-
-def _maker(clusterer: Any) -> Callable[[int], Any]:
-    """Return a function from a number of clusters to a clusterer."""
-    if callable(clusterer) and not hasattr(clusterer, "fit"):
-        return lambda k: _checked(clusterer(k))
-    _checked(clusterer)
-    known = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
-    name = next((name for name in _SIZE_PARAMETERS if name in known), None)
-    if name is None:
-        raise TypeError(
-            f"clusterer has neither n_clusters nor n_components: {clusterer!r}. Pass a function that takes the number "
-            "of clusters, such as lambda k: make_pipeline(StandardScaler(), KMeans(k))."
-        )
-    return lambda k: clone(clusterer).set_params(**{name: k})
-
-
-def _checked(clusterer: Any) -> Any:
-    if isinstance(clusterer, type) or not hasattr(clusterer, "fit"):
-        raise TypeError(f"clusterer must be an instance of a clusterer, such as KMeans(), got {clusterer!r}.")
-    return clusterer
 
 
 def _dense_rows(X: Any, specification: Specification) -> FloatArray:

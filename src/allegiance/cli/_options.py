@@ -256,9 +256,10 @@ scoring_options = bundled(
 )
 #: For commands that judge several clusterings, which takes trust.
 judging_options = bundled("scoring", ScoringOptions, [_INFLUENCE, *_MEASURE, _RESAMPLES])
-#: For commands that measure no affinity.
-_EUCLIDEAN = kind_option("influence", "euclidean", _CLOSENESS)
-calibration_options = bundled("scoring", ScoringOptions, [_EUCLIDEAN, _RESAMPLES])
+#: For commands that measure no affinity. There are no clusters yet whose covariance "within" could take.
+calibration_options = bundled(
+    "scoring", ScoringOptions, [kind_option("influence", "euclidean", _CLOSENESS), _RESAMPLES]
+)
 
 
 def _remember_debug(context: click.Context, option: click.Parameter, value: bool) -> None:

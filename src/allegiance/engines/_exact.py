@@ -20,8 +20,8 @@ MAX_DIM = 8
 #: Where the query is ahead of the sites by less than this share of the size of their functions, rounding of the
 #: functions would show: the cell is measured again, from the query's own position.
 _SHALLOW = 1e-4
-#: Cells less deep than this share of the numbers they are then computed from, in a region of size one, are so small
-#: that rounding would show again: they are left to a walk around the query, or to the limit of a vanishing cell.
+#: Cells less deep than this share of the numbers they are then computed from are so small that rounding would show
+#: again: they are left to a walk around the query, or to the limit of a vanishing cell.
 _THIN = 1e-11
 #: Clearances of shallow cells held at a time: small enough for the cache.
 _NEAR_CLEARANCES = 2**15

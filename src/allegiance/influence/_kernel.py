@@ -6,14 +6,16 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from allegiance._core import FloatArray, Rows, check_choice
+import numpy as np
+
+from allegiance._core import AnyArray, FloatArray, Rows, check_choice, dense, is_sparse
 
 from ._diagram import Diagram, Located
-from ._embedding import Embedding
+from ._embedding import Embedding, LinearEmbedding
 from ._feature_maps import Approximation, FeatureEmbedding
 from ._influence import INFLUENCES, Influence, Training
 from ._kernel_means import KernelEmbedding
-from ._kernel_values import PARAMETERS, KernelFunction, SettledKernel
+from ._kernel_values import PARAMETERS, KernelFunction, SettledKernel, row_blocks
 from ._power_diagram import PowerDiagram
 
 
@@ -96,6 +98,10 @@ class Kernel(Influence):
         X, codes = training.in_memory("influence=Kernel")
         kernel = self.settle(X)
         embedding: Embedding
+        if self.approximation is None and self.name == "linear":
+            # Its feature space is the user's own, where a box keeps the user's axes.
+            means = _cluster_means(X, codes, training.n_clusters, kernel.shift)
+            return PowerDiagram(LinearEmbedding.of_sites(means)), None
         if self.approximation is None:
             embedding, located = KernelEmbedding.fit_locate(X, codes, training.n_clusters, kernel, training.threads)
             return PowerDiagram(embedding), located
@@ -107,6 +113,17 @@ class Kernel(Influence):
         """Say in a few words what closeness means."""
         name = self.name if isinstance(self.name, str) else getattr(self.name, "__name__", "callable")
         return f"kernel {name}" if self.approximation is None else f"kernel {name}, {self.approximation!r}"
+
+
+def _cluster_means(X: Rows, codes: AnyArray, n_clusters: int, shift: FloatArray | None) -> FloatArray:
+    """Return the mean (k, d) of each cluster, summed around ``shift`` (d,) so that a common offset rounds nothing."""
+    origin = np.zeros(X.shape[1]) if shift is None else shift
+    sums = np.zeros((n_clusters, X.shape[1]))
+    for part in row_blocks(slice(0, X.shape[0])):
+        member = (codes[part] == np.arange(n_clusters)[:, None]).astype(np.float64)
+        sums += dense(member @ X[part]) if is_sparse(X) else member @ (dense(X[part]) - origin)
+    sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
+    return sums / sizes[:, None] + (0.0 if is_sparse(X) else origin)
 
 
 for _name in PARAMETERS:

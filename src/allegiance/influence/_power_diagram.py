@@ -14,7 +14,7 @@ from ._embedding import Embedding
 
 #: Where sites are subnormal numbers apart, the true unit is larger than any number; they have no digits to lose.
 _LARGEST_UNIT = 2.0**1023
-#: Clearances computed at a time: small enough for the cache.
+#: Clearances, or rows, handled at a time: small enough for the cache.
 _CHUNK = 2**15
 
 
@@ -126,8 +126,12 @@ class PowerDiagram:
 
     def _squares(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return squared distances (n,) in the unit of the coordinates, where they are of size one."""
-        away = located.position - self.positions[codes]
-        return row_dots(away, away) + self._off_span_squares(located)
+        squares = self._off_span_squares(located)
+        for start in range(0, codes.shape[0], _CHUNK):
+            rows = slice(start, start + _CHUNK)
+            away = located.position[rows] - self.positions[codes[rows]]
+            squares[rows] += row_dots(away, away)
+        return squares
 
     def _off_span_squares(self, located: Located) -> FloatArray:
         with np.errstate(over="ignore"):
