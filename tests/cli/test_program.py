@@ -88,7 +88,7 @@ def test_without_its_libraries_the_command_says_what_to_install(library):
         (["score", "DATA", "--algorithm", "gmm"], "--algorithm gmm needs --clusters K"),
         (["score", "DATA", "--algorithm", "hdbscan", "--clusters", "3"], "finds the number of clusters itself"),
         (["score", "DATA", "--algorithm", "nonsense", "--clusters", "3"], "nonsense"),
-        (["score", "DATA", "--labels", "species", "--influence", "nonsense"], "one of 'kl', 'itakura-saito'"),
+        (["score", "DATA", "--labels", "species", "--influence", "nonsense"], "one of 'euclidean'"),
         (["score", "DATA", "--labels", "species", "--influence", "kl:smoothing"], "name:key=value,key=value"),
         (
             ["score", "DATA", "--labels", "species", "--influence", "kl:smooth=1"],

@@ -11,7 +11,7 @@ import pytest
 
 import allegiance.io
 from allegiance.cli._remedies import REMEDIES as COMMAND
-from allegiance.cli._remedies import in_words_of_the_command
+from allegiance.cli._remedies import error_in_words_of_the_command
 from allegiance.io import REMEDIES, OutputExistsError, TableError
 
 
@@ -26,7 +26,10 @@ def test_every_remedy_has_words_for_both():
 def test_an_error_keeps_its_remedy(kind):
     error = pickle.loads(pickle.dumps(kind("out.csv exists already.", "force")))
     assert str(error) == "out.csv exists already. Choose another name, or pass force=True."
-    assert in_words_of_the_command(error) == "out.csv exists already. Choose another name, or replace it with --force."
+    assert (
+        error_in_words_of_the_command(error)
+        == "out.csv exists already. Choose another name, or replace it with --force."
+    )
     assert isinstance(error, ValueError if kind is TableError else FileExistsError)
     assert kind("only this").remedy is None
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from allegiance import AffinityResult
+from allegiance._core import Lazy
 from allegiance.calibration import MemberDistances, TrustMap
-from allegiance.results import FrameLike, HowMeasured
+from allegiance.results import FrameLike, HowMeasured, Proximity
 
 
 def trust_map(k):
@@ -38,11 +39,10 @@ def make_result():
             classes=classes,
             hidden=np.zeros(n, dtype=bool),
             off_span=np.zeros(n),
-            closeness=np.zeros(n),
             how=HowMeasured("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
             codes=codes,
-            distance=distance,
-            members=MemberDistances.of(codes, distance, k, seed=0),
+            proximity=Lazy.known(Proximity(np.zeros(n), distance)),
+            members=Lazy.known(MemberDistances.of(codes, distance, k, seed=0)),
             trust_map=trust_map(k) if calibrated else None,
             engine_codes=np.zeros(n, dtype=np.int8),
             frame_like=FrameLike() if frame is None else FrameLike.of(frame),

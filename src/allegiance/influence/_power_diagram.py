@@ -14,8 +14,8 @@ from ._embedding import Embedding
 
 #: Where sites are subnormal numbers apart, the true unit is larger than any number; they have no digits to lose.
 _LARGEST_UNIT = 2.0**1023
-#: Clearances, or rows, handled at a time: small enough for the cache.
-_CHUNK = 2**15
+#: Clearances, and rows, handled at a time: small enough for the cache.
+_CHUNK, _ROWS = 2**15, 2**12
 
 
 @stored("power", "embedding", "weights", "query_weight")
@@ -127,8 +127,8 @@ class PowerDiagram:
     def _squares(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return squared distances (n,) in the unit of the coordinates, where they are of size one."""
         squares = self._off_span_squares(located)
-        for start in range(0, codes.shape[0], _CHUNK):
-            rows = slice(start, start + _CHUNK)
+        for start in range(0, codes.shape[0], _ROWS):
+            rows = slice(start, start + _ROWS)
             away = located.position[rows] - self.positions[codes[rows]]
             squares[rows] += row_dots(away, away)
         return squares
