@@ -25,7 +25,7 @@ from quality._clusterers import CLUSTERERS
 from quality._datasets import UnavailableError, all_sets
 from quality._store import Store
 
-SEEDS = 3
+SEEDS = 5
 QUICK_SETS = ("iris", "wine", "soybean", "blobs", "imbalance-5", "stretch-common", "clusters-2", "moons")
 LIBRARIES = ("allegiance", "scikit-learn", "hdbscan", "scikit-fuzzy", "cake-ensemble", "numpy", "scipy", "numba")
 Job = tuple[str, int, tuple[str, ...]]

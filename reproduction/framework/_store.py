@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ class Store:
     def __init__(self, folder: Path, fingerprint: dict[str, Any]) -> None:
         self._folder = folder
         self._fingerprint = fingerprint
+        self.seconds_saved = 0.0
+        """How long it took to compute what :meth:`once` found saved."""
 
     def load(self, name: str) -> Any:
         """Return what was saved under a name, or None if nothing whole of the same kind was."""
@@ -41,11 +44,14 @@ class Store:
 
     def once(self, name: str, compute: Callable[[], Any]) -> Any:
         """Return what was saved under a name, or compute and save it."""
-        result = self.load(name)
-        if result is None:
-            result = compute()
-            self.save(name, result)
-        return result
+        kept = self.load(name)
+        if kept is not None:
+            self.seconds_saved += kept["seconds"]
+        else:
+            started = time.perf_counter()
+            kept = {"value": compute(), "seconds": time.perf_counter() - started}
+            self.save(name, kept)
+        return kept["value"]
 
     def forget(self, name: str) -> None:
         """Remove a result and those of its steps, whose names begin with its own and a slash."""

@@ -84,6 +84,9 @@ def trust(
     """
     from ._scorer import AffinityScorer
 
+    if labels is None and centers is not None:
+        # Points belong to the nearest centre before it is known how they vary around it.
+        labels = AffinityScorer(centers=centers, n_jobs=n_jobs).fit(X).labels_
     scorer = AffinityScorer(
         clusterer if labels is None and centers is None else None,
         centers=centers,

@@ -21,6 +21,7 @@ from reproduction.framework import (
     run_paper,
     spread,
 )
+from reproduction.framework._store import Store
 
 PNG = b"\x89PNG made up"
 
@@ -217,3 +218,11 @@ def test_a_claim_with_two_checks_needs_both():
     assert Finding("", (holds, holds), "").confirmed
     assert not Finding("", (holds, fails), "").confirmed
     assert Finding("", (holds, fails), "").decided_by == "a 1, needs > 0; b 1, needs < 0"
+
+
+def test_the_time_of_a_resumed_experiment_is_that_of_a_whole_run(tmp_path):
+    store = Store(tmp_path, {})
+    store.save("maps/a", {"value": 7, "seconds": 100.0})
+    assert store.once("maps/a", lambda: 8) == 7
+    assert store.once("maps/b", lambda: 9) == 9
+    assert store.seconds_saved == 100.0

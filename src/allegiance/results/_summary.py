@@ -43,7 +43,10 @@ def headlines(tally: Tally, note: str | None = None) -> list[str]:
     if noise:
         lines.append(f"{count(noise, 'point')} of noise, in no cluster ({noise / tally.n_points:.0%} of all)")
     if tally.atypical:
-        lines.append(f"{count(tally.atypical, 'point')} unlike anything in their cluster (typicality below 1 %)")
+        lines.append(
+            f"{count(tally.atypical, 'point')} unlike anything in {'its' if tally.atypical == 1 else 'their'} cluster "
+            "(typicality below 1 %)"
+        )
     if tally.hidden:
         lines.append(f"{count(tally.hidden, 'point')} without territory: affinity is the limit of a vanishing one")
     return lines
