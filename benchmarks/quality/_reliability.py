@@ -38,6 +38,13 @@ def surplus(table: Floats, reading: str = "right") -> float:
     return float((table[:, 1] - right).sum() / table[:, 0].sum())
 
 
+def chance_error(table: Floats) -> float:
+    """Return the calibration error to expect of a true chance with these bins, for want of points (normal limit)."""
+    points = np.maximum(table[:, 0], 1.0)
+    share = table[:, 1] / points
+    return float(np.sqrt(2.0 / np.pi * points * share * (1.0 - share)).sum() / table[:, 0].sum())
+
+
 def brier(chance: Floats, wrong: Bools) -> float:
     """Return the mean squared difference between the chance and what happened."""
     return float(np.mean((chance - ~wrong) ** 2))

@@ -63,6 +63,8 @@ def _by_group(results: Results) -> str:
                 found = results.chances(score, blocks, reading)
                 row.append(f"{found.pooled:.3f}; {found.by_clustering:.3f}; {found.mean_error:.3f}")
             rows.append(row)
+    true = [f"{results.true_chance(OURS, blocks):.3f}" for blocks in groups.values()]
+    rows.append(["if trust were the true chance, clustering by clustering", *true])
     for reading, wrong in _READINGS.items():
         name = f"interval of trust holds, {'majority' if reading == 'right' else 'matching'}"
         rows.append([name, *(percent(results.held(blocks, wrong)) for blocks in groups.values())])

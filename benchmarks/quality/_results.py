@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ._reliability import calibration_error, pooled, surplus
+from ._reliability import calibration_error, chance_error, pooled, surplus
 from ._statistics import Floats, Tally, interval, tally
 from ._store import Stored
 
@@ -58,7 +59,6 @@ class Results:
 
         Pairs without enough misassigned points for at least one seed are left out, unless ``all_cells``.
         """
-        measured = {key[:2] for key, row in self.values.items() if not np.isnan(row["auroc"])}
         return sorted(
             {
                 (cell["set"], cell["clusterer"])
@@ -66,13 +66,21 @@ class Results:
                 if (not kinds or cell["kind"] in kinds)
                 and (clusterer is None or cell["clusterer"] == clusterer)
                 and (cell["clusters"] == 2) == two
-                and (all_cells or (cell["set"], cell["clusterer"]) in measured)
+                and (all_cells or (cell["set"], cell["clusterer"]) in self._seeds)
             }
         )
 
+    @cached_property
+    def _seeds(self) -> dict[Block, list[int]]:
+        found: dict[Block, set[int]] = {}
+        for key, row in self.values.items():
+            if not np.isnan(row["auroc"]):
+                found.setdefault(key[:2], set()).add(key[2])
+        return {block: sorted(seeds) for block, seeds in found.items()}
+
     def seeds(self, block: Block) -> list[int]:
         """Return the seeds of a block that have enough misassigned points."""
-        return sorted({key[2] for key, row in self.values.items() if key[:2] == block and not np.isnan(row["auroc"])})
+        return self._seeds[block]
 
     def over_seeds(self, block: Block, score: str, measure: str = "auroc") -> Floats:
         """Return a measure for each seed of a block, (seeds,)."""
@@ -124,6 +132,11 @@ class Results:
             float(np.mean([abs(surplus(table, reading)) for table in tables.values()])),
             surplus(pooled(list(tables.values())), reading),
         )
+
+    def true_chance(self, score: str, blocks: Sequence[Block]) -> float:
+        """Return what the calibration error of a score, clustering by clustering, would be if its chances were true."""
+        tables = [bins for key, bins in self.bins.items() if key[3] == score and key[:2] in set(blocks)]
+        return float(np.mean([chance_error(table) for table in tables]))
 
     def held(self, blocks: Sequence[Block], wrong: str) -> float:
         """Return how often the interval of trust held the share of right labels: "wrong" or "unmatched" is the rest."""

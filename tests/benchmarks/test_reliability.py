@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from quality._reliability import BINS, binned, brier, calibration_error, pooled, surplus
+from quality._reliability import BINS, binned, brier, calibration_error, chance_error, pooled, surplus
 
 
 def test_bins_hold_every_point_once(rng):
@@ -40,3 +40,13 @@ def test_pooled_clusterings_have_the_same_weight():
     assert calibration_error(pooled([one, other])) == pytest.approx(0.05)
     assert calibration_error(one) == pytest.approx(0.45)
     assert calibration_error(other) == pytest.approx(0.55)
+
+
+def test_a_true_chance_of_few_points_has_an_error(rng):
+    # Mean of 400 draws of 300 points: its standard error is under 0.001.
+    chance = rng.random(300)
+    errors = []
+    for _ in range(400):
+        wrong = rng.random(300) > chance
+        errors.append(calibration_error(binned(chance, wrong, wrong)))
+    assert chance_error(binned(chance, wrong, wrong)) == pytest.approx(np.mean(errors), abs=0.004)
