@@ -155,7 +155,10 @@ class Result(ABC):
 
     @property
     def expected_right_interval(self) -> tuple[float, float]:
-        """95 % interval of :attr:`expected_right`: the errors of resampling and of measuring, no others."""
+        """95 % interval of :attr:`expected_right`: the errors of resampling and of measuring, no others.
+
+        It is not an interval for the share of right labels: that clusters can be stable and wrong is not in it.
+        """
         return self._expected_right[1:]
 
     @cached_property
