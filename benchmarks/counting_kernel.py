@@ -16,7 +16,7 @@ from _machine import usable_cores
 from _mnist import Job, mnist_job
 from _report import Row
 from _side_by_side import Task, side_by_side
-from allegiance import AffinityScorer
+from allegiance import AffinityScorer, SharedSamples
 from allegiance._core._threads import for_row_blocks
 from allegiance._kernels._owner_counts import count_owners
 
@@ -52,10 +52,11 @@ def run(quick: bool) -> list[Row]:
 
 def _counting(job: Job) -> tuple[Task, tuple[int, int, int]]:
     """Return the library's count of one bank for all points, and the shape of its work."""
-    scorer = AffinityScorer(centers=job.centers, random_state=0, engine="shared").fit(job.X)
-    scene, engine = scorer._scene, scorer._engine._main
+    fitted = AffinityScorer(centers=job.centers).fit(job.X).fitted_
+    scene = fitted.tessellation
+    engine = SharedSamples().build(scene, fitted.specification.settings)
     queries = scene.queries(scene.diagram.locate(job.X).position)
-    bank = engine._bank(0)
+    bank = engine._bank(0)  # type: ignore[attr-defined]
     counts = np.zeros((queries.n, scene.n_sites), np.int32)
 
     rows = np.arange(queries.n)

@@ -496,3 +496,13 @@ def test_the_clusterer_of_trust_may_make_the_labels_too():
     np.testing.assert_array_equal(result.label, clusterer.fit(IRIS).labels_)
     scorer = AffinityScorer(clusterer, influence="within", calibration=Calibration(3, clusterer=clusterer))
     np.testing.assert_array_equal(scorer.fit_affinity(IRIS).trust, result.trust)
+
+
+def test_centres_alone_are_enough():
+    """Points belong to the nearest centre, and the result is that of these labels beside the centres."""
+    X, species = load_iris(return_X_y=True)
+    centers = np.array([X[species == i].mean(axis=0) for i in range(3)])
+    nearest = np.linalg.norm(X[:, None] - centers, axis=2).argmin(axis=1)
+    alone = trust(X, centers=centers)
+    np.testing.assert_array_equal(alone.label, nearest)
+    np.testing.assert_array_equal(alone.trust, trust(X, nearest, centers=centers).trust)
