@@ -230,7 +230,7 @@ def scheduler():
     with (
         dask.config.set(patience),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as cluster,
     ):
         yield cluster.scheduler_address

@@ -32,7 +32,7 @@ def client() -> Iterator[Client]:
     with (
         dask.config.set(patience),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -86,7 +86,7 @@ def test_a_table_is_scored_by_address_though_a_worker_dies(client, tmp_path):
             tmp_path / "there.parquet",
             batch_rows=100,
             executor=executor,
-            progress=kill_once,
+            verbose=kill_once,
         )
     assert killed == [100]
     assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
