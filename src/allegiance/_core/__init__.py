@@ -2,6 +2,7 @@
 
 from ._arrays import real_array
 from ._extras import require
+from ._fork_lock import ForkLock
 from ._lazy import Lazy
 from ._parameters import Parameters
 from ._progress import Advance, Progress, progress
@@ -19,6 +20,7 @@ __all__ = [
     "AnyArray",
     "BoolArray",
     "FloatArray",
+    "ForkLock",
     "IntArray",
     "Lazy",
     "Parameters",
