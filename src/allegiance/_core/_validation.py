@@ -90,9 +90,12 @@ def check_count(value: Any, name: str) -> int:
     """Return a positive integer that arithmetic on it can bear."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}.")
-    if not 1 <= value <= _MOST:
-        raise ValueError(f"{name} must be from 1 to {_MOST:,}, got {value}.")
-    return int(value)
+    count = int(value)
+    if count < 1:
+        raise ValueError(f"{name} must be at least 1, got {count}.")
+    if count > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:,}, got {count}.")
+    return count
 
 
 def check_jobs(n_jobs: Any) -> int | None:

@@ -24,7 +24,7 @@ def cache_for(function: Callable[..., Any]) -> Any:
         return NullCache()
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
+class KernelCache(FunctionCache):
     """numba's cache of one function, which compiles again where the file is damaged, and goes on where it cannot write.
 
     numba itself would raise whatever reading or writing the file raised.

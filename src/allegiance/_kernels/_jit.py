@@ -32,9 +32,9 @@ def jit(*, fuse: bool = False, reorder: bool = False) -> Callable[[F], F]:
 
     Notes
     -----
-    No kernel uses ``parallel=True``: kernels release the GIL and :func:`allegiance._core.for_row_blocks` runs them on disjoint
-    row blocks from ordinary threads. That is safe inside thread pools and forked workers, where numba's own threads
-    may abort or hang, needs no serial twin, and compiles in half the time.
+    No kernel uses ``parallel=True``: kernels release the GIL and :func:`allegiance._core.for_row_blocks` runs them on
+    disjoint row blocks from ordinary threads. That is safe inside thread pools and forked workers, where numba's own
+    threads may abort or hang, needs no serial twin, and compiles in half the time.
     """
     fastmath: Any = ({"contract"} if fuse else set()) | ({"reassoc"} if reorder else set()) or False
     compiler: Any = numba.njit(nogil=True, fastmath=fastmath)  # noqa: TID251
