@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike
 
 from ._typing import FloatArray
 
+#: Sizes whose squares, and sums of many of them, are ordinary numbers.
+_MODERATE = 1e-100, 1e100
+
 
 def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
     """Return a contiguous float64 array of ``ndim`` dimensions without NaN, or say what is wrong with ``name``."""
@@ -22,3 +25,16 @@ def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
     if np.isnan(array).any():
         raise ValueError(f"{name} contains NaN: its numbers must be finite.")
     return array
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two that brings ``size`` to [1/2, 1); 1 for zero."""
+    if size == 0:
+        return 1.0
+    return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))
+
+
+def of_moderate_size(coordinates: FloatArray) -> FloatArray:
+    """Return coordinates whose squares neither overflow nor vanish: as they are, or times a power of two."""
+    size = float(np.abs(coordinates).max(initial=0.0))
+    return coordinates if size == 0 or _MODERATE[0] < size < _MODERATE[1] else coordinates * power_of_two(size)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows
+from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows, of_moderate_size
 from allegiance.calibration import (
     Calibration,
     Company,
@@ -297,7 +297,9 @@ class Fitted:
     ) -> tuple[Calibration, FloatArray, Rows]:
         """Return what clusters a sample anew: by which clusterer, and the rows for k-means and for that clusterer."""
         influence = self.specification.influence
-        coordinates = influence.coordinates(self.tessellation.diagram, sample.rows, located)
+        coordinates = of_moderate_size(influence.coordinates(self.tessellation.diagram, sample.rows, located))
+        if coordinates.shape[1] == 0:  # all in one place, for which clusterers want a coordinate
+            coordinates = np.zeros((coordinates.shape[0], 1))
         own = influence.clusterer(np.unique(sample.codes).size)
         if calibration.clusterer is None and own is not None:
             return replace(calibration, clusterer=own), coordinates, coordinates

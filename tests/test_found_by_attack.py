@@ -1,0 +1,52 @@
+"""Calls that random attacks found to fail, each in its smallest form."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from allegiance import AffinityScorer, Logistic, affinity, trust
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(20, 3))
+LABELS = np.arange(20) % 3
+
+
+@pytest.mark.parametrize("weights", ["density", [1e308, 1e308, 1e308]])
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_weights_that_cannot_be_measured_in_units_of_x_are_refused(weights, size):
+    """Once: affinities without meaning, after a warning of NumPy's."""
+    with pytest.raises(ValueError, match="weights, or squared distances of X, are beyond the numbers there are"):
+        affinity(X * size, LABELS, weights=weights)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_trust_does_not_depend_on_the_size_of_the_data(size):
+    """Once: squares overflowed in k-means and in the spread of clusters."""
+    power = 2.0 ** round(np.log2(size))
+    expected = trust(X, LABELS, influence="euclidean", n_resamples=3).trust
+    np.testing.assert_allclose(trust(X * power, LABELS, influence="euclidean", n_resamples=3).trust, expected)
+
+
+def test_points_far_from_a_single_place_have_a_finite_distance_from_it():
+    """Once: infinite, since no coordinate was there to be too far."""
+    scorer = AffinityScorer().fit(np.ones((5, 2)), np.zeros(5, dtype=int))
+    off_span = scorer.affinity([[1e200, 1e200], [2.0, 1.0]]).off_span
+    np.testing.assert_allclose(off_span, [np.sqrt(2) * 1e200, 1.0])
+
+
+def test_equal_points_can_be_calibrated_under_a_kernel():
+    """Once: "Found array with 0 feature(s)", of a matrix the user never saw."""
+    result = trust(np.zeros((9, 3)), np.arange(9) % 4, influence="laplacian", n_resamples=2)
+    assert ((result.trust >= 0) & (result.trust <= 1)).all()
+
+
+def test_tiny_numbers_under_a_divergence_are_divided_by_no_zero():
+    """Once: normals of walls whose squares vanish, divided by their length of zero."""
+    rows = np.abs(RNG.normal(size=(8, 2))) * 1e-200
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = affinity(rows, [0, 1, 2, 3] * 2, influence=Logistic())
+    np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0)
