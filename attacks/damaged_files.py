@@ -53,7 +53,8 @@ def _damaged(content: bytes, other: bytes, rng: np.random.Generator) -> tuple[st
         place = int(rng.integers(len(content)))
         return kind, content[:place] + content[start:stop] + content[place + int(rng.integers(0, 200)) :]
     if kind == "other file":
-        return kind, content[:start] + other[start:]
+        # Never all of the other file, which would be no damage at all.
+        return kind, content[: max(start, 64)] + other[max(start, 64) :]
     return kind, content[:start] + bytes(stop - start) + content[stop:]
 
 

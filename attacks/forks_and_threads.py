@@ -120,6 +120,6 @@ ATTACK = Attack(
     "forks and threads",
     "A process forked at any moment can score; threads that share a scorer get the same bits and save whole files.",
     full=240,
-    short=16,
+    short=9,
     make=make,
 )

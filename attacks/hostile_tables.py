@@ -21,8 +21,10 @@ from allegiance.cli._main import program
 from ._attack import Attack, Tally
 
 #: Cells of an identifier: what spreadsheets, programs and people leave there.
-_CELLS = ("", "a", "007", "1e5", "-1", "NaN", "null", "True", "é", "日本", "a b", " a", "a\tb", "=1+1", "@x", "2020-01-01",
-          "<script>", "a'b", "\\", "1,5", "a;b", 'say ""hi""', "two\nlines", "x" * 300)  # fmt: skip
+_CELLS = (
+    "", "a", "007", "1e5", "-1", "NaN", "null", "True", "é", "日本", "a b", " a", "a\tb", "=1+1", "@x", "2020-01-01",
+    "<script>", "a'b", "\\", "1,5", "a;b", 'say ""hi""', "two\nlines", "x" * 300,
+)  # fmt: skip
 _LABELS = (
     ("c0", "c1", "c2"),
     ("0", "1", "2"),

@@ -61,6 +61,6 @@ ATTACK = Attack(
     "After any number of kills the same command goes on; its rows are those of an undisturbed run, and nothing is "
     "left behind.",
     full=200,
-    short=12,
+    short=6,
     make=make,
 )

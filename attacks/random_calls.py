@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,11 @@ from allegiance import AffinityScorer, PrecisionWarning
 
 from ._arguments import Draw
 from ._attack import Attack, Tally
+from ._streams import CONTEXT
 
+#: Calls that one process makes at a time, and processes; ATTACK_PROCESSES says how many.
+_PIECE = 250
+_PROCESSES = int(os.environ.get("ATTACK_PROCESSES", len(os.sched_getaffinity(0))))
 #: Errors that are documented, and warnings that may come with a result.
 ERRORS = (ValueError, TypeError)
 WARNINGS = (PrecisionWarning, ConvergenceWarning, UserWarning)
@@ -24,13 +30,24 @@ WARNINGS = (PrecisionWarning, ConvergenceWarning, UserWarning)
 
 def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
     """Call functions at random; only documented errors that name an argument, and only sane results."""
+    seeds = rng.integers(2**63, size=attempts).tolist()
+    pieces = [seeds[start : start + _PIECE] for start in range(0, attempts, _PIECE)]
     tally = Tally()
-    for attempt in range(attempts):
-        seed = int(rng.integers(2**63))
+    with ProcessPoolExecutor(min(_PROCESSES, len(pieces)), CONTEXT) as pool:
+        for part in pool.map(_call_all, pieces, [folder] * len(pieces)):
+            tally.held += part.held
+            tally.broken += part.broken
+    return tally
+
+
+def _call_all(seeds: list[int], folder: Path) -> Tally:
+    """Make the calls that some seeds stand for."""
+    tally = Tally()
+    for seed in seeds:
         call, words = _CALLS[int(np.random.default_rng(seed).integers(len(_CALLS)))]
         what = _outcome(call, words, Draw(np.random.default_rng([seed, 1])), folder)
         if what.startswith("broken"):
-            tally.broken.append(f"attempt {attempt}, seed {seed}, {call.__name__}: {what}")
+            tally.broken.append(f"seed {seed}, {call.__name__}: {what}")
         else:
             tally.held[what] += 1
     return tally
@@ -110,8 +127,9 @@ def _new_points(draw: Draw, folder: Path) -> None:
 def _saved(draw: Draw, folder: Path) -> None:
     X, labels = draw.clustering()
     scorer = AffinityScorer(**draw.settings()).fit(X, labels)
-    scorer.save(folder / "random.scorer")
-    before, after = scorer.affinity(X), AffinityScorer.load(folder / "random.scorer").affinity(X)
+    path = folder / f"{os.getpid()}.scorer"
+    scorer.save(path)
+    before, after = scorer.affinity(X), AffinityScorer.load(path).affinity(X)
     assert np.array_equal(before.affinity, after.affinity), "a saved scorer gives other bits"
 
 
