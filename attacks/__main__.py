@@ -1,23 +1,24 @@
 """Make attacks and count: ``python -m attacks [--only NAME ...] [--short] [--seed N] [--write]``.
 
-Every attack has random numbers of its own, drawn from the seed, so that a run can be made again. The exit status is 1
-if a promise was broken. ``--write`` puts the table into ``docs/reliability.md``.
+Every attack has random numbers of its own, drawn from the seed, so that it can be made again by itself. The counts of
+a whole one go to ``attacks/results/<name>.json``; ``--write`` puts those of the last run of each into
+``docs/reliability.md``. The exit status is 1 if a promise was broken.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import platform
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-import allegiance
-
 from ._attack import MODULES, Attack, Tally, generator, load
 
 _ROOT = Path(__file__).resolve().parents[1]
+_RESULTS = Path(__file__).resolve().parent / "results"
 _PAGE = _ROOT / "docs" / "reliability.md"
 #: Broken promises told in full; there may be thousands of one kind.
 _TOLD = 20
@@ -32,7 +33,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", action="store_true", help=f"put the table into {_PAGE.relative_to(_ROOT)}")
     options = parser.parse_args()
-    rows: list[tuple[Attack, Tally, float]] = []
+    broken = 0
     for module in options.only or MODULES:
         attack = load(module)
         print(f"{attack.name} ...", end=" ", flush=True)
@@ -40,13 +41,16 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="attack-", ignore_cleanup_errors=True) as folder:
             wanted = options.attempts or (attack.short if options.short else attack.full)
             tally = attack.make(wanted, generator(options.seed, module), Path(folder))
-        rows.append((attack, tally, time.perf_counter() - started))
-        print(_said(tally), f"({rows[-1][2]:.0f} s)", flush=True)
+        seconds = time.perf_counter() - started
+        broken += len(tally.broken)
+        print(_said(tally), f"({seconds:.0f} s)", flush=True)
         for text in tally.broken[:_TOLD]:
             print("   ", text)
+        if wanted == attack.full:
+            _save(module, attack, tally, options.seed, seconds)
     if options.write:
-        _write(rows, options.seed)
-    return int(any(tally.broken for _, tally, _ in rows))
+        _write()
+    return int(broken > 0)
 
 
 def _said(tally: Tally) -> str:
@@ -56,21 +60,36 @@ def _said(tally: Tally) -> str:
     return f"{tally.attempts:,} attempts, {len(tally.broken):,} broke a promise: {held}"
 
 
-def _write(rows: list[tuple[Attack, Tally, float]], seed: int) -> None:
-    sys.path.insert(0, str(_ROOT / "benchmarks"))
-    from _marked_page import markdown_table, write_parts
+def _save(module: str, attack: Attack, tally: Tally, seed: int, seconds: float) -> None:
+    _RESULTS.mkdir(exist_ok=True)
+    found = {
+        "name": attack.name,
+        "attempts": tally.attempts,
+        "held": dict(sorted(tally.held.items())),
+        "broken": tally.broken,
+        "skipped": tally.skipped,
+        "seed": seed,
+        "seconds": round(seconds),
+        "with": f"Python {platform.python_version()} on {platform.system()}",
+    }
+    (_RESULTS / f"{module}.json").write_text(json.dumps(found, indent=1))
 
-    cells = []
-    for attack, tally, _ in rows:
-        outcomes = ", ".join(f"{what} {count:,}" for what, count in sorted(tally.held.items()))
-        counts = ["skipped", "-"] if tally.skipped else [f"{tally.attempts:,}", f"{len(tally.broken):,}"]
-        cells.append([attack.name, *counts, tally.skipped or outcomes])
-    minutes = sum(seconds for *_, seconds in rows) / 60.0
-    machine = f"Python {platform.python_version()}, {platform.system()}, allegiance {allegiance.__version__}"
-    table = markdown_table(["attack", "attempts", "broken", "what happened"], cells)
-    # The last column is text.
-    table = table.replace("---: |\n", "--- |\n", 1)
-    write_parts(_PAGE, {"counts": f"Seed {seed}, {minutes:.0f} minutes, {machine}.\n\n{table}"})
+
+def _write() -> None:
+    """Put the last whole run of each attack into the page."""
+    sys.path.insert(0, str(_ROOT / "benchmarks"))
+    from _marked_page import write_parts
+
+    lines = ["| attack | seed | attempts | broken | what happened |", "|---|---:|---:|---:|---|"]
+    for module in MODULES:
+        path = _RESULTS / f"{module}.json"
+        if not path.exists():
+            continue
+        found = json.loads(path.read_text())
+        happened = found["skipped"] or ", ".join(f"{what} {count:,}" for what, count in found["held"].items())
+        cells = (found["name"], found["seed"], f"{found['attempts']:,}", f"{len(found['broken']):,}", happened)
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    write_parts(_PAGE, {"counts": "\n".join(lines)})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer, Logistic, affinity, trust
+from allegiance import AffinityScorer, Logistic, affinity, sample_polytope, trust
+from allegiance.influence._rowwise import norms
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3))
@@ -50,3 +51,22 @@ def test_tiny_numbers_under_a_divergence_are_divided_by_no_zero():
         warnings.simplefilter("error")
         result = affinity(rows, [0, 1, 2, 3] * 2, influence=Logistic())
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0)
+
+
+def test_a_projection_of_huge_rows_is_not_taken_for_found():
+    """Once: the length of a row overflowed, and every error was small beside it."""
+    np.testing.assert_allclose(norms(np.array([[3e200, 4e200], [3.0, 4.0]])), [5e200, 5.0])
+
+
+def test_kernels_over_huge_rows_can_be_saved(tmp_path):
+    """Once: squared norms that the kernel does not use were infinite, and the file was refused."""
+    with np.errstate(over="ignore"):
+        scorer = AffinityScorer(influence="cosine").fit(X * 1e200, LABELS)
+        scorer.save(tmp_path / "a.scorer")
+        found = AffinityScorer.load(tmp_path / "a.scorer").affinity(X * 1e200).affinity
+    np.testing.assert_array_equal(found, scorer.affinity(X * 1e200).affinity)
+
+
+def test_more_samples_than_any_memory_holds_are_refused_by_name():
+    with pytest.raises(ValueError, match="n_samples must be at most"):
+        sample_polytope([[1.0], [-1.0]], [1.0, 1.0], 10**30)
