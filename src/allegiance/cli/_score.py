@@ -175,13 +175,13 @@ def _streams(
 ) -> bool:
     """Decide whether to read the table in passes, which something may stand against."""
     asked = passes.stream or passes.scheduler is not None
-    if passes.stream is False or not (asked or opened.features.n_rows > MANY_ROWS):
+    if passes.stream is False or not (asked or opened.features.noticed.n_rows > MANY_ROWS):
         return False
     if obstacle is None:
         if clustering.clusters is not None:
             note(run, "clusters are found by mini-batch k-means, since the table is read in passes.")
         return True
-    note(run, f"{opened.features.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
+    note(run, f"{opened.features.noticed.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
     return False
 
 

@@ -38,7 +38,7 @@ class Dates(ColumnReader):
     >>> dates = Dates(cycles=("week",)).fit(np.array([["2024-01-01"]]))
     >>> dates.transform(np.array([["1970-01-02"], ["1970-01-08T12:00"]])).round(2)
     array([[ 1.  , -0.43, -0.9 ],
-           [ 7.5 , -0.78, -0.62]])
+           [ 7.5 ,  0.  , -1.  ]])
     >>> dates.get_feature_names_out(["signup"])
     array(['signup', 'signup:week:sin', 'signup:week:cos'], dtype=object)
     """
@@ -62,7 +62,7 @@ class Dates(ColumnReader):
         """
         parts: list[FloatArray] = []
         for name, values in self._columns(X):
-            days = _days(name, values)
+            days = days_in(values, name)
             parts.append(days)
             for cycle in self.cycles:
                 check_choice(cycle, "cycles", tuple(CYCLES))
@@ -84,8 +84,16 @@ class Dates(ColumnReader):
         return np.array(names, dtype=object)
 
 
-def _days(name: str, values: AnyArray) -> FloatArray:
-    """Return a column as days since 1970-01-01."""
+def days_in(values: AnyArray, name: str) -> FloatArray:
+    """Return the values (n,) of a column called ``name`` as days since 1970-01-01, NaN where one is missing.
+
+    Parameters
+    ----------
+    values
+        As in :class:`Dates`.
+    name
+        Of the column, for the message of an error.
+    """
     if values.dtype.kind in "iuf":
         return values.astype(np.float64)
     if values.dtype.kind != "M":

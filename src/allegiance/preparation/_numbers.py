@@ -56,7 +56,7 @@ class Numbers(ColumnReader):
         """
         if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not len(self.missing):
             return X
-        columns = [self._read(name, values) for name, values in self._columns(X)]
+        columns = [numbers_in(values, name, self.decimal, self.missing) for name, values in self._columns(X)]
         single = all(column.dtype == np.float32 for column in columns)
         return np.column_stack([np.asarray(c, dtype=np.float32 if single else np.float64) for c in columns])
 
@@ -70,19 +70,37 @@ class Numbers(ColumnReader):
         """
         return np.array(self._names(input_features), dtype=object)
 
-    def _read(self, name: str, values: AnyArray) -> FloatArray:
-        if values.dtype.kind not in "biuf":
-            values = np.array([self._number(name, value) for value in values.tolist()], dtype=np.float64)
-        numbers = values if values.dtype.kind == "f" else values.astype(np.float64)
-        absent = [value for value in self.missing if not isinstance(value, str)]
-        return np.where(np.isin(numbers, absent), np.asarray(np.nan, numbers.dtype), numbers) if absent else numbers
 
-    def _number(self, name: str, value: Any) -> float:
-        if is_missing(value) or value in self.missing:
-            return np.nan
-        if not isinstance(value, str):
-            return float(value)
-        number = parse_number(value, self.decimal)
-        if number is None:
-            raise ValueError(f"column {name!r} holds {value!r}, which is not a number.")
-        return number
+def numbers_in(values: AnyArray, name: str, decimal: str = ".", missing: Any = ()) -> FloatArray:
+    """Return the values (n,) of a column called ``name`` as numbers, NaN where one is missing.
+
+    Parameters
+    ----------
+    values
+        Numbers, or objects such as texts.
+    name
+        Of the column, for the message of an error.
+    decimal, missing
+        As in :class:`Numbers`.
+    """
+    if values.dtype.kind not in "biuf":
+        absent = {str(value) for value in missing}
+        values = np.array([_number(value, name, decimal, absent) for value in values.tolist()], dtype=np.float64)
+    numbers = values if values.dtype.kind == "f" else values.astype(np.float64)
+    sentinels = [value for value in missing if not isinstance(value, str)]
+    if not sentinels:
+        return numbers
+    return np.where(np.isin(numbers, sentinels), np.asarray(np.nan, numbers.dtype), numbers)
+
+
+def _number(value: Any, name: str, decimal: str, absent: set[str]) -> float:
+    if is_missing(value):
+        return np.nan
+    if not isinstance(value, str):
+        return float(value)
+    if value.strip() in absent:
+        return np.nan
+    number = parse_number(value, decimal)
+    if number is None:
+        raise ValueError(f"column {name!r} holds {value!r}, which is not a number.")
+    return number

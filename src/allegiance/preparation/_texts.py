@@ -44,13 +44,7 @@ class Texts(ColumnReader):
         X
             (n, d) a frame or an array.
         """
-        absent = {_text(value) for value in self.missing}
-        columns = self._columns(X)
-        texts = np.empty((columns[0][1].shape[0], len(columns)), dtype=object)
-        for i, (_, values) in enumerate(columns):
-            read = [_text(value) for value in values.tolist()]
-            texts[:, i] = ["" if text in absent else text for text in read] if absent else read
-        return texts
+        return np.column_stack([texts_in(values, self.missing) for _, values in self._columns(X)])
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns, which stay what they are.
@@ -63,12 +57,31 @@ class Texts(ColumnReader):
         return np.array(self._names(input_features), dtype=object)
 
 
+def texts_in(values: AnyArray, missing: Any = ()) -> AnyArray:
+    """Return the values (n,) of a column as texts, empty where one is missing.
+
+    Parameters
+    ----------
+    values
+        Of any type.
+    missing
+        As in :class:`Texts`.
+    """
+    absent = {_text(value) for value in missing}
+    texts = np.empty(values.shape[0], dtype=object)
+    read = [_text(value) for value in values.tolist()]
+    texts[:] = ["" if text in absent else text for text in read] if absent else read
+    return texts
+
+
 def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     if is_missing(value):
         return ""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def category_name(feature: Any, category: Any) -> str:

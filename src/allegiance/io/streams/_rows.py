@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from allegiance._core import AnyArray, require
-from allegiance.io.tables import Source, TableError, labels_of_column, numbers_of, open_source
+from allegiance.io.tables import Source, TableError, labels_of_column, number_values, open_source
 
 
 def as_source(source: Any, columns: Sequence[str], text: Sequence[str] = ()) -> Source:
@@ -37,7 +37,7 @@ def matrix_of(batch: Any, columns: Sequence[str], first: int, where: str) -> Any
     parts = []
     for name in columns:
         try:
-            numbers = numbers_of(batch.column(name))
+            numbers = number_values(batch.column(name))
         except (ValueError, TypeError, NotImplementedError) as error:
             raise TableError(f"column {name!r} of {where} does not hold numbers: leave it out. {error}") from error
         if np.isnan(numbers).any():
