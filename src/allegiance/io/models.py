@@ -96,7 +96,9 @@ class Model:
             try:
                 features = Features.from_json(json.loads(parts["table"]), scorer.preparation_)
             except (KeyError, TypeError, ValueError) as error:
-                raise ValueError(f"{path} cannot be loaded: its table is described in a way that is unknown.") from error
+                raise ValueError(
+                    f"{path} cannot be loaded: its table is described in a way that is unknown."
+                ) from error
             scorer.become(scorer.fitted_.bare())
         return cls(scorer, features, json.loads(parts.get("about", "{}")))
 

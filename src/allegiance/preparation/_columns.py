@@ -45,7 +45,9 @@ class ColumnReader(TransformerMixin, BaseEstimator):
             names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(array.shape[1])])
             found = [(str(name), array[:, i]) for i, name in enumerate(names)]
         if len(found) != self.n_features_in_:
-            raise ValueError(f"X has {len(found)} columns, but {type(self).__name__} was fitted to {self.n_features_in_}.")
+            raise ValueError(
+                f"X has {len(found)} columns, but {type(self).__name__} was fitted to {self.n_features_in_}."
+            )
         return found
 
     def _names(self, input_features: Any) -> list[str]:

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from allegiance.io.tables import TableError, open_source, plan_features
-from allegiance.io.tables import check_categories
+from allegiance.io.tables import TableError, check_categories, open_source, plan_features
 from allegiance.io.tables._looked import ThinnedValues
 
 TEXT = "id,x,y,colour,day\n1,1.5,1,red,2024-01-01\n2,,3,blue,2024-01-02\n3,2.5,,red,2024-01-03\n4,4.5,5,,2024-01-04\n"

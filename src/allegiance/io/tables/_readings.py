@@ -10,7 +10,17 @@ import numpy as np
 
 from allegiance._core import AnyArray, require
 from allegiance.io import TableError
-from allegiance.preparation import CYCLES, Dates, Numbers, Texts, days_in, decimals_of, numbers_in, parse_number, texts_in
+from allegiance.preparation import (
+    CYCLES,
+    Dates,
+    Numbers,
+    Texts,
+    days_in,
+    decimals_of,
+    numbers_in,
+    parse_number,
+    texts_in,
+)
 
 from ._source import Source
 
