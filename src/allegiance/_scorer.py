@@ -170,6 +170,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         specification = Specification.of(self)
+        columns: Columns | PreparedColumns
         if self.estimator is None:
             if fit_params:
                 names = ", ".join(sorted(fit_params))
@@ -200,7 +201,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         followed = follow(self.estimator_)
         columns: Columns | PreparedColumns = Columns.of(self)
         if followed.preparation is not None:
-            columns = PreparedColumns(columns, followed.preparation)
+            columns = PreparedColumns(Columns.of(self), followed.preparation)
         if has_pipeline(self.estimator):
             given, rows = columns.enter(X)
         return rows, columns, followed.clusterer, labels_by(followed, given)
@@ -214,7 +215,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             The fitted object.
         """
         self.n_features_in_ = fitted.columns.n_features
-        vars(self).pop("feature_names_in_", None)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         if fitted.columns.known_names is not None:
             self.feature_names_in_ = fitted.columns.known_names
         self.preparation_ = fitted.columns.preparation

@@ -1,7 +1,7 @@
 """Fitted transformers and clusterers of scikit-learn as plain values and arrays: those known here, and no others.
 
-Each has one entry in :func:`codecs`: which of its fitted attributes are kept. Parameters are kept by themselves. What an
-estimator keeps in private attributes is not read: the few that need such are fitted again, to one row that gives the
+Each has one entry in :func:`codecs`: which of its fitted attributes are kept. Parameters are kept by themselves. What
+an estimator keeps in private attributes is not read: the few that need such are fitted again, to one row that gives the
 same values, so that files outlive changes inside scikit-learn.
 """
 
@@ -19,7 +19,7 @@ from ._values import decode_value, encode_value
 class Codec(NamedTuple):
     """How a fitted estimator of one class is kept."""
 
-    cls: type
+    cls: Any
     fitted: tuple[str, ...] = ()
     """Its fitted attributes, besides the number and names of columns."""
     refit: Callable[[Any, dict[str, Any]], None] | None = None
