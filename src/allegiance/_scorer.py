@@ -215,10 +215,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             The fitted object.
         """
         self.n_features_in_ = fitted.columns.n_features
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         if fitted.columns.known_names is not None:
             self.feature_names_in_ = fitted.columns.known_names
+        elif hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
         self.preparation_ = fitted.columns.preparation
         self.classes_ = fitted.classes
         if fitted.centers is not None:
@@ -440,7 +440,12 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         """
         from .io.state import read_state
 
-        return cls.from_dict(read_state(path))
+        state = read_state(path)
+        try:
+            return cls.from_dict(state)
+        except Exception as error:
+            # The parameters are checked by what they are passed to, which knows nothing of files.
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how ``fit`` passes metadata to the estimator."""
