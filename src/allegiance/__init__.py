@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .influence import (
         KL,
         Bregman,
+        Cosine,
         Euclidean,
         Fourier,
         Hashing,
@@ -65,6 +66,7 @@ _HOMES = {
     ".influence": [
         "KL",
         "Bregman",
+        "Cosine",
         "Euclidean",
         "Fourier",
         "Hashing",
@@ -95,6 +97,7 @@ __all__ = [
     "Calibration",
     "ClosedForm",
     "ConsensusClustering",
+    "Cosine",
     "Euclidean",
     "Exact",
     "Fourier",

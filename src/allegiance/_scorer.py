@@ -29,8 +29,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         (k, d) representatives of the clusters. By default they are computed from the labels.
     influence
         What closeness means: "euclidean"; "within", Mahalanobis with the pooled covariance of the clusters, for real
-        tables; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an object with parameters:
-        :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`, :class:`Logistic`,
+        tables; "cosine", for embeddings; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an
+        object with parameters: :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`, :class:`Logistic`,
         :class:`Bregman`, :class:`Kernel`.
     weights
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points

@@ -78,7 +78,7 @@ def calibrate(
 
 
 def recluster(
-    calibration: Calibration, coordinates: FloatArray, codes: IntArray, seed: int, rows: Rows | None, threads: int
+    calibration: Calibration, coordinates: Rows, codes: IntArray, seed: int, rows: Rows | None, threads: int
 ) -> tuple[Company, IntArray]:
     """Cluster halves of labelled points anew; return the company they keep, and the new clusters (n_resamples, m).
 

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from allegiance._core import FloatArray, IntArray, Rows, stream
+from allegiance._core import IntArray, Rows, stream
 
 #: Takes the rows (h,) of a half and a seed below 2**31, returns new cluster numbers (m,) of all points, -1 for noise.
 Recluster: TypeAlias = Callable[[IntArray, int], IntArray]
 
 
-def by_kmeans(coordinates: FloatArray, n_clusters: int) -> Recluster:
+def by_kmeans(coordinates: Rows, n_clusters: int) -> Recluster:
     """Return a function that clusters a half by k-means with one start; the other points go to the nearest centre.
 
     More starts find better optima and hide how far the answer depends on the points drawn: trust was too sure.

@@ -54,8 +54,8 @@ class Plane:
 
 
 def sites_of(scorer: AffinityScorer) -> FloatArray | None:
-    """Return the representatives (k, d) in the coordinates of X; None for kernels, whose means are elsewhere."""
-    return scorer.fitted_.centers
+    """Return the representatives (k, d) in the coordinates of X; None if cells have no flat sides there."""
+    return scorer.fitted_.centers if scorer.fitted_.influence.flat_sides else None
 
 
 def choose_plane(scorer: AffinityScorer, X: Rows | None, features: Any, projection: Any, at: Any) -> Plane:

@@ -294,7 +294,7 @@ class Fitted:
 
     def _to_recluster(
         self, calibration: Calibration, sample: RowSample, located: Located
-    ) -> tuple[Calibration, FloatArray, Rows]:
+    ) -> tuple[Calibration, Rows, Rows]:
         """Return what clusters a sample anew: by which clusterer, and the rows for k-means and for that clusterer."""
         influence = self.specification.influence
         coordinates = influence.coordinates(self.tessellation.diagram, sample.rows, located)
