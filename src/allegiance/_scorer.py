@@ -7,12 +7,24 @@ from typing import Any, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
-from sklearn.utils import get_tags
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from ._core import AnyArray, FloatArray, check_count, check_rows, is_lazy
-from .fitting import Columns, Fit, Fitted, InMemory, Labels, Specification, align, fit, fit_clusterer, labels_of
+from .fitting import (
+    Columns,
+    Fit,
+    Fitted,
+    InMemory,
+    Labels,
+    Specification,
+    align,
+    fit,
+    fit_clusterer,
+    fitted_html,
+    labels_of,
+)
 from .influence import Kernel
 from .results import AffinityResult, FrameLike, TopAffinityResult
 
@@ -30,8 +42,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     influence
         What closeness means: "euclidean"; "within", Mahalanobis with the pooled covariance of the clusters, for real
         tables; "cosine", for embeddings; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an
-        object with parameters: :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`, :class:`Logistic`,
-        :class:`Bregman`, :class:`Kernel`.
+        object with parameters: :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`,
+        :class:`Logistic`, :class:`Bregman`, :class:`Kernel`.
     weights
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
         per volume of spread; an array (k,); or :class:`Weights`. A weight is subtracted from the squared distance.
@@ -407,6 +419,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             mapping = MethodMapping().add(caller="fit", callee="fit")
             router.add(estimator=self.estimator, method_mapping=mapping)
         return router
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, what was fitted: for notebooks."""
+        diagram: str = estimator_html_repr(self)
+        return diagram + fitted_html(self.fitted_) if hasattr(self, "fitted_") else diagram
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -83,7 +83,7 @@ class Diagram(Protocol):
         """Whether every coordinate is one of X, scaled and shifted."""
 
     def unprojected(self, X: Rows, located: Located) -> Rows:
-        """Return rows of X (n, d), dense or CSR, not reduced to the span of the sites, where distance is influence, if possible."""
+        """Return rows (n, p), dense or CSR, not reduced to the span of the sites, where distance is influence."""
 
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""

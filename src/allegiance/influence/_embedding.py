@@ -35,7 +35,7 @@ class Embedding(Protocol):
         """Whether every coordinate is one of X, scaled and shifted."""
 
     def unprojected(self, X: Rows, located: Located) -> Rows:
-        """Return rows (n, p), dense or CSR, not reduced to the span of the sites, in which influence is Euclidean distance."""
+        """Return rows (n, p), dense or CSR, not reduced to the span of the sites, where distance is influence."""
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""

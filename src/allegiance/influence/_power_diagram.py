@@ -78,7 +78,7 @@ class PowerDiagram:
         return self.embedding.axis_aligned
 
     def unprojected(self, X: Rows, located: Located) -> Rows:
-        """Return rows (n, p), dense or CSR, whose Euclidean distances are those of the diagram, off the span of the sites too."""
+        """Return rows (n, p), dense or CSR, whose distances are those of the diagram, off the span of the sites too."""
         return self.embedding.unprojected(X, located)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
