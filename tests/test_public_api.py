@@ -29,6 +29,7 @@ CALLED_BY_USERS = [
     "ClosedForm",
     "ConsensusClustering",
     "Cosine",
+    "Documents",
     "Euclidean",
     "Exact",
     "Fourier",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .applications import (
         ActiveKMeans,
         ConsensusClustering,
+        Documents,
         IncrementalKMeans,
         compare_clusterings,
         stability_curve,
@@ -53,6 +54,7 @@ _HOMES = {
     ".applications": [
         "ActiveKMeans",
         "ConsensusClustering",
+        "Documents",
         "IncrementalKMeans",
         "compare_clusterings",
         "stability_curve",
@@ -98,6 +100,7 @@ __all__ = [
     "ClosedForm",
     "ConsensusClustering",
     "Cosine",
+    "Documents",
     "Euclidean",
     "Exact",
     "Fourier",

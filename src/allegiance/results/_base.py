@@ -242,7 +242,7 @@ class Result(ABC):
         """
         return review_rows(self.ranking, n, None)
 
-    def review(self, budget: int | str | None = None, *, below: float | None = None) -> Any:
+    def review(self, budget: int | str | None = None, *, below: float | None = None, texts: Any = None) -> Any:
         """Return the labels to look at, the least trusted first, as a frame with the index of X.
 
         Parameters
@@ -251,11 +251,19 @@ class Result(ABC):
             How many, as in ``500``, or which share of all, as in ``"5%"``. By default all that are not supported.
         below
             Only labels with less trust than this.
+        texts
+            (n,) the documents that the points stand for: adds ``words``, those of the document that are more typical of
+            the rival, and ``text``, its beginning. See :class:`allegiance.Documents`.
         """
         rows = review_rows(self.ranking, budget, below)
         if budget is None and below is None:
             rows = rows[self.verdict[rows] != "supported"]
-        return self.frame_like.build_rows(rows, {name: column[rows] for name, column in self.columns().items()})
+        columns = {name: column[rows] for name, column in self.columns().items()}
+        if texts is not None:
+            from allegiance.applications import Documents
+
+            columns |= Documents(self, texts).columns(rows)
+        return self.frame_like.build_rows(rows, columns)
 
     def tally(self) -> Tally:
         """Return counts by cluster, which those of other points can be added to."""
