@@ -69,7 +69,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         Seed, generator, or None for a new seed at each fit. Samples are a way to compute volumes, not draws from
         nature: by default two fits agree.
     verbose
-        Show progress of long measurements on standard error.
+        Show progress: a bar in a terminal or a notebook, in a pipe only a line at the end, on standard error; or a
+        function that is called with the progress made.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         calibration: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
-        verbose: bool = False,
+        verbose: Any = False,
     ) -> None:
         self.estimator = estimator
         self.centers = centers
@@ -360,7 +361,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         from .io.state import encode_scorer
 
         check_is_fitted(self)
-        return encode_scorer(self.get_params(deep=False), self.fitted_)
+        return encode_scorer(self.get_params(deep=False) | {"verbose": bool(self.verbose)}, self.fitted_)
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> AffinityScorer:

@@ -284,6 +284,7 @@ class Fitted:
             rows=given,
             members=None if self.members is None else self.members.value,
             threads=specification.settings.threads,
+            verbose=specification.settings.verbose,
         )
         return replace(self, trust_map=found)
 
