@@ -100,11 +100,11 @@ def recluster_halves(
         pools.limit(limits=1),
         _duplicates_expected(),
         progress(n_resamples, "trust", verbose, unit="halves") as advance,
+        ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool,
     ):
-        with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
-            for codes in map(work, drawn) if pool is None else pool.map(work, drawn):
-                found.append(codes)
-                advance(1)
+        for codes in map(work, drawn) if pool is None else pool.map(work, drawn):
+            found.append(codes)
+            advance(1)
     return np.array(found)
 
 
