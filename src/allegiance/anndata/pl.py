@@ -48,6 +48,6 @@ def embedding(adata: Any, basis: str, groupby: str, *, key_added: str | None = N
         "vmin": 0.0,
         "vmax": 1.0,
         # The names of the groups stand between the pictures.
-        "wspace": 0.15 + 0.025 * max(len(str(name)) for name in adata.obs[groupby].unique()),
+        "wspace": 0.1 + 0.018 * max(len(str(name)) for name in adata.obs[groupby].unique()),
     }
     return scanpy.pl.embedding(adata, basis, **shown | kw)

@@ -15,6 +15,8 @@ from allegiance.results import CONTESTED, CONTRADICTED, Result
 _LEAST_SCORE = 1.64
 #: Most words of the vocabulary that is counted by default: the most frequent ones.
 _MOST_WORDS = 50_000
+#: Words that a larger share of the documents has are not counted by default.
+_COMMON = 0.5
 #: An outlier whose topic has fewer members that are as far out does not belong to it.
 _LEAST_TYPICALITY = 0.05
 #: Characters shown of a document in a table.
@@ -43,8 +45,9 @@ class Documents:
     texts
         (n,) the documents.
     vectorizer
-        What counts words, a ``CountVectorizer`` of scikit-learn, fitted or not. By default one with its defaults and
-        the 50,000 most frequent words.
+        What counts words, a ``CountVectorizer`` of scikit-learn, fitted or not. By default the 50,000
+        most frequent words, without those that more than half of the documents have: they tell no topic from another in
+        any language.
     prior
         The strength of the prior, in words: a topic with fewer words than this is believed to be like the others.
 
@@ -63,8 +66,8 @@ class Documents:
     def __init__(self, result: Result, texts: Sequence[str], *, vectorizer: Any = None, prior: float = 1000.0) -> None:
         self.result = result
         self.texts = _check_texts(texts, result.n_points)
-        self.counts, self.vocabulary = _count_words(self.texts, vectorizer)
         self._strength = check_number(prior, "prior", low=0.0)
+        self.counts, self.vocabulary = _count_words(self.texts, vectorizer)
         member = sp.csr_array(
             (np.ones((~result.noise).sum()), (result.codes[~result.noise], np.flatnonzero(~result.noise))),
             shape=(result.n_clusters, result.n_points),
@@ -238,7 +241,7 @@ def _count_words(texts: list[str], vectorizer: Any) -> tuple[Any, AnyArray]:
     from sklearn.exceptions import NotFittedError
     from sklearn.feature_extraction.text import CountVectorizer
 
-    counter = CountVectorizer(max_features=_MOST_WORDS) if vectorizer is None else vectorizer
+    counter = CountVectorizer(max_df=_COMMON, max_features=_MOST_WORDS) if vectorizer is None else vectorizer
     missing = [name for name in ("fit_transform", "transform", "get_feature_names_out") if not hasattr(counter, name)]
     if missing:
         raise TypeError(f"vectorizer must be a CountVectorizer or the like, got {counter!r} without {missing[0]}.")
