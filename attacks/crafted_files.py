@@ -138,7 +138,7 @@ def _arrays(value: Any, rng: np.random.Generator) -> dict[str, Any]:
 ATTACK = Attack(
     "crafted saved files",
     "A crafted file is refused with a ValueError, or gives scores that are scores; no process dies.",
-    full=1_500,
+    full=1_000,
     short=60,
     make=make,
 )

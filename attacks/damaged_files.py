@@ -53,8 +53,9 @@ def _damaged(content: bytes, other: bytes, rng: np.random.Generator) -> tuple[st
         place = int(rng.integers(len(content)))
         return kind, content[:place] + content[start:stop] + content[place + int(rng.integers(0, 200)) :]
     if kind == "other file":
-        # Never all of the other file, which would be no damage at all.
-        return kind, content[: max(start, 64)] + other[max(start, 64) :]
+        # The end of a file says where its parts begin: with all of them before it, it would be the other file, whole.
+        place = int(rng.integers(len(content) // 2, len(content)))
+        return kind, content[:place] + other[place:]
     return kind, content[:start] + bytes(stop - start) + content[stop:]
 
 

@@ -119,7 +119,7 @@ def _share(
 ATTACK = Attack(
     "forks and threads",
     "A process forked at any moment can score; threads that share a scorer get the same bits and save whole files.",
-    full=240,
+    full=150,
     short=9,
     make=make,
 )

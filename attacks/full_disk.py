@@ -147,7 +147,7 @@ _TOLD = {
 ATTACK = Attack(
     "full disk",
     "The error names the file; what was there stays; a stream goes on once there is room.",
-    full=40,
+    full=24,
     short=4,
     make=make,
 )

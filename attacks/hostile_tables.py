@@ -176,7 +176,7 @@ def _parquet(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str] | 
 ATTACK = Attack(
     "hostile tables",
     "Every row of a table comes out once, with its identifier as it was, or the command says why it reads none.",
-    full=900,
+    full=600,
     short=60,
     make=make,
 )

@@ -60,7 +60,7 @@ ATTACK = Attack(
     "kills",
     "After any number of kills the same command goes on; its rows are those of an undisturbed run, and nothing is "
     "left behind.",
-    full=200,
+    full=100,
     short=6,
     make=make,
 )

@@ -72,7 +72,7 @@ def _save_at_once(scorer: Path, path: Path, tally: Tally, attempt: int) -> None:
 ATTACK = Attack(
     "two processes at one output",
     "The output is that of one of them, whole; the other waits its turn or is told who is writing.",
-    full=60,
+    full=40,
     short=6,
     make=make,
 )
