@@ -109,7 +109,8 @@ def _report(payloads: tuple[str, ...], place: str, number: int, folder: Path) ->
         settings["title"] = " ".join(texts)
     else:
         X.index = [f"{texts[i % 3]}{i}" for i in range(n)]
-    path: Path = trust(X, labels, n_resamples=2, eps=0.2).report(folder / f"report-{number}.html", X, **settings)
+    path = folder / f"report-{number}.html"
+    trust(X, labels, n_resamples=2, eps=0.2).report(path, X, **settings)
     return path
 
 
