@@ -14,7 +14,7 @@ from ._options import DataOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance._core import AnyArray, FloatArray
+    from allegiance._core import AnyArray, FloatArray, IntArray
     from allegiance.io.tables import Features, Source
 
 
@@ -25,6 +25,8 @@ class Opened:
     source: Source
     features: Features
     ids: tuple[str, ...]
+    apart: tuple[str, ...]
+    """Columns that were asked for besides, such as labels and texts."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Points:
     """Columns that were asked for besides, such as labels."""
     has_ids: bool
     """Whether ``ids`` were named by the user."""
+    rows: IntArray
+    """(n,) the rows of the table, counted from 0: some may have been left out."""
 
     def labels(self, column: str) -> AnyArray:
         """Return the column of labels."""
@@ -62,7 +66,9 @@ def labels_of(values: Any, column: str) -> AnyArray:
     return labels_of_column(values, column, "the data")
 
 
-def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None) -> Opened:
+def open_data(
+    options: DataOptions, apart: Iterable[str] = (), notes: Any = None, *, written: Iterable[str] = ()
+) -> Opened:
     """Open the table and decide on its features.
 
     Parameters
@@ -73,13 +79,16 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
         Columns that are not features, besides the identifiers.
     notes
         Takes a text the user should know about.
+    written
+        Columns that are not features either, and stay as they are written.
     """
     from allegiance.io.tables import open_source, plan_features
 
-    apart = list(apart)
+    apart, written = list(apart), list(written)
     # Identifiers stay as they are written; a column that is more than that keeps its type.
-    written = [name for name in options.id if name not in apart]
-    source = open_source(options.data, format=options.input_format, text=written, codes=apart)
+    names_of_rows = [name for name in options.id if name not in apart]
+    source = open_source(options.data, format=options.input_format, text=[*names_of_rows, *written], codes=apart)
+    apart += written
     names = source.names
     features = plan_features(
         source,
@@ -93,7 +102,7 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
     )
     for note in _notes(features):
         (notes or _echo)(note)
-    return Opened(source, features, options.id)
+    return Opened(source, features, options.id, tuple(apart))
 
 
 def load_points(opened: Opened, others: Iterable[str] = ()) -> Points:
@@ -121,6 +130,7 @@ def load_points(opened: Opened, others: Iterable[str] = ()) -> Points:
         ids=ids,
         others=table.select(others).take(rows),
         has_ids=bool(opened.ids),
+        rows=rows,
     )
 
 

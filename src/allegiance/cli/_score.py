@@ -21,19 +21,15 @@ from ._options import (
 )
 from ._outputs import (
     OutputOptions,
-    PageOptions,
     behind_ids,
     check_outputs,
-    check_page,
-    check_report,
     open_output,
     output_options,
-    page_options,
     print_result,
     say_written,
     write_output,
-    write_report,
 )
+from ._page import PageOptions, check_page, check_report, page_options, write_report
 from ._points import Opened, Points, load_matrix, load_points, open_data
 from ._program import UNDER_THRESHOLD
 from ._stream import MANY_ROWS, StreamOptions, Wanted, score_in_passes, stream_options, why_not_streamed, workers_at
@@ -124,10 +120,10 @@ def score(
     _check_passes(passes, obstacle)
     sink = open_output(out, run)
     wanted = Wanted(details, top, review, show)
-    columns = [clustering.labels] if clustering.labels else []
+    columns = [*([clustering.labels] if clustering.labels else []), *page.numbers]
     with workers_at(passes.scheduler, run) as executor:
-        opened = open_data(data, columns, lambda text: note(run, text))
-        check_page(page, opened.features)
+        opened = open_data(data, columns, lambda text: note(run, text), written=page.written)
+        check_page(page, opened)
         check_outputs(opened, sink, report, centers=clustering.centers)
         if _streams(passes, opened, clustering, obstacle, run):
             summary = score_in_passes(opened, clustering, scoring, run, sink, passes, wanted=wanted, executor=executor)
@@ -137,7 +133,7 @@ def score(
             write_output(sink, scores if review is None else scores.take(result.least_trusted(review)))
             summary = summary_in_memory(result, points, scores, show)
             if report is not None:
-                write_report(result, points, report, page, run)
+                write_report(result, points, opened, report, page, run)
     say_written(out.output, run)
     if run.json:
         print_result(summary, output=out.output, report=report)
@@ -193,7 +189,7 @@ def score_in_memory(
     top: int | None = None,
 ) -> tuple[Points, Result]:
     """Read the points, cluster them if asked to, and score them."""
-    points = load_points(opened, [clustering.labels] if clustering.labels else [])
+    points = load_points(opened, opened.apart)
     scorer, labels = scorer_for(points, opened, clustering, scoring, run)
     return points, scorer.fit_affinity(points.X, labels, top=top)
 
