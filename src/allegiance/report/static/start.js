@@ -124,7 +124,13 @@
     report.followTheme(figures, () => views.soon("drawMap", "drawProfile"));
     state.follow((kinds) => views.update(kinds));
     report.state = state;
-    requestAnimationFrame(() => requestAnimationFrame(() => (document.documentElement.dataset.ready = "true")));
+    // Two frames later everything is drawn.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        performance.mark("ready");
+        document.documentElement.dataset.ready = "true";
+      }),
+    );
   }
 
   start();
