@@ -63,7 +63,7 @@
       all.hidden = true;
     });
     const card = byId("cluster");
-    const mark = (point) => state.change({ marked: point });
+    const mark = (point) => state.change({ marked: point, openIn: "panel" });
     state.follow((kinds) => {
       if (!kinds.has("filter")) return;
       for (const button of buttons) button.setAttribute("aria-pressed", state.clusters.has(Number(button.dataset.cluster)));
@@ -79,7 +79,7 @@
     state.follow((kinds) => {
       if (!kinds.has("marked")) return;
       const { marked } = state;
-      card.hidden = marked === null;
+      card.hidden = marked === null || state.openIn !== "panel";
       card.replaceChildren();
       if (card.hidden) return;
       const close = report.button("Close", () => state.change({ marked: null }));
