@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ._clustering import check_clustering, settled
+from ._clustering import check_clustering, scale_matters, settled
 from ._console import note
 from ._options import (
     ClusteringOptions,
@@ -54,10 +54,11 @@ def report(
     scoring = settled(scoring, clustering)
     check_report(output, run)
     columns = [*([clustering.labels] if clustering.labels else []), *page.numbers]
-    opened = open_data(data, columns, lambda text: note(run, text), written=page.written)
+    matters = scale_matters(clustering, scoring)
+    opened = open_data(data, columns, lambda text: note(run, text), written=page.written, scale_matters=matters)
     check_page(page, opened)
-    check_outputs(opened, None, output, centers=clustering.centers)
-    points, result = score_in_memory(opened, clustering, scoring, run)
+    check_outputs(opened, None, output, inputs=[clustering.centers])
+    points, result, _ = score_in_memory(opened, clustering, scoring, run)
     write_report(result, points, opened, output, page, run)
     if run.json:
         scores = behind_ids(points.ids, result.columns())
