@@ -5,6 +5,7 @@ from ._company import Company
 from ._evidence import Evidence
 from ._member_distances import MemberDistances
 from ._overlap import above_chance, expected_dice
+from ._pairs import PairCompany, pair_company
 from ._parameters import Calibration
 from ._row_sample import RowSample, row_priorities
 from ._trust_map import ExpectedRight, TrustMap
@@ -15,11 +16,13 @@ __all__ = [
     "Evidence",
     "ExpectedRight",
     "MemberDistances",
+    "PairCompany",
     "RowSample",
     "TrustMap",
     "above_chance",
     "calibrate",
     "expected_dice",
+    "pair_company",
     "recluster",
     "row_priorities",
 ]
