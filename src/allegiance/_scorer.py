@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._core import AnyArray, FloatArray, check_count, check_rows, is_lazy
+from ._core import AnyArray, FloatArray, Progress, check_count, check_rows, is_lazy
 from .fitting import Columns, Fit, Fitted, InMemory, Labels, Specification, align, fit, fit_clusterer, labels_of
 from .influence import Kernel
 from .results import AffinityResult, FrameLike, TopAffinityResult
@@ -57,7 +58,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         Seed, generator, or None for a new seed at each fit. Samples are a way to compute volumes, not draws from
         nature: by default two fits agree.
     verbose
-        Show progress of long measurements on standard error.
+        Show progress of long measurements on standard error; or a function, which is called with a look at the
+        progress instead.
 
     Attributes
     ----------
@@ -107,7 +109,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         calibration: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
-        verbose: bool = False,
+        verbose: bool | Callable[[Progress], Any] = False,
     ) -> None:
         self.estimator = estimator
         self.centers = centers
@@ -348,7 +350,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         from .io.state import encode_scorer
 
         check_is_fitted(self)
-        return encode_scorer(self.get_params(deep=False), self.fitted_)
+        # A function that is told of progress is not part of what scoring needs.
+        quiet = {"verbose": False} if callable(self.verbose) else {}
+        return encode_scorer(self.get_params(deep=False) | quiet, self.fitted_)
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> AffinityScorer:

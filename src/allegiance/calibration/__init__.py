@@ -7,6 +7,7 @@ from ._member_distances import MemberDistances
 from ._overlap import above_chance, expected_dice
 from ._pairs import PairCompany, pair_company
 from ._parameters import Calibration
+from ._reviewed import Unreviewed, wrong_among_unreviewed
 from ._row_sample import RowSample, row_priorities
 from ._trust_map import ExpectedRight, TrustMap
 
@@ -19,10 +20,12 @@ __all__ = [
     "PairCompany",
     "RowSample",
     "TrustMap",
+    "Unreviewed",
     "above_chance",
     "calibrate",
     "expected_dice",
     "pair_company",
     "recluster",
     "row_priorities",
+    "wrong_among_unreviewed",
 ]

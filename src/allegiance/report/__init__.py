@@ -7,5 +7,24 @@ colours of ``_palettes``, and ``_build`` puts the page together.
 """
 
 from ._build import render_report, write_report
+from ._inputs import Features, check_features, check_images, point_ids
+from ._palettes import palettes
+from ._pictures import encode_pictures
+from ._projection import Projection, project
+from ._quantity import quantity_of
+from ._wording import shorten
 
-__all__ = ["render_report", "write_report"]
+__all__ = [
+    "Features",
+    "Projection",
+    "check_features",
+    "check_images",
+    "encode_pictures",
+    "palettes",
+    "point_ids",
+    "project",
+    "quantity_of",
+    "render_report",
+    "shorten",
+    "write_report",
+]

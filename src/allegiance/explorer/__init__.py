@@ -1,0 +1,1 @@
+"""A local web application to look at a clustering and to review its labels."""
