@@ -1,25 +1,23 @@
-"""A result as one HTML file.
-
-``_inputs`` checks what the user passes besides the result, ``_quantity`` names what labels are ranked by, ``_shown``
-chooses the points that travel with the page, ``_counts`` counts all labels, ``_projection``, ``_pulls``, ``_largest``
-and ``_pictures`` prepare what is told of each point, ``_wording`` says it in words, ``_figures`` draws it with the
-colours of ``_palettes``, and ``_build`` puts the page together.
-"""
+"""A result as one HTML file, and what other pages about a result share with it."""
 
 from ._build import render_report, write_report
-from ._inputs import Features, check_features, check_images, point_ids
+from ._images import Images, Thumbnail, check_images
+from ._inputs import Features, check_features, point_ids
 from ._palettes import palettes
-from ._pictures import encode_pictures
 from ._projection import Projection, project
 from ._quantity import quantity_of
+from ._texts import Texts, check_texts
 from ._wording import shorten
 
 __all__ = [
     "Features",
+    "Images",
     "Projection",
+    "Texts",
+    "Thumbnail",
     "check_features",
     "check_images",
-    "encode_pictures",
+    "check_texts",
     "palettes",
     "point_ids",
     "project",
