@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,12 @@ class DecisionLog:
         except BaseException:
             close_locked(self._descriptor)
             raise
-        self.standing = standing_decisions(self._records)
-        """The decision that counts for each row decided, in the order in which they were made."""
+        self.standing = self._by_point()
+        """The decision that counts for each point decided, in the order in which they were made."""
+
+    def _by_point(self) -> dict[int, Mapping[str, Any]]:
+        found = {self._subject.row_of(number): record for number, record in standing_decisions(self._records).items()}
+        return {row: record for row, record in found.items() if row is not None}
 
     def _resume(self) -> list[dict[str, Any]]:
         """Return the records of an earlier session, after removing what a kill left of a line."""
@@ -74,13 +78,14 @@ class DecisionLog:
 
     def _check(self, record: dict[str, Any]) -> None:
         """Raise unless a record is about a label of the subject."""
-        row, subject = record["row"], self._subject
-        if row < subject.n_points and str(record.get("label")) == str(subject.label(row)):
+        subject, said = self._subject, record.get("label")
+        row = subject.row_of(record["row"])
+        if row is not None and str(said) == str(subject.label(row)):
             return
-        there = f"the label {subject.label(row)!r}" if row < subject.n_points else f"only {subject.n_points} rows"
+        here = "that row is not there" if row is None else f"here it is {subject.label(row)!r}"
         raise ValueError(
-            f"{self.path} holds decisions about another clustering: row {row} was labelled {record.get('label')!r}, "
-            f"but here there is {there}. Name another file for the decisions about this one."
+            f"{self.path} holds decisions about another clustering: row {record['row']} was labelled {said!r}, but "
+            f"{here}. Name another file for the decisions about this one."
         )
 
     def decide(self, row: int, decision: str, new_label: Any = None) -> dict[str, Any]:
@@ -97,7 +102,7 @@ class DecisionLog:
         """
         subject = self._subject
         record = {
-            "row": int(row),
+            "row": subject.number(row),
             **subject.id_of(row),
             "label": subject.label(row),
             "decision": decision,
@@ -128,7 +133,7 @@ class DecisionLog:
             os.ftruncate(self._descriptor, end)
             raise
         self._records.append(checked)
-        self.standing = standing_decisions(self._records)
+        self.standing = self._by_point()
 
     def close(self) -> None:
         """Close the file, and let others write it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +54,7 @@ class Session:
         How many labels to review, as in :class:`ReviewQueue`.
     pairs
         Finds which pairs of clusters come apart or together when the points are clustered anew; None if the data is
-        not there to do so. Called once, when a cluster is looked at.
+        not there to do so. Called once, when a cluster is first looked at.
     """
 
     def __init__(
@@ -73,6 +72,9 @@ class Session:
         self.selected: IntArray | None = None
         self.job: Job | None = None
         self.changes: Changes | None = None
+        self.pairs: PairCompany | None = None
+        """Which clusters come apart or together when the points are clustered anew; None until it is known."""
+        self.finding_pairs = False
         self._find_pairs = pairs
         self._lock = threading.RLock()
         self._listeners: list[Callable[[set[str]], Any]] = []
@@ -116,12 +118,26 @@ class Session:
             if cluster is not None and not 0 <= cluster < self.subject.n_clusters:
                 raise ValueError(f"cluster {cluster} is not there: there are {self.subject.n_clusters} clusters.")
             self.cluster = cluster
+        if cluster is not None:
+            self.find_pairs()
         self._changed(CLUSTER)
 
-    @cached_property
-    def pairs(self) -> PairCompany | None:
-        """Which clusters come apart or together when the points are clustered anew; None if it cannot be known."""
-        return None if self._find_pairs is None else self._find_pairs()
+    def find_pairs(self) -> None:
+        """Find out, beside other work, which clusters come apart or together when the points are clustered anew."""
+        with self._lock:
+            if self._find_pairs is None or self.finding_pairs or self.pairs is not None:
+                return
+            self.finding_pairs = True
+        threading.Thread(target=self._found_pairs, daemon=True).start()
+
+    def _found_pairs(self) -> None:
+        assert self._find_pairs is not None
+        try:
+            self.pairs = self._find_pairs()
+        except ValueError:  # Too few points to cluster anew: nothing is known then.
+            self._find_pairs = None
+        self.finding_pairs = False
+        self._changed(CLUSTER)
 
     # --- selection and queue
 
@@ -219,7 +235,8 @@ class Session:
     def relabelled(self) -> AnyArray:
         """Return the labels (n,) with the decisions applied."""
         with self._lock:
-            records = list(self.log.standing.values())
+            # By the rows of the points that are here, which need not be all of the user's data.
+            records = [{**record, "row": row} for row, record in self.log.standing.items()]
         moved: AnyArray = apply_decisions(self.subject.labels, records)
         return moved
 

@@ -1,40 +1,38 @@
-"""What shows a point to a person besides its numbers: its text and its picture."""
+"""What shows a point to a person besides its numbers: its text and its image."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+from allegiance.report import Images, Texts, check_images, check_texts
 
-from allegiance._core import AnyArray
-from allegiance.report import check_images, encode_pictures
+#: Longest side of the image of the point that is looked at, and of those beside it.
+LARGE, SMALL = 320, 64
 
 
 @dataclass(frozen=True, eq=False)
 class Showing:
-    """Texts (n,) and pictures (n, h, w) or (n, h, w, 3) of points; None for what there is not."""
+    """Texts and images of points; None for what there is not."""
 
-    texts: Sequence[str] | None = None
-    images: AnyArray | None = None
+    texts: Texts | None = None
+    images: Images | None = None
 
     @classmethod
-    def of(cls, texts: Any, images: Any, n_points: int) -> Showing:
-        """Check what a user passes."""
-        if isinstance(texts, str):
-            raise TypeError("texts must be one text for each point, got a single string.")
-        if texts is not None and len(texts) != n_points:
-            raise ValueError(f"texts has {len(texts)} entries but there are {n_points} points: pass one for each.")
-        return cls(None if texts is None else [str(text) for text in texts], check_images(images, n_points))
+    def of(cls, texts: Any, images: Any, n_points: int, **where: Any) -> Showing:
+        """Check what a user passes; for ``where`` see :func:`allegiance.report.check_images`."""
+        return cls(check_texts(texts, n_points), check_images(images, n_points, **where))
 
-    def text(self, row: int) -> str | None:
-        """Return the text of a point."""
-        return None if self.texts is None else self.texts[row]
+    def text(self, row: int, length: int) -> str:
+        """Return the text of a point, cut to a length; empty if there is none."""
+        return "" if self.texts is None else self.texts.excerpt(row, length)
 
-    def picture(self, row: int) -> str | None:
-        """Return the picture of a point as a PNG file in base64."""
+    def image(self, row: int, longest: int) -> str | None:
+        """Return the image of a point as a data address, or None; a file that cannot be read shows nothing."""
         if self.images is None:
             return None
-        found = encode_pictures(self.images, np.array([row]))
-        return found[0] if found else None
+        try:
+            found = self.images.thumbnail(row, longest)
+        except ValueError:
+            return None
+        return None if found is None else found.data_uri

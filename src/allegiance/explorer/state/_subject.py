@@ -75,6 +75,8 @@ class Subject:
         The data behind the points; None if there is none.
     ids
         Columns (n,) that identify the points, by name.
+    numbers
+        (n,) rows of the points in the user's data, ascending; None if all rows of it are here.
     showing
         Texts and pictures of the points.
     result
@@ -95,6 +97,7 @@ class Subject:
     typicality: FloatArray | None
     features: Features | None = None
     ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    numbers: IntArray | None = None
     showing: Showing = field(default_factory=Showing)
     result: Result | None = None
     title: str = "Clusters under review"
@@ -159,10 +162,21 @@ class Subject:
         values = {name: column[row] for name, column in self.ids.items()}
         return {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
 
+    def number(self, row: int) -> int:
+        """Return the row of a point in the user's data."""
+        return int(row if self.numbers is None else self.numbers[row])
+
+    def row_of(self, number: int) -> int | None:
+        """Return the point of a row of the user's data; None if it is not here."""
+        if self.numbers is None:
+            return number if 0 <= number < self.n_points else None
+        place = int(np.searchsorted(self.numbers, number))
+        return place if place < self.n_points and self.numbers[place] == number else None
+
     def called(self, row: int) -> str:
         """Return what a person calls a point: its identifiers, or the number of its row."""
         found = self.id_of(row)
-        return " / ".join(map(str, found.values())) if found else f"row {row}"
+        return " / ".join(map(str, found.values())) if found else f"row {self.number(row)}"
 
     @property
     def doubtful(self) -> BoolArray:
