@@ -9,7 +9,7 @@ from ._pairs import PairCompany, pair_company
 from ._parameters import Calibration
 from ._reviewed import Unreviewed, wrong_among_unreviewed
 from ._row_sample import RowSample, row_priorities
-from ._trust_map import ExpectedRight, TrustMap
+from ._trust_map import ExpectedRight, Steps, TrustMap
 
 __all__ = [
     "Calibration",
@@ -19,6 +19,7 @@ __all__ = [
     "MemberDistances",
     "PairCompany",
     "RowSample",
+    "Steps",
     "TrustMap",
     "Unreviewed",
     "above_chance",

@@ -9,7 +9,8 @@ from scipy.special import expit, log_expit, logit, ndtr
 
 from allegiance._core import BoolArray, FloatArray
 
-#: Trust may be off by this much, as a standard deviation of its logit, before anything was reviewed.
+#: Trust may be off by this much, as a standard deviation of its logit, before anything was reviewed. Over whole
+#: clusterings it is off by 0.13 on average (docs/benchmarks.md), which is a logit of 0.8 where trust is 0.8.
 _PRIOR_DEVIATION = 1.0
 #: Shifts of the logit that are considered, at equal steps.
 _SHIFTS = np.linspace(-8.0, 8.0, 641)

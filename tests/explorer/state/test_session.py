@@ -107,6 +107,12 @@ def test_pairs_are_looked_for_once_and_only_when_asked(subject, tmp_path):
 
     session = Session(subject, DecisionLog(tmp_path / "log.jsonl", subject), pairs=find)
     assert not calls
-    assert session.pairs is session.pairs
+    heard = threading.Event()
+    session.listen(lambda topics: heard.set() if session.pairs is not None else None)
+    session.show_cluster(1)
+    session.show_cluster(2)
+    assert heard.wait(30)
+    assert calls == [1]
+    session.show_cluster(None)
     assert calls == [1]
     session.close()

@@ -83,6 +83,8 @@ def _add_layers(plot: Any, models: Any) -> None:
         text_baseline="middle",
         text_font_size="13px",
         text_font_style="bold",
-        text_outline_color="white",
+        background_fill_alpha=0.75,
+        padding=3,
+        border_radius=4,
         name="names",
     )

@@ -24,12 +24,6 @@
     if (choices.some(([value]) => value === before)) select.value = before;
   };
 
-  // BokehJS takes images as its own kind of array.
-  explorer.ndarray = function ({ image, height, width }) {
-    const { ndarray } = Bokeh.require("core/util/ndarray");
-    return ndarray(image, { dtype: "uint32", shape: [height, width] });
-  };
-
   // Put the panels of a message in their places. They were escaped on the server. Who had the focus keeps it.
   function showPanels(html) {
     const focused = document.activeElement?.id;

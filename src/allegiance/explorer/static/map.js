@@ -12,10 +12,11 @@
     return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
   }
 
-  // The four bytes of each pixel as the numbers that Bokeh takes for an image.
+  // The bytes of an image as the kind of array that Bokeh takes for one: each pixel is a number of four bytes.
   function rgbaImage(pixels, height, width) {
-    const image = new Uint32Array(pixels.buffer, pixels.byteOffset, pixels.length / 4);
-    return { __ndarray__: true, image, height, width };
+    const { ndarray } = Bokeh.require("core/util/ndarray");
+    const numbers = new Uint32Array(pixels.buffer, pixels.byteOffset, pixels.length / 4);
+    return ndarray(numbers, { dtype: "uint32", shape: [height, width] });
   }
 
   class Map2D {
@@ -27,11 +28,7 @@
       this.places = {};
       this.hovering = false;
       this.pointer = null;
-      this.source = (name) => figure.get_model_by_name(name);
-      // Renderers and sources share names: sources are what has data.
-      const sources = {};
-      for (const renderer of this.plot.renderers) sources[renderer.name] = renderer.data_source;
-      this.sources = sources;
+      this.sources = Object.fromEntries(this.plot.renderers.map((one) => [one.name, one.data_source]));
       this.follow();
       this.paint();
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
@@ -111,8 +108,7 @@
       const dense = view.kind === "density";
       if (dense) {
         const [left, right, bottom, top] = view.window;
-        const pixels = explorer.ndarray(rgbaImage(view.arrays.pixels, view.height, view.width));
-        density.data = { image: [pixels], x: [left], y: [bottom], dw: [right - left], dh: [top - bottom] };
+        density.data = { image: [rgbaImage(view.arrays.pixels, view.height, view.width)], x: [left], y: [bottom], dw: [right - left], dh: [top - bottom] };
         dots.selected.indices = [];
         dots.data = { x: [], y: [], value: [] };
       } else {
@@ -223,7 +219,7 @@
         if (renderer.name === "names") {
           renderer.visible = element("names-shown").checked;
           renderer.glyph.text_color = { value: colour.ink };
-          renderer.glyph.text_outline_color = { value: colour.paper };
+          renderer.glyph.background_fill_color = { value: colour.paper };
         }
       }
     }

@@ -260,23 +260,23 @@ class Panels:
 
     def _standing(self) -> list[str]:
         """Say what the review has found so far, and what that means for the rest."""
-        found = self._session.standing()
-        lines = []
+        found, lines = self._session.standing(), []
+        rest = found.rest
         if found.reviewed:
-            expected = "" if np.isnan(found.expected_wrong) else f"; trust expected {found.expected_wrong:.0f}"
+            expected = "" if rest is None else f"; trust expected {found.expected_wrong:.0f}"
             share = percent(found.wrong / found.reviewed)
             lines.append(f"{found.wrong:,} of {count(found.reviewed, 'reviewed label')} wrong ({share}){expected}.")
         else:
             lines.append("No label was found right or wrong yet.")
         if found.unsure:
             lines.append(f"{count(found.unsure, 'label')} left unsure.")
-        if found.rest is not None and found.rest.labels:
-            rest = found.rest
-            lines.append(
-                f"Of the other {count(rest.labels, 'label')}, {rest.wrong:,.0f} ({rest.low:,.0f} to {rest.high:,.0f}) "
-                "can be expected to be wrong."
-            )
-        return lines
+        if rest is None or not rest.labels:
+            return lines
+        if found.reviewed:
+            whole = f"Of the other {count(rest.labels, 'label')}, {rest.wrong:,.0f} ({rest.low:,.0f} to {rest.high:,.0f})"
+        else:
+            whole = f"By trust alone, {rest.expected_before:,.0f} of {count(rest.labels, 'label')}"
+        return [*lines, f"{whole} can be expected to be wrong."]
 
     def selection(self) -> dict[str, Any]:
         """Return what is selected."""
