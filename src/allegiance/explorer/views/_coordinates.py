@@ -32,9 +32,9 @@ class Maps:
         self._subject = subject
         self._makers: dict[str, Callable[[], Projection]] = {}
         if own is not None:
-            self._makers[OWN] = lambda: _own(own)
+            self._makers[OWN] = lambda: self._projected(own)
         if subject.features is not None or subject.result is not None:
-            self._makers[PCA] = self._principal
+            self._makers[PCA] = self._projected
         if subject.features is not None and find_spec("umap") is not None:
             self._makers[UMAP] = lambda: _umap(subject, seed)
         if not self._makers:
@@ -60,9 +60,9 @@ class Maps:
                 self._made[name] = self._makers[name]()
         return self._made[name]
 
-    def _principal(self) -> Projection:
+    def _projected(self, own: Coordinates | None = None) -> Projection:
         subject = self._subject
-        return project(subject.result, subject.features, Quantity(subject.quantity, subject.ranking))
+        return project(subject.result, subject.features, Quantity(subject.quantity, subject.ranking), own)
 
     def _scores(self) -> Projection:
         subject = self._subject
@@ -71,12 +71,6 @@ class Maps:
         if subject.typicality is not None and not subject.calibrated:
             other, name = np.nan_to_num(subject.typicality), "typicality"
         return Projection(other, ranking, name, subject.quantity, f"{name} and {subject.quantity}, without features")
-
-
-def _own(coordinates: Coordinates) -> Projection:
-    x, y = coordinates.values.T
-    names = coordinates.names
-    return Projection(x, y, *names, f"{names[0]} and {names[1]}, as they are")
 
 
 def _umap(subject: Subject, seed: int) -> Projection:
