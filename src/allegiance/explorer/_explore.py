@@ -18,6 +18,8 @@ from allegiance.results import Result
 
 from .app import Explorer
 
+#: The heading of the page unless another one is given.
+TITLE = "Clusters under review"
 #: Where decisions go unless a file is named.
 DECISIONS_FILE = "decisions.jsonl"
 
@@ -80,7 +82,7 @@ def explore(
         features=features,
         ids={} if named is None else dict(zip(named.names, named.columns, strict=True)),
         showing=Showing.of(texts, images, result.n_points),
-        **({} if title is None else {"title": title}),
+        title=title or TITLE,
     )
     made = serve(
         subject,
@@ -185,7 +187,7 @@ def subject_of_scores(
         ids=ids or {},
         numbers=numbers,
         showing=showing or Showing(),
-        **({} if title is None else {"title": title}),
+        title=title or TITLE,
     )
 
 

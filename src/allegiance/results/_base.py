@@ -356,6 +356,28 @@ class Result(ABC):
             title=title,
         )
 
+    def explore(self, X: Any = None, **settings: Any) -> Any:
+        """Start a local web application to look at the result and to review its labels.
+
+        Needs the extra ``explorer``. It runs beside your program until it is closed.
+
+        Parameters
+        ----------
+        X
+            (n, d) the data that was scored. Without it there are no features, no nearest points and no what if.
+        **settings
+            As in :func:`allegiance.explorer.explore`: ``ids``, ``texts``, ``images``, ``coordinates``,
+            ``feature_names``, ``title``, ``decisions`` (the file), ``budget``, ``host``, ``port``, ``open_browser``.
+
+        Returns
+        -------
+        Explorer
+            With ``url``, ``decisions``, ``labels`` and ``close()``.
+        """
+        from allegiance.explorer import explore
+
+        return explore(self, X, **settings)
+
     def above_chance(self) -> float:
         """Return (E - C) / (1 - C) with E the expected share of right labels and C that of unrelated partitions."""
         return above_chance(self.expected_right, self._calibration.chance)

@@ -102,7 +102,7 @@ class Commands:
     def _view(self, map: str, colour: str, window: list[float]) -> bytes:
         """Return what to draw of a part of a map."""
         projection, session = self._maps[map], self._session
-        part = Window(*window).checked()
+        part = Window.of(window)
         colours = colouring(session, colour)
         chosen = self._chosen()
         found = picture(projection, part, colours, session.subject.ranking, chosen)
@@ -144,7 +144,7 @@ class Commands:
 
     def _hover(self, map: str, x: float, y: float, window: list[float]) -> dict[str, Any]:
         """Return what the point under the pointer is."""
-        row = self._finder(map).nearest(float(x), float(y), Window(*window).checked())
+        row = self._finder(map).nearest(float(x), float(y), Window.of(window))
         if row is None:
             return {"row": None}
         subject, projection = self._session.subject, self._maps[map]
@@ -159,7 +159,7 @@ class Commands:
         return {"row": row, "x": float(projection.x[row]), "y": float(projection.y[row]), "lines": said}
 
     def _tap(self, map: str, x: float, y: float, window: list[float]) -> None:
-        row = self._finder(map).nearest(float(x), float(y), Window(*window).checked())
+        row = self._finder(map).nearest(float(x), float(y), Window.of(window))
         if row is not None:
             self._session.mark(row)
 
@@ -204,8 +204,8 @@ class Commands:
 
     def _ask(self, influence: str, weights: str, domain: str, clusterer: str, clusters: str) -> None:
         number = _whole(clusters) if str(clusters).strip() else None
-        texts = (str(text).strip() for text in (influence, weights, domain, clusterer))
-        self._session.ask(Question(*texts, clusters=number))
+        influence, weights, domain, clusterer = (str(text).strip() for text in (influence, weights, domain, clusterer))
+        self._session.ask(Question(influence, weights, domain, clusterer, number))
 
     def _cancel(self) -> None:
         self._session.cancel()

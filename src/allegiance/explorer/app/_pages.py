@@ -66,9 +66,7 @@ class Pages:
     @cached_property
     def _figure(self) -> Any:
         safe_json = require("jinja2.utils", "explorer", _CALLER).htmlsafe_json_dumps
-        return safe_json(
-            map_figure(), dumps=require("bokeh.core.json_encoder", "explorer", _CALLER).serialize_json
-        )
+        return safe_json(map_figure(), dumps=require("bokeh.core.json_encoder", "explorer", _CALLER).serialize_json)
 
     def page(self) -> str:
         """Return the whole page."""

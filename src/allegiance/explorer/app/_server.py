@@ -216,7 +216,7 @@ def application(hub: Hub, bokeh_scripts: Path) -> tornado.web.Application:
         (r"/bokeh/([\w.-]+)", _Static, {**shared, "path": str(bokeh_scripts)}),
     ]
     return tornado.web.Application(
-        routes,  # type: ignore[arg-type]
+        routes,
         default_handler_class=_Nothing,
         default_handler_args=shared,
         websocket_max_message_size=_MAX_MESSAGE,

@@ -22,7 +22,7 @@ def _now() -> datetime:
 class DecisionLog:
     """Decisions about the labels of a subject, in a file that is only ever appended to.
 
-    A file from an earlier session is taken up where it ended. A line that a kill cut short never counted and is removed.
+    A file from an earlier session is taken up where it ended. What a kill left of a line never counted: it is removed.
     While it is open, the file is locked: two explorers do not write one log.
 
     Parameters

@@ -100,7 +100,7 @@ class Subject:
     numbers: IntArray | None = None
     showing: Showing = field(default_factory=Showing)
     result: Result | None = None
-    title: str = "Clusters under review"
+    title: str = ""
     note: str | None = None
 
     @classmethod
@@ -195,11 +195,12 @@ class Subject:
         if self.result is not None:
             standing = self.result.standing
             found = [
-                Share(int(standing.first[row]), float(standing.largest[row]), Z95 * float(standing.largest_error[row])),
-                Share(own, float(standing.own[row]), Z95 * float(standing.own_error[row])),
-                Share(
-                    int(standing.rival[row]), float(standing.rival_affinity[row]), Z95 * float(standing.rival_error[row])
-                ),
+                Share(cluster, float(affinity[row]), Z95 * float(error[row]))
+                for cluster, affinity, error in (
+                    (int(standing.first[row]), standing.largest, standing.largest_error),
+                    (own, standing.own, standing.own_error),
+                    (int(standing.rival[row]), standing.rival_affinity, standing.rival_error),
+                )
             ]
             distinct = {share.cluster: share for share in found if share.cluster >= 0}
             return sorted(distinct.values(), key=lambda share: -share.affinity)
@@ -227,7 +228,9 @@ class Subject:
                 ClusterCounts(
                     i,
                     int(points[i]),
-                    *(int(counts[i]) for counts in by_verdict),
+                    supported=int(by_verdict[0][i]),
+                    contested=int(by_verdict[1][i]),
+                    contradicted=int(by_verdict[2][i]),
                     expected_right=float(ranking[i] / points[i]) if points[i] else np.nan,
                     atypical=int(atypical[i]),
                     rivals=[(int(j), int(pairs[i, j])) for j in order if pairs[i, j]],

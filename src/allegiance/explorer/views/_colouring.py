@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import FloatArray, dense
+from allegiance._core import FloatArray, IntArray, dense
 from allegiance.explorer.state import Session, Subject
 from allegiance.report import VERDICT_COLOURS, cluster_colours, shorten, trust_palette
 from allegiance.results import VERDICTS
@@ -80,7 +80,7 @@ def _by_trust(subject: Subject) -> Colouring:
     return Colouring(subject.ranking, np.floor(lowest * 10) / 10, 1.0, trust_palette(), [], subject.quantity)
 
 
-def _by_kind(codes: FloatArray, names: list[str], colours: list[str], title: str) -> Colouring:
+def _by_kind(codes: IntArray, names: list[str], colours: list[str], title: str) -> Colouring:
     values = np.where(codes >= 0, codes, np.nan).astype(np.float64)
     legend = [(shorten(name, 40), colour) for name, colour in zip(names[:_NAMED], colours, strict=False)]
     if len(names) > _NAMED:

@@ -273,7 +273,9 @@ class Panels:
         if rest is None or not rest.labels:
             return lines
         if found.reviewed:
-            whole = f"Of the other {count(rest.labels, 'label')}, {rest.wrong:,.0f} ({rest.low:,.0f} to {rest.high:,.0f})"
+            whole = (
+                f"Of the other {count(rest.labels, 'label')}, {rest.wrong:,.0f} ({rest.low:,.0f} to {rest.high:,.0f})"
+            )
         else:
             whole = f"By trust alone, {rest.expected_before:,.0f} of {count(rest.labels, 'label')}"
         return [*lines, f"{whole} can be expected to be wrong."]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance._core import BoolArray, FloatArray, IntArray
 from allegiance.report import Projection
 
 from ._colouring import Colouring
 
-#: Points up to which each is drawn by itself: what a browser without a graphics card still draws in a tenth of a second.
+#: Points up to which each is drawn by itself: what a browser without a graphics card still draws at once.
 MAX_DOTS = 15_000
 #: Screen pixels to a side of a cell in which points are counted.
 _CELL = 2
@@ -33,13 +34,14 @@ class Window(NamedTuple):
     width: int
     height: int
 
-    def checked(self) -> Window:
-        """Return a window with numbers that make sense, or raise ValueError."""
-        ends = (self.left, self.right, self.bottom, self.top)
-        if not all(np.isfinite(ends)) or self.left >= self.right or self.bottom >= self.top:
-            raise ValueError(f"the window {ends} is empty.")
-        width, height = (int(min(max(side, 16), _MAX_SIDE)) for side in (self.width, self.height))
-        return Window(*map(float, ends), width, height)
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> Window:
+        """Return the window of six numbers that a browser sent, or raise ValueError if they make no sense."""
+        left, right, bottom, top, *sides = (float(value) for value in numbers)
+        if len(sides) != 2 or not all(np.isfinite([*numbers])) or left >= right or bottom >= top:
+            raise ValueError(f"the window {list(numbers)} is empty.")
+        width, height = (int(min(max(side, 16), _MAX_SIDE)) for side in sides)
+        return cls(left, right, bottom, top, width, height)
 
     def holds(self, x: FloatArray, y: FloatArray) -> BoolArray:
         """(n,) whether points are inside."""
@@ -62,12 +64,14 @@ class Density(NamedTuple):
 
 def whole(projection: Projection) -> Window:
     """Return the window that holds every point, with a margin."""
-    ends = []
-    for values in (projection.x, projection.y):
-        low, high = float(values.min()), float(values.max())
-        margin = 0.04 * (high - low) if high > low else 1.0
-        ends += [low - margin, high + margin]
-    return Window(*ends, 800, 600)
+    (left, right), (bottom, top) = _ends(projection.x), _ends(projection.y)
+    return Window(left, right, bottom, top, 800, 600)
+
+
+def _ends(values: FloatArray) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    margin = 0.04 * (high - low) if high > low else 1.0
+    return low - margin, high + margin
 
 
 def picture(
@@ -80,7 +84,7 @@ def picture(
     projection
         Where points lie.
     window
-        Checked.
+        The part of the map.
     colours
         Their colours.
     order
@@ -178,7 +182,7 @@ class Finder:
         closest = int(away.argmin())
         return int(rows[closest]) if away[closest] <= reach else None
 
-    def inside(self, xs: AnyArray, ys: AnyArray) -> IntArray:
+    def inside(self, xs: Sequence[float], ys: Sequence[float]) -> IntArray:
         """Return the rows of the points inside a polygon with corners (c,), by the even-odd rule."""
         left, right, bottom, top = min(xs), max(xs), min(ys), max(ys)
         near = np.flatnonzero((self._x >= left) & (self._x <= right) & (self._y >= bottom) & (self._y <= top))
