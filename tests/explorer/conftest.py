@@ -4,8 +4,10 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from allegiance import trust
+from allegiance.explorer import explore
 from allegiance.explorer.state import DecisionLog, Session, Subject
 from allegiance.report import check_features
+from explorer.browser import CHROMEDRIVER, CHROMIUM, Browser
 
 
 def overlapping(n=300, k=4, d=5, seed=3, names=None):
@@ -34,3 +36,44 @@ def session(subject, tmp_path):
     made = Session(subject, DecisionLog(tmp_path / "log.jsonl", subject))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Return the one browser of all tests."""
+    if CHROMIUM is None or CHROMEDRIVER is None:
+        pytest.skip("needs Chromium: install the packages chromium and chromium-driver")
+    made = Browser()
+    yield made
+    made.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Return the browser with a single fresh tab, which must not have complained in the end."""
+    driver = chromium.driver
+    for extra in driver.window_handles[1:]:
+        driver.switch_to.window(extra)
+        driver.close()
+    driver.switch_to.window(driver.window_handles[0])
+    driver.set_window_size(1400, 1300)
+    chromium.errors()
+    yield chromium
+    complaints = chromium.errors()
+    driver.get("about:blank")
+    assert not complaints
+
+
+@pytest.fixture
+def serving(tmp_path):
+    """Start explorers of results, which end with the test."""
+    running = []
+
+    def start(result, X=None, **settings):
+        settings = {"decisions": tmp_path / "decisions.jsonl", "open_browser": False} | settings
+        running.append(explore(result, X, **settings))
+        return running[-1]
+
+    yield start
+    for explorer in running:
+        explorer.close()
