@@ -10,10 +10,10 @@ import colorsys
 import numpy as np
 
 #: Colours of trust at equal steps from low to high: strong where a label is doubtful, calm where it is not.
-_TRUST = ("#a3260a", "#d2500f", "#b97b45", "#7f8794", "#6f9bd1")
+_TRUST = ("#bd2f0c", "#cf5310", "#b07642", "#7f8794", "#6693cc")
 _SIZE = 256
 #: Colours of the verdicts: supported, contested, contradicted, noise.
-VERDICT_COLOURS = ("#6f9bd1", "#c07f1e", "#b8330d", "#7d8590")
+VERDICT_COLOURS = ("#6693cc", "#b8791d", "#bd2f0c", "#7d8590")
 #: Colours of the first clusters, which are told apart most easily; those of further ones are computed.
 _CLUSTERS = (
     "#3b7fc4", "#d2621a", "#3a9650", "#b5479c", "#97801f", "#7d68c8", "#1f97a3", "#c64b57", "#7f8a3a", "#8a6d5c",

@@ -51,7 +51,8 @@ def project(
     """
     if coordinates is not None:
         x_label, y_label = coordinates.names
-        return Projection(*coordinates.values.T, x_label, y_label, f"{x_label} and {y_label}, as given")
+        values = coordinates.values
+        return Projection(values[:, 0], values[:, 1], x_label, y_label, f"{x_label} and {y_label}, as given")
     if features is not None:
         values, names, subject = features.rows, features.names, "the features"
     else:
