@@ -1,3 +1,5 @@
+import tempfile
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -7,7 +9,8 @@ from allegiance import trust
 from allegiance.explorer import explore
 from allegiance.explorer.state import DecisionLog, Session, Subject
 from allegiance.report import check_features
-from explorer.browser import CHROMEDRIVER, CHROMIUM, Browser
+from browsing.browser import CHROMEDRIVER, CHROMIUM
+from explorer.browser import ExplorerBrowser
 
 
 def overlapping(n=300, k=4, d=5, seed=3, names=None):
@@ -40,12 +43,13 @@ def session(subject, tmp_path):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """Return the one browser of all tests."""
+    """Return the one browser of all tests of the explorer."""
     if CHROMIUM is None or CHROMEDRIVER is None:
         pytest.skip("needs Chromium: install the packages chromium and chromium-driver")
-    made = Browser()
-    yield made
-    made.quit()
+    with tempfile.TemporaryDirectory() as downloads:
+        made = ExplorerBrowser(downloads)
+        yield made
+        made.driver.quit()
 
 
 @pytest.fixture
@@ -56,10 +60,9 @@ def browser(chromium):
         driver.switch_to.window(extra)
         driver.close()
     driver.switch_to.window(driver.window_handles[0])
-    driver.set_window_size(1400, 1300)
-    chromium.errors()
+    chromium.set_width(1400, 1300)
     yield chromium
-    complaints = chromium.errors()
+    complaints = chromium.console_errors()
     driver.get("about:blank")
     assert not complaints
 

@@ -193,7 +193,9 @@ def test_more_points_with_long_ids_texts_and_images_stay_small(random_result, rn
     html = render_report(result, rng.normal(size=(n, 3)), images=images, texts=["word " * 100] * n)
     assert len(html.encode()) < 28e6
     page = Page(html)
-    assert re.search(r"the least trusted and a random sample, together 60,3\d\d of 150,000 labels that are not", page.text)
+    assert re.search(
+        r"the least trusted and a random sample, together 60,3\d\d of 150,000 labels that are not", page.text
+    )
     assert re.search(r"Images are kept for \d{3} points", page.text)
     assert re.search(r"Texts are kept for \d,\d{3} points", page.text)
 

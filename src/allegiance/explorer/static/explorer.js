@@ -135,7 +135,7 @@
     document.addEventListener("submit", onSubmit);
     document.addEventListener("keydown", onKey);
     element("help-button").addEventListener("click", toggleHelp);
-    document.body.dataset.ready = "true";
+    document.documentElement.dataset.ready = "true";
   }
 
   start();
