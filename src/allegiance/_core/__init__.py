@@ -11,7 +11,16 @@ from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
 from ._stored import STORED, kind_of, stored
 from ._threads import effective_threads, for_row_blocks, kernel_ready
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
-from ._validation import check_centers, check_choice, check_count, check_jobs, check_number, check_rows, check_sites
+from ._validation import (
+    check_centers,
+    check_choice,
+    check_count,
+    check_jobs,
+    check_number,
+    check_rows,
+    check_sites,
+    check_table,
+)
 
 __all__ = [
     "STORED",
@@ -33,6 +42,7 @@ __all__ = [
     "check_number",
     "check_rows",
     "check_sites",
+    "check_table",
     "dense",
     "effective_threads",
     "for_row_blocks",
