@@ -13,7 +13,7 @@ from ._options import DataOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance._core import AnyArray, FloatArray
+    from allegiance._core import AnyArray, FloatArray, IntArray
     from allegiance.io.tables import Features, Source
 
 
@@ -40,6 +40,8 @@ class Points:
     """Columns that were asked for besides, such as labels."""
     has_ids: bool
     """Whether ``ids`` were named by the user."""
+    rows: IntArray
+    """(n,) rows of the table, ascending: those with missing values may have been left out."""
 
     def labels(self, column: str) -> AnyArray:
         """Return the column of labels."""
@@ -127,6 +129,7 @@ def load_points(opened: Opened, others: Iterable[str] = ()) -> Points:
         ids=ids,
         others=table.select(others).take(rows),
         has_ids=bool(opened.ids),
+        rows=rows,
     )
 
 

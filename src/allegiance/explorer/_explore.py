@@ -170,7 +170,7 @@ def subject_of_scores(
     verdict = np.asarray(scores["verdict"])
     unknown = ~np.isin(verdict, VERDICTS)
     if unknown.any():
-        raise ValueError(f"verdict has {verdict[unknown][0]!r}: use a table that allegiance score wrote.")
+        raise ValueError(f"verdict has {str(verdict[unknown][0])!r}: use a table that allegiance score wrote.")
     codes = labels.codes(classes)
     calibrated = "trust" in scores
     ranking = np.asarray(scores["trust" if calibrated else "own_affinity"], dtype=np.float64)

@@ -19,8 +19,8 @@ from ._wire import pack
 _FORMULA, _BREAK = "$\\", "\u200b"
 #: Corners of a lasso.
 _MAX_CORNERS = 5_000
-#: Names of clusters drawn on the map.
-_MAX_NAMES = 80
+#: Names of clusters offered to the map, which draws those that do not overlap.
+_MAX_NAMES = 300
 
 
 class Commands:

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any
 
 import tornado.httpserver
-import tornado.netutil
 from tornado.ioloop import IOLoop
 
 from allegiance._core import AnyArray, require
@@ -58,8 +57,8 @@ class Explorer:
         self._session = session
         self._pages = Pages(session, maps, Panels(session, asked))
         self._commands = Commands(session, maps)
-        self._sockets = _bound(host, port)
-        self.port: int = self._sockets[0].getsockname()[1]
+        self._socket = _bound(host, port)
+        self.port: int = self._socket.getsockname()[1]
         self._access = Access.of(host, self.port, allow_hosts)
         shown = "127.0.0.1" if host in ("", "0.0.0.0", *LOOPBACK) else host
         self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{self.port}/?token={self._access.token}"
@@ -78,7 +77,7 @@ class Explorer:
         self._hub = Hub(self._session, self._pages, self._commands, self._access)
         scripts = require("bokeh.util.paths", "explorer", "explore()").bokehjs_path() / "js"
         server = tornado.httpserver.HTTPServer(application(self._hub, Path(scripts)))
-        server.add_sockets(self._sockets)
+        server.add_socket(self._socket)
         self._loop.add_callback(self._started.set)
         try:
             self._loop.start()
@@ -97,6 +96,11 @@ class Explorer:
     def decisions(self) -> list[dict[str, Any]]:
         """The decisions that count, in the order in which they were made; for :func:`allegiance.apply_decisions`."""
         return [dict(record) for record in self._session.log.standing.values()]
+
+    @property
+    def path(self) -> str:
+        """The file that decisions are appended to."""
+        return str(self._session.log.path)
 
     @property
     def labels(self) -> AnyArray:
@@ -125,12 +129,14 @@ class Explorer:
 
     def __repr__(self) -> str:
         state = "closed" if self._ended.is_set() else self.url
-        return f"<Explorer: {state}; decisions in {self._session.log.path}>"
+        return f"<Explorer: {state}; decisions in {self.path}>"
 
 
-def _bound(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen, or raise an error that names host, port and remedy."""
+def _bound(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, or raise an error that names host, port and remedy."""
     try:
-        return tornado.netutil.bind_sockets(port, host, family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        made = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise OSError(f"port {port} of {host} cannot be used ({error.strerror}): choose another, or 0.") from error
+    made.setblocking(False)
+    return made

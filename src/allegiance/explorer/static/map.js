@@ -19,6 +19,27 @@
     return ndarray(numbers, { dtype: "uint32", shape: [height, width] });
   }
 
+  // Roughly how large a name is on the screen, in pixels.
+  const LETTER = 7.5;
+  const LINE = 20;
+
+  // Leave out names that lie outside the window or on another one; the names of larger clusters come first.
+  function withoutOverlaps(names, [left, right, bottom, top, width, height]) {
+    const kept = { x: [], y: [], name: [] };
+    const boxes = [];
+    names.name.forEach((name, i) => {
+      const x = ((names.x[i] - left) / (right - left)) * width;
+      const y = ((top - names.y[i]) / (top - bottom)) * height;
+      const half = (name.length * LETTER) / 2 + 4;
+      const inside = x > 0 && x < width && y > 0 && y < height;
+      const free = boxes.every((box) => Math.abs(box.x - x) > box.half + half || Math.abs(box.y - y) > LINE);
+      if (!inside || !free) return;
+      boxes.push({ x, y, half });
+      for (const column of Object.keys(kept)) kept[column].push(names[column][i]);
+    });
+    return kept;
+  }
+
   class Map2D {
     constructor(figure, connection) {
       this.document = figure;
@@ -75,7 +96,7 @@
       if (about === undefined) return;
       this.whole = about.window;
       [this.plot.below[0].axis_label, this.plot.left[0].axis_label] = about.labels;
-      this.sources.names.data = about.names;
+      this.names = about.names;
       this.description = about.description;
       explorer.offer(element(CHOICE.colour), about.colours);
       this.mark(about.marked);
@@ -102,7 +123,8 @@
     }
 
     draw(view) {
-      const { dots, density } = this.sources;
+      const { dots, density, names } = this.sources;
+      names.data = withoutOverlaps(this.names, view.window);
       const mapper = this.plot.renderers.find((one) => one.name === "dots").glyph.fill_color.transform;
       mapper.setv({ palette: view.palette, low: view.low, high: view.high, nan_color: view.nothing });
       const dense = view.kind === "density";

@@ -233,6 +233,7 @@ class Panels:
         start = max(0, min((place or 0) - 2, len(queue) - _AROUND))
         last = next(reversed(decided), None)
         return {
+            "quantity": subject.quantity,
             "total": len(queue),
             "done": queue.n_done(decided),
             "place": place,
