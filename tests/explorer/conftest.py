@@ -10,7 +10,7 @@ from allegiance.explorer import explore
 from allegiance.explorer.state import DecisionLog, Session, Subject
 from allegiance.report import check_features
 from browsing.browser import CHROMEDRIVER, CHROMIUM
-from explorer.browser import ExplorerBrowser
+from browsing.explorer import ExplorerBrowser
 
 
 def overlapping(n=300, k=4, d=5, seed=3, names=None):

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Any
 
 import tornado.httpserver
-from tornado.ioloop import IOLoop
 
 from allegiance._core import AnyArray, require
 from allegiance.explorer.state import Question, Session
@@ -63,8 +62,8 @@ class Explorer:
         shown = "127.0.0.1" if host in ("", "0.0.0.0", *LOOPBACK) else host
         self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{self.port}/?token={self._access.token}"
         """The address of the page, with the token that opens it."""
-        self._loop: IOLoop | None = None
-        self._hub: Hub | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
         self._started, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._serve, name="allegiance-explorer", daemon=True)
         self._thread.start()
@@ -72,21 +71,24 @@ class Explorer:
             raise RuntimeError("the server of the explorer did not start.")
 
     def _serve(self) -> None:
-        asyncio.set_event_loop(asyncio.new_event_loop())
-        self._loop = IOLoop.current()
-        self._hub = Hub(self._session, self._pages, self._commands, self._access)
-        scripts = require("bokeh.util.paths", "explorer", "explore()").bokehjs_path() / "js"
-        server = tornado.httpserver.HTTPServer(application(self._hub, Path(scripts)))
-        server.add_socket(self._socket)
-        self._loop.add_callback(self._started.set)
         try:
-            self._loop.start()
+            asyncio.run(self._until_stopped())
+        finally:
+            self._ended.set()
+
+    async def _until_stopped(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        hub = Hub(self._session, self._pages, self._commands, self._access)
+        scripts = require("bokeh.util.paths", "explorer", "explore()").bokehjs_path() / "js"
+        server = tornado.httpserver.HTTPServer(application(hub, Path(scripts)))
+        server.add_socket(self._socket)
+        self._started.set()
+        try:
+            await self._stop.wait()
         finally:
             server.stop()
-            self._loop.run_sync(server.close_all_connections)
-            self._hub.workers.shutdown(wait=False, cancel_futures=True)
-            self._loop.close()
-            self._ended.set()
+            await server.close_all_connections()
+            hub.workers.shutdown(wait=False, cancel_futures=True)
 
     def open(self) -> None:
         """Open the page in a browser."""
@@ -114,8 +116,8 @@ class Explorer:
 
     def close(self) -> None:
         """Stop the server. Decisions are on the disk."""
-        if self._loop is not None and not self._ended.is_set():
-            self._loop.add_callback(self._loop.stop)
+        if self._loop is not None and self._stop is not None and not self._ended.is_set():
+            self._loop.call_soon_threadsafe(self._stop.set)
             self._ended.wait(_PATIENCE)
         self._session.close()
 

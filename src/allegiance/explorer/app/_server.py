@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from ._exports import FORMATS, TABLES, export
 from ._pages import FOLDER, Pages
 from ._security import HEADERS, Access
 
+_LOGGER = logging.getLogger("allegiance.explorer")
 #: Bytes of a message from a page.
 _MAX_MESSAGE = 1_000_000
 #: Seconds between signs of life, without which proxies and browsers give a connection up.
@@ -42,6 +44,8 @@ class Hub:
         self.commands = commands
         self.access = access
         self.tabs: set[Socket] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Work that nothing waits for; the loop alone would let go of it."""
         self.workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="allegiance-explorer")
         self._loop = IOLoop.current()
         session.listen(self._tell_all)
@@ -177,9 +181,10 @@ class Socket(tornado.websocket.WebSocketHandler):
             return
         work = self._answer(asked)
         if isinstance(asked, dict) and asked.get("do") in Commands.READING:
-            # Kept by the loop; a map that takes long must not hold up a decision.
-            task = asyncio.ensure_future(work)
-            task.add_done_callback(lambda done: done.exception())
+            # A map that takes long must not hold up a decision.
+            task = asyncio.create_task(work)
+            self.hub.tasks.add(task)
+            task.add_done_callback(self.hub.tasks.discard)
         else:
             await work
 
@@ -191,8 +196,12 @@ class Socket(tornado.websocket.WebSocketHandler):
         except (ValueError, OSError) as error:
             self.send(json.dumps({"id": number, "error": str(error)}))
             return
+        except Exception:
+            _LOGGER.exception("a command of the page failed")
+            self.send(json.dumps({"id": number, "error": "Something went wrong; the terminal says what."}))
+            return
         if isinstance(answer, bytes):
-            # The number of the question goes before the message, four bytes.
+            # The number of the question goes before the message.
             self.send(int(number or 0).to_bytes(8, "little") + answer)
         else:
             self.send(json.dumps({"id": number, **answer}))

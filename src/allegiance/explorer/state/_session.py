@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +76,7 @@ class Session:
         """Which clusters come apart or together when the points are clustered anew; None until it is known."""
         self.finding_pairs = False
         self._find_pairs = pairs
+        self._standing: tuple[Any, Standing] | None = None
         self._lock = threading.RLock()
         self._listeners: list[Callable[[set[str]], Any]] = []
         self._done: OrderedDict[str, None] = OrderedDict()
@@ -219,7 +220,14 @@ class Session:
     def standing(self) -> Standing:
         """Return what the review has found so far."""
         with self._lock:
-            made = {row: record["decision"] for row, record in self.log.standing.items()}
+            decided = self.log.standing
+            # A log makes a new dict with every decision: as long as it is the same one, so is the answer.
+            if self._standing is None or self._standing[0] is not decided:
+                self._standing = (decided, self._found(decided))
+            return self._standing[1]
+
+    def _found(self, decided: Mapping[int, Mapping[str, Any]]) -> Standing:
+        made = {row: record["decision"] for row, record in decided.items()}
         judged = [row for row, decision in made.items() if decision != UNSURE and self.subject.codes[row] >= 0]
         right = np.array([made[row] == KEEP for row in judged], dtype=bool)
         unsure = sum(decision == UNSURE for decision in made.values())
