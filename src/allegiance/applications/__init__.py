@@ -19,6 +19,7 @@ from ._decisions import (
     read_decisions,
     standing_decisions,
 )
+from ._documents import Documents, WordScores
 from ._incremental import IncrementalKMeans
 from ._reference_data import reference_axes, uniform_in_box
 from ._stability_curve import StabilityCurve, stability_curve
@@ -37,8 +38,10 @@ __all__ = [
     "ClusteringComparison",
     "ConsensusClustering",
     "ConsensusValidation",
+    "Documents",
     "IncrementalKMeans",
     "StabilityCurve",
+    "WordScores",
     "apply_decisions",
     "as_label",
     "compare_clusterings",

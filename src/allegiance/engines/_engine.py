@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, Parameters, Progress, Registry, row_sums
+from allegiance._core import AnyArray, BoolArray, FloatArray, Parameters, Registry, Verbose, row_sums
 
 if TYPE_CHECKING:
     from ._tessellation import Tessellation
@@ -50,7 +49,7 @@ class Settings:
     """Half-width of the 95 % interval of every affinity."""
     seed: int = 0
     threads: int = 1
-    verbose: bool | Callable[[Progress], Any] = False
+    verbose: Verbose = False
 
 
 class Moved(NamedTuple):

@@ -1,8 +1,9 @@
-"""A result as one HTML file, and what other pages about a result share with it."""
+"""A result as one HTML file or inside a notebook, and what other pages about a result share with it."""
 
 from ._build import render_report, write_report
 from ._centers import Centers, cluster_centers
 from ._images import Images, Thumbnail, check_images
+from ._inline import InlinePage
 from ._inputs import Coordinates, Features, check_coordinates, check_features, point_ids
 from ._palettes import VERDICT_COLOURS, cluster_colours, trust_palette
 from ._projection import Projection, project
@@ -17,6 +18,7 @@ __all__ = [
     "Coordinates",
     "Features",
     "Images",
+    "InlinePage",
     "Projection",
     "Quantity",
     "Texts",

@@ -23,7 +23,9 @@ def test_the_answer_is_what_the_library_says(scored):
     expected = trust(X, before.label, influence="euclidean", weights="size", domain="ball")
     np.testing.assert_array_equal(answer.ranking, expected.trust)
     assert [VERDICTS[v] for v in answer.verdict] == expected.verdict.tolist()
-    assert stages[-1].done == stages[-1].total == len(X)
+    assert [stage.name for stage in stages][:2] == ["measuring", "measuring"]
+    assert stages[1].done == stages[1].total == len(X)
+    assert stages[-1][:3] == ("calibrating", 20, 20)
 
 
 def test_clustering_anew_matches_clusters_by_the_points_they_share(scored, subject):

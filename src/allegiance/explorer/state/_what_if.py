@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray
+from allegiance._core import AnyArray, FloatArray, IntArray, Progress
 from allegiance.clusterers import ALGORITHMS
 from allegiance.domains import DOMAINS
 from allegiance.influence import INFLUENCES, WEIGHTS
@@ -76,6 +76,8 @@ class Stage(NamedTuple):
     name: str
     done: int = 0
     total: int = 0
+    unit: str = ""
+    """What is counted."""
 
 
 class Job:
@@ -201,6 +203,12 @@ def _matched(subject: Subject, answer: Answer) -> tuple[IntArray, list[str]]:
     return np.where(answer.codes >= 0, number[answer.codes], -1), names
 
 
+def _stage(seen: Progress) -> Stage:
+    """Return the stage that a look at running work shows: points are measured, halves of them clustered anew."""
+    name = "measuring" if seen.unit == "points" else "calibrating"
+    return Stage(name, seen.rows, seen.total or 0, seen.unit)
+
+
 def answer_of(state: dict[str, Any], tell: Callable[[Stage], Any]) -> Answer:
     """Score the points of a state that a job wrote: what the child process does.
 
@@ -228,7 +236,7 @@ def answer_of(state: dict[str, Any], tell: Callable[[Stage], Any]) -> Answer:
         domain=DOMAINS.parse(question.domain),
         calibration=Calibration(clusterer=recluster),
         random_state=question.seed,
-        verbose=lambda seen: tell(Stage("measuring", seen.rows, seen.total or 0)),
+        verbose=lambda seen: tell(_stage(seen)),
     )
     tell(Stage("measuring"))
     result = scorer.fit_affinity(X, labels, top=1)
