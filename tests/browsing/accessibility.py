@@ -17,7 +17,8 @@ _FOCUS = """
     while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
     if (!element || element === document.body) return null;
     const style = getComputedStyle(element), box = element.getBoundingClientRect();
-    return {id: element.id, name: element.dataset?.cluster ?? element.dataset?.key ?? element.className,
+    const {dataset, className} = element, key = element.closest?.('[data-key]')?.dataset.key;
+    return {id: element.id, name: dataset?.cluster ?? key ?? className,
             tag: element.localName, outlined: style.outlineStyle !== 'none' && style.outlineWidth !== '0px',
             visible: box.width > 0 && box.height > 0};
 """

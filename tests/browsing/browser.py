@@ -101,6 +101,30 @@ class Browser:
         actions.perform()
         self.settle()
 
+    def lasso(self, places):
+        """Drag the mouse along places of the window, and back to the first."""
+        actions = ActionChains(self.driver, duration=30)
+        pointer = actions.w3c_actions.pointer_action
+        pointer.move_to_location(*places[0])
+        pointer.pointer_down()
+        for place in [*places[1:], places[0]]:
+            pointer.move_to_location(*place)
+        pointer.pointer_up()
+        actions.perform()
+        self.settle()
+
+    def everywhere(self, selector):
+        """Return the texts of elements, those in the shadow trees of figures included."""
+        return self.run(
+            """
+            const roots = [document];
+            for (const root of roots)
+                for (const {shadowRoot} of root.querySelectorAll("*")) if (shadowRoot) roots.push(shadowRoot);
+            return roots.flatMap((root) => Array.from(root.querySelectorAll(arguments[0]), e => e.textContent.trim()));
+            """,
+            selector,
+        )
+
     def point_at(self, place, press=False):
         """Move the mouse to a place of the window, and click if ``press``."""
         actions = ActionChains(self.driver, duration=30)

@@ -118,7 +118,7 @@ def test_usage_errors_come_before_the_work(served, table, tmp_path, monkeypatch)
     assert "leave it out, DATA is the data" in call(*base, "--data", table, code=2).stderr
     assert "is the input" in call(*base, "--decisions", table, code=1).stderr
     assert "does not exist" in call(*base, "--decisions", tmp_path / "no" / "log.jsonl", code=1).stderr
-    assert "is not two columns" in call(*base, "--coordinates", "a,b,c", code=2).stderr
+    assert "is not the names of two columns" in call(*base, "--coordinates", "a,b,c", code=2).stderr
     monkeypatch.setattr(_explore, "find_spec", lambda name: None if name == "tornado" else name)
     assert "pip install 'allegiance[explorer]'" in call(*base, code=1).stderr
 

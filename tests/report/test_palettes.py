@@ -1,4 +1,5 @@
 import colorsys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,6 +29,6 @@ def test_trust_goes_from_strong_orange_to_calm_blue():
 
 def test_neighbouring_clusters_are_told_apart():
     hues = [colorsys.rgb_to_hls(*(int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0] for c in cluster_colours(60)]
-    apart = [min(abs(a - b), 1 - abs(a - b)) for a, b in zip(hues[10:], hues[11:], strict=False)]
+    apart = [min(abs(a - b), 1 - abs(a - b)) for a, b in pairwise(hues[10:])]
     assert min(apart) > 0.3
     assert len(set(cluster_colours(60))) == 60

@@ -10,6 +10,7 @@ import click
 
 from ._console import note
 from ._options import DataOptions, RunOptions
+from ._page import PageOptions, check_page
 from ._points import Opened, Points, load_points, open_data
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Scores:
     """What identifies the rows."""
     has_ids: bool
     """Whether there is more than a column ``row`` that counts them."""
-    numbers: IntArray
+    rows: IntArray
     """(n,) rows of the user's data, ascending."""
     opened: Opened | None
     """The table of the data; None if there is none."""
@@ -47,7 +48,7 @@ def is_scores(data: DataOptions) -> bool:
     return "-" not in data.data and set(_NEEDED) <= set(open_source(data.data, format=data.input_format).names)
 
 
-def load_scores(data: DataOptions, about: tuple[str, ...], apart: list[str], run: RunOptions) -> Scores:
+def load_scores(data: DataOptions, about: tuple[str, ...], page: PageOptions, run: RunOptions) -> Scores:
     """Read scores, and the data they are about.
 
     Parameters
@@ -56,8 +57,8 @@ def load_scores(data: DataOptions, about: tuple[str, ...], apart: list[str], run
         The table of scores, and how to read the data.
     about
         The files of the data; empty if there is none.
-    apart
-        Columns of the data that are not features.
+    page
+        What is shown of the data.
     run
         What to say.
     """
@@ -79,8 +80,9 @@ def load_scores(data: DataOptions, about: tuple[str, ...], apart: list[str], run
     ids, opened, points = table.select(names), None, None
     if about:
         options = replace(data, data=about, id=data.id or (() if counted else tuple(names)), input_format=None)
-        opened = open_data(options, apart, partial(note, run), scale_matters=False)
-        points = load_points(opened, apart)
+        opened = open_data(options, page.numbers, partial(note, run), written=page.written, scale_matters=False)
+        check_page(page, opened)
+        points = load_points(opened, opened.apart)
         places = _places(numbers, points) if counted else _places_by_id(ids, points)
         numbers = points.rows[places]
         points = replace(points, X=points.X[places], rows=numbers, others=points.others.take(places))

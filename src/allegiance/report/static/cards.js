@@ -24,7 +24,7 @@
   }
 
   function part(title, content) {
-    return element("div", [element("h4", title), content], "part");
+    return element("div", [element("p", title), content], "part");
   }
 
   // Everything that is known of a point.

@@ -63,7 +63,7 @@
       all.hidden = true;
     });
     const card = byId("cluster");
-    const mark = (point) => state.change({ marked: point });
+    const mark = (point) => state.change({ marked: point, openIn: "panel" });
     state.follow((kinds) => {
       if (!kinds.has("filter")) return;
       for (const button of buttons) button.setAttribute("aria-pressed", state.clusters.has(Number(button.dataset.cluster)));
@@ -79,7 +79,7 @@
     state.follow((kinds) => {
       if (!kinds.has("marked")) return;
       const { marked } = state;
-      card.hidden = marked === null;
+      card.hidden = marked === null || state.openIn !== "panel";
       card.replaceChildren();
       if (card.hidden) return;
       const close = report.button("Close", () => state.change({ marked: null }));
@@ -124,7 +124,13 @@
     report.followTheme(figures, () => views.soon("drawMap", "drawProfile"));
     state.follow((kinds) => views.update(kinds));
     report.state = state;
-    requestAnimationFrame(() => requestAnimationFrame(() => (document.documentElement.dataset.ready = "true")));
+    // Two frames later everything is drawn.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        performance.mark("ready");
+        document.documentElement.dataset.ready = "true";
+      }),
+    );
   }
 
   start();

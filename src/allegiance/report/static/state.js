@@ -26,7 +26,9 @@
       this.brush = null;
       this.step = points.page.steps / 2;
       this.colour = "trust";
+      // The point whose details are open, and where: in the table or below the figures.
       this.marked = null;
+      this.openIn = "panel";
       this.mask = null;
       this.listeners = [];
     }
@@ -58,7 +60,7 @@
       const kinds = new Set();
       for (const [name, value] of Object.entries(values)) {
         this[name] = value;
-        kinds.add({ step: "threshold", colour: "colour", marked: "marked" }[name] ?? "filter");
+        kinds.add({ step: "threshold", colour: "colour", marked: "marked", openIn: "marked" }[name] ?? "filter");
       }
       if (kinds.has("filter")) this.updateMask("search" in values);
       for (const listener of this.listeners) listener(kinds);

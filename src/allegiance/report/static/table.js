@@ -171,7 +171,7 @@
     // The row of a point and, if it is marked, the one with its details.
     rows(point) {
       const row = this.row(point);
-      return point === this.state.marked ? [row, this.open(row, point)] : [row];
+      return point === this.state.marked ? [row, ...this.open(row, point)] : [row];
     }
 
     row(point) {
@@ -210,10 +210,11 @@
     }
 
     toggle(point) {
-      this.state.change({ marked: this.state.marked === point ? null : point });
+      const isOpen = this.state.marked === point && this.state.openIn === "table";
+      this.state.change({ marked: isOpen ? null : point, openIn: "table" });
     }
 
-    // Open the row of the marked point, and close any other.
+    // Mark the row of the marked point, open its details if it was marked here, and close any other.
     showMarked() {
       for (const row of this.body.querySelectorAll("tr.marked")) {
         row.classList.remove("marked");
@@ -221,15 +222,16 @@
       }
       for (const row of this.body.querySelectorAll("tr.details")) row.remove();
       const row = this.state.marked === null ? null : this.rowOf(this.state.marked);
-      if (row) row.after(this.open(row, this.state.marked));
+      if (row) row.after(...this.open(row, this.state.marked));
     }
 
     open(row, point) {
       row.classList.add("marked");
+      if (this.state.openIn !== "table") return [];
       row.querySelector("button.open").setAttribute("aria-expanded", "true");
       const cell = element("td", report.pointCard(this.points, this.decisions, point));
       cell.colSpan = this.headings.length;
-      return element("tr", cell, "details");
+      return [element("tr", cell, "details")];
     }
 
     showDecision(row, point) {
