@@ -6,8 +6,6 @@ explorer. Decisions go to ``out/digits.decisions.jsonl``. Needs the extra ``expl
 
 from __future__ import annotations
 
-import argparse
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +17,6 @@ from allegiance import trust
 
 def main() -> None:
     """Cluster, score, serve."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--screenshot", metavar="FILE", help="take a picture with Chromium instead, and end")
-    options = parser.parse_args()
     digits = load_digits()
     # Letters, since the numbers of k-means would read like digits.
     labels = np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(digits.data)]
@@ -33,16 +28,10 @@ def main() -> None:
         feature_names=[name.replace("_", " ") for name in digits.feature_names],
         title="Digits in ten clusters",
         decisions=Path("out") / "digits.decisions.jsonl",
-        open_browser=options.screenshot is None,
     )
     with explorer:
-        if options.screenshot is None:
-            print(f"Open {explorer.url} in a browser. Ctrl-C ends the explorer.")
-            explorer.wait()
-        else:
-            flags = ["--headless=new", "--no-sandbox", "--hide-scrollbars", "--virtual-time-budget=8000"]
-            size = ["--window-size=1400,1350", f"--screenshot={options.screenshot}"]
-            subprocess.run(["chromium", *flags, *size, explorer.url], check=True)
+        print(f"Open {explorer.url} in a browser. Ctrl-C ends the explorer.")
+        explorer.wait()
 
 
 if __name__ == "__main__":

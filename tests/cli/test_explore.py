@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import urllib.request
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -125,7 +126,9 @@ def test_usage_errors_come_before_the_work(served, table, tmp_path, monkeypatch)
 
 def test_the_installed_command_serves_until_ctrl_c(table, tmp_path):
     words = ("--labels", "segment", "--id", "customer", *LEFT_OUT, "--json")
-    process = start("explore", table, *words, *OPTIONS, cwd=tmp_path)
+    # Where tests run in the background, children would inherit that Ctrl-C is ignored.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = start("explore", table, *words, *OPTIONS, cwd=tmp_path, preexec_fn=heard)
     try:
         lines = b""
         while not lines.rstrip().endswith(b"}"):

@@ -6,6 +6,7 @@ Screenshots go to the folder named by ``ALLEGIANCE_SCREENSHOTS``, by default ``o
 import json
 
 import numpy as np
+import pytest
 from selenium.webdriver.common.keys import Keys
 
 from allegiance import apply_decisions, trust
@@ -180,6 +181,7 @@ def test_a_review_by_mouse_and_what_comes_of_it(browser, serving, scored):
     browser.until(lambda: "'many' is not a whole number" in browser.text("#status"), "nonsense is refused in words")
 
 
+@pytest.mark.slow
 def test_what_if_shows_then_and_now(browser, serving, scored):
     X, result = scored
     explorer = serving(result, X)
