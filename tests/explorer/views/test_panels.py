@@ -1,3 +1,4 @@
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -111,3 +112,25 @@ def test_rows_that_are_not_all_of_the_data_keep_their_numbers(subject):
     assert some.row_of(6) == 3
     assert some.row_of(7) is None
     assert some.row_of(10**6) is None
+
+
+def test_umap_is_offered_where_it_is_installed_and_computed_once(subject, scored, monkeypatch):
+    X, _ = scored
+    calls = []
+
+    class UMAP:
+        def __init__(self, **settings):
+            calls.append(settings)
+
+        def fit_transform(self, values):
+            np.testing.assert_array_equal(values, X)
+            return X[:, :2].astype(np.float32)
+
+    module = type("umap", (), {"UMAP": UMAP, "__spec__": object()})
+    monkeypatch.setitem(sys.modules, "umap", module)
+    maps = Maps(subject, seed=7)
+    assert maps.names == ["PCA", "UMAP"]
+    assert not calls
+    assert maps["UMAP"] is maps["UMAP"]
+    assert calls == [{"random_state": 7, "n_jobs": 1}]
+    np.testing.assert_allclose(maps["UMAP"].x, X[:, 0], rtol=1e-6)
