@@ -8,7 +8,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, check_count, for_row_blocks, kernel_ready, stream
+from allegiance._core import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    check_count,
+    for_row_blocks,
+    kernel_ready,
+    row_sums,
+    stream,
+)
 
 from ._empty_cells import deepest_point, limits_of_empty_cells
 from ._engine import (
@@ -30,6 +39,9 @@ _BATCHES = 32
 #: Sweeps through all axes before counting starts, and in the first batches.
 _BURN_IN_SWEEPS = 30
 _SWEEPS_PER_BATCH = 8
+#: Where successive batches are more alike than this, 32 of them cannot tell how much more.
+_MAX_CORRELATION = 0.9
+_TINY = np.finfo(np.float64).tiny
 #: Counts held at a time (queries x batches x sites).
 _MAX_COUNTS = 2**23
 #: Most steps handed to the kernel in one call.
@@ -99,8 +111,8 @@ class HitAndRunMeasurer:
     of queries. A walk starts at the query itself, which lies in its own cell, or else at the cell's deepest
     point; if the cell is empty, the limit of a vanishing cell is returned.
 
-    Samples of a walk depend on each other. The precision comes from the means of 32 batches, and the walk is doubled
-    until the 95 % interval of every affinity is within ``eps``.
+    Samples of a walk depend on each other. The precision comes from the means of 32 batches and the correlation of
+    successive ones, and the walk is doubled until the 95 % interval of every affinity is within ``eps``.
     """
 
     block = 4096
@@ -240,10 +252,26 @@ def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray]
     steps = n_batches * length
     means = counts / length
     share = means.mean(axis=1)
-    error = means.std(axis=1, ddof=1) / np.sqrt(n_batches)
-    plain = np.sqrt(share * (1.0 - share) / steps)
-    inflation = np.divide(error, plain, out=np.ones_like(error), where=plain > 0).max(axis=1)
-    worth = steps / np.maximum(inflation, 1.0) ** 2
+    deviation = means - share[:, None, :]
+    squares = (deviation * deviation).sum(axis=1)
+    products = (deviation[:, 1:] * deviation[:, :-1]).sum(axis=1)
+    # One correlation for all shares of a walk: that of a single one is noisy. 1 / B makes good for the mean taken off.
+    correlation = row_sums(products) / np.maximum(row_sums(squares), _TINY) + 1.0 / n_batches
+    variance = squares / (n_batches * (n_batches - 1)) * _dependence(correlation)[:, None]
+    plain = share * (1.0 - share) / steps
+    inflation = np.divide(variance, plain, out=np.ones_like(plain), where=plain > 0).max(axis=1)
+    worth = steps / np.maximum(inflation, 1.0)
     floor = binomial_errors(share * worth[:, None], worth)
     widened = float(stdtrit(n_batches - 1, 0.975)) / Z95
-    return share, np.maximum(error * widened, floor)
+    return share, np.maximum(np.sqrt(variance) * widened, floor)
+
+
+def _dependence(correlation: FloatArray) -> FloatArray:
+    """Return by what factor (n,) the variance of a mean grows if successive batches have this correlation c (n,).
+
+    (1 + c) / (1 - c) is right in both limits: where batches are longer than the memory of the walk, so that only
+    neighbours are correlated (1 + 2 c), and where they are much shorter, so that correlations decay geometrically.
+    """
+    c = np.clip(correlation, 0.0, _MAX_CORRELATION)
+    factor: FloatArray = (1.0 + c) / (1.0 - c)
+    return factor
