@@ -8,15 +8,15 @@ numbers; the error of a coverage is that over scenes. Three variants walk the sa
 - ``+ burn-in``: the same after 1,000 sweeps instead of 30, which shows what the start of the walk matters;
 - ``as it is``: with the correlation of successive batches.
 
-Time is processor time of one thread, relative to ``batches alone``.
+Cost is the mean number of steps of a point, burn-in included, and its ratio to that of ``batches alone``.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -24,8 +24,10 @@ import numpy.typing as npt
 
 from allegiance import AffinityScorer
 from allegiance.engines import Exact, HitAndRun, Queries, Settings, Tessellation, _hit_and_run, measurer_for
+from allegiance.engines._hit_and_run import HitAndRunMeasurer
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 #: Half-widths asked for. At the last one the first look of a walk is the only one.
 EPS = (0.03, 0.06, 0.1)
@@ -105,18 +107,26 @@ def _exact_scene(centers: Floats, X: Floats, everything: Floats, seed: int, larg
     return Scene(tessellation, queries.take(kept), stolen[kept] / volume[kept, None], seed)
 
 
-def walk(scenes: list[Scene], eps: float) -> tuple[list[Floats], float]:
-    """Return which intervals (n, k) of each scene hold the truth, and the processor time of all."""
+def walk(scenes: list[Scene], eps: float) -> tuple[list[Bools], float]:
+    """Return which intervals (n, k) of each scene hold the truth, and the mean number of steps of a point."""
     held = []
-    started = time.process_time()
-    for scene in scenes:
-        measurer = measurer_for(HitAndRun(), scene.tessellation, Settings(eps=eps, seed=scene.seed))
-        estimate = measurer.estimate(scene.queries)
-        held.append(np.abs(estimate.affinity - scene.truth) <= 1.96 * estimate.standard_error)
-    return held, time.process_time() - started
+    steps = 0
+    run = HitAndRunMeasurer._run
+
+    def counting(self: HitAndRunMeasurer, walkers: Any, stretch: Any, counts: Any) -> None:
+        nonlocal steps
+        steps += walkers.queries.n * stretch.jumps.size
+        run(self, walkers, stretch, counts)
+
+    with patch.object(HitAndRunMeasurer, "_run", counting):
+        for scene in scenes:
+            measurer = measurer_for(HitAndRun(), scene.tessellation, Settings(eps=eps, seed=scene.seed))
+            estimate = measurer.estimate(scene.queries)
+            held.append(np.abs(estimate.affinity - scene.truth) <= 1.96 * estimate.standard_error)
+    return held, steps / sum(scene.queries.n for scene in scenes)
 
 
-def coverage(held: list[Floats], scenes: list[Scene], low: float, high: float) -> str:
+def coverage(held: list[Bools], scenes: list[Scene], low: float, high: float) -> str:
     """Write the share of intervals that hold the truth, its standard error over scenes, and their number."""
     chosen = [inside[(scene.truth >= low) & (scene.truth < high)] for inside, scene in zip(held, scenes, strict=True)]
     everything = np.concatenate(chosen)
@@ -135,17 +145,17 @@ def rows(n_scenes: int) -> Iterator[tuple[str, ...]]:
             base = 0.0
             for variant, changes in VARIANTS.items():
                 with patch.dict(vars(_hit_and_run), changes):
-                    held, seconds = walk(scenes, eps)
-                base = base or seconds
+                    held, steps = walk(scenes, eps)
+                base = base or steps
                 cells = [coverage(held, scenes, low, high) for low, high in CLASSES]
-                yield (name, str(r), str(eps), variant, *cells, f"{seconds / base:.2f}")
+                yield (name, str(r), str(eps), variant, *cells, f"{steps:,.0f}", f"{steps / base:.2f}")
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Coverage of the intervals of hit-and-run.")
     parser.add_argument("--scenes", type=int, default=200, help="scenes for each row (default: %(default)s)")
-    columns = ["cells", "r", "eps", "variant", *(f"shares {low} to {high}" for low, high in CLASSES), "time"]
+    columns = ["cells", "r", "eps", "variant", *(f"shares {low} to {high}" for low, high in CLASSES), "steps", "ratio"]
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for row in rows(parser.parse_args().scenes):
         print(f"| {' | '.join(row)} |", flush=True)
