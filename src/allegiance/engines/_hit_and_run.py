@@ -19,6 +19,7 @@ from allegiance._core import (
     stream,
 )
 
+from ._cell_shape import cell_axes
 from ._empty_cells import deepest_point, limits_of_empty_cells
 from ._engine import (
     ENGINES,
@@ -41,6 +42,8 @@ _BURN_IN_SWEEPS = 30
 _SWEEPS_PER_BATCH = 8
 #: Where successive batches are more alike than this, 32 of them cannot tell how much more.
 _MAX_CORRELATION = 0.9
+#: Where they are more alike than this at the first look, the walk is slow, and starts again along the axes of its cell.
+_SLOW = 0.1
 _TINY = np.finfo(np.float64).tiny
 #: Counts held at a time (queries x batches x sites).
 _MAX_COUNTS = 2**23
@@ -112,7 +115,8 @@ class HitAndRunMeasurer:
     point; if the cell is empty, the limit of a vanishing cell is returned.
 
     Samples of a walk depend on each other. The precision comes from the means of 32 batches and the correlation of
-    successive ones, and the walk is doubled until the 95 % interval of every affinity is within ``eps``.
+    successive ones, and the walk is doubled until the 95 % interval of every affinity is within ``eps``. Where they are
+    much alike, the cell is long and thin: the walk starts again along the axes of its own cell.
     """
 
     block = 4096
@@ -156,49 +160,74 @@ class HitAndRunMeasurer:
             hidden[row] = deepest.depth <= _EMPTY
         return offset, hidden, multipliers
 
-    def _walk(self, walkers: _Walkers) -> tuple[FloatArray, FloatArray]:
-        """Return shares (n, k) and their standard errors."""
+    def _walk(self, walkers: _Walkers, axes: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return shares (n, k) and their standard errors, by steps along axes (r, r), or else along coordinates."""
         settings = self._settings
         n, k = walkers.clearance.shape
         affinity, error = np.zeros((n, k)), np.zeros((n, k))
         active = np.arange(n)
-        burn_in = self._steps(_BURN_IN_SWEEPS * (self._tessellation.dim + 1), 0)
+        burn_in = self._steps(_BURN_IN_SWEEPS * (self._tessellation.dim + 1), 0, axes)
         self._run(walkers, burn_in, np.zeros((n, 0, k), np.int32))
         counts = np.zeros((n, 0, k), np.int32)
         length, level = self._batch_steps, 1
         while active.size:
             # The first time all batches are new; afterwards pairs of old ones make half of the longer ones.
             fresh = _BATCHES - counts.shape[1]
-            counts = np.concatenate([counts, self._count(walkers, fresh, length, level)], axis=1)
-            affinity[active], error[active] = _batch_means(counts, length)
+            counts = np.concatenate([counts, self._count(walkers, fresh, length, level, axes)], axis=1)
+            affinity[active], error[active], correlation = _batch_means(counts, length)
             spent = 2 * _BATCHES * length > self._max_samples
             more = (Z95 * error[active].max(axis=1) > settings.eps) & (not spent)
+            if axes is None and level == 1 and not spent:
+                slow = correlation > _SLOW
+                affinity[active[slow]], error[active[slow]] = self._walk_along_cells(walkers.take(slow))
+                more &= ~slow
             active, walkers = active[more], walkers.take(more)
             counts = counts[more].reshape(active.size, _BATCHES // 2, 2, k).sum(axis=2, dtype=np.int32)
             length, level = 2 * length, level + 1
         return affinity, error
 
-    def _count(self, walkers: _Walkers, n_batches: int, length: int, level: int) -> AnyArray:
+    def _walk_along_cells(self, walkers: _Walkers) -> tuple[FloatArray, FloatArray]:
+        """Return what :meth:`_walk` does, each walk along the axes of its own cell: for skewed cells."""
+        n, k = walkers.clearance.shape
+        affinity, error = np.zeros((n, k)), np.zeros((n, k))
+
+        def work(rows: slice) -> None:
+            for row in range(rows.start, rows.stop):
+                walker = walkers.take(slice(row, row + 1))
+                query = walker.queries
+                slopes = self._tessellation.sites_for(query).a - query.a
+                axes = cell_axes(
+                    slopes, walker.clearance[0], self._tessellation.region, query.position[0], walker.offset[0]
+                )
+                affinity[row], error[row] = (part[0] for part in self._walk(walker, axes))
+
+        for_row_blocks(work, n, self._settings.threads)
+        return affinity, error
+
+    def _count(self, walkers: _Walkers, n_batches: int, length: int, level: int, axes: FloatArray | None) -> AnyArray:
         """Walk on for ``n_batches`` batches and return their counts (n, n_batches, k)."""
         n, k = walkers.clearance.shape
         parts = []
         for key, size in enumerate(_stretches(n_batches, length)):
             counts = np.zeros((n, size, k), np.int32)
-            self._run(walkers, self._steps(size * length, level, key), counts)
+            self._run(walkers, self._steps(size * length, level, axes, key), counts)
             parts.append(counts)
         return np.concatenate(parts, axis=1)
 
-    def _steps(self, n: int, level: int, key: int = 0) -> _Steps:
-        """Draw ``n`` steps: through the axes in turn, then one random direction, and so on."""
+    def _steps(self, n: int, level: int, along: FloatArray | None, key: int = 0) -> _Steps:
+        """Draw ``n`` steps: along the axes in turn, then in one random direction, and so on."""
         r = self._tessellation.dim
         rng = stream(self._settings.seed, HIT_AND_RUN, level, key)
         axes = np.arange(n) % (r + 1)
         axes[axes == r] = -1
-        directions = np.zeros((n, r))
         free = axes < 0
+        directions = np.zeros((n, r))
         directions[free] = rng.standard_normal((int(free.sum()), r))
-        directions[free] /= np.sqrt((directions[free] ** 2).sum(axis=1, keepdims=True))
         directions[~free, axes[~free]] = 1.0
+        if along is not None:
+            directions = directions @ along
+            free, axes = np.ones(n, dtype=bool), np.full(n, -1)
+        directions[free] /= np.sqrt((directions[free] ** 2).sum(axis=1, keepdims=True))
         rates = directions @ self._tessellation.functions.a.T
         wall_rates = directions @ self._tessellation.region.walls.T
         return _Steps(axes, directions, rates, np.ascontiguousarray(wall_rates), rng.random(n))
@@ -241,8 +270,8 @@ def _stretches(n_batches: int, length: int) -> list[int]:
     return [min(per_call, n_batches - first) for first in range(0, n_batches, per_call)]
 
 
-def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray]:
-    """Return shares (n, k) and their standard errors from batch counts (n, B, k).
+def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return shares (n, k), their standard errors, and the correlation (n,) of successive batches of counts (n, B, k).
 
     The error is widened from the t distribution of few batches to the normal quantile that readers will multiply with.
     It is never below that of as many independent samples as the walk is worth by its worst share, so that a site
@@ -263,7 +292,7 @@ def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray]
     worth = steps / np.maximum(inflation, 1.0)
     floor = binomial_errors(share * worth[:, None], worth)
     widened = float(stdtrit(n_batches - 1, 0.975)) / Z95
-    return share, np.maximum(np.sqrt(variance) * widened, floor)
+    return share, np.maximum(np.sqrt(variance) * widened, floor), correlation
 
 
 def _dependence(correlation: FloatArray) -> FloatArray:
