@@ -74,7 +74,7 @@ class _Walkers(NamedTuple):
     offset: FloatArray
     """(n, r) how far they have gone."""
 
-    def take(self, rows: AnyArray) -> _Walkers:
+    def take(self, rows: AnyArray | slice) -> _Walkers:
         return _Walkers(self.queries.take(rows), self.clearance[rows], self.own_before[rows], self.offset[rows])
 
 
