@@ -36,7 +36,9 @@ def test_errors_of_a_chain_with_known_memory(memory, length, n, least):
     truth = np.sqrt(0.21 * (1 + memory) / (1 - memory) / (BATCHES * length))
     assert share[:, 0].std() == pytest.approx(truth, rel=0.1)
     assert least <= covered <= 0.985
-    assert (correlation.mean() > 0.1) == (memory * length == 0.95 * 20)
+    forgotten, rate = 1 - memory**length, 1 - memory
+    spread = length * (1 + memory) / rate - 2 * memory * forgotten / rate**2
+    assert correlation.mean() == pytest.approx(memory * (forgotten / rate) ** 2 / spread, abs=0.06)
 
 
 def test_dependence_is_bounded():
