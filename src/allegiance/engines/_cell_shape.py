@@ -20,7 +20,7 @@ _TINY = 1e-150
 def cell_axes(
     slopes: FloatArray, clearance: FloatArray, region: Region, position: FloatArray, inside: FloatArray
 ) -> FloatArray:
-    """Return axes (r, r), one in each row and as long as the cell is that way, up to a common factor.
+    """Return axes (r, r), one in each row, in whose coordinates the cell is about as long as wide.
 
     The cell is where <slopes_i, z> <= clearance_i and position + z lies in the region. The ellipsoid of the logarithmic
     barrier in its middle has its shape, up to the number of walls, and exactly for a simplex.
@@ -55,8 +55,9 @@ def cell_axes(
             break
         # A damped step of this length stays inside, whatever the walls.
         z = z + step / (1.0 + decrement)
-    # Coordinates are brought to one length first, so that a cell thin along one of them loses no digits.
+    # Coordinates are brought to one length first, so that a cell thin along one of them loses no digits. Unlike the
+    # principal axes, those of a Cholesky factor hardly move with the last bits of the ellipsoid.
     length = 1.0 / np.sqrt(np.diag(hessian))
-    values, vectors = np.linalg.eigh(hessian * length[:, None] * length)
-    axes: FloatArray = (length[:, None] * vectors / np.sqrt(np.maximum(values, _RIDGE))).T
+    root = np.linalg.cholesky(hessian * length[:, None] * length + _RIDGE * np.eye(length.size))
+    axes: FloatArray = np.linalg.solve(root, np.diag(length))
     return axes / np.sqrt((axes * axes).sum(axis=1).max())
