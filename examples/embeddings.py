@@ -22,7 +22,7 @@ PARTS = {
     "numpy": "fft linalg ma polynomial random testing",
     "scipy": "cluster fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats",
     "sklearn": "cluster covariance datasets decomposition ensemble feature_selection linear_model manifold metrics "
-    "model_selection neighbors preprocessing svm tree",
+    "neighbors preprocessing svm tree",
 }
 
 
