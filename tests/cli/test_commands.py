@@ -220,3 +220,13 @@ def test_what_a_page_cannot_show_is_an_error_before_the_work(options, message, c
     result = call("report", album, "--labels", "group", *features, *options, "-o", tmp_path / "p.html", code=code)
     assert message in result.stderr
     assert not (tmp_path / "p.html").exists()
+
+
+def test_a_page_of_rows_scored_by_a_model_shows_what_the_model_does_not_know(album, tmp_path):
+    model, page = tmp_path / "album.model", tmp_path / "page.html"
+    call("score", album, "--clusters", 2, "--features", "a,b", "--impute", "median", "--id", "name", "--save", model)
+    call("score", album, "--model", model, "--text", "comment", "--coordinates", "u,v", "--report", page)
+    data = page_data(page)
+    assert sorted(data["texts"].values()) == sorted(f"comment <{row}>" for row in range(40))
+    assert data["features"] == ["a", "b"]
+    assert "Map: u and v, as given" in page.read_text()

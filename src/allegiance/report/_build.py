@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from allegiance._core import FloatArray, IntArray
+from allegiance.fitting import NOISE
 from allegiance.io import check_writable, write_whole
 from allegiance.results import ATYPICAL, VERDICTS, Result, count
 
@@ -140,7 +141,7 @@ def render_report(
     facts = _facts(result, quantity)
     page_data = {
         **facts,
-        **_group_facts(result, groups, levels, sums),
+        **_group_facts(groups, levels, sums if result.calibrated else None),
         **_point_facts(shown, identifiers, exhibits),
         "words": None if words is None else words._asdict(),
         "columns": encoded(columns),
@@ -182,14 +183,13 @@ def _facts(result: Result, quantity: Quantity) -> dict[str, Any]:
     }
 
 
-def _group_facts(result: Result, groups: Groups, levels: IntArray, sums: FloatArray) -> dict[str, Any]:
+def _group_facts(groups: Groups, levels: IntArray, sums: FloatArray | None) -> dict[str, Any]:
     """Return names, counts and colours of the clusters, with noise in the last place."""
-    noise = [str(label) for label in result.label[result.noise][:1]]
     return {
         "names": [*groups.names, "noise"],
-        "labels": [*groups.names, *noise],
+        "labels": [*groups.names, str(NOISE)],
         "levels": levels.tolist(),
-        "sums": sums.round(6).tolist() if result.calibrated else None,
+        "sums": None if sums is None else sums.round(6).tolist(),
         "colours": {
             "trust": trust_palette(),
             "cluster": [*cluster_colours(len(groups.names)), VERDICT_COLOURS[-1]],

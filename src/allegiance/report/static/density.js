@@ -4,7 +4,8 @@
   // Pixels of the screen along the side of one pixel of the image.
   const CELL = 3;
 
-  // Return the pixels of the points inside the view { x0, x1, y0, y1, width, height }, the lowest row first.
+  // Return the pixels of the points inside the view { x0, x1, y0, y1, width, height }, the lowest row first. Without
+  // colours only the points that are not looked at are drawn.
   report.density = function (state, colours, view, dimColour) {
     const { points } = state;
     const { x, y } = points.columns;
@@ -22,12 +23,11 @@
       if (!(column >= 0 && column < width && row >= 0 && row < height)) continue;
       const cell = row * width + column;
       const weight = points.weight(point);
-      if (channels && state.holds(point)) {
+      if (!state.holds(point)) outside[cell] += weight;
+      else if (channels) {
         const from = 3 * colours.place(point);
         inside[cell] += weight;
         for (let i = 0; i < 3; i++) light[3 * cell + i] += weight * channels[from + i];
-      } else if (!channels ? !state.holds(point) : true) {
-        outside[cell] += weight;
       }
     }
     return { width, height, pixels: pixelsOf(inside, outside, light, dimColour) };
