@@ -1,15 +1,16 @@
-"""A result as one HTML file, and what other pages about a result share with it.
+"""A result as one HTML file or inside a notebook, and what other pages about a result share with it.
 
 ``_inputs``, ``_texts`` and ``_images`` check what the user passes besides the result, ``_quantity`` names what labels
 are ranked by, ``_shown`` chooses the points that travel with the page and ``_exhibits`` the texts and images,
 ``_counts`` counts all labels, ``_projection``, ``_pulls``, ``_traits``, ``_clusters`` and ``_columns`` prepare what is
-told of points and clusters, ``_wording`` says it in words, ``_figures`` draws it, and ``_build`` and ``_render`` put the
-page together. In the browser ``static/state.js`` holds what the reader looks at, and everything else follows it.
+told of points and clusters, ``_wording`` says it in words, ``_figures`` draws it, and ``_build`` and ``_render`` put
+the page together. In the browser ``static/state.js`` holds what the reader looks at, and everything else follows it.
 """
 
 from ._build import render_report, write_report
 from ._centers import Centers, cluster_centers
 from ._images import Images, Thumbnail, check_images
+from ._inline import InlinePage
 from ._inputs import Coordinates, Features, check_coordinates, check_features, point_ids
 from ._palettes import VERDICT_COLOURS, cluster_colours, trust_palette
 from ._projection import Projection, project
@@ -24,6 +25,7 @@ __all__ = [
     "Coordinates",
     "Features",
     "Images",
+    "InlinePage",
     "Projection",
     "Quantity",
     "Texts",
