@@ -155,6 +155,7 @@ def start(path):
     return process, process.stdout.readline().strip()
 
 
+@SLOW
 def test_a_server_killed_in_the_middle_of_a_review_loses_nothing(chromium, tmp_path):
     browser, path = chromium, tmp_path / "review.jsonl"
     browser.set_width(1400, 1300)
