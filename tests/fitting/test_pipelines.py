@@ -126,7 +126,7 @@ def test_frames_with_categories_and_missing_values_go_through(customers, output,
     # Columns are found by name, in any order; others do not matter.
     other = customers[["spent", "plan", "age"]].assign(new=1)
     np.testing.assert_array_equal(scorer.affinity(other).trust, result.trust)
-    with pytest.raises(ValueError, match="columns are missing.*age"):
+    with pytest.raises(ValueError, match=r"columns are missing.*age"):
         scorer.affinity(customers[["plan", "spent"]])
 
 

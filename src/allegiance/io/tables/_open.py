@@ -56,8 +56,8 @@ def open_source(
     columns
         Names of columns that must be there.
     format
-        "csv", "tsv", "parquet", "arrow", "npy", "npz" or "xlsx"; by default the ending of the file's name decides. Text may be
-        compressed (``.csv.gz``).
+        "csv", "tsv", "parquet", "arrow", "npy", "npz" or "xlsx"; by default the ending of the file's name decides. Text
+        may be compressed (``.csv.gz``).
     text
         Columns of CSV files to keep as they are written, such as identifiers with leading zeros.
     codes
