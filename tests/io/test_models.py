@@ -53,15 +53,16 @@ def test_a_model_comes_back_with_everything(model, january, tmp_path):
     assert features.noticed.ignored == ()  # the identifier is known
     X = features.prepare(source.read()).matrix
     np.testing.assert_array_equal(X, model.features.prepare(source.read()).matrix)
-    np.testing.assert_array_equal(loaded.scorer.affinity(X).trust, model.scorer.affinity(X).trust)
-    np.testing.assert_array_equal(loaded.scorer.predict(X), model.scorer.predict(X))
+    fitted = model.scorer.fitted_.bare()
+    np.testing.assert_array_equal(loaded.scorer.affinity(X).trust, fitted.score(X).trust)
+    np.testing.assert_array_equal(loaded.scorer.predict(X), fitted.predict(X))
 
 
 def test_in_python_a_model_is_a_scorer_of_frames(model, january, tmp_path):
     model.save(tmp_path / "january.model")
     scorer = AffinityScorer.load(tmp_path / "january.model")
     frame = pd.read_csv(january)
-    expected = model.scorer.affinity(model.features.prepare(open_source(january).read()).matrix)
+    expected = model.scorer.fitted_.bare().score(model.features.prepare(open_source(january).read()).matrix)
     np.testing.assert_array_equal(scorer.affinity(frame).trust, expected.trust)
     assert scorer.feature_names_in_.tolist() == ["visits", "spent", "plan"]
     score_stream(january, tmp_path / "january.model", tmp_path / "scores.parquet", keep=["customer"], batch_rows=50)
