@@ -120,6 +120,24 @@ def test_missing_columns_are_all_named(months, tmp_path):
     assert "2 columns that the model needs are missing: 'visits', 'plan'." in result.output
 
 
+def test_missing_values_that_the_model_does_nothing_about_are_an_error(months, tmp_path):
+    month(1).loc[10:].to_csv(tmp_path / "jan.csv", index=False)
+    words = (
+        "--clusters",
+        3,
+        "--id",
+        "customer",
+        "--one-hot",
+        "plan",
+        "--no-calibration",
+        "--save",
+        tmp_path / "jan.model",
+    )
+    call("score", tmp_path / "jan.csv", *words)
+    result = call("score", months / "feb.csv", "--model", tmp_path / "jan.model", code=1)
+    assert "1 value missing: visits (1). Fill them in first, or make the model anew with --impute" in result.output
+
+
 def test_an_identifier_that_is_gone_is_said(months, tmp_path):
     pd.read_csv(months / "feb.csv").drop(columns=["customer"]).to_csv(tmp_path / "feb.csv", index=False)
     result = call("score", tmp_path / "feb.csv", "--model", months / "jan.model", "-o", tmp_path / "feb.parquet")

@@ -99,5 +99,5 @@ def test_a_table_described_in_another_way_is_refused(model, tmp_path):
     scorer = model.scorer
     scorer.become(scorer.fitted_.with_part("table", '{"columns": [{"column": "x"}]}'))
     scorer.save(tmp_path / "odd.model")
-    with pytest.raises(ValueError, match="its table is described in a way that is unknown"):
+    with pytest.raises(ValueError, match="its table is described in an unknown way"):
         Model.load(tmp_path / "odd.model")

@@ -92,15 +92,13 @@ class Model:
         scorer = AffinityScorer.load(path)
         parts, columns = scorer.fitted_.parts, scorer.fitted_.columns
         features = None
-        if columns.preparation is None and columns.known_names is not None:
-            features = number_features([str(name) for name in columns.known_names])
-        elif "table" in parts:
+        if "table" in parts:
             try:
-                features = Features.from_json(json.loads(parts["table"]), scorer.preparation_)
-            except (KeyError, TypeError, ValueError) as error:
-                raise ValueError(
-                    f"{path} cannot be loaded: its table is described in a way that is unknown."
-                ) from error
+                features = Features.from_json(json.loads(parts["table"]), columns.preparation)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"{path} cannot be loaded: its table is described in an unknown way.") from error
+        elif columns.preparation is None and columns.known_names is not None:
+            features = number_features([str(name) for name in columns.known_names])
         if features is not None:
             scorer.become(scorer.fitted_.bare())
         return cls(scorer, features, json.loads(parts.get("about", "{}")))
