@@ -5,6 +5,7 @@ from ._clusterer import fit_clusterer, labels_by, nearest_sites
 from ._columns import Columns, PreparedColumns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
+from ._fitted_card import fitted_html
 from ._labels import NOISE, Labels, align, labels_of
 from ._pipelines import follow, has_pipeline
 from ._specification import Specification
@@ -23,6 +24,7 @@ __all__ = [
     "align",
     "fit",
     "fit_clusterer",
+    "fitted_html",
     "follow",
     "has_pipeline",
     "labels_by",

@@ -1,7 +1,17 @@
-"""A result as one HTML file."""
+"""A result as one HTML file, or inside a notebook."""
 
 from ._build import render_report, write_report
 from ._images import Images, Thumbnail, check_images
+from ._inline import InlinePage
 from ._texts import Texts, check_texts
 
-__all__ = ["Images", "Texts", "Thumbnail", "check_images", "check_texts", "render_report", "write_report"]
+__all__ = [
+    "Images",
+    "InlinePage",
+    "Texts",
+    "Thumbnail",
+    "check_images",
+    "check_texts",
+    "render_report",
+    "write_report",
+]
