@@ -1,7 +1,7 @@
 """From data to a fitted object: one algorithm for memory, files and many machines."""
 
 from ._chunks import Chunk, Chunks, InMemory
-from ._clusterer import fit_clusterer, labels_by, nearest_sites
+from ._clusterer import cluster, fit_clusterer, labels_by, nearest_sites
 from ._columns import Columns, PreparedColumns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
@@ -22,6 +22,7 @@ __all__ = [
     "PreparedColumns",
     "Specification",
     "align",
+    "cluster",
     "fit",
     "fit_clusterer",
     "fitted_html",

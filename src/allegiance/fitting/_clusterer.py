@@ -10,7 +10,7 @@ from sklearn.base import clone
 from allegiance._core import AnyArray, FloatArray, IntArray, for_row_blocks, row_dots
 from allegiance.influence import Diagram
 
-from ._pipelines import Followed
+from ._pipelines import Followed, follow
 
 #: Rows compared with all sites at a time.
 _ROWS = 8192
@@ -42,6 +42,12 @@ def labels_by(followed: Followed, X: Any) -> AnyArray:
     if hasattr(clusterer, "predict"):
         return np.asarray(clusterer.predict(X))
     raise TypeError(f"estimator must give labels, but {clusterer!r} has neither labels_ nor predict.")
+
+
+def cluster(estimator: Any, X: Any) -> AnyArray:
+    """Return the labels (n,) that a clone of ``estimator``, perhaps a pipeline, gives to X when it is fitted to it."""
+    followed = follow(fit_clusterer(estimator, X, {}))
+    return labels_by(followed, X if followed.preparation is None else followed.preparation.transform(X))
 
 
 def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
