@@ -70,12 +70,11 @@ def test_in_python_a_model_is_a_scorer_of_frames(model, january, tmp_path):
 
 
 def test_other_parts_are_kept_beside_it(model, tmp_path):
-    fitted = model.scorer.fitted_.with_part("remark", "seen in spring").with_part("figures", {"a": np.arange(3.0)})
-    model.scorer.become(fitted)
+    model.scorer.become(model.scorer.fitted_.with_part("remark", "seen in spring"))
     model.save(tmp_path / "january.model")
     parts = AffinityScorer.load(tmp_path / "january.model").fitted_.parts
     assert parts["remark"] == "seen in spring"
-    np.testing.assert_array_equal(parts["figures"]["a"], np.arange(3.0))
+    assert {"about", "table"} <= set(parts)
 
 
 def test_a_scorer_saved_without_a_table_scores_columns_by_name_or_number(tmp_path, january):

@@ -69,7 +69,7 @@ class Fitted:
     clusterer
         The fitted estimator that labels new points, behind the transformers; None for the nearest representative.
     parts
-        What else belongs to it, by name, and is saved with it: plain values, or objects of a ``stored`` class.
+        What else belongs to it, by name, and is saved with it: texts, or objects of a ``stored`` class.
     """
 
     specification: Specification
