@@ -45,7 +45,7 @@ def labels_by(followed: Followed, X: Any) -> AnyArray:
 
 
 def cluster(estimator: Any, X: Any) -> AnyArray:
-    """Return the labels (n,) that a clone of an estimator, perhaps a pipeline, gives to X; a frozen one is not cloned."""
+    """Return the labels (n,) that a clone of an estimator, perhaps a pipeline, gives to X."""
     followed = follow(fit_clusterer(estimator, X, {}))
     return labels_by(followed, X if followed.preparation is None else followed.preparation.transform(X))
 
