@@ -74,7 +74,7 @@ STUDY_TABLES := $(if $(ALLEGIANCE_DATA),$(wildcard $(ALLEGIANCE_DATA)/tables))
 study: $(VENV)/.group-bench ## does trust find wrong labels, and is it calibrated? beside other scores (under half an hour)
 	@$(RUN) benchmarks/study.py $(if $(STUDY_TABLES),--folder $(STUDY_TABLES))
 
-paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (under 20 minutes)
+paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (about an hour)
 	@$(RUN) -m reproduction -o out/paper
 	@mkdir -p docs/images/paper && cp out/paper/images/paper/*.png docs/images/paper/ && cp out/paper/paper.md docs/paper.md
 	@echo "The page is docs/paper.md, and out/paper/paper.html"

@@ -5,7 +5,7 @@ from ._extras import require
 from ._fork_lock import ForkLock
 from ._lazy import Lazy
 from ._parameters import Parameters
-from ._progress import Advance, Progress, Verbose, progress
+from ._progress import Advance, Progress, Verbose, in_notebook, progress
 from ._random import resolve_seed, stream
 from ._registry import Registry
 from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
@@ -26,6 +26,7 @@ from ._schema import (
     check_parts,
     floats,
 )
+from ._sequences import is_missing, one_for_each, texts_for_each
 from ._stored import STORED, Kind, kind_of, stored
 from ._threads import effective_threads, for_row_blocks, kernel_ready
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
@@ -82,11 +83,14 @@ __all__ = [
     "effective_threads",
     "floats",
     "for_row_blocks",
+    "in_notebook",
     "is_lazy",
+    "is_missing",
     "is_sparse",
     "kernel_ready",
     "kind_of",
     "of_moderate_size",
+    "one_for_each",
     "power_of_two",
     "progress",
     "real_array",
@@ -96,4 +100,5 @@ __all__ = [
     "row_sums",
     "stored",
     "stream",
+    "texts_for_each",
 ]
