@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from allegiance import AffinityScorer, Auto, Fourier, Hashing, Kernel, Nystroem, Polytope, Weights
 
@@ -39,7 +45,15 @@ def saved_scorers() -> dict[str, Saved]:
     }
     quick: dict[str, Any] = {"eps": 0.2, "engine": Auto(max_samples=4_000), "n_jobs": 1, "random_state": 0}
     labels = np.array(_IRIS.target_names)[_IRIS.target[::3]]
-    return {name: Saved(AffinityScorer(**quick | chosen).fit(X, labels), X) for name, (X, chosen) in settings.items()}
+    by_labels = {name: (X, labels, chosen) for name, (X, chosen) in settings.items()}
+    prepared = make_pipeline(SimpleImputer(), StandardScaler(), PCA(3), KMeans(3, n_init=1, random_state=0))
+    mixture = GaussianMixture(3, random_state=0)
+    estimators = {"pipeline": prepared, "mixture": mixture}
+    by_estimator = {name: (X, None, {"estimator": estimator}) for name, estimator in estimators.items()}
+    return {
+        name: Saved(AffinityScorer(**quick | chosen).fit(X, labels), X)
+        for name, (X, labels, chosen) in (by_labels | by_estimator).items()
+    }
 
 
 def leaves(state: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

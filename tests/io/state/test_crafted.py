@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture
 
 from allegiance import AffinityScorer, Fourier, Hashing, Kernel, Nystroem, Weights
 from allegiance._core import STORED, Spec
@@ -159,3 +160,11 @@ def test_every_part_that_is_saved_says_what_it_must_be():
     for kind, declared in STORED.items():
         assert declared.parts, kind
         assert all(isinstance(spec, Spec) for spec in declared.parts.values()), kind
+
+
+def test_parameters_of_a_saved_clusterer_are_checked_as_its_fit_would():
+    """Once: an UnboundLocalError inside scikit-learn when points were labelled."""
+    state = AffinityScorer(GaussianMixture(3, random_state=0)).fit(IRIS).to_dict()
+    path = ("clusterer", "params", "covariance_type")
+    with pytest.raises(ValueError, match="covariance_type"):
+        AffinityScorer.from_dict(changed(state, path, lambda _: "text"))

@@ -161,6 +161,8 @@ def decode_estimator(state: dict[str, Any]) -> Any:
     if codec is None:
         raise ValueError(f"the state has an estimator {state['class']!r}, which this allegiance does not know.")
     estimator = codec.cls(**{key: decode_value(value) for key, value in state["params"].items()})
+    if hasattr(estimator, "_parameter_constraints"):
+        estimator._validate_params()  # as its fit would have
     fitted = {key: decode_value(value) for key, value in state["fitted"].items()}
     declared = {**_SEEN, **codec.fitted}
     unknown = set(fitted) - set(declared)
