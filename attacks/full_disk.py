@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -131,9 +132,7 @@ def _report(place: Path, folder: Path) -> str | None:
 
 def _cache(place: Path, folder: Path) -> str | None:
     """Compile kernels where they cannot be kept."""
-    import os
-
-    status, said = finish(start("-c", _COMPILE, env=os.environ | {"NUMBA_CACHE_DIR": str(place)}))
+    status, said = finish(start("-c", _COMPILE, env=os.environ | {"NUMBA_CACHE_DIR": str(place)}), 900.0)
     return None if status == 0 and "sum 20." in said else f"exit status {status}: {said[-200:]}"
 
 

@@ -120,10 +120,12 @@ def _broken_csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str]
     cells, _ = _columns(rng)
     text = _written(cells, ",", csv.QUOTE_MINIMAL, "\n")
     lines = text.split("\n")
-    place = int(rng.integers(1, len(lines) - 1))
+    # Not inside a value of several lines, where anything may stand.
+    plain = [number for number, line in enumerate(lines) if number and line.count(",") == 3 and '"' not in line]
+    place = plain[int(rng.integers(len(plain)))]
     breaks: dict[str, Callable[[], str]] = {
         "an open quote": lambda: "\n".join([*lines[:place], '"' + lines[place], *lines[place + 1 :]]),
-        "an open quote at the end": lambda: text.rstrip("\n")[:-2] + ',"c0',
+        "an open quote at the end": lambda: text.rstrip("\n")[:-2] + ',"c0\n',
         "a cell more": lambda: "\n".join([*lines[:place], "extra," + lines[place], *lines[place + 1 :]]),
         "a cell less": lambda: text.rstrip("\n") + "\nlast,1.0\n",
         "no number": lambda: text.rstrip("\n") + "\nlast,abc,1.0,c0\n",

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer, Logistic, affinity, sample_polytope, trust
+from allegiance import KL, AffinityScorer, Kernel, Logistic, Nystroem, affinity, sample_polytope, trust
 from allegiance.influence._rowwise import norms
 
 RNG = np.random.default_rng(0)
@@ -70,3 +70,25 @@ def test_kernels_over_huge_rows_can_be_saved(tmp_path):
 def test_more_samples_than_any_memory_holds_are_refused_by_name():
     with pytest.raises(ValueError, match="n_samples must be at most"):
         sample_polytope([[1.0], [-1.0]], [1.0, 1.0], 10**30)
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_beyond_the_arithmetic_of_a_divergence_are_refused_by_name():
+    """Once: "c must not contain values inf, nan, or None", from a solver the user never called."""
+    scorer = AffinityScorer(influence="itakura-saito").fit(np.abs(X) * 1e-200, LABELS)
+    with pytest.raises(ValueError, match="X"):
+        scorer.affinity([[1e150, 1e-200, 1.0], [1e160, 1e170, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"), [({"eps": 1e-300}, "eps must be in"), ({"influence": KL(smoothing=1e300)}, "smoothing of KL")]
+)
+def test_numbers_that_would_overflow_are_refused(settings, says):
+    with pytest.raises(ValueError, match=says):
+        affinity(np.abs(X).astype(np.float32), LABELS, **settings)
+
+
+def test_rows_too_large_for_landmarks_are_refused_by_name():
+    """Once: "SVD did not converge"."""
+    with pytest.raises(ValueError, match="X is too large for a kernel"):
+        affinity([[1e200], [-1e200], [3e199]], [0, 1, 2], influence=Kernel("rbf", gamma=1.0, approximation=Nystroem(3)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from allegiance._core import BoolArray, FloatArray, IntArray, Rows, check_jobs, check_number
 from allegiance._scorer import AffinityScorer
-from allegiance.engines import ENGINES, Engine, PrecisionWarning
+from allegiance.engines import ENGINES, LEAST_EPS, Engine, PrecisionWarning
 
 from ._nearest_centers import row_blocks
 
@@ -40,7 +40,7 @@ class StabilityTest:
         """Check the parameters that an estimator has under these names."""
         return cls(
             ENGINES.resolve(model.engine),
-            check_number(model.eps, "eps", low=0.0, high=1.0),
+            check_number(model.eps, "eps", low=LEAST_EPS, high=1.0, closed=True),
             seed,
             check_jobs(model.n_jobs),
         )

@@ -4,6 +4,7 @@ from ._choose import EXACT_SITES, Auto, measurer_for
 from ._closed_form import ClosedForm
 from ._engine import (
     ENGINES,
+    LEAST_EPS,
     Z95,
     Engine,
     Estimate,
@@ -25,6 +26,7 @@ from ._tessellation import Tessellation
 __all__ = [
     "ENGINES",
     "EXACT_SITES",
+    "LEAST_EPS",
     "Z95",
     "Auto",
     "ClosedForm",

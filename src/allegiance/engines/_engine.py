@@ -20,6 +20,8 @@ Z95 = 1.959963984540054
 _MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
 #: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
 MAX_SAMPLES = 1_000_000
+#: Least half-width of an interval that may be asked for: samples go with its inverse square.
+LEAST_EPS = 1e-9
 
 
 def engine_code(name: str) -> int:

@@ -67,7 +67,14 @@ class Tessellation:
 
         ``moved`` names for each query a cluster (-1 for none) and the position (n, r) it moves to, NaN to remove it.
         """
-        a, b = self._to_unit(self.diagram.query_functions(position))
+        with np.errstate(over="ignore", invalid="ignore"):
+            a, b = self._to_unit(self.diagram.query_functions(position))
+        lost = int(np.count_nonzero(~np.isfinite(b)))
+        if lost:
+            raise ValueError(
+                f"X has rows, {lost} of {b.size}, so far from the clusters that their influence is beyond the numbers "
+                "there are: scale X, or leave them out."
+            )
         unit = (position - self.region.center) / self.region.scale
         if moved is None:
             return Queries(a, b, unit)

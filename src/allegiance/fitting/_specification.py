@@ -8,7 +8,7 @@ from typing import Any
 from allegiance._core import check_choice, check_jobs, check_number, effective_threads, resolve_seed
 from allegiance.calibration import Calibration
 from allegiance.domains import DOMAINS, Domain
-from allegiance.engines import ENGINES, Engine, Settings
+from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings
 from allegiance.influence import INFLUENCES, Influence, Weights
 
 from ._clusterer import check_clusterer
@@ -36,7 +36,7 @@ class Specification:
             check_clusterer(scorer.estimator)
         check_choice(scorer.representative, "representative", REPRESENTATIVES)
         settings = Settings(
-            eps=check_number(scorer.eps, "eps", low=0.0, high=1.0),
+            eps=check_number(scorer.eps, "eps", low=LEAST_EPS, high=1.0, closed=True),
             seed=resolve_seed(scorer.random_state),
             threads=effective_threads(check_jobs(scorer.n_jobs)),
             verbose=scorer.verbose,

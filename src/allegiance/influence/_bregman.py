@@ -16,6 +16,9 @@ from ._divergence import BregmanDivergence, check_rows_inside
 from ._generators import divergence_by_name
 from ._influence import INFLUENCES, Influence, Training
 
+#: Smoothing from here on may be beyond single precision once it is added to X.
+_MOST_SMOOTHING = 1e30
+
 
 class BregmanInfluence(Influence):
     """What all Bregman divergences share: rows inside the domain, and the diagram of the sites."""
@@ -71,7 +74,7 @@ class _Smoothed(BregmanInfluence):
 
     def check(self) -> None:
         """Raise unless the smoothing is a number that is not negative."""
-        check_number(self.smoothing, f"smoothing of {type(self).__name__}", low=0.0, closed=True)
+        check_number(self.smoothing, f"smoothing of {type(self).__name__}", low=0.0, high=_MOST_SMOOTHING, closed=True)
 
 
 @INFLUENCES.register("kl")

@@ -166,6 +166,7 @@ class BregmanDiagram:
             return Located(np.array(dense(X)), np.zeros(X.shape[0]))
         position, off_span = np.empty((X.shape[0], self.dim)), np.empty(X.shape[0])
 
+        @np.errstate(over="ignore", invalid="ignore")
         def locate_rows(rows: slice) -> None:
             for part in self._chunks(rows):
                 x = dense(X[part])
@@ -176,6 +177,7 @@ class BregmanDiagram:
                 off_span[part] = np.maximum(self.divergence.rowwise(x, self.origin) - inside, 0.0)
 
         for_row_blocks(locate_rows, X.shape[0], threads)
+        np.nan_to_num(off_span, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
         return Located(position, off_span)
 
     def _chunks(self, rows: slice) -> list[slice]:

@@ -99,7 +99,11 @@ class Nystroem(Approximation):
         sklearns = kernel_approximation.Nystroem(
             kernel=kernel.name, **kernel.params, n_components=len(chosen), random_state=seed32
         )
-        return sklearns.fit(landmarks)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return sklearns.fit(landmarks)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"X is too large for a kernel: scale it down. {error}.") from error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,4 +228,5 @@ def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
     Products of blocks of one shape treat each row alike, whatever the others.
     """
     rows = np.minimum(np.arange(part.start, part.start + BLOCK_ROWS), part.stop - 1)
-    return dense(transformer.transform(float_rows(X[rows])))
+    with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
+        return dense(transformer.transform(float_rows(X[rows])))

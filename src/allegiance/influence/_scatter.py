@@ -60,7 +60,8 @@ class ScatterSums(NamedTuple):
         n, d = float(self.sizes.sum()), unit.size
         columns = _scales(np.diagonal(self.products) / n, self.sizes, centers, unit, self.resolution)
         scale = np.where(columns.varies, columns.scale / unit, 1.0)
-        plain, squares = self.products / n / np.outer(scale, scale), self.squares / np.outer(scale**2, scale**2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            plain, squares = self.products / n / np.outer(scale, scale), self.squares / np.outer(scale**2, scale**2)
         for matrix in (plain, squares):
             matrix[~columns.varies] = 0.0
             matrix[:, ~columns.varies] = 0.0
