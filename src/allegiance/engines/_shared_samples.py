@@ -1,68 +1,40 @@
-"""Shared samples: one uniform sample of the region serves every query."""
+"""Shared samples: uniform samples of the region serve every query."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, check_count, for_row_blocks, kernel_ready, stream
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_count, for_row_blocks, kernel_ready
 
-from ._engine import (
-    ENGINES,
-    MAX_SAMPLES,
-    SHARED,
-    Z95,
-    Engine,
-    Estimate,
-    Measurer,
-    Queries,
-    Settings,
-    binomial_errors,
-)
+from ._engine import ENGINES, MAX_SAMPLES, SHARED, Z95, Engine, Estimate, Measurer, Queries, Settings
+from ._owner_banks import OwnerBanks
 from ._tessellation import Tessellation
 
-#: Samples in one bank: enough that an average cell, one of k + 1 that tile the region, gets this many. Later banks,
-#: which only queries with small cells need, are larger.
-_HITS_PER_BANK = 256
-_SMALL_BANKS = 14
-_LATER = 8
-_MAX_LATER = 2**16
-#: Most samples in a bank, and most coordinates in one of more than ``_MAX_LATER``. With hundreds of sites a bank must
-#: be large, since the kernel handles the samples of one owner at a time.
-_MAX_BANK = 2**18
+#: Most samples drawn in a round, and most coordinates in a round of more than ``_MIN_LARGE``.
+_MAX_ROUND = 2**18
 _MAX_COORDINATES = 2**24
-#: Banks are kept for the next call as long as they take less than this many bytes together: in 50 dimensions about the
-#: default ``max_samples``, so that the owners among a thousand sites are looked up once.
-_KEEP_BYTES = 320 * 2**20
-#: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
-_FIRST_LOOK = 2
+_MIN_LARGE = 2**16
+#: Samples in a round are a multiple of this many.
+_BLOCK = 256
+#: Most by which one look multiplies the samples of a query without a hit.
 _MAX_GROWTH = 3.0
-#: A cell with less than this share of the region, which would need more than this many small banks, is walked: that is
+#: A cell with less than this share of the region, which would need more than this many first rounds, is walked: that is
 #: cheaper than waiting for samples to fall into it.
 _RARE = 0.02
-_PATIENCE = 40
-
-
-class _Bank(NamedTuple):
-    """Samples grouped by owner and cut into blocks, as the counting kernel wants them."""
-
-    blocks: AnyArray
-    widths: AnyArray
-    owners: AnyArray
+_PATIENCE = 16
 
 
 @ENGINES.register("shared")
 @dataclass(frozen=True, eq=False, repr=False)
 class SharedSamples(Engine):
-    """One uniform sample of the region for all points: the default in more than a few dimensions.
+    """Uniform samples of the region for all points: the default in more than a few dimensions.
 
     Parameters
     ----------
     max_samples
-        Most samples spent on one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+        Most samples tested for one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
     """
 
     max_samples: int = MAX_SAMPLES
@@ -82,14 +54,26 @@ class SharedSamples(Engine):
         return SharedSamplesMeasurer(tessellation, settings, self.max_samples)
 
 
+class _Tally:
+    """What has been counted for n queries, and who still counts."""
+
+    def __init__(self, n: int, k: int) -> None:
+        self.sums = np.zeros((n, k), np.int64)
+        self.squares = np.zeros((n, k), np.int64)
+        self.tested = np.zeros(n, np.int64)
+        self.next_look = np.zeros(n)
+        self.active = np.ones(n, dtype=bool)
+
+
 class SharedSamplesMeasurer:
-    """Estimate shares by counting which of a fixed set of uniform samples each query steals, and from whom.
+    """Estimate shares by counting which samples of the region each query steals, and from whom.
 
-    The owner of every sample is known in advance; a query then steals y if f_x(y) <= f_owner(y). Samples inside
-    its cell are independent, so the intervals are those of plain counting. The same draws serve every query: scores
-    are comparable, and no answer depends on the order or number of queries.
+    The owner of every sample is known in advance, and for each site which samples a query close to it may steal
+    (:class:`OwnerBanks`). The samples of the bank of the closest site are tested; one that stands for several counts as
+    often. Samples inside the cell of a query are independent, so standard errors follow from the sums of weights and of
+    their squares. No answer depends on the order or number of queries.
 
-    Samples come in banks. At each look a query that reached ``eps`` leaves, and another one is told how many banks it
+    Samples come in rounds. At each look a query that reached ``eps`` leaves, and another one is told how many samples it
     will need. Queries with a small cell that would need very many are returned as not found.
     """
 
@@ -99,83 +83,81 @@ class SharedSamplesMeasurer:
         self._tessellation = tessellation
         self._settings = settings
         self._max_samples = max_samples
-        self._start_drawing()
+        self._banks = OwnerBanks(tessellation, settings)
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
-        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
-        counts = np.zeros((queries.n, self._tessellation.n_sites), np.int32)
-
-        def work(rows: slice) -> None:
-            self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts)
-
-        for_row_blocks(work, queries.n, self._settings.threads, blocks_per_thread=1)
-        total = counts.sum(axis=1)
-        estimate.affinity[:] = counts / np.maximum(total, 1)[:, None]
-        estimate.standard_error[:] = binomial_errors(counts, total)
+        n, k = queries.n, self._tessellation.n_sites
+        estimate = Estimate.blank(n, k, SHARED)
+        site = self._closest_sites(queries)
+        order = np.argsort(site, kind="stable")
+        tally = _Tally(n, k)
+        index, drawn = 0, 0
+        while order.size:
+            size = self._round_size(index)
+            self._count(queries, order, site, index, size, tally)
+            index, drawn = index + 1, drawn + size
+            self._look(order, drawn, tally, estimate)
+            order = order[tally.active[order]]
         return estimate
 
-    def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray) -> None:
-        """Count for the queries in ``active`` until they are precise; zero for queries given up."""
-        from allegiance._kernels._owner_counts import count_owners
+    def _closest_sites(self, queries: Queries) -> IntArray:
+        """Return the sites (n,) whose banks the queries use: those with the closest slopes."""
+        from allegiance._kernels._stolen_counts import nearest_slopes
 
-        most = self._max_samples
-        next_look = np.full(queries.n, min(_FIRST_LOOK * self._bank_size(0), most))
-        slopes, constants = kernel_ready(*self._tessellation.functions)
-        n_banks, drawn = 0, 0
-        while active.size:
-            count_owners(active, queries.a, queries.b, slopes, constants, *self._bank(n_banks), counts)
-            drawn += self._bank_size(n_banks)
-            n_banks += 1
-            due = next_look[active] <= drawn
-            looked = active[due]
-            precise, needed = self._judge(counts[looked], drawn)
-            rare = counts[looked].sum(axis=1) < _RARE * drawn
-            hopeless = ~precise & rare & (needed > min(most, _PATIENCE * self._bank_size(0)))
-            counts[looked[hopeless]] = 0
-            next_look[looked] = np.minimum(needed, most)
-            due[due] = precise | hopeless | (drawn >= most)
-            active = active[~due]
+        site = np.empty(queries.n, np.int64)
+        slopes, columns = kernel_ready(queries.a, self._tessellation.functions.a.T)
 
-    def _judge(self, counts: AnyArray, drawn: int) -> tuple[BoolArray, AnyArray]:
-        """Tell which queries are precise enough, and after how many samples to look at the others again."""
-        half_width = Z95 * binomial_errors(counts, counts.sum(axis=1)).max(axis=1)
-        growth = (half_width / self._settings.eps) ** 2
-        hits = counts.any(axis=1)
-        needed = np.ceil(drawn * np.minimum(growth, np.where(hits, np.inf, _MAX_GROWTH)))
-        return growth <= 1.0, np.maximum(needed, drawn + 1).astype(np.int64)
+        def work(rows: slice) -> None:
+            nearest_slopes(slopes[rows], columns, site[rows])
 
-    def _bank_size(self, index: int) -> int:
-        """Return the number of samples in a bank; the last one ends at ``max_samples``."""
-        most = min(_MAX_BANK, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MAX_LATER))
-        small = min(_HITS_PER_BANK * (self._tessellation.n_sites + 1), most)
-        large = max(small, min(small * _LATER, _MAX_LATER))
-        before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
-        return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
+        for_row_blocks(work, queries.n, self._settings.threads)
+        return site
 
-    def _bank(self, index: int) -> _Bank:
-        from allegiance._kernels._grouping import group_by_owner
+    def _count(self, queries: Queries, order: IntArray, site: IntArray, index: int, size: int, tally: _Tally) -> None:
+        """Test the samples of one round for the queries in ``order``, sorted by site."""
+        from allegiance._kernels._stolen_counts import count_stolen
 
-        with self._drawing:
-            bank = self._kept.get(index)
-            if bank is None:
-                points = self._tessellation.region.sample(
-                    self._bank_size(index), stream(self._settings.seed, SHARED, index)
+        self._banks.draw(index, size)
+        query_a, query_b, slopes, constants = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
+
+        def work(part: slice) -> None:
+            rows = order[part]
+            cuts = np.flatnonzero(np.diff(site[rows])) + 1
+            for same in np.split(rows, cuts):
+                bank = self._banks.bank(index, size, int(site[same[0]]))
+                within = tally.tested[same] + bank.size <= max(self._max_samples, bank.size)
+                tally.active[same[~within]] = False
+                same = same[within]
+                count_stolen(
+                    same, query_a, query_b, slopes, constants, int(site[same[0]]), *bank, tally.sums, tally.squares
                 )
-                columns = points.T.astype(np.float32, order="C")
-                bank = _Bank(*group_by_owner(*kernel_ready(columns, *self._tessellation.functions)))
-                if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
-                    self._kept[index] = bank
-        return bank
+                tally.tested[same] += bank.size
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Banks follow from the seed: a pickle need not carry them, and cannot carry a lock.
-        return {name: value for name, value in self.__dict__.items() if name not in ("_kept", "_drawing")}
+        for_row_blocks(work, order.size, self._settings.threads)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._start_drawing()
+    def _look(self, order: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
+        """Turn counts into shares, and decide who goes on."""
+        from allegiance._kernels._stolen_counts import weighted_shares
 
-    def _start_drawing(self) -> None:
-        self._kept: dict[int, _Bank] = {}
-        self._drawing = threading.Lock()
+        looked = order[(tally.next_look[order] <= drawn) | ~tally.active[order]]
+
+        def work(part: slice) -> None:
+            weighted_shares(tally.sums, tally.squares, looked[part], estimate.affinity, estimate.standard_error)
+
+        for_row_blocks(work, looked.size, self._settings.threads)
+        total = tally.sums[looked].sum(axis=1)
+        half_width = Z95 * estimate.standard_error[looked].max(axis=1)
+        growth = np.where(total > 0, (half_width / self._settings.eps) ** 2, _MAX_GROWTH)
+        precise = (total > 0) & (growth <= 1.0)
+        needed = drawn * growth
+        hopeless = ~precise & (total < _RARE * drawn) & (needed > _PATIENCE * self._round_size(0))
+        estimate.affinity[looked[hopeless]] = 0.0
+        tally.next_look[looked] = needed
+        tally.active[looked[precise | hopeless]] = False
+
+    def _round_size(self, index: int) -> int:
+        """Return how many samples a round draws: an average cell, one of k + 1, gets what ``eps`` needs."""
+        wanted = 0.25 * (Z95 / self._settings.eps) ** 2 * (self._tessellation.n_sites + 1)
+        most = min(_MAX_ROUND, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MIN_LARGE), self._max_samples)
+        return max(min(-(-int(wanted) // _BLOCK) * _BLOCK, most), 1)

@@ -1,0 +1,160 @@
+"""How much of a bank of samples each query steals from each site."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from allegiance._core import AnyArray, FloatArray
+
+from ._affine_block import BLOCK, four_values
+from ._bits import count_bits
+from ._jit import jit
+
+#: Words of bits for a block, and bits in a word.
+WORDS = 16
+#: Factor that keeps squares of weights apart from weights in one integer.
+SQUARE = 2**28
+
+
+@jit()
+def nearest_slopes(query_a: FloatArray, columns: FloatArray, nearest: AnyArray) -> None:
+    """Write to ``nearest`` (n,) int64 the site whose slope is closest to that of each query, the first of equals.
+
+    ``columns`` is (r, k), the slopes of the sites coordinate after coordinate.
+    """
+    n, r = query_a.shape
+    k = columns.shape[1]
+    square = np.empty(k)
+    for q in range(n):
+        for i in range(k):
+            square[i] = 0.0
+        for c in range(r):
+            here = query_a[q, c]
+            for i in range(k):
+                away = here - columns[c, i]
+                square[i] += away * away
+        nearest[q] = square.argmin()
+
+
+@jit(fuse=True)
+def count_stolen(
+    rows: AnyArray,
+    query_a: FloatArray,
+    query_b: FloatArray,
+    site_a: FloatArray,
+    site_b: FloatArray,
+    site: int,
+    blocks: AnyArray,
+    first_run: AnyArray,
+    stops: AnyArray,
+    owners: AnyArray,
+    worths: AnyArray,
+    sums: AnyArray,
+    squares: AnyArray,
+) -> None:
+    """Add the weights of the samples that the queries in ``rows`` steal, by owner, to ``sums``; squares likewise.
+
+    A query x steals the sample y of any owner if <a_x - a_i, y> - (b_x - b_i) is not below the margin f_i - f_owner of
+    y, for any site i; its bank is that of a site close to it. Differences are taken in float64 and only then rounded.
+
+    Hits of a block become bits, and hits of a run a difference of counts of bits: the runs of a bank of many sites are
+    too short for loops. Sample t of a block, in the order of the runs, is bit t % 16 of word t // 16 and stands in
+    column column 16 (t % 16) + t // 16, so that one vector operation sets a bit of all words.
+
+    Parameters
+    ----------
+    rows
+        (m,) int64.
+    query_a, query_b
+        (n, r) and (n,).
+    site
+        Whose bank it is.
+    blocks
+        (number of blocks, r + 1, BLOCK) float32: margins, then coordinates; margins are inf in unused places.
+    first_run
+        (number of blocks + 1,) int64: the first run of each block.
+    stops, owners
+        (number of runs,) uint64: where a run stops in its block, and the owner of its samples.
+    worths
+        (number of runs,) int64: the weight of a sample of the run, and its square as a multiple of SQUARE.
+    sums, squares
+        (n, k) int64.
+    """
+    n, r = rows.shape[0], query_a.shape[1]
+    slope = np.empty(((n + 3) // 4 * 4, r), np.float32)
+    constant = np.empty(slope.shape[0], np.float32)
+    for q in range(slope.shape[0]):
+        x = rows[min(q, n - 1)]
+        constant[q] = site_b[site] - query_b[x]
+        for c in range(r):
+            slope[q, c] = query_a[x, c] - site_a[site, c]
+    found = np.zeros((slope.shape[0], sums.shape[1]), np.int64)
+    gap = np.empty((4, BLOCK), np.float32)
+    bits = np.zeros(WORDS + 1, np.uint32)
+    before = np.zeros(WORDS + 1, np.int64)
+    # A block stays in the inner caches for all queries.
+    for b in range(blocks.shape[0]):
+        first, last = first_run[b], first_run[b + 1]
+        for q in range(0, n, 4):
+            four_values(constant[q : q + 4], slope[q : q + 4], blocks[b], gap)
+            for j in range(4):
+                _set_bits(gap[j], bits)
+                for w in range(WORDS):
+                    before[w + 1] = before[w] + np.int64(count_bits(bits[w]))
+                mine = found[q + j]
+                start = np.int64(0)
+                for u in range(first, last):
+                    word, bit = stops[u] >> np.uint64(4), stops[u] & np.uint64(15)
+                    low = (np.uint32(1) << np.uint32(bit)) - np.uint32(1)
+                    stop = before[word] + np.int64(count_bits(bits[word] & low))
+                    mine[owners[u]] += (stop - start) * worths[u]
+                    start = stop
+    for q in range(n):
+        x = rows[q]
+        for i in range(sums.shape[1]):
+            sums[x, i] += found[q, i] & (SQUARE - 1)
+            squares[x, i] += found[q, i] // SQUARE
+
+
+@jit()
+def _set_bits(gap: AnyArray, bits: AnyArray) -> None:
+    """Set bit l of word w where the gap in column 16 l + w is not negative."""
+    zero = np.float32(0.0)
+    for w in range(WORDS):
+        word: Any = np.uint32(0)
+        for bit in range(WORDS):
+            word |= np.uint32(gap[WORDS * bit + w] >= zero) << np.uint32(bit)
+        bits[w] = word
+
+
+@jit()
+def weighted_shares(sums: AnyArray, squares: AnyArray, rows: AnyArray, shares: FloatArray, errors: FloatArray) -> None:
+    """Write shares and their standard errors for ``rows``, from sums and sums of squares of weights by owner.
+
+    Two hits and two misses of the usual weight, the sum of squares over the sum, are added for the error (Agresti and
+    Coull): a share of 0 or 1 seen in a few samples does not claim certainty. Rows without a hit are left alone. All
+    arrays are (n, k), ``rows`` int64.
+    """
+    k = sums.shape[1]
+    for q in range(rows.shape[0]):
+        x = rows[q]
+        total = 0
+        square = 0
+        for i in range(k):
+            total += sums[x, i]
+            square += squares[x, i]
+        if total == 0:
+            continue
+        usual = square / total
+        for i in range(k):
+            weight = usual
+            if sums[x, i] > 0:
+                weight = max(weight, squares[x, i] / sums[x, i])
+            size = total + 4.0 * weight
+            share = (sums[x, i] + 2.0 * weight) / size
+            hit = squares[x, i] + 2.0 * weight * weight
+            miss = square - squares[x, i] + 2.0 * weight * weight
+            errors[x, i] = np.sqrt((1.0 - share) * (1.0 - share) * hit + share * share * miss) / size
+            shares[x, i] = sums[x, i] / total
