@@ -23,8 +23,9 @@ def fill_bank(
     stops: AnyArray,
     site_a: FloatArray,
     site_b: FloatArray,
-) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]:
-    """Return ``blocks``, ``first_run``, ``stops``, ``owners`` and ``worths`` of a site, as :func:`count_stolen` wants them.
+    blocks: AnyArray,
+) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+    """Write ``blocks`` of one site; return ``first_run``, ``stops``, ``owners`` and ``worths`` as for :func:`count_stolen`.
 
     Samples are sorted by owner and class and cut into blocks wherever they are full. The margin of a sample is the
     difference of two sites' functions, taken in double precision before it is summed: sites that nearly coincide lose no
@@ -50,7 +51,8 @@ def fill_bank(
         n_runs += first[code + 1] > 0
         first[code + 1] += first[code]
     n = first[k * CLASSES]
-    order = np.empty(n, np.int64)
+    n_blocks = blocks.shape[0]
+    order = np.zeros(n_blocks * BLOCK, np.int64)
     at = first[:-1].copy()
     for b in range(starts.shape[0]):
         for t in range(starts[b], stops[b]):
@@ -58,27 +60,23 @@ def fill_bank(
             code = owner[s] * CLASSES + classes[t]
             order[at[code]] = s
             at[code] += 1
-    n_blocks = (n + BLOCK - 1) // BLOCK
-    blocks = np.zeros((n_blocks, r + 1, BLOCK), np.float32)
-    blocks[:, 0] = np.inf
     slope = np.zeros(r)
     constant = 0.0
     last = -1
-    for t in range(0, n, WORDS):
-        # Sixteen samples at a time: writing all coordinates of one sample after the other would miss the cache.
-        some = order[t : t + WORDS]
-        b = t // BLOCK
-        w = t % BLOCK // WORDS
-        for c in range(r):
-            for s in range(some.shape[0]):
-                blocks[b, c + 1, WORDS * s + w] = points[some[s], c]
-        for s in range(some.shape[0]):
-            if owner[some[s]] != last:
-                last = owner[some[s]]
+    for b in range(n_blocks):
+        some = order[b * BLOCK : (b + 1) * BLOCK]
+        _transpose(points, some, blocks[b])
+        for t in range(BLOCK):
+            place = WORDS * (t % WORDS) + t // WORDS
+            if b * BLOCK + t >= n:
+                blocks[b, 0, place] = np.inf
+                continue
+            if owner[some[t]] != last:
+                last = owner[some[t]]
                 constant = site_b[site] - site_b[last]
                 for c in range(r):
                     slope[c] = site_a[site, c] - site_a[last, c]
-            blocks[b, 0, WORDS * s + w] = constant - _product(slope, points[some[s]])
+            blocks[b, 0, place] = constant - _product(slope, points[some[t]])
     first_run = np.zeros(n_blocks + 1, np.int64)
     stops = np.empty(n_runs + n_blocks, np.uint64)
     owners = np.empty(n_runs + n_blocks, np.uint64)
@@ -96,7 +94,25 @@ def fill_bank(
             u += 1
             first_run[b + 1] = u
             start = end
-    return blocks, first_run, stops[:u].copy(), owners[:u].copy(), worths[:u].copy()
+    return first_run, stops[:u].copy(), owners[:u].copy(), worths[:u].copy()
+
+
+@jit()
+def _transpose(points: AnyArray, some: AnyArray, block: AnyArray) -> None:
+    """Write the coordinates of BLOCK samples to the columns of a block, from its second row on.
+
+    Sixteen neighbouring columns at a time: their samples stay in the innermost cache.
+    """
+    r = points.shape[1]
+    tile = np.empty((WORDS, r), np.float32)
+    for bit in range(WORDS):
+        for w in range(WORDS):
+            point = points[some[WORDS * w + bit]]
+            for c in range(r):
+                tile[w, c] = point[c]
+        for c in range(r):
+            for w in range(WORDS):
+                block[c + 1, WORDS * bit + w] = tile[w, c]
 
 
 @jit(fuse=True, reorder=True)

@@ -17,26 +17,20 @@ _CLOSE = 1e-6
 
 @jit(fuse=True)
 def site_values(points: AnyArray, slopes: AnyArray, constants: AnyArray, values: AnyArray) -> None:
-    """Write ``<slopes[i], points[s]> - constants[i]`` to ``values[i, s]``: minus the functions, highest for the owner.
+    """Write ``<slopes[i], points[s]> + constants[i]`` to ``values[i, s]``: highest for the owner.
 
-    ``points`` is float32 (m, r) with m up to BLOCK; ``slopes`` float32 (k, r) and ``constants`` (k,); ``values``
-    float32 (4 ceil(k / 4), BLOCK).
+    ``points`` is float32 (m, r) with m up to BLOCK; ``slopes`` float32 (k, r), ``constants`` (k,) and ``values``
+    (k, BLOCK), where k is a multiple of 4.
     """
     m, r = points.shape
-    k = slopes.shape[0]
     block = np.zeros((r + 1, BLOCK), np.float32)
-    for s in range(m):
+    # Sixteen samples at a time, which stay in the innermost cache while their coordinates are sorted.
+    for first in range(0, m, 16):
         for c in range(r):
-            block[c + 1, s] = points[s, c]
-    constant = np.empty(4, np.float32)
-    slope = np.empty((4, r), np.float32)
-    for first in range(0, k, 4):
-        for j in range(4):
-            i = min(first + j, k - 1)
-            constant[j] = -constants[i]
-            for c in range(r):
-                slope[j, c] = slopes[i, c]
-        four_values(constant, slope, block, values[first : first + 4])
+            for s in range(first, min(first + 16, m)):
+                block[c + 1, s] = points[s, c]
+    for first in range(0, slopes.shape[0], 4):
+        four_values(constants, slopes, first, block, values, first)
 
 
 @jit()
@@ -56,26 +50,23 @@ def find_owners(
     """
     m, r = points.shape
     k = site_a.shape[0]
+    second = np.full(BLOCK, -np.inf, np.float32)
     first = np.zeros(BLOCK, np.int32)
-    rivals = np.zeros(BLOCK, np.int32)
     for s in range(BLOCK):
         highest[s] = values[0, s]
     for i in range(1, k):
         for s in range(BLOCK):
-            highest[s] = max(highest[s], values[i, s])
-    least = highest - np.float32(close)
-    for i in range(k - 1, -1, -1):
-        for s in range(BLOCK):
-            near = values[i, s] >= least[s]
-            rivals[s] += np.int32(near)
-            first[s] = np.int32(i) if near else first[s]
+            value = values[i, s]
+            second[s] = max(second[s], min(value, highest[s]))
+            first[s] = np.int32(i) if value > highest[s] else first[s]
+            highest[s] = max(value, highest[s])
     for s in range(m):
         owner[s] = first[s]
-        if rivals[s] == 1:
+        if highest[s] - second[s] > close:
             continue
         best = -np.inf
         for i in range(k):
-            if values[i, s] >= least[s]:
+            if highest[s] - values[i, s] <= close:
                 value = -site_b[i]
                 for c in range(r):
                     value += site_a[i, c] * points[s, c]
@@ -116,8 +107,11 @@ def choose_samples(
     """
     m, r = points.shape
     k = site_a.shape[0]
-    slopes, constants = site_a.astype(np.float32), site_b.astype(np.float32)
     values = np.zeros(((k + 3) // 4 * 4, BLOCK), np.float32)
+    slopes = np.zeros((values.shape[0], r), np.float32)
+    constants = np.zeros(values.shape[0], np.float32)
+    slopes[:k] = site_a
+    constants[:k] = -site_b
     highest = np.zeros(BLOCK, np.float32)
     close = 0.0
     for i in range(k):

@@ -83,50 +83,45 @@ def count_stolen(
         (n, k) int64.
     """
     n, r = rows.shape[0], query_a.shape[1]
-    slope = np.empty(((n + 3) // 4 * 4, r), np.float32)
-    constant = np.empty(slope.shape[0], np.float32)
-    for q in range(slope.shape[0]):
-        x = rows[min(q, n - 1)]
-        constant[q] = site_b[site] - query_b[x]
+    slopes = np.zeros(((n + 3) // 4 * 4, r), np.float32)
+    constants = np.zeros(slopes.shape[0], np.float32)
+    for q in range(n):
+        constants[q] = site_b[site] - query_b[rows[q]]
         for c in range(r):
-            slope[q, c] = query_a[x, c] - site_a[site, c]
-    found = np.zeros((slope.shape[0], sums.shape[1]), np.int64)
+            slopes[q, c] = query_a[rows[q], c] - site_a[site, c]
+    found = np.zeros((slopes.shape[0], sums.shape[1]), np.int64)
     gap = np.empty((4, BLOCK), np.float32)
     bits = np.zeros(WORDS + 1, np.uint32)
-    before = np.zeros(WORDS + 1, np.int64)
+    before = np.zeros(WORDS + 1, np.uint32)
+    zero = np.float32(0.0)
     # A block stays in the inner caches for all queries.
     for b in range(blocks.shape[0]):
+        block = blocks[b]
         first, last = first_run[b], first_run[b + 1]
         for q in range(0, n, 4):
-            four_values(constant[q : q + 4], slope[q : q + 4], blocks[b], gap)
+            four_values(constants, slopes, q, block, gap, 0)
             for j in range(4):
-                _set_bits(gap[j], bits)
                 for w in range(WORDS):
-                    before[w + 1] = before[w] + np.int64(count_bits(bits[w]))
-                mine = found[q + j]
-                start = np.int64(0)
+                    word: Any = np.uint32(0)
+                    for bit in range(WORDS):
+                        word |= np.uint32(gap[j, WORDS * bit + w] >= zero) << np.uint32(bit)
+                    bits[w] = word
+                total: Any = np.uint32(0)
+                for w in range(WORDS):
+                    before[w] = total
+                    total += count_bits(bits[w])
+                before[WORDS] = total
+                start: Any = np.uint32(0)
                 for u in range(first, last):
-                    word, bit = stops[u] >> np.uint64(4), stops[u] & np.uint64(15)
-                    low = (np.uint32(1) << np.uint32(bit)) - np.uint32(1)
-                    stop = before[word] + np.int64(count_bits(bits[word] & low))
-                    mine[owners[u]] += (stop - start) * worths[u]
+                    word = stops[u] >> np.uint64(4)
+                    low = (np.uint32(1) << np.uint32(stops[u] & np.uint64(15))) - np.uint32(1)
+                    stop = before[word] + count_bits(bits[word] & low)
+                    found[q + j, owners[u]] += np.int64(stop - start) * worths[u]
                     start = stop
     for q in range(n):
-        x = rows[q]
         for i in range(sums.shape[1]):
-            sums[x, i] += found[q, i] & (SQUARE - 1)
-            squares[x, i] += found[q, i] // SQUARE
-
-
-@jit()
-def _set_bits(gap: AnyArray, bits: AnyArray) -> None:
-    """Set bit l of word w where the gap in column 16 l + w is not negative."""
-    zero = np.float32(0.0)
-    for w in range(WORDS):
-        word: Any = np.uint32(0)
-        for bit in range(WORDS):
-            word |= np.uint32(gap[WORDS * bit + w] >= zero) << np.uint32(bit)
-        bits[w] = word
+            sums[rows[q], i] += found[q, i] & (SQUARE - 1)
+            squares[rows[q], i] += found[q, i] // SQUARE
 
 
 @jit()

@@ -9,7 +9,7 @@ import numpy as np
 from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_count, for_row_blocks, kernel_ready
 
 from ._engine import ENGINES, MAX_SAMPLES, SHARED, Z95, Engine, Estimate, Measurer, Queries, Settings
-from ._owner_banks import OwnerBanks
+from ._owner_banks import BankSupply, OwnerBanks
 from ._tessellation import Tessellation
 
 #: Most samples drawn in a round, and most coordinates in a round of more than ``_MIN_LARGE``.
@@ -18,8 +18,8 @@ _MAX_COORDINATES = 2**24
 _MIN_LARGE = 2**16
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
-#: Most by which one look multiplies the samples of a query without a hit.
-_MAX_GROWTH = 3.0
+#: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
+_MAX_GROWTH = 2.0
 #: A cell with less than this share of the region, which would need more than this many first rounds, is walked: that is
 #: cheaper than waiting for samples to fall into it.
 _RARE = 0.02
@@ -92,10 +92,12 @@ class SharedSamplesMeasurer:
         site = self._closest_sites(queries)
         order = np.argsort(site, kind="stable")
         tally = _Tally(n, k)
+        supply = BankSupply(self._banks)
         index, drawn = 0, 0
         while order.size:
             size = self._round_size(index)
-            self._count(queries, order, site, index, size, tally)
+            supply.draw(index, size)
+            self._count(queries, order, site, supply, tally)
             index, drawn = index + 1, drawn + size
             self._look(order, drawn, tally, estimate)
             order = order[tally.active[order]]
@@ -114,18 +116,17 @@ class SharedSamplesMeasurer:
         for_row_blocks(work, queries.n, self._settings.threads)
         return site
 
-    def _count(self, queries: Queries, order: IntArray, site: IntArray, index: int, size: int, tally: _Tally) -> None:
+    def _count(self, queries: Queries, order: IntArray, site: IntArray, supply: BankSupply, tally: _Tally) -> None:
         """Test the samples of one round for the queries in ``order``, sorted by site."""
         from allegiance._kernels._stolen_counts import count_stolen
 
-        self._banks.draw(index, size)
         query_a, query_b, slopes, constants = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
 
         def work(part: slice) -> None:
             rows = order[part]
             cuts = np.flatnonzero(np.diff(site[rows])) + 1
             for same in np.split(rows, cuts):
-                bank = self._banks.bank(index, size, int(site[same[0]]))
+                bank = supply.bank(int(site[same[0]]))
                 within = tally.tested[same] + bank.size <= max(self._max_samples, bank.size)
                 tally.active[same[~within]] = False
                 same = same[within]
@@ -153,7 +154,7 @@ class SharedSamplesMeasurer:
         needed = drawn * growth
         hopeless = ~precise & (total < _RARE * drawn) & (needed > _PATIENCE * self._round_size(0))
         estimate.affinity[looked[hopeless]] = 0.0
-        tally.next_look[looked] = needed
+        tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
 
     def _round_size(self, index: int) -> int:

@@ -16,7 +16,7 @@ from allegiance._core import AnyArray, FloatArray, IntArray, kernel_ready
 from ._tessellation import Tessellation
 
 #: Queries from which the chance is learnt, and how far they are from their site towards a random place, at most.
-_PILOTS = 256
+_PILOTS = 64
 _REACH = 0.3
 #: Samples of the region for it: enough that some fall into an average cell.
 _SURVEY_PER_SITE = 32
@@ -25,6 +25,8 @@ _MIN_SURVEY, _MAX_SURVEY = 2**11, 2**14
 #: first one, and their number in an octave.
 _FIRST_EDGE = 0.25
 _PER_OCTAVE = 2
+#: Least probability, as a share of the mean: queries that steal what others hardly ever do should not wait too long.
+_LEAST = 0.125
 
 
 def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Generator) -> AnyArray:
@@ -86,8 +88,9 @@ def _kept(
     chance = hits[1:-1] / np.maximum(widths, 1e-300) / (hits[0] / own_volume)
     # What is stolen beyond an edge may be stolen before it.
     falling = np.maximum.accumulate(np.minimum(chance, 1.0)[::-1])[::-1]
-    probabilities: FloatArray = np.sqrt(falling)
-    return probabilities
+    probabilities = np.sqrt(falling)
+    mean = own_volume / len(pilots[0]) + (probabilities * np.diff(np.minimum(edges, 1.0), prepend=0.0)).sum()
+    return np.maximum(probabilities, _LEAST * mean)
 
 
 def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -105,11 +108,15 @@ def _values(points: AnyArray, a: FloatArray, b: FloatArray) -> AnyArray:
     from allegiance._kernels._affine_block import BLOCK
     from allegiance._kernels._sample_choice import site_values
 
-    ready, slopes, constants = kernel_ready(*(part.astype(np.float32) for part in (points, a, b)))
-    values = np.empty((-(-a.shape[0] // 4) * 4, BLOCK), np.float32)
-    found = np.empty((a.shape[0], points.shape[0]), np.float32)
+    k = a.shape[0]
+    rows = -(-k // 4) * 4
+    slopes, constants = np.zeros((rows, a.shape[1]), np.float32), np.zeros(rows, np.float32)
+    slopes[:k], constants[:k] = a, -b
+    (ready,) = kernel_ready(points.astype(np.float32))
+    values = np.empty((rows, BLOCK), np.float32)
+    found = np.empty((k, points.shape[0]), np.float32)
     for start in range(0, points.shape[0], BLOCK):
         part = ready[start : start + BLOCK]
         site_values(part, slopes, constants, values)
-        found[:, start : start + part.shape[0]] = values[: a.shape[0], : part.shape[0]]
+        found[:, start : start + part.shape[0]] = values[:k, : part.shape[0]]
     return found
