@@ -27,7 +27,7 @@ def fill_bank(
 ) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """Write ``blocks`` of one site; return ``first_run``, ``stops``, ``owners`` and ``worths`` as for :func:`count_stolen`.
 
-    Samples are sorted by owner and class and cut into blocks wherever they are full. The margin of a sample is the
+    Samples are sorted by class and owner and cut into blocks wherever they are full. The margin of a sample is the
     difference of two sites' functions, taken in double precision before it is summed: sites that nearly coincide lose no
     accuracy.
 
@@ -45,7 +45,7 @@ def fill_bank(
     first = np.zeros(k * CLASSES + 1, np.int64)
     for b in range(starts.shape[0]):
         for t in range(starts[b], stops[b]):
-            first[owner[b * BLOCK + chosen[t]] * CLASSES + classes[t] + 1] += 1
+            first[classes[t] * k + owner[b * BLOCK + chosen[t]] + 1] += 1
     n_runs = 0
     for code in range(k * CLASSES):
         n_runs += first[code + 1] > 0
@@ -57,7 +57,7 @@ def fill_bank(
     for b in range(starts.shape[0]):
         for t in range(starts[b], stops[b]):
             s = b * BLOCK + chosen[t]
-            code = owner[s] * CLASSES + classes[t]
+            code = classes[t] * k + owner[s]
             order[at[code]] = s
             at[code] += 1
     slope = np.zeros(r)
@@ -77,7 +77,7 @@ def fill_bank(
                 for c in range(r):
                     slope[c] = site_a[site, c] - site_a[last, c]
             blocks[b, 0, place] = constant - _product(slope, points[some[t]])
-    first_run = np.zeros(n_blocks + 1, np.int64)
+    first_run = np.zeros(n_blocks + 1, np.uint64)
     stops = np.empty(n_runs + n_blocks, np.uint64)
     owners = np.empty(n_runs + n_blocks, np.uint64)
     worths = np.empty(n_runs + n_blocks, np.int64)
@@ -88,8 +88,8 @@ def fill_bank(
             b = start // BLOCK
             end = min(stop, (b + 1) * BLOCK)
             stops[u] = end - b * BLOCK
-            owners[u] = code // CLASSES
-            weight = 1 << (code % CLASSES)
+            owners[u] = code % k
+            weight = 1 << (code // k)
             worths[u] = weight + SQUARE * weight * weight
             u += 1
             first_run[b + 1] = u

@@ -74,7 +74,7 @@ def count_stolen(
     blocks
         (number of blocks, r + 1, BLOCK) float32: margins, then coordinates; margins are inf in unused places.
     first_run
-        (number of blocks + 1,) int64: the first run of each block.
+        (number of blocks + 1,) uint64: the first run of each block.
     stops, owners
         (number of runs,) uint64: where a run stops in its block, and the owner of its samples.
     worths
@@ -89,9 +89,11 @@ def count_stolen(
         constants[q] = site_b[site] - query_b[rows[q]]
         for c in range(r):
             slopes[q, c] = query_a[rows[q], c] - site_a[site, c]
-    found = np.zeros((slopes.shape[0], sums.shape[1]), np.int64)
+    k = sums.shape[1]
+    found = np.zeros(slopes.shape[0] * k, np.int64)
     gap = np.empty((4, BLOCK), np.float32)
     bits = np.zeros(WORDS + 1, np.uint32)
+    hits = np.zeros(WORDS, np.uint32)
     before = np.zeros(WORDS + 1, np.uint32)
     zero = np.float32(0.0)
     # A block stays in the inner caches for all queries.
@@ -101,36 +103,57 @@ def count_stolen(
         for q in range(0, n, 4):
             four_values(constants, slopes, q, block, gap, 0)
             for j in range(4):
+                own = np.uint64((q + j) * k)
                 for w in range(WORDS):
                     word: Any = np.uint32(0)
                     for bit in range(WORDS):
                         word |= np.uint32(gap[j, WORDS * bit + w] >= zero) << np.uint32(bit)
                     bits[w] = word
+                for w in range(WORDS):
+                    hits[w] = count_bits(bits[w])
                 total: Any = np.uint32(0)
                 for w in range(WORDS):
                     before[w] = total
-                    total += count_bits(bits[w])
+                    total += hits[w]
+                if total == 0:
+                    continue
                 before[WORDS] = total
                 start: Any = np.uint32(0)
                 for u in range(first, last):
                     word = stops[u] >> np.uint64(4)
                     low = (np.uint32(1) << np.uint32(stops[u] & np.uint64(15))) - np.uint32(1)
                     stop = before[word] + count_bits(bits[word] & low)
-                    found[q + j, owners[u]] += np.int64(stop - start) * worths[u]
+                    found[own + owners[u]] += np.int64(stop - start) * worths[u]
                     start = stop
     for q in range(n):
-        for i in range(sums.shape[1]):
-            sums[rows[q], i] += found[q, i] & (SQUARE - 1)
-            squares[rows[q], i] += found[q, i] // SQUARE
+        for i in range(k):
+            sums[rows[q], i] += found[q * k + i] & (SQUARE - 1)
+            squares[rows[q], i] += found[q * k + i] // SQUARE
 
 
 @jit()
-def weighted_shares(sums: AnyArray, squares: AnyArray, rows: AnyArray, shares: FloatArray, errors: FloatArray) -> None:
+def weighted_shares(
+    sums: AnyArray,
+    squares: AnyArray,
+    rows: AnyArray,
+    shares: FloatArray,
+    errors: FloatArray,
+    totals: FloatArray,
+    worst: FloatArray,
+) -> None:
     """Write shares and their standard errors for ``rows``, from sums and sums of squares of weights by owner.
 
     Two hits and two misses of the usual weight, the sum of squares over the sum, are added for the error (Agresti and
-    Coull): a share of 0 or 1 seen in a few samples does not claim certainty. Rows without a hit are left alone. All
-    arrays are (n, k), ``rows`` int64.
+    Coull): a share of 0 or 1 seen in a few samples does not claim certainty. Rows without a hit are left alone.
+
+    Parameters
+    ----------
+    sums, squares, shares, errors
+        (n, k)
+    rows
+        (m,) int64.
+    totals, worst
+        (m,), written: the sum of all weights, and the largest error.
     """
     k = sums.shape[1]
     for q in range(rows.shape[0]):
@@ -140,6 +163,8 @@ def weighted_shares(sums: AnyArray, squares: AnyArray, rows: AnyArray, shares: F
         for i in range(k):
             total += sums[x, i]
             square += squares[x, i]
+        totals[q] = total
+        worst[q] = 0.0
         if total == 0:
             continue
         usual = square / total
@@ -153,3 +178,4 @@ def weighted_shares(sums: AnyArray, squares: AnyArray, rows: AnyArray, shares: F
             miss = square - squares[x, i] + 2.0 * weight * weight
             errors[x, i] = np.sqrt((1.0 - share) * (1.0 - share) * hit + share * share * miss) / size
             shares[x, i] = sums[x, i] / total
+            worst[q] = max(worst[q], errors[x, i])

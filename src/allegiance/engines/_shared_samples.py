@@ -126,13 +126,12 @@ class SharedSamplesMeasurer:
             rows = order[part]
             cuts = np.flatnonzero(np.diff(site[rows])) + 1
             for same in np.split(rows, cuts):
-                bank = supply.bank(int(site[same[0]]))
+                closest = int(site[same[0]])
+                bank = supply.bank(closest)
                 within = tally.tested[same] + bank.size <= max(self._max_samples, bank.size)
                 tally.active[same[~within]] = False
                 same = same[within]
-                count_stolen(
-                    same, query_a, query_b, slopes, constants, int(site[same[0]]), *bank, tally.sums, tally.squares
-                )
+                count_stolen(same, query_a, query_b, slopes, constants, closest, *bank, tally.sums, tally.squares)
                 tally.tested[same] += bank.size
 
         for_row_blocks(work, order.size, self._settings.threads)
@@ -142,17 +141,18 @@ class SharedSamplesMeasurer:
         from allegiance._kernels._stolen_counts import weighted_shares
 
         looked = order[(tally.next_look[order] <= drawn) | ~tally.active[order]]
+        totals, worst = np.empty((2, looked.size))
 
         def work(part: slice) -> None:
-            weighted_shares(tally.sums, tally.squares, looked[part], estimate.affinity, estimate.standard_error)
+            weighted_shares(
+                tally.sums, tally.squares, looked[part], *estimate[:2], totals[part], worst[part]
+            )
 
         for_row_blocks(work, looked.size, self._settings.threads)
-        total = tally.sums[looked].sum(axis=1)
-        half_width = Z95 * estimate.standard_error[looked].max(axis=1)
-        growth = np.where(total > 0, (half_width / self._settings.eps) ** 2, _MAX_GROWTH)
-        precise = (total > 0) & (growth <= 1.0)
+        growth = np.where(totals > 0, (Z95 * worst / self._settings.eps) ** 2, _MAX_GROWTH)
+        precise = (totals > 0) & (growth <= 1.0)
         needed = drawn * growth
-        hopeless = ~precise & (total < _RARE * drawn) & (needed > _PATIENCE * self._round_size(0))
+        hopeless = ~precise & (totals < _RARE * drawn) & (needed > _PATIENCE * self._round_size(0))
         estimate.affinity[looked[hopeless]] = 0.0
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False

@@ -25,8 +25,9 @@ _MIN_SURVEY, _MAX_SURVEY = 2**11, 2**14
 #: first one, and their number in an octave.
 _FIRST_EDGE = 0.25
 _PER_OCTAVE = 2
-#: Least probability, as a share of the mean: queries that steal what others hardly ever do should not wait too long.
-_LEAST = 0.125
+#: Least probability, in means divided by the number of sites: queries that steal what others hardly ever do should not
+#: wait too long.
+_LEAST = 5.0
 
 
 def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Generator) -> AnyArray:
@@ -90,7 +91,7 @@ def _kept(
     falling = np.maximum.accumulate(np.minimum(chance, 1.0)[::-1])[::-1]
     probabilities = np.sqrt(falling)
     mean = own_volume / len(pilots[0]) + (probabilities * np.diff(np.minimum(edges, 1.0), prepend=0.0)).sum()
-    return np.maximum(probabilities, _LEAST * mean)
+    return np.maximum(probabilities, min(_LEAST / tessellation.n_sites, 1.0) * mean)
 
 
 def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
