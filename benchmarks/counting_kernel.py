@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from allegiance._kernels._owner_counts import count_owners
 from threadpoolctl import threadpool_limits
 
 from _machine import usable_cores
@@ -18,7 +19,6 @@ from _report import Row
 from _side_by_side import Task, side_by_side
 from allegiance import AffinityScorer, SharedSamples
 from allegiance._core._threads import for_row_blocks
-from allegiance._kernels._owner_counts import count_owners
 
 _TILE = 32
 

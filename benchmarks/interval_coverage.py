@@ -1,8 +1,8 @@
 """How often the 95 % intervals of shared samples hold, and whether claimed and true errors agree.
 
-``python benchmarks/interval_coverage.py`` scores the same points with ten seeds at eps = 0.03 and compares each share with a
-reference of plain counting in NumPy, ten times as precise and with no code of the engine in it: the same uniform points
-for all queries, owners and thefts from the functions themselves. ``--quick`` takes a tenth of the points.
+``python benchmarks/interval_coverage.py`` scores the same points with ten seeds at eps = 0.03 and compares each
+share with a reference of plain counting in NumPy, ten times as precise and with no code of the engine in it: the same
+uniform points for all queries, owners and thefts from the functions themselves. ``--quick`` takes a tenth of the points.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Scene(NamedTuple):
         return centers, centers[np.arange(self.points) % self.k] + rng.standard_normal((self.points, self.dim))
 
 
-SCENES = (Scene(50, 10, 300), Scene(16, 20, 120), Scene(50, 50, 60))
+SCENES = (Scene(50, 10, 200), Scene(16, 20, 100), Scene(50, 50, 40))
 
 
 class Coverage(NamedTuple):
@@ -59,12 +59,15 @@ class Coverage(NamedTuple):
 
 
 def reference(scene: Tessellation, queries: tuple[Floats, Floats], seed: int = 0) -> Floats:
-    """Count uniform points until every query has enough; return shares (n, k)."""
+    """Count uniform points until all but the smallest 5 % of the cells have enough; return shares (n, k).
+
+    The rest have a reference that is less precise, which can only lower the share of intervals that hold.
+    """
     rng = np.random.default_rng([seed, 12345])
     a, b = (np.ascontiguousarray(part, dtype=np.float32) for part in scene.functions)
     query_a, query_b = (np.ascontiguousarray(part, dtype=np.float32) for part in queries)
     counts = np.zeros((len(query_a), len(a)))
-    while counts.sum(axis=1).min() < REFERENCE_HITS:
+    while np.quantile(counts.sum(axis=1), 0.05) < REFERENCE_HITS:
         points = rng.uniform(-1.0, 1.0, (_CHUNK, a.shape[1])).astype(np.float32)
         sites = points @ a.T - b
         stolen = points @ query_a.T - query_b >= sites.max(axis=1, keepdims=True)

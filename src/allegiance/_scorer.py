@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
@@ -47,7 +47,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or :class:`Auto`,
         :class:`Exact`, :class:`SharedSamples`, :class:`HitAndRun`, :class:`ClosedForm`.
     eps
-        Half-width of the 95 % interval of every affinity, where it is not exact.
+        Half-width of the 95 % interval of every affinity, where it is not exact. "verdict" if only the verdicts matter:
+        sampling stops at 0.05 for points whose two largest affinities are told apart, and at 0.03 for the others.
     calibration
         How trust is calibrated: None for no trust, the number of halves of the data that are clustered anew, such as
         20, or :class:`Calibration`.
@@ -103,7 +104,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         representative: str = "mean",
         domain: Any = "box",
         engine: Any = "auto",
-        eps: float = 0.03,
+        eps: float | Literal["verdict"] = 0.03,
         calibration: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,

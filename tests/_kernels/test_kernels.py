@@ -76,8 +76,8 @@ def test_owners_of_sites_that_nearly_coincide(rng):
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 7, 9, 50])
 def test_banks_count_what_is_stolen(rng, r):
-    """Choosing, filling and counting together, against weights summed over all samples in double precision. Float32 sums
-    may move a sample across a plane only if it lies within 1e-4 of it; such samples are left out."""
+    """Choosing, filling and counting together, against weights summed over all samples in double precision. Float32
+    sums may move a sample across a plane only if it lies within 1e-4 of it; such samples are left out."""
     k, n, m = 5, 13, 3000
     site_a, site_b, points, limits = _draw(rng, m, r, k)
     query_a, query_b = site_a[rng.integers(k, size=n)] + 0.3 * rng.normal(size=(n, r)), rng.normal(size=n)

@@ -8,11 +8,13 @@ from numba import types
 from numba.extending import intrinsic
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def count_bits(typing_context: Any, word: Any) -> Any:
+def _count_bits(typing_context: Any, word: Any) -> Any:
     """Return how many bits of a uint32 are set."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.uint32(types.uint32), generate
+
+
+count_bits: Any = intrinsic(_count_bits)

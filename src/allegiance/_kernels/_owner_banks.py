@@ -25,11 +25,11 @@ def fill_bank(
     site_b: FloatArray,
     blocks: AnyArray,
 ) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
-    """Write ``blocks`` of one site; return ``first_run``, ``stops``, ``owners`` and ``worths`` as for :func:`count_stolen`.
+    """Write ``blocks`` of one site and return ``first_run``, ``stops``, ``owners`` and ``worths``: a bank to count in.
 
     Samples are sorted by class and owner and cut into blocks wherever they are full. The margin of a sample is the
-    difference of two sites' functions, taken in double precision before it is summed: sites that nearly coincide lose no
-    accuracy.
+    difference of two sites' functions, taken in double precision before it is summed: sites that nearly coincide lose
+    no accuracy.
 
     Parameters
     ----------

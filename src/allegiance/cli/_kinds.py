@@ -90,6 +90,27 @@ def kind_option(argument: str, default: str | None, help: str) -> Any:
     )
 
 
+class Precision(click.ParamType[Any]):
+    """A half-width such as 0.03, or verdict."""
+
+    name = "precision"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """Return a number, or "verdict".
+
+        Parameters
+        ----------
+        value, param, ctx
+            From click.
+        """
+        if value == "verdict":
+            return str(value)
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number such as 0.03 nor verdict.", param, ctx)
+
+
 class Budget(click.ParamType[Any]):
     """How many labels: 500, or 5%."""
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ._kinds import kind_option
+from ._kinds import Precision, kind_option
 
 Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
@@ -76,7 +76,7 @@ class ScoringOptions:
     representative: str = "mean"
     domain: Any = "box"
     engine: Any = "auto"
-    eps: float = 0.03
+    eps: float | str = 0.03
     recluster: str | None = None
     no_calibration: bool = False
 
@@ -225,11 +225,12 @@ _MEASURE = [
     kind_option("engine", "auto", "How volume is measured."),
     click.option(
         "--eps",
-        metavar="NUMBER",
-        type=float,
+        metavar="NUMBER|verdict",
+        type=Precision(),
         default=0.03,
         show_default=True,
-        help="Half-width of the 95 % interval of an affinity that is sampled.",
+        help="Half-width of the 95 % interval of an affinity that is sampled; verdict stops as soon as the verdict is "
+        "clear.",
     ),
 ]
 _RESAMPLES = click.option(

@@ -4,6 +4,8 @@ from ._choose import EXACT_SITES, Auto, measurer_for
 from ._closed_form import ClosedForm
 from ._engine import (
     ENGINES,
+    UNDECIDED_EPS,
+    VERDICT,
     Z95,
     Engine,
     Estimate,
@@ -25,6 +27,8 @@ from ._tessellation import Tessellation
 __all__ = [
     "ENGINES",
     "EXACT_SITES",
+    "UNDECIDED_EPS",
+    "VERDICT",
     "Z95",
     "Auto",
     "ClosedForm",

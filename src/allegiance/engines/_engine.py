@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 #: Two-sided 95 % point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
 Z95 = 1.959963984540054
 
+#: What users ask for as ``eps`` who need only a verdict on each label.
+VERDICT = "verdict"
+#: Half-width with which a point may stop that needs only a verdict, and what the others must reach.
+VERDICT_EPS, UNDECIDED_EPS = 0.05, 0.03
+
 #: Who measured a point, by the code kept in :attr:`Estimate.engine`; engines from elsewhere are appended.
 _MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
 #: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
@@ -47,9 +52,21 @@ class Settings:
 
     eps: float = 0.03
     """Half-width of the 95 % interval of every affinity."""
+    verdict: bool = False
+    """Whether a point whose two largest affinities are told apart may stop at a half-width of ``VERDICT_EPS``."""
     seed: int = 0
     threads: int = 1
     verbose: bool = False
+
+    @property
+    def widest(self) -> float:
+        """The largest half-width that is precise enough for some point."""
+        return VERDICT_EPS if self.verdict else self.eps
+
+    @property
+    def asked(self) -> float | str:
+        """What the user asked for as ``eps``."""
+        return VERDICT if self.verdict else self.eps
 
 
 class Moved(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_count, for_row_blocks, kernel_ready
+from allegiance._core import BoolArray, FloatArray, IntArray, check_count, for_row_blocks, kernel_ready
 
 from ._engine import ENGINES, MAX_SAMPLES, SHARED, Z95, Engine, Estimate, Measurer, Queries, Settings
 from ._owner_banks import BankSupply, OwnerBanks
@@ -24,6 +24,8 @@ _MAX_GROWTH = 2.0
 #: cheaper than waiting for samples to fall into it.
 _RARE = 0.02
 _PATIENCE = 16
+#: Rounds before a look at how precise a query is, and before one is given up.
+_FIRST_LOOK, _FIRST_VERDICT = 2, 4
 
 
 @ENGINES.register("shared")
@@ -73,8 +75,8 @@ class SharedSamplesMeasurer:
     often. Samples inside the cell of a query are independent, so standard errors follow from the sums of weights and of
     their squares. No answer depends on the order or number of queries.
 
-    Samples come in rounds. At each look a query that reached ``eps`` leaves, and another one is told how many samples it
-    will need. Queries with a small cell that would need very many are returned as not found.
+    Samples come in rounds. At each look a query that reached ``eps`` leaves, and another one is told how many samples
+    it will need. Queries with a small cell that would need very many are returned as not found.
     """
 
     block = 32_768
@@ -93,9 +95,10 @@ class SharedSamplesMeasurer:
         order = np.argsort(site, kind="stable")
         tally = _Tally(n, k)
         supply = BankSupply(self._banks)
+        size = self._round_size()
+        tally.next_look[:] = _FIRST_LOOK * size
         index, drawn = 0, 0
         while order.size:
-            size = self._round_size(index)
             supply.draw(index, size)
             self._count(queries, order, site, supply, tally)
             index, drawn = index + 1, drawn + size
@@ -130,9 +133,9 @@ class SharedSamplesMeasurer:
                 bank = supply.bank(closest)
                 within = tally.tested[same] + bank.size <= max(self._max_samples, bank.size)
                 tally.active[same[~within]] = False
-                same = same[within]
-                count_stolen(same, query_a, query_b, slopes, constants, closest, *bank, tally.sums, tally.squares)
-                tally.tested[same] += bank.size
+                going = same[within]
+                count_stolen(going, query_a, query_b, slopes, constants, closest, *bank, tally.sums, tally.squares)
+                tally.tested[going] += bank.size
 
         for_row_blocks(work, order.size, self._settings.threads)
 
@@ -144,21 +147,38 @@ class SharedSamplesMeasurer:
         totals, worst = np.empty((2, looked.size))
 
         def work(part: slice) -> None:
-            weighted_shares(
-                tally.sums, tally.squares, looked[part], *estimate[:2], totals[part], worst[part]
-            )
+            weighted_shares(tally.sums, tally.squares, looked[part], *estimate[:2], totals[part], worst[part])
 
         for_row_blocks(work, looked.size, self._settings.threads)
-        growth = np.where(totals > 0, (Z95 * worst / self._settings.eps) ** 2, _MAX_GROWTH)
+        wanted = np.full(looked.size, self._settings.eps)
+        if self._settings.verdict:
+            wanted[_told_apart(*(part[looked] for part in estimate[:2]))] = self._settings.widest
+        growth = np.where(totals > 0, (Z95 * worst / wanted) ** 2, _MAX_GROWTH)
         precise = (totals > 0) & (growth <= 1.0)
         needed = drawn * growth
-        hopeless = ~precise & (totals < _RARE * drawn) & (needed > _PATIENCE * self._round_size(0))
+        first = self._round_size()
+        hopeless = ~precise & (totals < _RARE * drawn) & (needed > _PATIENCE * first)
+        hopeless &= drawn >= min(_FIRST_VERDICT * first, self._max_samples)
         estimate.affinity[looked[hopeless]] = 0.0
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
 
-    def _round_size(self, index: int) -> int:
+    def _round_size(self) -> int:
         """Return how many samples a round draws: an average cell, one of k + 1, gets what ``eps`` needs."""
-        wanted = 0.25 * (Z95 / self._settings.eps) ** 2 * (self._tessellation.n_sites + 1)
+        wanted = 0.25 * (Z95 / self._settings.widest) ** 2 * (self._tessellation.n_sites + 1)
         most = min(_MAX_ROUND, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MIN_LARGE), self._max_samples)
         return max(min(-(-int(wanted) // _BLOCK) * _BLOCK, most), 1)
+
+
+def _told_apart(affinity: FloatArray, error: FloatArray) -> BoolArray:
+    """Tell for which rows the two largest affinities (n, k) differ beyond their 95 % intervals.
+
+    As in the verdict on a label: that of any cluster against its rival then follows.
+    """
+    rows = np.arange(affinity.shape[0])
+    first = affinity.argmax(axis=1)
+    rest = affinity.copy()
+    rest[rows, first] = -1.0
+    second = rest.argmax(axis=1)
+    lead = affinity[rows, first] - affinity[rows, second]
+    return np.asarray(lead > Z95 * (error[rows, first] + error[rows, second]))

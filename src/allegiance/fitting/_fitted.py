@@ -251,7 +251,7 @@ class Fitted:
             influence=specification.describe_influence(),
             domain=specification.domain.describe(),
             engine=specification.engine.describe(),
-            eps=specification.settings.eps,
+            eps=specification.settings.asked,
             seed=specification.settings.seed,
             dim=self.tessellation.dim,
             n_features=self.columns.n_features,
@@ -335,7 +335,7 @@ class Fitted:
 
     def n_imprecise(self, result: Result) -> int:
         """Return how many points did not reach the precision asked for."""
-        return result.n_wider_than(self.specification.settings.eps)
+        return result.n_wider_than(self.specification.settings.widest)
 
     def warn_if_imprecise(self, result: Result) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""
@@ -346,7 +346,7 @@ class Fitted:
         if imprecise:
             specification = self.specification
             warnings.warn(
-                f"{imprecise} of {n_points} points did not reach eps={specification.settings.eps:g} within "
+                f"{imprecise} of {n_points} points did not reach eps={specification.settings.widest:g} within "
                 f"max_samples={specification.engine.max_samples:,}: see standard_error, raise eps, or max_samples of "
                 "the engine, as in engine=Auto(max_samples=10**7).",
                 PrecisionWarning,
