@@ -60,6 +60,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "rbf": {"influence": "rbf"},
     "polynomial": {"influence": Kernel("polynomial", degree=2, gamma=np.float32(0.1))},
     "cosine": {"influence": "cosine"},
+    "cosine kernel": {"influence": Kernel("cosine")},
     "fourier": {"influence": Kernel("rbf", approximation=Fourier(20))},
     "nystroem": {"influence": Kernel("laplacian", approximation=Nystroem(20))},
     "hash": {"influence": Kernel("polynomial", approximation=Hashing(20))},
@@ -276,7 +277,7 @@ DAMAGE: dict[str, tuple[Any, str]] = {
         lambda files: change_parameters(files, influence={"kind": "parameters", "class": "Psychic", "params": {}}),
         "Psychic",
     ),
-    "missing part": (lambda files: change_state(files, diagram="gone"), "'diagram' is missing"),
+    "missing part": (lambda files: change_state(files, diagram="gone"), "diagram is missing"),
 }
 
 

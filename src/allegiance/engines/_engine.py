@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, Parameters, Registry, row_sums
+from allegiance._core import AnyArray, BoolArray, FloatArray, Parameters, Registry, Verbose, row_sums
 
 if TYPE_CHECKING:
     from ._tessellation import Tessellation
@@ -56,7 +56,7 @@ class Settings:
     """Whether a point whose two largest affinities are told apart may stop at a half-width of ``VERDICT_EPS``."""
     seed: int = 0
     threads: int = 1
-    verbose: bool = False
+    verbose: Verbose = False
 
     @property
     def widest(self) -> float:

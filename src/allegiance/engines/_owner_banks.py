@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, IntArray, for_row_blocks, kernel_ready, stream
+from allegiance._core import AnyArray, ForkLock, IntArray, for_row_blocks, kernel_ready, stream
 
 from ._engine import SHARED, Settings
 from ._tessellation import Tessellation
@@ -105,7 +105,7 @@ class OwnerBanks:
         self._kept: dict[tuple[int, ...], Bank | _Draw] = {}
         self._asked: set[tuple[int, ...]] = set()
         self._nbytes = 0
-        self._counting = threading.Lock()
+        self._counting = ForkLock()
 
 
 class BankSupply:

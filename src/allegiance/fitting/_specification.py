@@ -40,7 +40,7 @@ class Specification:
             verdict=isinstance(scorer.eps, str),
             seed=resolve_seed(scorer.random_state),
             threads=effective_threads(check_jobs(scorer.n_jobs)),
-            verbose=bool(scorer.verbose),
+            verbose=scorer.verbose,
         )
         specification = cls(
             influence=INFLUENCES.resolve(scorer.influence),

@@ -2,6 +2,7 @@
 
 from ._bregman import KL, Bregman, BregmanInfluence, ItakuraSaito, Logistic
 from ._bregman_diagram import BregmanDiagram
+from ._cosine import Cosine
 from ._diagram import AffineFunctions, Diagram, Located
 from ._divergence import BregmanDivergence, check_rows_inside
 from ._embedding import Embedding, LinearEmbedding
@@ -12,7 +13,7 @@ from ._influence import INFLUENCES, AnySummary, Influence, Summary, Training
 from ._kernel import Kernel
 from ._kernel_blocks import KERNEL_COLUMNS, check_kernel_values, column_blocks, for_kernel_rows, prepare_block
 from ._kernel_means import KernelEmbedding, KernelMeans
-from ._kernel_values import BLOCK_ROWS, KernelFunction, KernelRows, SettledKernel, float_rows, row_blocks
+from ._kernel_values import BLOCK_ROWS, KERNELS, KernelFunction, KernelRows, SettledKernel, float_rows, row_blocks
 from ._power_diagram import PowerDiagram
 from ._recession import RecessionDiagram
 from ._reduction import Reduction
@@ -22,6 +23,7 @@ __all__ = [
     "BLOCK_ROWS",
     "DIVERGENCES",
     "INFLUENCES",
+    "KERNELS",
     "KERNEL_COLUMNS",
     "KL",
     "WEIGHTS",
@@ -32,6 +34,7 @@ __all__ = [
     "BregmanDiagram",
     "BregmanDivergence",
     "BregmanInfluence",
+    "Cosine",
     "Diagram",
     "Embedding",
     "Euclidean",

@@ -7,7 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, Rows, row_dots, stored
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    Number,
+    OrNone,
+    Part,
+    Rows,
+    floats,
+    row_dots,
+    stored,
+)
 
 from ._diagram import AffineFunctions, Located, no_bounds
 from ._embedding import Embedding
@@ -18,7 +28,12 @@ _LARGEST_UNIT = 2.0**1023
 _CHUNK, _ROWS = 2**15, 2**12
 
 
-@stored("power", "embedding", "weights", "query_weight")
+@stored(
+    "power",
+    embedding=Part("linear", "features", "kernel", k="k", d="d", r="r"),
+    weights=OrNone(floats("k")),
+    query_weight=Number(),
+)
 @dataclass(frozen=True)
 class PowerDiagram:
     """The power diagram of the sites: |y - c_i|² - w_i is |y|² plus the affine function |c_i|² - w_i - 2 <c_i, y>.
@@ -77,8 +92,8 @@ class PowerDiagram:
         """Whether every coordinate is one of X, scaled and shifted."""
         return self.embedding.axis_aligned
 
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
-        """Return rows (n, p) whose Euclidean distances are those of the diagram, off the span of the sites too."""
+    def unprojected(self, X: Rows, located: Located) -> Rows:
+        """Return rows (n, p), dense or CSR, whose distances are those of the diagram, off the span of the sites too."""
         return self.embedding.unprojected(X, located)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:

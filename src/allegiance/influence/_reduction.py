@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import FloatArray, Rows, dense, for_row_blocks, is_sparse, kernel_ready, row_dots, stored
+from allegiance._core import (
+    POSITIVE,
+    Either,
+    FloatArray,
+    Number,
+    OrNone,
+    Rows,
+    Sizes,
+    dense,
+    floats,
+    for_row_blocks,
+    is_sparse,
+    kernel_ready,
+    power_of_two,
+    row_dots,
+    stored,
+)
 
 from ._diagram import Located
 
@@ -21,7 +38,21 @@ _FILLED = 1e-6
 _FAR = 1e8
 
 
-@stored("reduction", "factor", "shift", "basis", "rescale", "whitening")
+def _without_basis(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Without a basis no coordinate is lost."""
+    if parts["basis"] is None:
+        sizes.settle("r", sizes["d"], "shift")
+
+
+@stored(
+    "reduction",
+    agree=_without_basis,
+    factor=Number(low=POSITIVE),
+    shift=floats("d"),
+    basis=OrNone(floats("d", "r")),
+    rescale=Number(low=POSITIVE),
+    whitening=OrNone(Either(floats("d"), floats("d", "d"))),
+)
 @dataclass(frozen=True)
 class Reduction:
     """The affine map y = (factor * x @ whitening - shift) @ basis * rescale from rows of X to the span of the sites.
@@ -64,11 +95,11 @@ class Reduction:
             sites = _whitened(sites, whitening)
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
         ordered = sites[np.lexsort(sites.T[::-1])]
-        factor = _power_of_two(np.abs(ordered).max())
+        factor = power_of_two(np.abs(ordered).max())
         scaled = ordered * factor
         shift = scaled.mean(axis=0)
         centred = scaled - shift
-        rescale = _power_of_two(np.abs(centred).max())
+        rescale = power_of_two(np.abs(centred).max())
         axes = span_axes(centred * rescale, float(np.abs(scaled).max()) * rescale)
         rank, d = axes.shape
         if keep_axes or rank == d:
@@ -121,9 +152,10 @@ class Reduction:
         project_rows(rows, 1.0, shift, axes, white, unused)
         return white
 
-    def whitened(self, X: Rows) -> FloatArray:
-        """Return rows (n, d) after the whitening only, dense."""
-        return dense(self._whiten(X))
+    def whitened(self, X: Rows) -> Rows:
+        """Return rows (n, d) after the whitening only, in float64; sparse ones stay so unless it mixes columns."""
+        white = self._whiten(X)
+        return sp.csr_array(white, dtype=np.float64) if is_sparse(white) else dense(white)
 
     def _locate_chunk(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
         X = self._whiten(X)
@@ -166,10 +198,8 @@ class Reduction:
 
     def _bring_near(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
         """Move positions that are absurdly far, or overflowed, inwards along their ray."""
-        if np.abs(position).max(initial=0.0) <= _FAR:
-            return
-        far = np.flatnonzero(~(np.abs(position).max(axis=1, initial=0.0) <= _FAR))
-        for row in far:
+        near = np.abs(position).max(axis=1, initial=0.0) <= _FAR
+        for row in np.flatnonzero(~(near & np.isfinite(off_span))):
             ray = position[row]
             if not (np.isfinite(ray).all() and np.isfinite(off_span[row])):
                 # So far from the sites that they and the origin are in the same place.
@@ -178,7 +208,8 @@ class Reduction:
                 white = dense(self._whiten(x / largest))[0]
                 ray = white if self.basis is None else white @ self.basis
                 off_span[row] = largest * np.sqrt(max(white @ white - ray @ ray, 0.0))
-            position[row] = ray * (_FAR / np.abs(ray).max()) if ray.any() else 0.0
+            if not near[row]:
+                position[row] = ray * (_FAR / np.abs(ray).max()) if ray.any() else 0.0
         np.nan_to_num(off_span, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
 
 
@@ -208,10 +239,3 @@ def span_axes(centred: FloatArray, size: float) -> FloatArray:
     axes = rows[: int(np.count_nonzero(singular > noise))]
     largest = np.abs(axes).argmax(axis=1)
     return axes * np.sign(axes[np.arange(axes.shape[0]), largest])[:, None]
-
-
-def _power_of_two(size: float) -> float:
-    """Return the power of two that brings ``size`` to [1/2, 1); 1 for zero."""
-    if size == 0:
-        return 1.0
-    return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))
