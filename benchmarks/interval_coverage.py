@@ -2,7 +2,7 @@
 
 ``python benchmarks/interval_coverage.py`` scores the same points with ten seeds at eps = 0.03 and compares each
 share with a reference of plain counting in NumPy, ten times as precise and with no code of the engine in it: the same
-uniform points for all queries, owners and thefts from the functions themselves. ``--quick`` takes a tenth of the points.
+uniform points for all queries, owners and thefts from the functions themselves. ``--quick`` takes a tenth of them.
 """
 
 from __future__ import annotations

@@ -145,11 +145,17 @@ COUNT_SIGNATURES = """
 def test_each_kernel_is_compiled_for_one_signature():
     signatures = json.loads(run(textwrap.dedent(EVERY_ENGINE) + textwrap.dedent(COUNT_SIGNATURES)))
     assert set(signatures) == {
-        "count_owners",
-        "group_by_owner",
+        "choose_samples",
+        "count_stolen",
+        "fill_bank",
+        "find_owners",
+        "four_values",
+        "nearest_slopes",
         "polytope_chain",
         "project_rows",
+        "site_values",
         "stolen_volumes",
         "walk_cells",
+        "weighted_shares",
     }
     assert {name: seen for name, seen in signatures.items() if len(seen) != 1} == {}
