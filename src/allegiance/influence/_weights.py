@@ -44,9 +44,9 @@ class Weights(Parameters):
     Parameters
     ----------
     of
-        "size": the share |C_i| / n of the points. "density": the share of |C_i| / s_i^(r/2) in their sum, where s_i is
-        the mean divergence of the cluster's points from its representative and r the dimension in which volume is
-        measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
+        "size": the share ``|C_i| / n`` of the points. "density": the share of ``|C_i| / s_i^(r/2)`` in their sum, where
+        s_i is the mean divergence of the cluster's points from its representative and r the dimension in which volume
+        is measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
     scale
         What the weights are multiplied with to become squared distances. "auto" is the mean squared distance of the
         points from their representatives, with which rescaling the data changes nothing.
