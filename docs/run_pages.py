@@ -1,8 +1,8 @@
 """Runs the code of the README and of every page: a pytest plugin, ``make docs-check``.
 
 Python runs page by page, in one namespace and one empty folder for each page; console blocks run there too, and must
-exit as the page says. Pages may take the names and tables below for granted, as readers do; a page that needs others sets
-them up in an invisible block of its own. What must not run (``make``, ``pip``) is left out by its first word.
+exit as the page says. Pages may take the names and tables below for granted, as readers do; others are set up in
+invisible blocks of the page. What must not run (``make``, ``pip``) is left out by its first word.
 """
 
 from __future__ import annotations

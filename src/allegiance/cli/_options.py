@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from ._kinds import kind_option
+from ._param_type import ParamType
 
 Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
@@ -22,7 +23,7 @@ LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
 ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 
 
-class ImageShape(click.ParamType[tuple[int, ...]]):
+class ImageShape(ParamType[tuple[int, ...]]):
     """HEIGHTxWIDTH, or HEIGHTxWIDTHx3 in colours."""
 
     name = "HxW"
