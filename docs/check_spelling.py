@@ -18,7 +18,7 @@ NOT_PROSE = re.compile(
     r"^```.*?^```$|<!--.*?-->|`[^`]*`|\]\([^)]*\)|https?://\S+|<[^>]+>|\{[a-z-]+\}", re.DOTALL | re.MULTILINE
 )
 #: Words of small letters, perhaps with a capital in front; names such as MNIST or OneHotEncoder are not looked up.
-WORD = re.compile(r"(?<![\w/.-])[A-Z]?[a-zäöüé]+(?:['’][a-z]+)?(?![\w/])")
+WORD = re.compile(r"(?<![\w/.-])[A-Z]?[a-zäöüé]+(?:['\u2019][a-z]+)?(?![\w/])")
 GENERATED = ("gallery", "reference/generated", "_build")
 
 
@@ -32,7 +32,7 @@ def main() -> int:
         if any(part in name for part in GENERATED):
             continue
         prose = NOT_PROSE.sub(" ", page.read_text())
-        words = {word.replace("’", "'").lower() for word in WORD.findall(prose)}
+        words = {word.replace("\u2019", "'").lower() for word in WORD.findall(prose)}
         words = {word.removesuffix("'s") for word in words} - known
         for word in dictionary.unknown(words):
             unknown.setdefault(word, set()).add(name)

@@ -1,7 +1,7 @@
 """Is the package ready to be released? ``make release-check``.
 
-Builds the source distribution and, from it, the wheel; checks their metadata, what they hold and what they do not; installs
-the wheel into empty environments without and with the extras, and uses it there. Versions agree everywhere.
+Builds the source distribution and, from it, the wheel; checks their metadata, what they hold and what they do not;
+installs the wheel into empty environments without and with the extras, and uses it there. Versions agree everywhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Run the everyday tests on every Python that is promised, and with the lowest versions of what we depend on: ``make matrix``.
+"""Run the everyday tests on every promised Python, and with the lowest versions of dependencies: ``make matrix``.
 
-Interpreters are looked for on the PATH and under pyenv; one that is not there is skipped by name. Each gets an environment
-of its own in ``out/matrix``. Arguments go to pytest: ``python release/matrix.py tests/engines``.
+Interpreters are looked for on the PATH and under pyenv; one that is not there is skipped by name. Each gets an
+environment of its own in ``out/matrix``. Arguments go to pytest: ``python release/matrix.py tests/engines``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def find_interpreter(version: str) -> str | None:
 
 
 def _answers(path: str, version: str) -> bool:
-    """Say whether an interpreter runs and is of the version: pyenv's shims are there for versions that are not chosen."""
+    """Say whether an interpreter runs and is of the version: pyenv has shims for versions that are not active."""
     done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     return done.stdout.startswith(f"Python {version}.")
 
