@@ -62,7 +62,7 @@ def look_inside(wheel: Path, sdist: Path, version: str) -> None:
     assert not missing, f"missing in the wheel: {missing}"
     with tarfile.open(sdist) as archive:
         kept = {name.split("/", 1)[-1] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "CHANGELOG.md", "tests", "pyproject.toml"} <= kept
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "tests/conftest.py", "pyproject.toml"} <= kept
 
 
 def new_environment(folder: Path) -> Path:

@@ -36,7 +36,7 @@ def use_extras() -> None:
     command = Path(sys.executable).parent / "allegiance"
     for arguments in (
         ["score", "points.csv", "--labels", "cluster", "-o", "scores.parquet", "--report", "report.html"],
-        ["plot", "profile", "points.csv", "--labels", "cluster", "-o", "profile.png"],
+        ["plot", "points.csv", "--kind", "profile", "--labels", "cluster", "-o", "profile.png"],
         ["info"],
     ):
         subprocess.run([command, *arguments], check=True, stdout=subprocess.DEVNULL)
