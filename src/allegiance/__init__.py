@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .applications import (
         ActiveKMeans,
         ConsensusClustering,
+        Documents,
         IncrementalKMeans,
         compare_clusterings,
         stability_curve,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .influence import (
         KL,
         Bregman,
+        Cosine,
         Euclidean,
         Fourier,
         Hashing,
@@ -52,6 +54,7 @@ _HOMES = {
     ".applications": [
         "ActiveKMeans",
         "ConsensusClustering",
+        "Documents",
         "IncrementalKMeans",
         "compare_clusterings",
         "stability_curve",
@@ -65,6 +68,7 @@ _HOMES = {
     ".influence": [
         "KL",
         "Bregman",
+        "Cosine",
         "Euclidean",
         "Fourier",
         "Hashing",
@@ -95,6 +99,8 @@ __all__ = [
     "Calibration",
     "ClosedForm",
     "ConsensusClustering",
+    "Cosine",
+    "Documents",
     "Euclidean",
     "Exact",
     "Fourier",

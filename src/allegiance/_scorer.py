@@ -7,12 +7,28 @@ from typing import Any, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
-from sklearn.utils import get_tags
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._core import AnyArray, FloatArray, check_count, check_rows, is_lazy
-from .fitting import Columns, Fit, Fitted, InMemory, Labels, Specification, align, fit, fit_clusterer, labels_of
+from ._core import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
+from .fitting import (
+    Columns,
+    Fit,
+    Fitted,
+    InMemory,
+    Labels,
+    PreparedColumns,
+    Specification,
+    align,
+    fit,
+    fit_clusterer,
+    fitted_html,
+    follow,
+    has_pipeline,
+    labels_by,
+    labels_of,
+)
 from .influence import Kernel
 from .results import AffinityResult, FrameLike, TopAffinityResult
 
@@ -24,14 +40,16 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     ----------
     estimator
         A clusterer, cloned and fitted by :meth:`fit`; a fitted one is kept as it is inside a
-        ``sklearn.frozen.FrozenEstimator``. None if labels are passed to :meth:`fit`, or ``centers`` are given.
+        ``sklearn.frozen.FrozenEstimator``. Of a pipeline that ends in a clusterer, influence is measured behind the
+        transformers, where the clusters are, and new points pass these first. None if labels are passed to
+        :meth:`fit`, or ``centers`` are given.
     centers
         (k, d) representatives of the clusters. By default they are computed from the labels.
     influence
         What closeness means: "euclidean"; "within", Mahalanobis with the pooled covariance of the clusters, for real
-        tables; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an object with parameters:
-        :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`, :class:`Logistic`,
-        :class:`Bregman`, :class:`Kernel`.
+        tables; "cosine", for embeddings; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an
+        object with parameters: :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`,
+        :class:`Logistic`, :class:`Bregman`, :class:`Kernel`.
     weights
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
         per volume of spread; an array (k,); or :class:`Weights`. A weight is subtracted from the squared distance.
@@ -57,7 +75,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         Seed, generator, or None for a new seed at each fit. Samples are a way to compute volumes, not draws from
         nature: by default two fits agree.
     verbose
-        Show progress of long measurements on standard error.
+        Show progress: a bar in a terminal or a notebook, in a pipe only a line at the end, on standard error; or a
+        function that is called with the progress made.
 
     Attributes
     ----------
@@ -66,13 +85,17 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     classes_
         (k,) label of each cluster, in the order of the columns of :meth:`transform`.
     cluster_centers_
-        (k, d) representatives of the clusters; not there for kernels.
+        (k, d) representatives of the clusters; not there for kernels. Behind the transformers of a pipeline, their
+        columns are those that ``preparation_`` makes.
     estimator_
         The fitted clusterer, if one was given.
+    preparation_
+        The fitted transformers that X passes before it is scored, as one pipeline; None if there are none. Its
+        ``transform`` brings X to where the clusters are, and ``get_feature_names_out`` names the columns there.
     fitted_
         All that scoring needs, for other parts of the package.
     n_features_in_
-        The number of columns of X.
+        The number of columns of X, before any transformers.
     feature_names_in_
         Names of the columns of X, if it had any.
 
@@ -107,7 +130,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         calibration: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
-        verbose: bool = False,
+        verbose: Any = False,
     ) -> None:
         self.estimator = estimator
         self.centers = centers
@@ -149,23 +172,41 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         specification = Specification.of(self)
-        rows = check_rows(self, X, reset=True)
-        if self.estimator is not None:
-            routed = process_routing(self, "fit", **fit_params)
-            # As they came: with the names of their columns, and without what the influence adds.
-            given = X if hasattr(X, "columns") else rows
-            self.estimator_, y = fit_clusterer(self.estimator, given, routed.estimator.fit)
-        elif fit_params:
-            names = ", ".join(sorted(fit_params))
-            raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
+        columns: Columns | PreparedColumns
+        if self.estimator is None:
+            if fit_params:
+                names = ", ".join(sorted(fit_params))
+                raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
+            rows, columns, clusterer = check_rows(self, X, reset=True), Columns.of(self), None
+        else:
+            rows, columns, clusterer, y = self._clustered(X, fit_params)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
         chunks = InMemory(specification.influence.prepare(rows), labels)
-        threads, clusterer = specification.settings.threads, getattr(self, "estimator_", None)
-        found = fit(specification, chunks, Columns.of(self), threads=threads, clusterer=clusterer)
+        found = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
         self.become(found.fitted)
         assert found.codes is not None
         self.labels_ = labels_of(found.codes, self.classes_)
         return found
+
+    def _clustered(self, X: Any, fit_params: dict[str, Any]) -> tuple[Rows, Columns | PreparedColumns, Any, AnyArray]:
+        """Fit the estimator; return checked rows where it clusters, what brings X there, the clusterer, its labels."""
+        routed = process_routing(self, "fit", **fit_params)
+        if has_pipeline(self.estimator):
+            # What columns hold is for the first transformer to judge: names and texts may be right.
+            check_table(self, X)
+            self.estimator_ = fit_clusterer(self.estimator, X, routed.estimator.fit)
+        else:
+            rows = check_rows(self, X, reset=True)
+            # As they came: with the names of their columns, and without what the influence adds.
+            given = X if hasattr(X, "columns") else rows
+            self.estimator_ = fit_clusterer(self.estimator, given, routed.estimator.fit)
+        followed = follow(self.estimator_)
+        columns: Columns | PreparedColumns = Columns.of(self)
+        if followed.preparation is not None:
+            columns = PreparedColumns(Columns.of(self), followed.preparation)
+        if has_pipeline(self.estimator):
+            given, rows = columns.enter(X)
+        return rows, columns, followed.clusterer, labels_by(followed, given)
 
     def become(self, fitted: Fitted) -> None:
         """Become fitted: with what was found just now, elsewhere or before.
@@ -178,6 +219,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         self.n_features_in_ = fitted.columns.n_features
         if fitted.columns.known_names is not None:
             self.feature_names_in_ = fitted.columns.known_names
+        elif hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
+        self.preparation_ = fitted.columns.preparation
         self.classes_ = fitted.classes
         if fitted.centers is not None:
             self.cluster_centers_ = fitted.centers
@@ -348,7 +392,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         from .io.state import encode_scorer
 
         check_is_fitted(self)
-        return encode_scorer(self.get_params(deep=False), self.fitted_)
+        return encode_scorer(self.get_params(deep=False) | {"verbose": bool(self.verbose)}, self.fitted_)
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> AffinityScorer:
@@ -412,6 +456,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             mapping = MethodMapping().add(caller="fit", callee="fit")
             router.add(estimator=self.estimator, method_mapping=mapping)
         return router
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, what was fitted: for notebooks."""
+        diagram: str = estimator_html_repr(self)
+        return diagram + fitted_html(self.fitted_) if hasattr(self, "fitted_") else diagram
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@ from ._extras import require
 from ._fork_lock import ForkLock
 from ._lazy import Lazy
 from ._parameters import Parameters
-from ._progress import Advance, Progress, progress, remark
+from ._progress import Advance, Progress, Verbose, progress, remark
 from ._random import resolve_seed, stream
 from ._registry import Registry
 from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
@@ -29,7 +29,16 @@ from ._schema import (
 from ._stored import STORED, Kind, kind_of, stored
 from ._threads import effective_threads, for_row_blocks, kernel_ready
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
-from ._validation import check_centers, check_choice, check_count, check_jobs, check_number, check_rows, check_sites
+from ._validation import (
+    check_centers,
+    check_choice,
+    check_count,
+    check_jobs,
+    check_number,
+    check_rows,
+    check_sites,
+    check_table,
+)
 
 __all__ = [
     "POSITIVE",
@@ -59,6 +68,7 @@ __all__ = [
     "Spec",
     "Starts",
     "Text",
+    "Verbose",
     "check_centers",
     "check_choice",
     "check_count",
@@ -67,6 +77,7 @@ __all__ = [
     "check_parts",
     "check_rows",
     "check_sites",
+    "check_table",
     "dense",
     "effective_threads",
     "floats",

@@ -6,6 +6,7 @@ from ._active import ActiveKMeans
 from ._base_clusterings import default_labelings
 from ._compare_clusterings import CandidateLine, ClusteringComparison, compare_clusterings
 from ._consensus import ConsensusClustering
+from ._documents import Documents, WordScores
 from ._incremental import IncrementalKMeans
 from ._reference_data import reference_axes, uniform_in_box
 from ._stability_curve import StabilityCurve, stability_curve
@@ -17,8 +18,10 @@ __all__ = [
     "ClusteringComparison",
     "ConsensusClustering",
     "ConsensusValidation",
+    "Documents",
     "IncrementalKMeans",
     "StabilityCurve",
+    "WordScores",
     "compare_clusterings",
     "default_labelings",
     "reference_axes",

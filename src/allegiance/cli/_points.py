@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from ._notes import notes_on
 from ._options import DataOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance._core import AnyArray, FloatArray
+    from allegiance._core import AnyArray, FloatArray, IntArray
     from allegiance.io.tables import Features, Source
 
 
@@ -25,6 +24,8 @@ class Opened:
     source: Source
     features: Features
     ids: tuple[str, ...]
+    apart: tuple[str, ...] = ()
+    """Columns that were asked for besides, such as labels and texts."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Points:
     """Columns that were asked for besides, such as labels."""
     has_ids: bool
     """Whether ``ids`` were named by the user."""
+    rows: IntArray
+    """(n,) the rows of the table, counted from 0: some may have been left out."""
 
     def labels(self, column: str) -> AnyArray:
         """Return the column of labels."""
@@ -62,7 +65,14 @@ def labels_of(values: Any, column: str) -> AnyArray:
     return labels_of_column(values, column, "the data")
 
 
-def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None) -> Opened:
+def open_data(
+    options: DataOptions,
+    apart: Iterable[str],
+    notes: Callable[[str], Any],
+    *,
+    written: Iterable[str] = (),
+    scale_matters: bool = True,
+) -> Opened:
     """Open the table and decide on its features.
 
     Parameters
@@ -73,13 +83,18 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
         Columns that are not features, besides the identifiers.
     notes
         Takes a text the user should know about.
+    written
+        Columns that are not features either, and stay as they are written.
+    scale_matters
+        Whether columns in large units count for more.
     """
     from allegiance.io.tables import open_source, plan_features
 
-    apart = list(apart)
+    apart, written = list(apart), list(written)
     # Identifiers stay as they are written; a column that is more than that keeps its type.
-    written = [name for name in options.id if name not in apart]
-    source = open_source(options.data, format=options.input_format, text=written, codes=apart)
+    names_of_rows = [name for name in options.id if name not in apart]
+    source = open_source(options.data, format=options.input_format, text=[*names_of_rows, *written], codes=apart)
+    apart += written
     names = source.names
     features = plan_features(
         source,
@@ -89,11 +104,14 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
         one_hot=_expand(options.one_hot, names),
         categorical=options.categorical,
         impute=options.impute,
+        missing=_missing(options.missing, names),
+        decimal=options.decimal,
+        cycles=[cycle.strip() for value in options.cycles for cycle in value.split(",")],
         standardize=options.standardize,
     )
-    for note in _notes(features):
-        (notes or _echo)(note)
-    return Opened(source, features, options.id)
+    for note in notes_on(features, scale_matters=scale_matters):
+        notes(note)
+    return Opened(source, features, options.id, tuple(apart))
 
 
 def load_points(opened: Opened, others: Iterable[str] = ()) -> Points:
@@ -121,6 +139,7 @@ def load_points(opened: Opened, others: Iterable[str] = ()) -> Points:
         ids=ids,
         others=table.select(others).take(rows),
         has_ids=bool(opened.ids),
+        rows=rows,
     )
 
 
@@ -131,11 +150,14 @@ def load_matrix(path: str, features: Features, option: str) -> FloatArray:
     """
     import numpy as np
 
-    from allegiance.io.tables import TableError, open_source
+    from allegiance.io.tables import TableError, check_categories, open_source
 
     source = open_source(path)
     if source.has_names:
-        return features.prepare(source.read(list(features.columns))).matrix
+        source.read_as_written(features.categories)
+        table = source.read(list(features.columns))
+        check_categories(features, table, f"{path} ({option})")
+        return features.prepare(table).matrix
     if len(source.names) != len(features.names):
         raise TableError(
             f"{path} ({option}) has {len(source.names)} columns, but the data has {len(features.names)} features: "
@@ -155,20 +177,11 @@ def _expand(values: tuple[str, ...], names: list[str]) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
-def _notes(features: Features) -> Iterable[str]:
-    if features.left_out:
-        listed = ", ".join(repr(name) for name in features.left_out)
-        yield f"column {listed} looks like the index of a frame and is left out; --features would include it."
-    for name in features.counting:
-        yield f"column {name!r} counts the rows and is used as a feature; --id {name} would keep it apart."
-    if features.n_dropped:
-        yield f"{features.n_dropped:,} of {features.n_rows:,} rows have missing values and are left out."
-    if features.n_filled:
-        # Each category has a column of its own.
-        encoded = features.names != features.columns
-        category = ", or with the most frequent category of it" if encoded else ""
-        yield f"{features.n_filled:,} missing values are filled in with the median of their column{category}."
-
-
-def _echo(note: str) -> None:
-    click.echo(f"Note: {note}", err=True)
+def _missing(values: tuple[str, ...], names: list[str]) -> dict[str, list[str]]:
+    """Return the values that mean a missing one by column, from VALUE and COLUMN=VALUE."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for value in values:
+        column, equals, rest = value.partition("=")
+        for name in [column] if equals and column in names else names:
+            found[name].append(rest if equals and column in names else value)
+    return found

@@ -1,11 +1,13 @@
 """From data to a fitted object: one algorithm for memory, files and many machines."""
 
 from ._chunks import Chunk, Chunks, InMemory
-from ._clusterer import fit_clusterer, nearest_sites
-from ._columns import Columns
+from ._clusterer import cluster, fit_clusterer, labels_by, nearest_sites
+from ._columns import Columns, PreparedColumns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
+from ._fitted_card import fitted_html
 from ._labels import NOISE, Labels, align, labels_of
+from ._pipelines import follow, has_pipeline
 from ._specification import Specification
 
 __all__ = [
@@ -17,10 +19,16 @@ __all__ = [
     "Fitted",
     "InMemory",
     "Labels",
+    "PreparedColumns",
     "Specification",
     "align",
+    "cluster",
     "fit",
     "fit_clusterer",
+    "fitted_html",
+    "follow",
+    "has_pipeline",
+    "labels_by",
     "labels_of",
     "nearest_sites",
     "needs_memory",

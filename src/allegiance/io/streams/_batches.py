@@ -7,16 +7,15 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from allegiance._core import require
-from allegiance.fitting import Columns, Fitted
+from allegiance.fitting import Fitted
 from allegiance.io import TableError
 from allegiance.results import Tally
 
-from ._rows import labels_in, matrix_of
+from ._rows import frame_of, labels_in, matrix_of
 
 #: Batches on their way to an executor and back: enough that none of a few dozen workers waits.
 _IN_FLIGHT = 64
@@ -75,15 +74,17 @@ class BatchScorer:
         details: bool,
         where: str,
     ) -> None:
-        # Columns are found by name already; without names plain arrays are taken without a warning.
-        self._fitted = replace(fitted, columns=Columns(fitted.columns.n_features))
+        self._fitted = fitted
+        if fitted.columns.preparation is None:
+            # Columns are found by name already; without names plain arrays are taken without a warning.
+            self._fitted = fitted.bare()
         self._columns, self._keep, self._labels = columns, keep, labels
         self._top, self._details, self._where = top, details, where
 
     def __call__(self, batch: Any, first: int) -> Any:
         """Score a batch whose first row is number ``first`` of the table."""
         arrow = require("pyarrow", "io", "score_stream")
-        rows = matrix_of(batch, self._columns, first, self._where)
+        rows = self._rows(batch, first)
         labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
         try:
             result = self._fitted.score(rows, labels=labels, top=self._top)
@@ -99,6 +100,12 @@ class BatchScorer:
         scored = arrow.RecordBatch.from_arrays(arrays, names=[*self._keep.values(), *scores])
         imprecise = str(self._fitted.n_imprecise(result))
         return scored.replace_schema_metadata({_TALLY: result.tally().to_json(), _IMPRECISE: imprecise})
+
+    def _rows(self, batch: Any, first: int) -> Any:
+        """Return the features of a batch: numbers, or a frame for transformers that know columns by their names."""
+        if self._fitted.columns.preparation is None or self._fitted.columns.known_names is None:
+            return matrix_of(batch, self._columns, first, self._where)
+        return frame_of(batch, self._columns)
 
     def __reduce__(self) -> Any:
         settings = (self._columns, self._keep, self._labels, self._top, self._details, self._where)
