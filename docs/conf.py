@@ -26,7 +26,8 @@ project_copyright = author
 version = release = allegiance.__version__
 
 extensions = [
-    "myst_parser",
+    # Reads MyST Markdown, and runs the tutorials that are notebooks.
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -41,6 +42,10 @@ templates_path = ["_templates"]
 # Pages are MyST Markdown, and read well as plain files too: links between them are links to files.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_merge_streams = True
 
 # Signatures show defaults; the docstrings say what an argument may be, and its shape.
 autodoc_typehints = "none"

@@ -1,6 +1,6 @@
 """What every part uses: arrays, parameters, randomness, threads, validation."""
 
-from ._arrays import real_array
+from ._arrays import of_moderate_size, power_of_two, real_array
 from ._extras import require
 from ._fork_lock import ForkLock
 from ._lazy import Lazy
@@ -86,6 +86,8 @@ __all__ = [
     "is_sparse",
     "kernel_ready",
     "kind_of",
+    "of_moderate_size",
+    "power_of_two",
     "progress",
     "real_array",
     "remark",
