@@ -49,6 +49,7 @@ CALLED_BY_USERS = [
     "Weights",
     "Within",
     "affinity",
+    "apply_decisions",
     "compare_clusterings",
     "fit_stream",
     "sample_polytope",

@@ -184,6 +184,7 @@ def test_hundred_thousand_points_are_all_there_and_stay_small(random_result, rng
     assert np.sum(page.data["page-data"]["levels"]) == 100_000 - result.noise.sum()
 
 
+@pytest.mark.slow
 def test_more_points_with_long_ids_texts_and_images_stay_small(random_result, rng):
     n = 150_000
     index = pd.Index([f"{i:0100d}" for i in range(n, 0, -1)])

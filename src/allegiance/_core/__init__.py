@@ -26,6 +26,7 @@ from ._schema import (
     check_parts,
     floats,
 )
+from ._sequences import is_missing, one_for_each, texts_for_each
 from ._stored import STORED, Kind, kind_of, stored
 from ._threads import effective_threads, for_row_blocks, kernel_ready
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
@@ -83,10 +84,12 @@ __all__ = [
     "floats",
     "for_row_blocks",
     "is_lazy",
+    "is_missing",
     "is_sparse",
     "kernel_ready",
     "kind_of",
     "of_moderate_size",
+    "one_for_each",
     "power_of_two",
     "progress",
     "real_array",
@@ -97,4 +100,5 @@ __all__ = [
     "row_sums",
     "stored",
     "stream",
+    "texts_for_each",
 ]

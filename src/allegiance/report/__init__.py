@@ -2,9 +2,10 @@
 
 ``_inputs``, ``_texts`` and ``_images`` check what the user passes besides the result, ``_quantity`` names what labels
 are ranked by, ``_shown`` chooses the points that travel with the page and ``_exhibits`` the texts and images,
-``_counts`` counts all labels, ``_projection``, ``_pulls``, ``_traits``, ``_clusters`` and ``_columns`` prepare what is
-told of points and clusters, ``_wording`` says it in words, ``_figures`` draws it, and ``_build`` and ``_render`` put
-the page together. In the browser ``static/state.js`` holds what the reader looks at, and everything else follows it.
+``_counts`` counts all labels, ``_projection``, ``_pulls``, ``_traits``, ``_words``, ``_clusters`` and ``_columns``
+prepare what is told of points and clusters, ``_wording`` says it in words, ``_figures`` draws it, and ``_build`` and
+``_render`` put the page together; ``_inline`` shows it in a notebook. In the browser ``static/state.js`` holds what
+the reader looks at, and everything else follows it.
 """
 
 from ._build import render_report, write_report

@@ -29,6 +29,7 @@ from ._shown import Shown, choose_points, typical_members
 from ._texts import check_texts
 from ._traits import cluster_traits
 from ._wording import cluster_rows, computed, headline, percent, shown_note
+from ._words import telling_words
 
 #: Characters kept of an id.
 _ID_LENGTH = 80
@@ -136,11 +137,13 @@ def render_report(
         cards = cards.with_traits(cluster_traits(centers), pulls, features.names, groups.place)
         columns |= feature_columns(pulls, cards.number)
     exhibits = choose_exhibits(checked_images, checked_texts, shown, cards)
+    words = telling_words(result, checked_texts, shown.rows, exhibits.texts, groups.place)
     facts = _facts(result, quantity)
     page_data = {
         **facts,
         **_group_facts(groups, levels, sums if result.calibrated else None),
         **_point_facts(shown, identifiers, exhibits),
+        "words": None if words is None else words._asdict(),
         "columns": encoded(columns),
         "features": cards.features,
         "clusters": cards.cards,

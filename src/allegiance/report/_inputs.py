@@ -8,10 +8,8 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_rows
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_rows, one_for_each
 from allegiance.results import Result
-
-from ._sequences import one_for_each
 
 #: Columns of exported decisions and lists, which an identifier must not be called.
 TAKEN = (

@@ -129,8 +129,8 @@ def test_nothing_is_cut_overlaps_or_sticks_out(width, reader, scene, hostile_sce
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everyone_can_use_it(theme, reader, scene):
     reader.open(scene.path, theme)
-    assert violations(reader) == []
     reader.click("[data-cluster='0']")
+    reader.click_figure("map", *scene.X[min(scene.members(0))])
     reader.click("#review button.open")
     reader.find("#review button.open").send_keys("k")
     reader.settle()

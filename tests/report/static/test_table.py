@@ -1,6 +1,9 @@
 """The labels to review."""
 
+import numpy as np
 from selenium.webdriver.common.keys import Keys
+
+from allegiance import trust
 
 
 def test_lists_the_labels_to_review_least_trusted_first(reader, scene):
@@ -78,3 +81,17 @@ def test_a_row_number_opens_its_details_and_marks_the_point(reader, scene):
     assert button.get_attribute("aria-expanded") == "false"
     assert reader.run("return document.querySelectorAll('tr.marked, tr.details').length") == 0
     assert reader.console_errors() == []
+
+
+def test_words_that_speak_for_the_rival_are_marked(reader, tmp_path):
+    """One document about the kitchen is filed under sea; a word with signs of patterns in it does no harm."""
+    texts = ["wave tide", "wave sail", "tide sail", "oven dough", "oven salt", "dough salt"] * 8 + [
+        "Oven? overn dough."
+    ]
+    places = np.array([[0.0, 0.0], [0.3, 0.1], [0.1, 0.4], [4.0, 4.0], [4.3, 4.1], [4.1, 4.4]] * 8 + [[3.6, 3.7]])
+    result = trust(places, ["sea", "sea", "sea", "kitchen", "kitchen", "kitchen"] * 8 + ["sea"])
+    reader.open(result.report(tmp_path / "texts.html", texts=texts))
+    assert reader.run("return Array.from(document.querySelectorAll('#review mark'), m => m.innerText)") == [
+        "Oven",
+        "dough",
+    ]

@@ -51,7 +51,9 @@
       const entries = pulls.map(([name, value]) => [name, value, signed(value)]);
       card.append(part("Features that pull it away", bars(entries, strongest, true)));
     }
-    if (points.text(point)) card.append(element("p", points.text(point), "document"));
+    const words = points.words(point);
+    if (words.length) card.append(part("Words that speak for the rival", element("p", words.join(", "), "words")));
+    if (points.text(point)) card.append(report.markedText("p", points.text(point), words, "document"));
     return card;
   };
 
@@ -96,6 +98,8 @@
       });
       card.append(part("Features against the rest", bars(entries, strongest, true)));
     }
+    const words = page.words?.clusters[code] ?? [];
+    if (words.length) card.append(part("Words against the rest", element("p", words.join(", "), "words")));
     const rivals = data.rivals.map(([rival, count]) => [page.names[rival], count, report.withCommas(count)]);
     const doubtful = rivals.length ? bars(rivals, rivals[0][1]) : element("p", "Every label is supported.", "hint");
     card.append(part("Rivals of its doubtful labels", doubtful));

@@ -17,6 +17,19 @@
     return node;
   };
 
+  // A text in which some words are marked, whatever their case.
+  report.markedText = function (tag, text, words, className) {
+    const node = report.element(tag, undefined, className);
+    if (!words.length) {
+      node.textContent = text;
+      return node;
+    }
+    const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])(${escaped.join("|")})(?![\\p{L}\\p{N}_])`, "giu");
+    text.split(pattern).forEach((part, i) => node.append(i % 2 ? report.element("mark", part) : part));
+    return node;
+  };
+
   report.button = function (content, onClick, className) {
     const node = report.element("button", content, className);
     node.type = "button";

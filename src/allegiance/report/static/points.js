@@ -65,6 +65,11 @@
       return this.page.texts?.[point];
     }
 
+    // Words of its text that are more typical of its rival than of its label.
+    words(point) {
+      return this.page.words?.points[point] ?? [];
+    }
+
     image(point) {
       return this.page.images?.[point];
     }

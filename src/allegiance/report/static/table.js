@@ -183,7 +183,8 @@
       number.setAttribute("aria-expanded", "false");
       cells.push([number, "number"]);
       for (const id of points.ids(point)) cells.push([named(id)]);
-      if (page.texts) cells.push([points.text(point) ? element("span", points.text(point), "excerpt") : null, "long"]);
+      const text = points.text(point);
+      if (page.texts) cells.push([text ? report.markedText("span", text, points.words(point), "excerpt") : null, "long"]);
       cells.push([named(points.label(point))]);
       if (page.calibrated) cells.push([points.trust(point), "number"]);
       cells.push([report.verdictKey(points.verdict(point))], [named(points.rival(point))]);
