@@ -120,7 +120,7 @@ def _bar(total: int | None, what: str, show: Verbose, unit: str, done: int) -> A
         return _told(show)
     if total is not None and _in_marimo():
         return _marimo_bar(total, what, done)
-    if _in_notebook():
+    if in_notebook():
         if _installed("tqdm") and _installed("ipywidgets"):
             return _tqdm_bar(total, what, unit, done)
         return _rich_bar(total, what, unit, done) if _installed("rich") else _line(what)
@@ -175,8 +175,8 @@ def _line(what: str) -> Iterator[Callable[[Progress], Any]]:
         print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
 
 
-def _in_notebook() -> bool:
-    """Tell whether this runs in a notebook, without importing what only notebooks have."""
+def in_notebook() -> bool:
+    """Tell whether this runs in a Jupyter notebook, without importing what only notebooks have."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
 
