@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ConsensusClustering,
         IncrementalKMeans,
         compare_clusterings,
+        compare_periods,
         stability_curve,
         validate_consensus,
     )
@@ -54,6 +55,7 @@ _HOMES = {
         "ConsensusClustering",
         "IncrementalKMeans",
         "compare_clusterings",
+        "compare_periods",
         "stability_curve",
         "validate_consensus",
     ],
@@ -117,6 +119,7 @@ __all__ = [
     "Within",
     "affinity",
     "compare_clusterings",
+    "compare_periods",
     "displays",
     "fit_stream",
     "metrics",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._active import ActiveKMeans
 from ._base_clusterings import default_labelings
 from ._compare_clusterings import CandidateLine, ClusteringComparison, compare_clusterings
+from ._compare_periods import PeriodComparison, compare_periods, compare_profiles
 from ._consensus import ConsensusClustering
 from ._incremental import IncrementalKMeans
 from ._reference_data import reference_axes, uniform_in_box
@@ -18,8 +19,11 @@ __all__ = [
     "ConsensusClustering",
     "ConsensusValidation",
     "IncrementalKMeans",
+    "PeriodComparison",
     "StabilityCurve",
     "compare_clusterings",
+    "compare_periods",
+    "compare_profiles",
     "default_labelings",
     "reference_axes",
     "stability_curve",

@@ -6,6 +6,7 @@ from ._columns import Columns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
 from ._labels import NOISE, Labels, align, labels_of
+from ._periods import check_comparable, feature_names, period_of, profile_of
 from ._specification import Specification
 
 __all__ = [
@@ -19,9 +20,13 @@ __all__ = [
     "Labels",
     "Specification",
     "align",
+    "check_comparable",
+    "feature_names",
     "fit",
     "fit_clusterer",
     "labels_of",
     "nearest_sites",
     "needs_memory",
+    "period_of",
+    "profile_of",
 ]

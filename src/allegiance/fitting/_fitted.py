@@ -31,7 +31,7 @@ from allegiance.engines import (
     measurer_for,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
+from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Profile, Result, TopAffinityResult
 
 from ._clusterer import nearest_sites
 from ._columns import Columns
@@ -66,6 +66,8 @@ class Fitted:
         What calibration found; None without it.
     clusterer
         The fitted estimator that labels new points; None for the nearest representative. It is not saved.
+    baseline
+        The figures of a first period, which later ones are compared with; None if none was kept.
     """
 
     specification: Specification
@@ -76,6 +78,7 @@ class Fitted:
     members: Lazy[MemberDistances] | None = None
     trust_map: TrustMap | None = None
     clusterer: Any = None
+    baseline: Profile | None = None
 
     @property
     def influence(self) -> Influence:

@@ -3,6 +3,21 @@
 from ._base import AnyResult, HowMeasured, NotCalibratedError, Result
 from ._by_cluster import ATYPICAL, ClusterFigures, Tally
 from ._frames import FrameLike
+from ._period import (
+    DOUBTFUL,
+    FINE,
+    LEVELS,
+    N_CONTESTED,
+    N_CONTRADICTED,
+    N_UNLIKE,
+    POINTS,
+    UNLIKE,
+    Moments,
+    Period,
+    Profile,
+    is_unlike,
+    unlike_rate,
+)
 from ._proximity import Proximity
 from ._result import AffinityResult
 from ._review import review_rows
@@ -12,24 +27,37 @@ from ._verdict import CONTESTED, CONTRADICTED, NO_LABEL, SUPPORTED, VERDICTS
 
 __all__ = [
     "ATYPICAL",
-    "CONTESTED",
-    "CONTRADICTED",
-    "NO_LABEL",
-    "SUPPORTED",
-    "VERDICTS",
     "AffinityResult",
     "AnyResult",
+    "CONTESTED",
+    "CONTRADICTED",
     "ClusterFigures",
+    "DOUBTFUL",
+    "FINE",
     "FrameLike",
     "HowMeasured",
+    "LEVELS",
+    "Moments",
+    "NO_LABEL",
+    "N_CONTESTED",
+    "N_CONTRADICTED",
+    "N_UNLIKE",
     "NotCalibratedError",
+    "POINTS",
+    "Period",
+    "Profile",
     "Proximity",
     "Result",
+    "SUPPORTED",
     "Tally",
     "TopAffinityResult",
+    "UNLIKE",
+    "VERDICTS",
     "count",
     "footer",
     "headlines",
+    "is_unlike",
     "measured_by",
     "review_rows",
+    "unlike_rate",
 ]
