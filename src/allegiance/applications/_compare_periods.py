@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import AnyArray, FloatArray, check_number, is_lazy
+from allegiance._core import AnyArray, FloatArray, check_number
 from allegiance._scorer import AffinityScorer
-from allegiance.fitting import Fitted, check_comparable, period_of, profile_of
+from allegiance.fitting import Fitted, baseline_of, check_comparable
 from allegiance.results import DOUBTFUL, FINE, POINTS, UNLIKE, FrameLike, Profile, count
 
 from ._period_changes import MEASURES, RIGHT, UNLIKE_SHARE, Changes, changes_of
@@ -88,7 +88,7 @@ class PeriodComparison:
         ``high``) and ``p_value``, adjusted for all comparisons that were made.
         """  # noqa: D205
         rows = [row | {"cluster": str(row["cluster"])} for row in self._change_rows()]
-        return self._frame.build({name: [row[name] for row in rows] for name in rows[0]})
+        return self._frame.build(_columns(rows, tuple(rows[0])))
 
     def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
         """Return the features that moved most, in the clusters that are among the findings.
@@ -106,7 +106,7 @@ class PeriodComparison:
         """
         rows = [row for number in self._looked_at(cluster) for row in self._feature_rows(number, n)]
         names = ("cluster", "feature", "then", "now", "shift", "doubtful_shift")
-        return self._frame.build({name: [row[name] for row in rows] for name in names})
+        return self._frame.build(_columns(rows, names))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON; what is not known is None."""
@@ -247,6 +247,10 @@ def _plain_value(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
+def _columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: [row[name] for row in rows] for name in names}
+
+
 def _moments(profile: Profile, groups: tuple[int, ...], number: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return counts, means and standard deviations (d,) of a cluster, or of all points (k + 1)."""
     assert profile.moments is not None
@@ -311,15 +315,16 @@ def compare_periods(scorer: AffinityScorer, X_then: Any, X_now: Any, *, level: f
     fitted: Fitted = scorer.fitted_
     check_comparable(fitted)
     if X_then is None:
-        if fitted.baseline is None:
+        kept = baseline_of(fitted)
+        if kept is None:
             raise ValueError(
                 "X_then is None, but the scorer has no baseline: call scorer.keep_baseline(X) with the points of the "
                 "first period, or pass them as X_then."
             )
-        then = fitted.baseline
+        then = kept
     else:
-        then = _profile(fitted, X_then, reference=True)
-    now = _profile(fitted, X_now, reference=False)
+        then = scorer.profile(X_then, reference=True)
+    now = scorer.profile(X_now)
     return compare_profiles(fitted, then, now, level=level, frame=FrameLike.of(X_now).without_index())
 
 
@@ -336,11 +341,3 @@ def compare_profiles(
     wording = Wording(fitted.classes, then.names)
     findings = findings_of(changes, then, now, wording, level)
     return PeriodComparison(findings, fitted.classes, then, now, level, changes, frame or FrameLike())
-
-
-def _profile(fitted: Fitted, X: Any, *, reference: bool) -> Profile:
-    if is_lazy(X):
-        from allegiance.io.dask import period_lazily
-
-        return profile_of(fitted, period_lazily(fitted, X), reference=reference)
-    return profile_of(fitted, period_of(fitted, X), reference=reference)

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import FloatArray, IntArray
+from allegiance._core import AnyArray, FloatArray, IntArray
 from allegiance.results import (
+    ATYPICAL,
     DOUBTFUL,
     FINE,
     N_CONTESTED,
@@ -38,6 +39,8 @@ MEASURES = (SHARE, RIGHT, CONTESTED, CONTRADICTED, UNLIKE_SHARE)
 SMALL, SMALL_UNLIKE, SMALL_SHARE, SMALL_PART, SMALL_MOVE = 0.01, 0.005, 0.01, 0.1, 0.1
 #: How much more than the estimated optimism is allowed for: the estimate itself is one.
 _OPTIMISM = 2.0
+#: Groups with more points than chance would rarely bring together. Whether they are findings the shares decide.
+_GROUP_LEVEL = 0.01
 
 
 class Moves(NamedTuple):
@@ -107,7 +110,7 @@ def changes_of(then: Profile, now: Profile, member_sizes: IntArray) -> Changes:
     )
 
 
-def _with_all(by_cluster: FloatArray) -> FloatArray:
+def _with_all(by_cluster: AnyArray) -> FloatArray:
     """Return figures (k + 1, ...) with their sum as one more row."""
     return np.concatenate([by_cluster, by_cluster.sum(axis=0, keepdims=True)]).astype(np.float64)
 
@@ -185,20 +188,15 @@ def _unlike(then: Profile, now: Profile, member_sizes: IntArray) -> Change:
 
 
 def _beyond_chance(groups: list[Group], then: Profile, now: Profile, unlike: Change) -> list[Group]:
-    """Return the groups with more points than all that are unlike anything seen by chance."""
-    n1, n2 = float(then.n_points), float(now.n_points)
-    rate = max(float(np.nan_to_num(unlike.then[-1])), 0.01) + SMALL_UNLIKE
-    kept = []
-    for group in groups:
-        test = shares_differ(
-            (np.array([np.ceil(n1 * rate)]), np.array([np.floor(group.points)])), (np.array([n1]), np.array([n2])), _ANY
-        )
-        if test.p[0] <= 0.01 and test.now[0] > test.then[0]:
-            kept.append(group)
-    return kept
-
-
-_ANY = (np.zeros(1), np.zeros(1))
+    """Return the groups with more points than half of all that are unlike anything seen by chance."""
+    n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
+    rate = max(float(np.nan_to_num(unlike.then[-1])), ATYPICAL) / 2.0
+    by_chance = np.ceil(n[0] * rate)
+    return [
+        group
+        for group in groups
+        if shares_differ((by_chance, np.floor([group.points])), n, (-1.0, 0.0)).p[0] <= _GROUP_LEVEL
+    ]
 
 
 def _moves(then: Profile, now: Profile, groups: list[Group]) -> Moves | None:
@@ -220,7 +218,7 @@ def _moves(then: Profile, now: Profile, groups: list[Group]) -> Moves | None:
     p = np.minimum(np.nan_to_num(change.p, nan=1.0).min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = np.where(change.now == change.then, 0.0, (change.now - change.then) / spread)
-    return Moves(shift[:k], *(values[:k] for values in change[:4]), p[:k])
+    return Moves(shift[:k], change.then[:k], change.now[:k], change.low[:k], change.high[:k], p[:k])
 
 
 def _either(chosen: FloatArray, some: Moments, every: Moments) -> Moments:

@@ -171,7 +171,8 @@ def _moved(changes: Changes, wording: Wording, level: float, told: set[int]) -> 
         interval = (float(moves.low[cluster, first]), float(moves.high[cluster, first]))
         name = str(wording.features[first])
         p = float(moves.p[cluster])
-        found.append((abs(float(shift[first])), Finding(MOVED, wording.cluster(cluster), name, then, now, interval, p, said)))
+        label, p = wording.cluster(cluster), float(moves.p[cluster])
+        found.append((abs(float(shift[first])), Finding(MOVED, label, name, then, now, interval, p, said)))
     return [finding for _, finding in sorted(found, key=lambda pair: -pair[0])]
 
 
@@ -218,7 +219,7 @@ def _percent(share: float) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
+    return f"{value:+.1f}"
 
 
 def _factor(factor: float) -> str:

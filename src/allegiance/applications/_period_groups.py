@@ -20,6 +20,9 @@ _FEWEST, _SMALLEST = 10, 0.15
 _MOST_GROUPS = 5
 #: A cluster is taken to have moved away only if chance would rarely make it lose so much.
 _SURE = 0.01
+#: A group is a cluster's own if so much of it is nearest to it; or if its other members moved as many spreads along.
+_MOSTLY = 0.9
+_ALONG = 1.0
 
 
 class Group(NamedTuple):
@@ -69,22 +72,50 @@ def groups_of(then: Profile, now: Profile) -> list[Group]:
 
 
 def with_origins(groups: list[Group], then: Profile, now: Profile) -> list[Group]:
-    """Return groups with the clusters that they are likely to be, each cluster once."""
-    typical = [(profile.counts[:-1, POINTS] - profile.counts[:-1, N_UNLIKE]).astype(np.float64) for profile in (then, now)]
-    outside = max(now.n_points - sum(group.points for group in groups), 1.0)
-    n = np.full_like(typical[0], then.n_points), np.full_like(typical[0], outside)
-    none = np.zeros_like(typical[0])
-    change = shares_differ((typical[0], np.minimum(typical[1], outside)), n, (none, none))
-    shrank = (change.now < change.then) & (change.p * none.size <= _SURE)
-    lost = np.where(shrank, typical[0] / then.n_points * now.n_points - typical[1], 0.0)
+    """Return groups with the clusters that they are likely to be, each cluster once.
+
+    Groups that are the far end of the cluster they are nearest to, which has moved, are left out: its mean tells.
+    """
+    lost = _lost(groups, then, now)
     found = []
     for group in groups:
         candidate = int(lost.argmax())
         origin = candidate if lost[candidate] >= group.points / 2.0 else None
+        if _follows(group, then, now):
+            origin = group.cluster
         if origin is not None:
             lost[origin] = 0.0
-        found.append(group._replace(origin=origin))
+        if origin is None or group.taken[origin] < _MOSTLY * group.points:
+            found.append(group._replace(origin=origin))
     return found
+
+
+def _lost(groups: list[Group], then: Profile, now: Profile) -> FloatArray:
+    """Return how many members like those known each cluster (k,) has lost; 0 where chance may have done it."""
+    usual, here = (
+        (profile.counts[:-1, POINTS] - profile.counts[:-1, N_UNLIKE]).astype(np.float64) for profile in (then, now)
+    )
+    outside = max(now.n_points - sum(group.points for group in groups), 1.0)
+    n = np.full_like(usual, then.n_points), np.full_like(usual, outside)
+    change = shares_differ((usual, np.minimum(here, outside)), n, (0.0, 0.0))
+    shrank = (change.now < change.then) & (change.p * usual.size <= _SURE)
+    return np.where(shrank, usual / then.n_points * now.n_points - here, 0.0)
+
+
+def _follows(group: Group, then: Profile, now: Profile) -> bool:
+    """Tell whether the members like those known have moved towards a group as well: then it is no other cluster."""
+    assert then.moments is not None
+    assert now.moments is not None
+    spread = pooled_spread(then)
+    known, moved = (moments.take((FINE, DOUBTFUL)) for moments in (then.moments, now.moments))
+    if moved.count[group.cluster].min(initial=np.inf) < _FEWEST:
+        return False
+    used = spread > 0.0
+    offset, shift = (
+        ((place - known.mean[group.cluster]) / np.where(used, spread, 1.0))[used]
+        for place in (group.center, moved.mean[group.cluster])
+    )
+    return bool(shift @ offset >= _ALONG * np.linalg.norm(offset))
 
 
 def pooled_spread(profile: Profile) -> FloatArray:

@@ -32,7 +32,7 @@ def means_differ(
     n: tuple[FloatArray, FloatArray],
     mean: tuple[FloatArray, FloatArray],
     variance: tuple[FloatArray, FloatArray],
-    allowed: tuple[FloatArray, FloatArray],
+    allowed: tuple[FloatArray | float, FloatArray | float],
 ) -> Change:
     """Compare means by Welch's test; ``allowed`` are the changes from and to which nothing is found.
 
@@ -63,7 +63,7 @@ def means_differ(
 def shares_differ(
     cases: tuple[FloatArray, FloatArray],
     n: tuple[FloatArray, FloatArray],
-    allowed: tuple[FloatArray, FloatArray],
+    allowed: tuple[FloatArray | float, FloatArray | float],
 ) -> Change:
     """Compare shares by Fisher's exact test, with the cases of then moved by the change that is allowed.
 

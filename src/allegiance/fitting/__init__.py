@@ -6,7 +6,7 @@ from ._columns import Columns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
 from ._labels import NOISE, Labels, align, labels_of
-from ._periods import check_comparable, feature_names, period_of, profile_of
+from ._periods import baseline_of, check_comparable, period_of, profile_of, with_baseline
 from ._specification import Specification
 
 __all__ = [
@@ -20,8 +20,8 @@ __all__ = [
     "Labels",
     "Specification",
     "align",
+    "baseline_of",
     "check_comparable",
-    "feature_names",
     "fit",
     "fit_clusterer",
     "labels_of",
@@ -29,4 +29,5 @@ __all__ = [
     "needs_memory",
     "period_of",
     "profile_of",
+    "with_baseline",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,15 @@ def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Cluster
     if hasattr(fitted, "predict"):
         return Clustered(fitted, np.asarray(fitted.predict(X)))
     raise TypeError(f"estimator must give labels, but {estimator!r} has neither labels_ nor predict.")
+
+
+def nameless(estimator: Any) -> Any:
+    """Return a fitted estimator that takes arrays without a warning that names of columns are missing."""
+    if "feature_names_in_" not in getattr(estimator, "__dict__", ()):
+        return estimator
+    found = copy(estimator)
+    del found.feature_names_in_
+    return found
 
 
 def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:

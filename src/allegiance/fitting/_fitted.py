@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -31,9 +32,9 @@ from allegiance.engines import (
     measurer_for,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Profile, Result, TopAffinityResult
+from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
-from ._clusterer import nearest_sites
+from ._clusterer import nameless, nearest_sites
 from ._columns import Columns
 from ._labels import Labels, align, labels_of
 from ._proximity import proximity_of
@@ -66,8 +67,8 @@ class Fitted:
         What calibration found; None without it.
     clusterer
         The fitted estimator that labels new points; None for the nearest representative. It is not saved.
-    baseline
-        The figures of a first period, which later ones are compared with; None if none was kept.
+    parts
+        What else belongs to it, by name, and is saved with it: plain values, or objects of a ``stored`` class.
     """
 
     specification: Specification
@@ -78,7 +79,7 @@ class Fitted:
     members: Lazy[MemberDistances] | None = None
     trust_map: TrustMap | None = None
     clusterer: Any = None
-    baseline: Profile | None = None
+    parts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def influence(self) -> Influence:
@@ -118,6 +119,14 @@ class Fitted:
         """Return the same to be used beside others like it: on one thread, and silent."""
         settings = replace(self.specification.settings, threads=1, verbose=False)
         return replace(self, specification=replace(self.specification, settings=settings))
+
+    def with_part(self, name: str, value: Any) -> Fitted:
+        """Return the same with something more that belongs to it and is saved with it."""
+        return replace(self, parts={**self.parts, name: value})
+
+    def bare(self) -> Fitted:
+        """Return the same for points that come without the names of their columns, which are right already."""
+        return replace(self, columns=Columns(self.columns.n_features), clusterer=nameless(self.clusterer))
 
     def rows(self, X: Any) -> Rows:
         """Return rows (n, d) of X, checked and as the diagram needs them."""

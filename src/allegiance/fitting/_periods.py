@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows, stream
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows, is_sparse, stream
 from allegiance.calibration import Calibration, RowSample
 from allegiance.influence import Kernel
 from allegiance.results import CONTESTED, CONTRADICTED, FrameLike, NotCalibratedError, Period, Profile, Result
@@ -51,7 +53,22 @@ def profile_of(fitted: Fitted, period: Period, *, reference: bool) -> Profile:
     k = fitted.classes.size
     n = int(period.counts[:k, 0].sum())
     optimism = _optimism(fitted, period.rows, n) if reference else np.zeros((k + 1, 3))
-    return Profile.of(period, feature_names(fitted), optimism)
+    return Profile.of(period, _feature_names(fitted), optimism)
+
+
+#: What a profile is called among the parts of a fitted object.
+_BASELINE = "baseline"
+
+
+def with_baseline(fitted: Fitted, profile: Profile) -> Fitted:
+    """Return the same with the figures of a first period, which later ones are compared with."""
+    return fitted.with_part(_BASELINE, profile)
+
+
+def baseline_of(fitted: Fitted) -> Profile | None:
+    """Return the figures of the first period, if they were kept."""
+    found = fitted.parts.get(_BASELINE)
+    return found if isinstance(found, Profile) else None
 
 
 def check_comparable(fitted: Fitted) -> None:
@@ -64,16 +81,35 @@ def check_comparable(fitted: Fitted) -> None:
         raise ValueError("comparing periods needs points, but influence='precomputed' has only their kernel values.")
 
 
-def feature_names(fitted: Fitted) -> AnyArray:
+def _feature_names(fitted: Fitted) -> AnyArray:
     """Return the names (d,) of the features that periods are compared by."""
     names = fitted.columns.known_names
-    if names is None:
-        names = [f"x{number}" for number in range(fitted.columns.n_features)]
-    return np.array(names, dtype=object)
+    numbered = [f"x{number}" for number in range(fitted.columns.n_features)]
+    return np.array(numbered if names is None else names, dtype=object)
 
 
 def _features(fitted: Fitted, X: Any) -> Rows | None:
-    return None if fitted.columns.n_features > _MOST_FEATURES else fitted.columns.check(X)
+    """Return the features (n, d) that the user knows; None if there are too many to compare.
+
+    Behind transformers these are the numbers of X as they come, in their own units: NaN where there is none.
+    """
+    columns = fitted.columns
+    if columns.n_features > _MOST_FEATURES:
+        return None
+    if getattr(columns, "preparation", None) is None:
+        return columns.check(X)
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        names = columns.known_names if columns.known_names is not None else frame.columns
+        return np.column_stack([_numbers(frame[name]) for name in names])
+    values = X if is_sparse(X) else np.asarray(X)
+    return values if values.dtype.kind in "biuf" else np.full(values.shape, np.nan)
+
+
+def _numbers(column: nw.Series[Any]) -> FloatArray:
+    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        return np.full(len(column), np.nan)
+    return column.cast(nw.Float64).to_numpy().astype(np.float64)
 
 
 def _optimism(fitted: Fitted, sample: RowSample, n_points: int) -> FloatArray:
@@ -88,13 +124,15 @@ def _optimism(fitted: Fitted, sample: RowSample, n_points: int) -> FloatArray:
     coordinates = fitted.influence.coordinates(fitted.diagram, sample.rows, fitted.locate(sample.rows))
     settle = fitted.influence.clusterer(k) is None
     found = []
-    for number in range(_HALVES):
-        inside = _half(sample.codes, fitted.specification.settings.seed, number)
-        codes = sample.codes[inside]
-        if settle:
-            codes = _settled(coordinates[inside], codes)
-        result = _refitted_scores(fitted, sample.rows, inside, codes)
-        found.append(_figures(result, ~inside, k) - _figures(result, inside, k))
+    # k-means on one thread adds up in the same order on any machine.
+    with threadpool_limits(1):
+        for number in range(_HALVES):
+            inside = _half(sample.codes, fitted.specification.settings.seed, number)
+            codes = sample.codes[inside]
+            if settle:
+                codes = _settled(coordinates[inside], codes)
+            result, present = _refitted_scores(fitted, sample.rows, inside, codes)
+            found.append(_figures(result, ~inside, present, k) - _figures(result, inside, present, k))
     with np.errstate(invalid="ignore"):
         known = ~np.isnan(found)
         mean = np.nan_to_num(found).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
@@ -120,8 +158,11 @@ def _settled(coordinates: FloatArray, codes: IntArray) -> IntArray:
     return present[labels]
 
 
-def _refitted_scores(fitted: Fitted, rows: Rows, inside: AnyArray, codes: IntArray) -> Result:
-    """Fit to the points inside, in these clusters, with the trust that is known; score all points as new ones."""
+def _refitted_scores(fitted: Fitted, rows: Rows, inside: AnyArray, codes: IntArray) -> tuple[Result, IntArray]:
+    """Fit to the points inside, in these clusters, with the trust that is known, and score all points as new ones.
+
+    Return the scores, and the number in ``fitted`` of each cluster there.
+    """
     specification = fitted.specification
     present = np.unique(codes)
     complete = present.size == fitted.classes.size
@@ -143,16 +184,14 @@ def _refitted_scores(fitted: Fitted, rows: Rows, inside: AnyArray, codes: IntArr
         reach=np.where(reach > 0.0, reach, fitted.trust_map.reach[present]),
         offsets=fitted.trust_map.offsets[present],
     )
-    scored = replace(again, trust_map=trust_map, clusterer=None)
-    located = scored.locate(rows)
-    nearest = scored.codes_of_new(rows, located)
-    result = scored.score_located(located, nearest, FrameLike(), 0.0, top=1)
-    return replace(result, label=fitted.classes[present][nearest], classes=fitted.classes[present])
+    located = again.locate(rows)
+    nearest = again.codes_of_new(rows, located)
+    return again.score_located(located, nearest, FrameLike(), 0.0, top=1).with_trust(trust_map), present
 
 
-def _figures(result: Result, chosen: AnyArray, k: int) -> FloatArray:
+def _figures(result: Result, chosen: AnyArray, present: IntArray, k: int) -> FloatArray:
     """Return expected right, contested and contradicted shares (k + 1, 3) of some points, in all last; NaN for none."""
-    codes = result.codes[chosen]
+    codes = present[result.codes[chosen]]
     columns = (result.trust, result.verdict == CONTESTED, result.verdict == CONTRADICTED)
     sums = np.stack([np.bincount(codes, column[chosen], minlength=k) for column in columns], axis=1)
     numbers = np.bincount(codes, minlength=k)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from ._verdict import CONTESTED, CONTRADICTED
 if TYPE_CHECKING:
     from ._base import Result
 
+
 #: Groups of the members of a cluster: nothing wrong; contested or contradicted; unlike anything seen.
 FINE, DOUBTFUL, UNLIKE = range(3)
 _GROUPS = 3
@@ -28,6 +29,9 @@ _VALUES = 4096
 _UNLIKE_ROWS = 1024
 #: Levels of the quantiles that are kept of each feature.
 LEVELS = np.linspace(0.0, 1.0, 129)
+
+
+Mergeable = TypeVar("Mergeable", "Moments", RowSample)
 
 
 @stored("moments", "count", "mean", "squares")
@@ -110,9 +114,7 @@ class Period(NamedTuple):
     """Features of a sample of the points unlike anything seen."""
 
     @classmethod
-    def of(
-        cls, result: Result, rows: Rows, features: Rows | None, *, n_rows: int, seed: int, start: int = 0
-    ) -> Period:
+    def of(cls, result: Result, rows: Rows, features: Rows | None, *, n_rows: int, seed: int, start: int = 0) -> Period:
         """Take scored points.
 
         Parameters
@@ -140,9 +142,7 @@ class Period(NamedTuple):
             group += cluster * _GROUPS
             moments = Moments.of(features, group, _GROUPS * (k + 1))
             values = RowSample.of(features, group, limit=_VALUES, seed=seed, start=start)
-            strange = RowSample.of(
-                features, np.where(unlike, codes, -1), limit=_UNLIKE_ROWS, seed=seed, start=start
-            )
+            strange = RowSample.of(features, np.where(unlike, codes, -1), limit=_UNLIKE_ROWS, seed=seed, start=start)
         return cls(
             np.stack([np.bincount(cluster[flag], minlength=k + 1) for flag in flags], axis=1),
             np.stack([np.bincount(cluster, weights=trust**power, minlength=k + 1) for power in (1, 2)], axis=1),
@@ -154,9 +154,18 @@ class Period(NamedTuple):
 
     def plus(self, other: Period) -> Period:
         """Return what both sets of points add up to."""
-        both = (None if mine is None or theirs is None else (mine, theirs) for mine, theirs in zip(self[2:], other[2:]))
-        merged = (None if pair is None else pair[0].plus(pair[1]) for pair in both)
-        return Period(self.counts + other.counts, self.trust + other.trust, *merged)  # type: ignore[arg-type]
+        return Period(
+            self.counts + other.counts,
+            self.trust + other.trust,
+            _sum(self.moments, other.moments),
+            self.rows.plus(other.rows),
+            _sum(self.values, other.values),
+            _sum(self.unlike, other.unlike),
+        )
+
+
+def _sum(one: Mergeable | None, other: Mergeable | None) -> Mergeable | None:
+    return None if one is None or other is None else one.plus(other)
 
 
 def is_unlike(result: Result) -> BoolArray:

@@ -35,6 +35,7 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
         "region": encode(fitted.tessellation.region, "region"),
         "members": None if fitted.members is None else encode(fitted.members.value, "members"),
         "trust_map": encode(fitted.trust_map, "trust_map"),
+        "parts": {name: encode(value, name) for name, value in fitted.parts.items()},
     }
 
 
@@ -51,5 +52,7 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     if parts["members"] is not None:
         parts["members"] = Lazy.known(parts["members"])
     parts["columns"] = Columns(found["n_features"], found["feature_names"])
+    # The first files of this version lack what follows.
+    parts["parts"] = {name: decode(value) for name, value in (state.get("parts") or {}).items()}
     parts["tessellation"] = Tessellation(found["diagram"], found["region"])
     return found["params"], parts

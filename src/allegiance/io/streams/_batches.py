@@ -7,14 +7,13 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from allegiance._core import require
-from allegiance.fitting import Columns, Fitted
+from allegiance.fitting import Fitted
 from allegiance.io import TableError
-from allegiance.results import Tally
+from allegiance.results import FrameLike, Result, Tally
 
 from ._rows import labels_in, matrix_of
 
@@ -76,21 +75,14 @@ class BatchScorer:
         where: str,
     ) -> None:
         # Columns are found by name already; without names plain arrays are taken without a warning.
-        self._fitted = replace(fitted, columns=Columns(fitted.columns.n_features))
+        self._fitted = fitted.bare()
         self._columns, self._keep, self._labels = columns, keep, labels
         self._top, self._details, self._where = top, details, where
 
     def __call__(self, batch: Any, first: int) -> Any:
         """Score a batch whose first row is number ``first`` of the table."""
         arrow = require("pyarrow", "io", "score_stream")
-        rows = matrix_of(batch, self._columns, first, self._where)
-        labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
-        try:
-            result = self._fitted.score(rows, labels=labels, top=self._top)
-        except ValueError as error:
-            beside = "" if self._labels is None else f", with labels in column {self._labels!r}"
-            last = first + rows.shape[0] - 1
-            raise TableError(f"rows {first:,} to {last:,} of {self._where}{beside}: {error}") from error
+        result = self._scores(batch, first)
         scores = result.columns(details=self._details)
         twice = [name for name in self._keep.values() if name in scores]
         if twice:
@@ -99,6 +91,18 @@ class BatchScorer:
         scored = arrow.RecordBatch.from_arrays(arrays, names=[*self._keep.values(), *scores])
         imprecise = str(self._fitted.n_imprecise(result))
         return scored.replace_schema_metadata({_TALLY: result.tally().to_json(), _IMPRECISE: imprecise})
+
+    def _scores(self, batch: Any, first: int) -> Result:
+        if not batch.num_rows:
+            return self._fitted.nothing(FrameLike(), self._top)
+        rows = matrix_of(batch, self._columns, first, self._where)
+        labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
+        try:
+            return self._fitted.score(rows, labels=labels, top=self._top)
+        except ValueError as error:
+            beside = "" if self._labels is None else f", with labels in column {self._labels!r}"
+            last = first + rows.shape[0] - 1
+            raise TableError(f"rows {first:,} to {last:,} of {self._where}{beside}: {error}") from error
 
     def __reduce__(self) -> Any:
         settings = (self._columns, self._keep, self._labels, self._top, self._details, self._where)
