@@ -63,6 +63,7 @@ BAD_DATA = [
     case(ValueError, "X", with_entry(X.astype(np.float32), np.float32(np.nan)), id="NaN in float32"),
     case(ValueError, "X", sp.csr_array(with_entry(X, np.nan)), id="NaN in CSR"),
     case(ValueError, "X", np.sign(X) * np.finfo(float).max, id="too large to subtract"),
+    case(ValueError, "X", np.ma.masked_less(X, -1), id="masked"),
     case(ValueError, "X", X[:, 0], id="1-D"),
     case(ValueError, "X", X[0, 0], id="scalar"),
     case(ValueError, "X", X[None], id="3-D"),
@@ -115,13 +116,15 @@ BAD_SETTINGS = [
     *cases(TypeError, "eps", "0.1", None, True, [0.1], 0.1j),
     *cases(ValueError, "engine", "fast", "EXACT", "", "rejection"),
     *cases(TypeError, "engine", None, 3, ["auto"], Exact, Box()),
-    *cases(ValueError, "engine", SharedSamples(0), Auto(-5), HitAndRun(0), says="max_samples of"),
+    *cases(
+        ValueError, "engine", SharedSamples(0), Auto(-5), HitAndRun(0), SharedSamples(10**30), says="max_samples of"
+    ),
     *cases(
         TypeError, "engine", Auto(1000.0), Auto("1000"), SharedSamples(None), HitAndRun(True), says="max_samples of"
     ),
     *cases(ValueError, "domain", "cube", "None", "", "polytope"),
     *cases(TypeError, "domain", None, 3, False, [[0, 1]], Polytope, np.eye(3), Exact()),
-    *cases(ValueError, "domain", Box(-0.1), Box(-1), Box(np.nan), Box(np.inf), says="margin of Box"),
+    *cases(ValueError, "domain", Box(-0.1), Box(-1), Box(np.nan), Box(np.inf), Box(1e300), says="margin of Box"),
     *cases(TypeError, "domain", Box("wide"), Box(None), Box([0.1]), Box(True), says="margin of Box"),
     *cases(ValueError, "representative", "mode", None, 0, np.mean),
     *cases(ValueError, "influence", "manhattan", "exponential", "", "mahalanobis"),

@@ -276,7 +276,7 @@ DAMAGE: dict[str, tuple[Any, str]] = {
         lambda files: change_parameters(files, influence={"kind": "parameters", "class": "Psychic", "params": {}}),
         "Psychic",
     ),
-    "missing part": (lambda files: change_state(files, diagram="gone"), "'diagram' is missing"),
+    "missing part": (lambda files: change_state(files, diagram="gone"), "diagram is missing"),
 }
 
 

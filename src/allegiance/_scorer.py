@@ -489,7 +489,12 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         """
         from .io.state import read_state
 
-        return cls.from_dict(read_state(path))
+        state = read_state(path)
+        try:
+            return cls.from_dict(state)
+        except Exception as error:
+            # The parameters are checked by what they are passed to, which knows nothing of files.
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how ``fit`` passes metadata to the estimator."""

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from allegiance import Auto, Ball, Box, ClosedForm, Exact, HitAndRun, Polytope, SharedSamples, affinity
+from allegiance import Auto, Ball, Box, ClosedForm, Exact, HitAndRun, Polytope, SharedSamples, Weights, affinity
 from allegiance.domains import Region
 from allegiance.engines import EXACT_SITES, engine_names
 from scenes import make_scene, measurer
@@ -120,3 +120,16 @@ def test_one_site_needs_no_engine(rng):
     result = affinity(rng.normal(size=(5, 3)), centers=[[0.0, 0.0, 0.0]], engine="closed-form")
     assert set(result.engine) == {"closed-form"}
     assert (result.affinity == 1).all()
+
+
+@pytest.mark.parametrize("engine", ["auto", "exact", "shared", "hit-and-run"])
+@pytest.mark.parametrize("domain", ["box", "space"])
+def test_where_all_clusters_are_in_one_place_the_heaviest_owns_it(domain, engine):
+    """There is no volume to measure. Once: "zero-size array to reduction operation", and other errors of engines."""
+    X, labels = np.ones((9, 2)), [0, 1, 1] * 3
+    result = affinity(X, labels, weights="size", domain=domain, engine=engine)
+    np.testing.assert_array_equal(result.affinity, [[0.0, 1.0]] * 9)
+    assert result.hidden.all()
+    heavy = affinity(X, labels, weights=Weights([0.2, 0.1], query=1.0), domain=domain, engine=engine)
+    np.testing.assert_array_equal(heavy.affinity, [[1.0, 0.0]] * 9)
+    assert not heavy.hidden.any()

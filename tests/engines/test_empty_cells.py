@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer
+from allegiance import AffinityScorer, affinity
 from allegiance.engines import Queries
 from allegiance.engines._empty_cells import deepest_point
 from scenes import make_scene
@@ -65,3 +65,12 @@ def test_multipliers_are_barycentric_for_a_shrinking_cell(rng):
     deepest = deepest_point(tessellation, Queries(slope[None], np.array([height + 1e-3]), np.zeros((1, 3))))
     assert deepest.depth < 0
     np.testing.assert_allclose(deepest.multipliers, shares, atol=1e-9)
+
+
+@pytest.mark.parametrize("domain", ["box", "ball"])
+@pytest.mark.parametrize("weight", [1e20, 1e300])
+def test_a_cluster_of_any_weight_owns_everything(domain, weight):
+    """Numbers beyond 1e20 are infinite to the solver, which refused them."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    result = affinity(X, [0, 1, 2] * 4, weights=[weight, 1.0, 1.0], domain=domain)
+    np.testing.assert_allclose(result.affinity, [[1.0, 0.0, 0.0]] * 12, atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -109,14 +110,33 @@ class TestNoise:
         assert labels_of(codes, found.classes).tolist() == ["a", "-1", "b", "-1"]
 
     @pytest.mark.parametrize(
+        ("labels", "classes"),
+        [
+            (np.array([0, 1.0, -1, -1], dtype=object), [0, 1]),
+            (np.array([np.int8(0), np.uint64(1), np.float32(-1), -1], dtype=object), [0, 1]),
+            (pd.Series([0, 1.0, -1, -1], dtype=object), [0, 1]),
+            ([Decimal(0), Decimal(1), Decimal(-1), Decimal("-1.0")], [0, 1]),
+            (np.array([b"a", b"b", b"-1", b"-1"]), [b"a", b"b"]),
+            ([b"a", b"b", b"-1", b"-1"], [b"a", b"b"]),
+        ],
+        ids=["objects", "NumPy scalars", "pandas objects", "decimals", "bytes", "list of bytes"],
+    )
+    def test_minus_one_of_any_kind_is_noise(self, labels, classes):
+        found = Labels.of(labels, 4)
+        assert found.classes.tolist() == classes
+        assert found.codes(found.classes).tolist() == [0, 1, -1, -1]
+        assert labels_of(found.codes(found.classes), found.classes)[-1] in (-1, b"-1")
+
+    @pytest.mark.parametrize(
         ("classes", "expected"),
         [
             (np.array(["a", "b"]), ["b", "-1"]),
+            (np.array([b"a", b"b"]), [b"b", b"-1"]),
             (np.array([3, 255], dtype=np.uint8), [255, -1]),
             (np.array([3, 2**63 - 1], dtype=np.uint64), [2**63 - 1, -1]),
             (np.array([3, 4]), [4, -1]),
         ],
-        ids=["one letter", "uint8", "uint64", "int64"],
+        ids=["one letter", "one byte", "uint8", "uint64", "int64"],
     )
     def test_noise_has_a_label_where_the_fit_had_none(self, classes, expected):
         """Its name, or number, must fit whatever the type of the classes."""
@@ -142,6 +162,7 @@ class TestRefusals:
             ([10**19, 0, 1, 2], ValueError, "contains 10000000000000000000, too large for a cluster number"),
             ([-(10**30), 0, 1, 2], ValueError, "too large for a cluster number: use names"),
             (["a\0", "a", "b", "b"], ValueError, "end in a NUL character"),
+            ([b"a\0", b"a", b"b", b"b"], ValueError, "end in a NUL character"),
             (np.array(["a\0", "a", "b", "b"], dtype=object), ValueError, "end in a NUL character"),
             (pd.Series(["a", None, "b", "a"], dtype="string"), ValueError, "missing values: use -1"),
             (pd.Series(["a", pd.NA, "b", "a"], dtype=object), ValueError, "missing values: use -1"),

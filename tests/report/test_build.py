@@ -283,7 +283,7 @@ def test_a_result_of_the_largest_affinities_only(rng):
 
 
 def test_images_beyond_the_budget_are_left_out_and_said_so(make_result, rng, monkeypatch):
-    monkeypatch.setattr("allegiance.report._pictures.BUDGET", 2_000)
+    monkeypatch.setattr("allegiance.report._build.IMAGE_BUDGET", 2_000)
     result = make_result(rng.dirichlet(np.ones(3), 40))
     page = page_of(result, images=rng.random((40, 8, 8)))
     pictures = page.data["page-data"]["pictures"]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from allegiance import affinity
-from allegiance.report._inputs import check_features, check_images, point_ids
+from allegiance.report._inputs import check_features, point_ids
 
 
 @pytest.mark.parametrize(
@@ -29,24 +29,6 @@ def test_one_string_is_not_a_list_of_names():
 
 def test_columns_without_names_are_numbered():
     assert check_features(np.ones((2, 3)), None, 2).names == ["x0", "x1", "x2"]
-
-
-@pytest.mark.parametrize(
-    ("images", "error", "message"),
-    [
-        (np.ones((3, 5, 5)), ValueError, "images has 3 entries but the result has 4 points"),
-        (np.ones((4, 25)), ValueError, "images must have shape"),
-        (np.ones((4, 5, 5, 4)), ValueError, "images must have shape"),
-        (np.ones((4, 0, 5)), ValueError, "images must have shape"),
-        (np.full((4, 5, 5), np.inf), ValueError, "images contains NaN or infinity"),
-        ([np.ones((5, 5)), np.ones((6, 6))], ValueError, "images must all have the same height"),
-        (["a.png"] * 4, TypeError, "images must be an array of numbers"),
-    ],
-    ids=["length", "flat", "channels", "empty", "infinite", "ragged", "paths"],
-)
-def test_bad_images_are_named(images, error, message):
-    with pytest.raises(error, match=message):
-        check_images(images, 4)
 
 
 def test_ids_come_before_the_index_of_a_frame():

@@ -2,39 +2,74 @@
 
 from ._arrays import real_array
 from ._extras import require
+from ._fork_lock import ForkLock
 from ._lazy import Lazy
 from ._parameters import Parameters
 from ._progress import Advance, Progress, progress
 from ._random import resolve_seed, stream
 from ._registry import Registry
 from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
-from ._stored import STORED, kind_of, stored
+from ._schema import (
+    POSITIVE,
+    Array,
+    CheckedLater,
+    Either,
+    Matrix,
+    Number,
+    OrNone,
+    Part,
+    Size,
+    Sizes,
+    Spec,
+    Starts,
+    Text,
+    check_parts,
+    floats,
+)
+from ._stored import STORED, Kind, kind_of, stored
 from ._threads import effective_threads, for_row_blocks, kernel_ready
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
 from ._validation import check_centers, check_choice, check_count, check_jobs, check_number, check_rows, check_sites
 
 __all__ = [
+    "POSITIVE",
     "STORED",
     "Advance",
     "AnyArray",
+    "Array",
     "BoolArray",
+    "CheckedLater",
+    "Either",
     "FloatArray",
+    "ForkLock",
     "IntArray",
+    "Kind",
     "Lazy",
+    "Matrix",
+    "Number",
+    "OrNone",
     "Parameters",
+    "Part",
     "Progress",
     "RandomState",
     "Registry",
     "Rows",
+    "Size",
+    "Sizes",
+    "Spec",
+    "Starts",
+    "Text",
     "check_centers",
     "check_choice",
     "check_count",
     "check_jobs",
     "check_number",
+    "check_parts",
     "check_rows",
     "check_sites",
     "dense",
     "effective_threads",
+    "floats",
     "for_row_blocks",
     "is_lazy",
     "is_sparse",

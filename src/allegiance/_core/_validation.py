@@ -14,6 +14,8 @@ from ._typing import FloatArray, Rows
 
 #: Coordinates beyond this could overflow when they are added.
 _LARGEST = 1e307
+#: Largest count: it is exact as a float, and some of its multiples still fit into 64 bits.
+_MOST = 2**53
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
@@ -43,6 +45,8 @@ def _refuse_containers(X: Any) -> None:
         )
     if isinstance(X, Mapping | set | str | bytes):
         raise TypeError(f"X must be an array, a sparse matrix or a dataframe, got {type(X).__name__}.")
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise ValueError("X has masked entries: fill them in, or leave these rows out.")
 
 
 def check_centers(centers: Any, n_features: int) -> FloatArray:
@@ -83,12 +87,15 @@ def check_number(value: Any, name: str, *, low: float, high: float = np.inf, clo
 
 
 def check_count(value: Any, name: str) -> int:
-    """Return a positive integer."""
+    """Return a positive integer that arithmetic on it can bear."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}.")
-    return int(value)
+    count = int(value)
+    if count < 1:
+        raise ValueError(f"{name} must be at least 1, got {count}.")
+    if count > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:,}, got {count}.")
+    return count
 
 
 def check_jobs(n_jobs: Any) -> int | None:

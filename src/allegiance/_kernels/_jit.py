@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
+
+from ._cache import cache_for
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Set ``ALLEGIANCE_CACHE=0`` where the package folder and the home folder are read-only, or to debug.
+#: Set ``ALLEGIANCE_CACHE=0`` to compile anew in every process.
 CACHE = os.environ.get("ALLEGIANCE_CACHE", "1") != "0"
 
 
@@ -29,10 +32,26 @@ def jit(*, fuse: bool = False, reorder: bool = False) -> Callable[[F], F]:
 
     Notes
     -----
-    No kernel uses ``parallel=True``: kernels release the GIL and :mod:`allegiance._threads` runs them on disjoint
-    row blocks from ordinary threads. That is safe inside thread pools and forked workers, where numba's own threads
-    may abort or hang, needs no serial twin, and compiles in half the time.
+    No kernel uses ``parallel=True``: kernels release the GIL and :func:`allegiance._core.for_row_blocks` runs them on
+    disjoint row blocks from ordinary threads. That is safe inside thread pools and forked workers, where numba's own
+    threads may abort or hang, needs no serial twin, and compiles in half the time.
     """
     fastmath: Any = ({"contract"} if fuse else set()) | ({"reassoc"} if reorder else set()) or False
-    decorator: Any = numba.njit(cache=CACHE, nogil=True, fastmath=fastmath)  # noqa: TID251
-    return cast("Callable[[F], F]", decorator)
+    compiler: Any = numba.njit(nogil=True, fastmath=fastmath)  # noqa: TID251
+
+    def compile_on_first_call(function: F) -> F:
+        dispatcher = compiler(function)
+        if CACHE:
+            dispatcher._cache = cache_for(function)
+        return cast("F", dispatcher)
+
+    return compile_on_first_call
+
+
+if hasattr(os, "register_at_fork"):
+    # A process must not be forked while another of its threads compiles: the child could never compile anything.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )

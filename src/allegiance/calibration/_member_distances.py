@@ -7,7 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from allegiance._core import AnyArray, FloatArray, IntArray, stored
+from allegiance._core import (
+    AnyArray,
+    Array,
+    FloatArray,
+    IntArray,
+    Starts,
+    floats,
+    stored,
+)
 
 from ._row_sample import row_priorities
 
@@ -15,7 +23,13 @@ from ._row_sample import row_priorities
 MOST_MEMBERS = 1024
 
 
-@stored("member-distances", "values", "priorities", "starts", "farthest")
+@stored(
+    "member-distances",
+    values=floats("t", low=0.0, infinite=True),
+    priorities=Array(("t",), "uint64"),
+    starts=Starts("k+1", "t"),
+    farthest=floats("k", low=0.0, infinite=True),
+)
 @dataclass(frozen=True)
 class MemberDistances:
     """For each cluster the distances of its members of lowest priority, and the largest distance of all its members.

@@ -8,7 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from allegiance._core import AnyArray, FloatArray, stored
+from allegiance._core import (
+    POSITIVE,
+    AnyArray,
+    FloatArray,
+    Number,
+    OrNone,
+    Text,
+    floats,
+    stored,
+)
 from allegiance.engines import Z95
 
 from ._logistic import Standardisation
@@ -52,7 +61,17 @@ class ExpectedRight(NamedTuple):
         return (mean, float(expit(logit(mean) - half)), float(expit(logit(mean) + half)))
 
 
-@stored("trust-map", "center", "scale", "coefficients", "covariance", "offsets", "reach", "chance", "reason")
+@stored(
+    "trust-map",
+    center=floats(2),
+    scale=floats(2, low=POSITIVE),
+    coefficients=floats(3),
+    covariance=floats(3, 3),
+    offsets=floats("k"),
+    reach=floats("k", low=0.0, infinite=True),
+    chance=Number(0.0, 1.0),
+    reason=OrNone(Text()),
+)
 @dataclass(frozen=True, eq=False)
 class TrustMap:
     """The chance that a label holds, for known and for new points; arrays only, so that it can be saved.

@@ -12,6 +12,9 @@ from allegiance.influence import Diagram
 from ._domain import DOMAINS, Domain, Extent, finite_bounds
 from ._region import Region
 
+#: Margins from here on leave too few digits for what is inside. Cells that no wall cuts are those of domain='space'.
+_WIDEST = 1e12
+
 
 @DOMAINS.register("box")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,14 +26,14 @@ class Box(Domain):
     Parameters
     ----------
     margin
-        How much wider the box is than the data, on each side, as a share of its extent.
+        How much wider the box is than the data, on each side, as a share of its extent; less than 1e12.
     """
 
     margin: float = 0.1
 
     def check(self) -> None:
         """Raise unless the margin is a number that is not negative."""
-        check_number(self.margin, "margin of Box", low=0.0, closed=True)
+        check_number(self.margin, "margin of Box", low=0.0, high=_WIDEST, closed=True)
 
     def region(self, diagram: Diagram, extent: Extent) -> Region:
         """Return the box; it ends where the functions of the diagram do."""

@@ -8,7 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from allegiance._core import FloatArray, real_array, stored
+from allegiance._core import (
+    FloatArray,
+    floats,
+    real_array,
+    stored,
+)
 from allegiance.geometry import bounding_box, chebyshev_center, is_bounded
 from allegiance.influence import Diagram, Influence
 
@@ -17,7 +22,7 @@ from ._region import Region
 
 
 @DOMAINS.register("polytope")
-@stored("polytope", "A", "b")
+@stored("polytope", A=floats("m", "d"), b=floats("m"))
 @dataclass(frozen=True, eq=False, repr=False)
 class Polytope(Domain):
     """The region {x: A x <= b} in the coordinates of X.

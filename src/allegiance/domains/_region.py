@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, stored
+from allegiance._core import (
+    POSITIVE,
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    Number,
+    Text,
+    floats,
+    stored,
+)
 from allegiance.geometry import sample_polytope
 
 #: Points drawn at a time where some of them must be thrown away.
@@ -15,7 +24,16 @@ _DRAW = 8192
 _MIN_ACCEPTANCE = 1e-3
 
 
-@stored("region", "name", "center", "scale", "half_width", "radius", "walls", "wall_offsets")
+@stored(
+    "region",
+    name=Text(),
+    center=floats("r"),
+    scale=floats("r", low=POSITIVE),
+    half_width=Number(low=POSITIVE, infinite=True),
+    radius=Number(low=POSITIVE, infinite=True),
+    walls=floats("w", "r", low=-1.0 - 1e-9, high=1.0 + 1e-9),
+    wall_offsets=floats("w"),
+)
 @dataclass(frozen=True, eq=False)
 class Region:
     """A region in unit coordinates z, with y = center + scale * z in the coordinates of the diagram.

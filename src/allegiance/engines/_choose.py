@@ -98,6 +98,8 @@ def measurer_for(
     """
     if tessellation.n_sites == 1:
         return _SingleSite()
+    if tessellation.dim == 0:
+        return _SinglePlace(tessellation)
     if moves_sites:
         return _Cascade(tessellation, settings, engine, _moving(engine, tessellation, settings))
     if not tessellation.region.bounded:
@@ -132,6 +134,21 @@ class _SingleSite:
     def estimate(self, queries: Queries) -> Estimate:
         estimate = Estimate.blank(queries.n, 1, CLOSED_FORM)
         estimate.affinity[:] = 1.0
+        return estimate
+
+
+class _SinglePlace:
+    """All sites are in one place, and differ only in weight: the heaviest owns it, unless the query is heavier."""
+
+    block = 65_536
+
+    def __init__(self, tessellation: Tessellation) -> None:
+        self._constants = tessellation.functions.b
+
+    def estimate(self, queries: Queries) -> Estimate:
+        estimate = Estimate.blank(queries.n, self._constants.size, CLOSED_FORM)
+        estimate.affinity[:, self._constants.argmin()] = 1.0
+        estimate.hidden[:] = queries.b > self._constants.min()
         return estimate
 
 

@@ -15,8 +15,10 @@ from ._tessellation import Tessellation
 #: Tangent planes added to a ball before its flat approximation is good enough, and how good that is.
 _MAX_TANGENTS = 200
 _TANGENCY = 1e-7
-#: How far away, in spreads of the sites, a query still matters for where its cell vanishes.
+#: How far away, in spreads of the sites, a query or a heavy site still matters for where a cell vanishes.
 _FAR = 1e4
+#: The solver takes numbers some orders larger than this for infinite.
+_LARGEST = 1e15
 
 
 class Deepest(NamedTuple):
@@ -43,7 +45,7 @@ def deepest_point(tessellation: Tessellation, query: Queries) -> Deepest:
     a, b = tessellation.sites_for(query)
     present = np.isfinite(b)
     a, b = a[present], b[present]
-    program = _Program(a, b, query.a[0])
+    program = _Program(a, b, query.a[0], region.bounded)
     walls, wall_offsets = region.halfspaces()
     if not region.polyhedral:
         r = tessellation.dim
@@ -71,10 +73,15 @@ class _Program:
     the slope of f_x matters. Its length beyond ``_FAR`` times the spread of the sites changes nothing but rounding.
     """
 
-    def __init__(self, a: FloatArray, b: FloatArray, query_a: FloatArray) -> None:
+    def __init__(self, a: FloatArray, b: FloatArray, query_a: FloatArray, bounded: bool) -> None:
         middle = a.mean(axis=0)
         size = max(float(np.abs(a - middle).max()), np.finfo(float).tiny)
         self._slopes = (a - middle) / size
+        # Over a region of size one a site that starts more than 2 r sizes above another is nowhere the lowest.
+        matters = size * (max(_FAR, 4.0 * a.shape[1]) if bounded else _LARGEST)
+        above = b - b.min()
+        if above.max() > matters:
+            b = np.minimum(above, matters)
         self._offsets = (b - b.mean()) / size
         target = (query_a - middle) / size
         self._target = target * min(1.0, _FAR / max(float(np.abs(target).max()), _FAR))

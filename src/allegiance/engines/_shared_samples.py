@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, check_count, for_row_blocks, kernel_ready, stream
+from allegiance._core import AnyArray, BoolArray, ForkLock, check_count, for_row_blocks, kernel_ready, stream
 
 from ._engine import (
     ENGINES,
@@ -99,7 +98,8 @@ class SharedSamplesMeasurer:
         self._tessellation = tessellation
         self._settings = settings
         self._max_samples = max_samples
-        self._start_drawing()
+        self._kept: dict[int, _Bank] = {}
+        self._drawing = ForkLock()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
@@ -169,13 +169,5 @@ class SharedSamplesMeasurer:
         return bank
 
     def __getstate__(self) -> dict[str, Any]:
-        # Banks follow from the seed: a pickle need not carry them, and cannot carry a lock.
-        return {name: value for name, value in self.__dict__.items() if name not in ("_kept", "_drawing")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._start_drawing()
-
-    def _start_drawing(self) -> None:
-        self._kept: dict[int, _Bank] = {}
-        self._drawing = threading.Lock()
+        # Banks follow from the seed: a pickle need not carry them.
+        return self.__dict__ | {"_kept": {}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -17,6 +18,7 @@ from allegiance._core import AnyArray, BoolArray, IntArray
 NOISE = -1
 #: Whole numbers from here on are not all different as floats.
 _LARGEST = 2.0**53
+_ENDS_IN_NUL = "labels has names that end in a NUL character, which arrays of names cannot hold."
 _MIXED = "labels must be of one kind: they mix types that cannot be compared. Use names only, or numbers only."
 
 
@@ -52,7 +54,7 @@ class Labels:
             raise ValueError(f"labels must be one-dimensional, one label per row of X, got shape {values.shape}.")
         if values.shape[0] != n_rows:
             raise ValueError(f"labels has {values.shape[0]} entries but X has {n_rows} rows: they must be equal.")
-        noise = values == (NOISE if values.dtype.kind in "iu" else str(NOISE))
+        noise = values == _noise_among(values)
         return cls(values, np.broadcast_to(noise, values.shape), _categories(labels))
 
     @cached_property
@@ -132,7 +134,14 @@ def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
     # Not cast to the type of the labels: names may all be shorter, numbers unsigned.
     if labels.dtype.kind == "u":
         labels = labels.astype(np.int64)
-    return np.where(noise, str(NOISE) if labels.dtype.kind == "U" else NOISE, labels)
+    return np.where(noise, _noise_among(labels), labels)
+
+
+def _noise_among(labels: AnyArray) -> int | str | bytes:
+    """Return how points of no cluster are marked among labels of this kind."""
+    if labels.dtype.kind == "S":
+        return str(NOISE).encode()
+    return str(NOISE) if labels.dtype.kind == "U" else NOISE
 
 
 def align(X: Any, labels: Any) -> Any:
@@ -227,9 +236,13 @@ def _of_one_kind(values: AnyArray) -> AnyArray:
         if not all(names):
             raise TypeError("labels mixes names and numbers: use names only, or numbers with -1 for noise.")
         if any(item.endswith("\0") for item in items):
-            raise ValueError("labels has names that end in a NUL character, which arrays of names cannot hold.")
+            raise ValueError(_ENDS_IN_NUL)
         return np.array(items)
-    if all(isinstance(item, Real) for item in items):
+    if items and all(isinstance(item, bytes) for item in items):
+        if any(item.endswith(b"\0") for item in items):
+            raise ValueError(_ENDS_IN_NUL)
+        return np.array(items)
+    if all(isinstance(item, Real | Decimal) for item in items):
         booleans = all(isinstance(item, bool) for item in items)
         whole = all(isinstance(item, int) for item in items)
         if whole and (largest := max((abs(item) for item in items), default=0)) >= 2**63:

@@ -44,6 +44,8 @@ def triangulate(normals: FloatArray, offsets: FloatArray, max_simplices: int, *,
     TooManySimplicesError
         If about more than ``max_simplices`` simplices would be needed. Told from the number of vertices, before the
         expensive part.
+    ArithmeticError
+        If Qhull finds the cell too thin or too narrow for its arithmetic.
     """
     r = normals.shape[1]
     if r == 1:
@@ -52,7 +54,10 @@ def triangulate(normals: FloatArray, offsets: FloatArray, max_simplices: int, *,
     if radius < _FLAT:
         return Triangulation(np.empty((0, r)), np.empty((0, r + 1), np.int32), np.empty(0))
     halfspaces = np.column_stack([normals, -offsets])
-    vertices = HalfspaceIntersection(halfspaces, center).intersections
+    try:
+        vertices = HalfspaceIntersection(halfspaces, center).intersections
+    except QhullError as error:
+        raise ArithmeticError(f"Qhull could not intersect the walls of a cell: {_first_line(error)}") from error
     # A cube of dimension r has 2^r vertices and r! simplices; cells with oblique walls take some r - 1 times more.
     if vertices.shape[0] * (r - 1) * factorial(r) / 2**r > max_simplices:
         raise TooManySimplicesError(
@@ -75,7 +80,10 @@ def _star(points: FloatArray, joggle: bool) -> Triangulation:
     try:
         hull = ConvexHull(points, qhull_options="QJ" if joggle else None)
     except QhullError:
-        hull = ConvexHull(points, qhull_options="QJ")
+        try:
+            hull = ConvexHull(points, qhull_options="QJ")
+        except QhullError as error:
+            raise ArithmeticError(f"Qhull found no hull of a cell: {_first_line(error)}") from error
     used, facets = np.unique(hull.simplices, return_inverse=True)
     facets = facets.reshape(hull.simplices.shape).astype(np.int32)
     vertices = np.asarray(points)[used]
@@ -86,3 +94,8 @@ def _star(points: FloatArray, joggle: bool) -> Triangulation:
     simplices = np.column_stack([np.full(facets.shape[0], apex, np.int32), facets])
     solid = volumes > 0
     return Triangulation(vertices, np.ascontiguousarray(simplices[solid]), volumes[solid])
+
+
+def _first_line(error: QhullError) -> str:
+    """Return what of an error of Qhull is not the state of its memory."""
+    return str(error).partition("\n")[0]

@@ -12,7 +12,7 @@ from ._influence import INFLUENCES, AnySummary, Influence, Summary, Training
 from ._kernel import Kernel
 from ._kernel_blocks import KERNEL_COLUMNS, check_kernel_values, column_blocks, for_kernel_rows, prepare_block
 from ._kernel_means import KernelEmbedding, KernelMeans
-from ._kernel_values import BLOCK_ROWS, KernelFunction, KernelRows, SettledKernel, float_rows, row_blocks
+from ._kernel_values import BLOCK_ROWS, KERNELS, KernelFunction, KernelRows, SettledKernel, float_rows, row_blocks
 from ._power_diagram import PowerDiagram
 from ._recession import RecessionDiagram
 from ._reduction import Reduction
@@ -22,6 +22,7 @@ __all__ = [
     "BLOCK_ROWS",
     "DIVERGENCES",
     "INFLUENCES",
+    "KERNELS",
     "KERNEL_COLUMNS",
     "KL",
     "WEIGHTS",

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, Rows, dense, for_row_blocks, row_dots, stored
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    Number,
+    OrNone,
+    Part,
+    Rows,
+    Sizes,
+    dense,
+    floats,
+    for_row_blocks,
+    row_dots,
+    stored,
+)
 
 from ._diagram import AffineFunctions, Located
 from ._divergence import BregmanDivergence
+from ._generators import divergence_by_name
 from ._i_projection import Family, Start
 from ._reduction import span_axes
 from ._rowwise import product_by_rows, solve_rows
@@ -19,7 +34,26 @@ from ._rowwise import product_by_rows, solve_rows
 _CHUNK = 2**17
 
 
-@stored("bregman", "sites", "divergence", "origin", "axes", "weights", "query_weight")
+def _in_domain(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Raise unless sites lie where the divergence is defined; without axes coordinates are the user's."""
+    low, high = divergence_by_name(parts["divergence"]["name"]).domain
+    for name in ("sites", "origin"):
+        if not ((parts[name] > low) & (parts[name] < high)).all():
+            raise ValueError(f"{name} lies outside the domain of the divergence.")
+    if parts["axes"] is None:
+        sizes.settle("r", sizes["d"], "sites")
+
+
+@stored(
+    "bregman",
+    agree=_in_domain,
+    sites=floats("k", "d"),
+    divergence=Part("divergence"),
+    origin=floats("d"),
+    axes=OrNone(floats("r", "d")),
+    weights=OrNone(floats("k")),
+    query_weight=Number(),
+)
 @dataclass(frozen=True)
 class BregmanDiagram:
     """The diagram of D(y ‖ c_i) - w_i, which is D(y ‖ origin) plus an affine function of y.

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from allegiance._core import FloatArray, Rows, stored
+from allegiance._core import (
+    FloatArray,
+    Part,
+    Rows,
+    floats,
+    stored,
+)
 
 from ._diagram import Located
 from ._reduction import Reduction
@@ -41,7 +47,7 @@ class Embedding(Protocol):
         """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""
 
 
-@stored("linear", "sites", "reduction")
+@stored("linear", sites=floats("k", "d"), reduction=Part("reduction", d="d", r="r"))
 @dataclass(frozen=True)
 class LinearEmbedding:
     """Sites in the user's space, mapped to their span: Euclidean distance, or Mahalanobis after whitening.

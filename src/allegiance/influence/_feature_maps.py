@@ -12,6 +12,7 @@ from allegiance._core import (
     AnyArray,
     FloatArray,
     Parameters,
+    Part,
     Rows,
     check_count,
     dense,
@@ -145,7 +146,11 @@ class _CallableNystroem:
         return self._kernel.block(self._kernel.prepare(X), self._landmarks) @ self._normalization
 
 
-@stored("features", "transformer", "linear")
+@stored(
+    "features",
+    transformer=Part("fourier", "count-sketch", "nystroem", d="d", m="m"),
+    linear=Part("linear", k="k", d="m", r="r"),
+)
 @dataclass(frozen=True)
 class FeatureEmbedding:
     """An approximate feature map, followed by the span of the clusters' means among the features.

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from allegiance._core import (
+    POSITIVE,
     AnyArray,
+    Array,
     FloatArray,
     IntArray,
+    Number,
+    OrNone,
+    Part,
     Rows,
+    Sizes,
+    Starts,
     dense,
+    floats,
     row_dots,
     row_sums,
     stored,
@@ -29,7 +38,27 @@ _NO_NORM = 1e-12
 _INDEFINITE = 1e-6
 
 
-@stored("kernel-sums", "kernel", "order", "starts", "weights", "members", "own")
+def _precomputed_or_not(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Raise unless there are members to compare rows with, or the diagonal of their kernel values."""
+    precomputed = parts["kernel"]["name"] == "precomputed"
+    if (parts["members"] is None, parts["own"] is not None) != (precomputed, precomputed):
+        raise ValueError("it needs the members, or for 'precomputed' the diagonal, and never both.")
+    if precomputed:
+        Array(("m",), "int", low=0, high=sizes["d"] - 1).check(parts["order"], "order", sizes, {})
+        if np.unique(parts["order"]).size != sizes["m"]:
+            raise ValueError("order names rows twice.")
+
+
+@stored(
+    "kernel-sums",
+    agree=_precomputed_or_not,
+    kernel=Part("kernel-function", d="d"),
+    order=Array(("m",), "int", low=0),
+    starts=Starts("k", "m", empty=False),
+    weights=OrNone(floats("m", low=0.0)),
+    members=OrNone(Part("kernel-rows", n="m", d="d")),
+    own=OrNone(floats("d", low=0.0)),
+)
 @dataclass(frozen=True)
 class KernelMeans:
     """Mean kernel values g_i(x) of rows x with the members of each cluster i.
@@ -141,7 +170,14 @@ class KernelMeans:
         g[:, first:last] += np.add.reduceat(values, np.maximum(self.starts[first:last] - start, 0), axis=1)
 
 
-@stored("kernel", "means", "gram", "axes", "positions", "unit")
+@stored(
+    "kernel",
+    means=Part("kernel-sums", k="k", d="d"),
+    gram=floats("k", "k"),
+    axes=floats("k", "r"),
+    positions=floats("k", "r"),
+    unit=Number(low=POSITIVE),
+)
 @dataclass(frozen=True)
 class KernelEmbedding:
     """The span of the clusters' means in the feature space of a kernel.

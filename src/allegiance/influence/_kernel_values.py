@@ -10,7 +10,22 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import FloatArray, Rows, dense, is_sparse, row_dots, stored
+from allegiance._core import (
+    CheckedLater,
+    FloatArray,
+    Matrix,
+    Number,
+    OrNone,
+    Rows,
+    Sizes,
+    Text,
+    check_parts,
+    dense,
+    floats,
+    is_sparse,
+    row_dots,
+    stored,
+)
 
 KernelFunction: TypeAlias = Callable[..., Any]
 #: The kernels with a name, and their parameters.
@@ -22,11 +37,12 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "cosine": (),
     "precomputed": (),
 }
+KERNELS = tuple(PARAMETERS)
 #: Rows handled at a time: always as many, so that BLAS treats each row alike whatever the others.
 BLOCK_ROWS = 256
 
 
-@stored("kernel-rows", "rows", "squares")
+@stored("kernel-rows", rows=Matrix("n", "d"), squares=floats("n", low=0.0))
 class KernelRows(NamedTuple):
     """Rows (n, d) as a kernel wants them, dense or CSR in float64, and their squared norms (n,)."""
 
@@ -34,7 +50,21 @@ class KernelRows(NamedTuple):
     squares: FloatArray
 
 
-@stored("kernel-function", "name", "params", "shift")
+def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Raise unless the kernel has the parameters it takes, and no others."""
+    given, taken = parts["params"], PARAMETERS[parts["name"]]
+    if set(given) != set(taken):
+        raise ValueError(f"params must be {', '.join(taken) or 'empty'}, not {given!r}.")
+    check_parts(given, dict.fromkeys(taken, Number()), "params", sizes, {})
+
+
+@stored(
+    "kernel-function",
+    agree=_has_parameters,
+    name=Text(KERNELS),
+    params=CheckedLater(dict),
+    shift=OrNone(floats("d")),
+)
 @dataclass(frozen=True)
 class SettledKernel:
     """A kernel with its parameters settled.

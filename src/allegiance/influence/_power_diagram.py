@@ -7,7 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, Rows, row_dots, stored
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    Number,
+    OrNone,
+    Part,
+    Rows,
+    floats,
+    row_dots,
+    stored,
+)
 
 from ._diagram import AffineFunctions, Located, no_bounds
 from ._embedding import Embedding
@@ -18,7 +28,12 @@ _LARGEST_UNIT = 2.0**1023
 _CHUNK, _ROWS = 2**15, 2**12
 
 
-@stored("power", "embedding", "weights", "query_weight")
+@stored(
+    "power",
+    embedding=Part("linear", "features", "kernel", k="k", d="d", r="r"),
+    weights=OrNone(floats("k")),
+    query_weight=Number(),
+)
 @dataclass(frozen=True)
 class PowerDiagram:
     """The power diagram of the sites: |y - c_i|² - w_i is |y|² plus the affine function |c_i|² - w_i - 2 <c_i, y>.

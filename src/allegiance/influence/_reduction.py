@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import FloatArray, Rows, dense, for_row_blocks, is_sparse, kernel_ready, row_dots, stored
+from allegiance._core import (
+    POSITIVE,
+    Either,
+    FloatArray,
+    Number,
+    OrNone,
+    Rows,
+    Sizes,
+    dense,
+    floats,
+    for_row_blocks,
+    is_sparse,
+    kernel_ready,
+    row_dots,
+    stored,
+)
 
 from ._diagram import Located
 
@@ -21,7 +37,21 @@ _FILLED = 1e-6
 _FAR = 1e8
 
 
-@stored("reduction", "factor", "shift", "basis", "rescale", "whitening")
+def _without_basis(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Without a basis no coordinate is lost."""
+    if parts["basis"] is None:
+        sizes.settle("r", sizes["d"], "shift")
+
+
+@stored(
+    "reduction",
+    agree=_without_basis,
+    factor=Number(low=POSITIVE),
+    shift=floats("d"),
+    basis=OrNone(floats("d", "r")),
+    rescale=Number(low=POSITIVE),
+    whitening=OrNone(Either(floats("d"), floats("d", "d"))),
+)
 @dataclass(frozen=True)
 class Reduction:
     """The affine map y = (factor * x @ whitening - shift) @ basis * rescale from rows of X to the span of the sites.

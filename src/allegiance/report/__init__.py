@@ -1,11 +1,7 @@
-"""A result as one HTML file.
-
-``_inputs`` checks what the user passes besides the result, ``_quantity`` names what labels are ranked by, ``_shown``
-chooses the points that travel with the page, ``_counts`` counts all labels, ``_projection``, ``_pulls``, ``_largest``
-and ``_pictures`` prepare what is told of each point, ``_wording`` says it in words, ``_figures`` draws it with the
-colours of ``_palettes``, and ``_build`` puts the page together.
-"""
+"""A result as one HTML file."""
 
 from ._build import render_report, write_report
+from ._images import Images, Thumbnail, check_images
+from ._texts import Texts, check_texts
 
-__all__ = ["render_report", "write_report"]
+__all__ = ["Images", "Texts", "Thumbnail", "check_images", "check_texts", "render_report", "write_report"]

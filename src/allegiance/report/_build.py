@@ -15,9 +15,9 @@ from allegiance.results import ATYPICAL, VERDICTS, Result, count
 
 from ._counts import STEPS, Groups, counts_above, counts_in_bins, group_points, sorted_profile
 from ._figures import Figures, draw_figures
-from ._inputs import Features, check_features, check_images, point_ids
+from ._images import IMAGE_BUDGET, check_images
+from ._inputs import Features, check_features, point_ids
 from ._largest import largest_affinities
-from ._pictures import encode_pictures
 from ._projection import project
 from ._pulls import N_FEATURES, Pulls, pulling_features
 from ._quantity import quantity_of
@@ -127,7 +127,7 @@ def render_report(
     bins = counts_in_bins(above, tally.n_labelled)
     figures = draw_figures(columns, bins, groups.names, projection, profile, quantity.name)
     # The least trusted points are the last ones shown, and the first to get an image.
-    pictures = None if pixels is None else encode_pictures(pixels, shown.rows[::-1])
+    pictures = None if pixels is None else list(pixels.thumbnails(shown.rows[::-1], IMAGE_BUDGET).values())
     facts = _facts(result, shown, groups)
     page_data = {
         **facts,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import narwhals as nw
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._core import AnyArray, Rows, check_rows
+from allegiance._core import Rows, check_rows
 from allegiance.results import Result
 
 
@@ -44,29 +43,6 @@ def _names(X: Any, feature_names: Any, n_features: int) -> list[str]:
     if len(names) != n_features:
         raise ValueError(f"feature_names has {len(names)} entries but X has {n_features} columns: they must be equal.")
     return names
-
-
-def check_images(images: Any, n_points: int) -> AnyArray | None:
-    """Return images as an array (n, height, width) or (n, height, width, 3) of finite numbers, or None."""
-    if images is None:
-        return None
-    try:
-        pixels = np.asarray(images)
-    except ValueError as error:
-        raise ValueError("images must all have the same height and width: resize them first.") from error
-    if pixels.dtype.kind not in "buif":
-        raise TypeError(f"images must be an array of numbers, got dtype {pixels.dtype}.")
-    if pixels.ndim not in (3, 4) or (pixels.ndim == 4 and pixels.shape[3] != 3) or 0 in pixels.shape[1:]:
-        raise ValueError(
-            f"images must have shape (n, height, width) or (n, height, width, 3), got an array of shape {pixels.shape}."
-        )
-    if pixels.shape[0] != n_points:
-        raise ValueError(
-            f"images has {pixels.shape[0]} entries but the result has {n_points} points: pass one image for each."
-        )
-    if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
-        raise ValueError("images contains NaN or infinity: its numbers must be finite.")
-    return pixels
 
 
 def point_ids(result: Result, X: Any, ids: Any = None) -> tuple[list[Any], str] | None:

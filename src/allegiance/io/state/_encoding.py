@@ -2,33 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import STORED, Parameters, is_sparse
-from allegiance.influence import DIVERGENCES, BregmanDivergence, divergence_by_name
+from allegiance._core import (
+    STORED,
+    Array,
+    CheckedLater,
+    Kind,
+    Matrix,
+    Number,
+    OrNone,
+    Parameters,
+    Size,
+    Sizes,
+    Spec,
+    Text,
+    check_parts,
+    floats,
+    is_sparse,
+)
+from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence, divergence_by_name
 
 
 @cache
-def _feature_maps() -> dict[str, tuple[type, tuple[str, ...]]]:
+def _feature_maps() -> dict[str, Kind]:
     """Return the kinds of scikit-learn's feature maps, which are imported only if a state is made."""
     from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
 
-    seen = ("n_features_in_", "n_components", "random_state", "gamma")
-    sketch = ("degree", "coef0", "indexHash_", "bitHash_")
-    landmarks = ("degree", "coef0", "kernel", "kernel_params", "n_jobs", "components_", "normalization_")
+    seen: dict[str, Spec] = {"n_features_in_": Size("d"), "n_components": Size("m"), "random_state": CheckedLater()}
+    number: Spec = OrNone(Number())
+    drawn = seen | {"gamma": Number(), "random_weights_": floats("d", "m"), "random_offset_": floats("m")}
+    sketch = seen | {
+        "gamma": Number(),
+        "degree": Size("degree"),
+        "coef0": Number(),
+        "indexHash_": Array(("degree", "hashed"), "int", low=0),
+        "bitHash_": Array(("degree", "hashed"), "int", low=-1, high=1),
+    }
+    landmarks = seen | {
+        "gamma": number,
+        "degree": number,
+        "coef0": number,
+        "kernel": Text(KERNELS),
+        "kernel_params": CheckedLater(),
+        "n_jobs": CheckedLater(),
+        "components_": Matrix("m", "d"),
+        "normalization_": floats("m", "m"),
+    }
     return {
-        "fourier": (RBFSampler, (*seen, "random_weights_", "random_offset_")),
-        "count-sketch": (PolynomialCountSketch, (*seen, *sketch)),
-        "nystroem": (Nystroem, (*seen, *landmarks)),
+        "fourier": Kind(RBFSampler, drawn),
+        "count-sketch": Kind(PolynomialCountSketch, sketch, _hashes_in_range),
+        "nystroem": Kind(Nystroem, landmarks),
     }
 
 
-def _kinds() -> dict[str, tuple[type, tuple[str, ...]]]:
+def _hashes_in_range(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Raise unless every column, and the constant one if there is one, has a place among the features."""
+    sizes.settle("hashed", sizes["d"] + (parts["coef0"] != 0), "indexHash_")
+    if parts["indexHash_"].max() >= sizes["m"]:
+        raise ValueError(f"indexHash_ names features beyond the {sizes['m']} there are.")
+
+
+def _kinds() -> dict[str, Kind]:
     return STORED | _feature_maps()
+
+
+def check(values: Any, parts: Mapping[str, Spec]) -> None:
+    """Raise ValueError unless encoded values are, part by part, what they must be, and fit together.
+
+    Parameters
+    ----------
+    values
+        The values by name.
+    parts
+        What each must be.
+    """
+    named = {"divergence": Kind(BregmanDivergence, {"name": Text(tuple(DIVERGENCES))})}
+    check_parts(values, parts, "", Sizes(), _kinds() | named)
 
 
 def encode(value: Any, name: str) -> Any:
@@ -59,9 +114,9 @@ def encode(value: Any, name: str) -> Any:
         return {"kind": "csr", "shape": list(rows.shape)} | {part: getattr(rows, part) for part in _CSR}
     if isinstance(value, BregmanDivergence) and value.name in DIVERGENCES and value is divergence_by_name(value.name):
         return {"kind": "divergence", "name": value.name}
-    for kind, (cls, attributes) in _kinds().items():
+    for kind, (cls, parts, _) in _kinds().items():
         if type(value) is cls:
-            return {"kind": kind} | {part: encode(getattr(value, part), f"{name}.{part}") for part in attributes}
+            return {"kind": kind} | {part: encode(getattr(value, part), f"{name}.{part}") for part in parts}
     if isinstance(value, Parameters):
         params = {key: encode(item, f"{name}.{key}") for key, item in value.get_params(deep=False).items()}
         return {"kind": "parameters", "class": type(value).__name__, "params": params}
@@ -102,7 +157,7 @@ def decode(value: Any) -> Any:
             return Parameters.named(parts["class"])(**parts["params"])
         if kind == "objects":
             return np.array(parts["values"], dtype=object)
-        cls, attributes = _kinds()[kind]
+        cls, attributes, _ = _kinds()[kind]
         chosen = {attribute: parts[attribute] for attribute in attributes}
     except KeyError as error:
         raise ValueError(f"the state is incomplete: {error} of {kind!r} is unknown or missing.") from error

@@ -150,7 +150,8 @@ def _array(name: str, content: bytes) -> AnyArray:
     if min(shape, default=0) < 0 or size != len(content) - start or dtype.itemsize > len(content):
         raise ValueError(f"{name} has {len(content) - start:,} bytes, not those of {dtype} in shape {shape}.")
     values = np.frombuffer(bytearray(content[start:]), dtype) if size else np.empty(0, dtype)
-    return values.reshape(shape, order="F" if by_columns else "C")
+    # In the byte order of this machine, which need not be that of the one that wrote the file.
+    return values.reshape(shape, order="F" if by_columns else "C").astype(dtype.newbyteorder("="), copy=False)
 
 
 def _without_arrays(value: Any, name: str, arrays: dict[str, AnyArray]) -> Any:

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from allegiance._core import Lazy
+import numpy as np
+
+from allegiance._core import Array, CheckedLater, Lazy, OrNone, Part, Size, Spec, floats
 from allegiance.engines import Tessellation
 from allegiance.fitting import Columns, Fitted
 
-from ._encoding import decode, encode
+from ._encoding import check, decode, encode
 from ._file import FORMAT, VERSION, check_header
 from ._version1 import upgrade
 
-#: What a state must hold.
-_PARTS = ("params", "n_features", "feature_names", "classes", "centers", "diagram", "region", "members", "trust_map")
+#: What a state must hold: d features, k clusters, r coordinates in which volume is measured.
+_PARTS: dict[str, Spec] = {
+    "params": CheckedLater(dict),
+    "n_features": Size("d"),
+    "feature_names": OrNone(Array(("d",), "label")),
+    "classes": Array(("k",), "label"),
+    "centers": OrNone(floats("k", "d")),
+    "diagram": Part("power", "bregman", k="k", d="d", r="r"),
+    "region": Part("region", r="r"),
+    "members": OrNone(Part("member-distances", k="k")),
+    "trust_map": OrNone(Part("trust-map", k="k")),
+}
 
 
 def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
@@ -44,10 +56,10 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     check_header(state)
     if state["version"] == 1:
         state = upgrade(state)
-    try:
-        found = {name: decode(state[name]) for name in _PARTS}
-    except KeyError as error:
-        raise ValueError(f"the state is incomplete: {error} is missing.") from error
+    check(state, _PARTS)
+    found = {name: decode(state[name]) for name in _PARTS}
+    if np.unique(found["classes"]).size != found["classes"].size:
+        raise ValueError("classes must name each cluster once.")
     parts = {name: found[name] for name in ("classes", "centers", "members", "trust_map")}
     if parts["members"] is not None:
         parts["members"] = Lazy.known(parts["members"])

@@ -217,7 +217,7 @@
       if (encoded === undefined) return cell();
       const image = element("img");
       image.alt = `image of row ${this.columns.row[point]}`;
-      image.src = "data:image/png;base64," + encoded;
+      image.src = encoded;
       return cell(image);
     }
 

@@ -1,0 +1,61 @@
+"""Compiled kernels on disk: a cache that may be absent, read-only, full or damaged."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from numba.core.caching import FunctionCache, NullCache
+
+#: What reading a damaged file raises: unpickling one may call for anything.
+_DAMAGED = (pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError)
+_noted = False
+
+
+def cache_for(function: Callable[..., Any]) -> Any:
+    """Return the cache of a kernel; one that holds nothing, with one warning, where no folder can be written to."""
+    try:
+        return KernelCache(function)
+    except (RuntimeError, OSError):
+        _note("neither the folder of the package nor that of the user's cache can be written to")
+        return NullCache()
+
+
+class KernelCache(FunctionCache):
+    """numba's cache of one function, which compiles again where the file is damaged, and goes on where it cannot write.
+
+    numba itself would raise whatever reading or writing the file raised.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function from the disk; None if it is not there, or damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except (*_DAMAGED, MemoryError, OSError):
+            # An empty index: saving reads it first, and would fail as loading did.
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if there is room."""
+        try:
+            super().save_overload(sig, data)
+        except (*_DAMAGED, OSError) as error:
+            _note(f"{self.cache_path} cannot be written to ({error})")
+
+
+def _note(reason: str) -> None:
+    global _noted  # noqa: PLW0603
+    if _noted:
+        return
+    _noted = True
+    warnings.warn(
+        f"Compiled kernels are not kept: {reason}. Every process will compile them anew, which takes some seconds. Set "
+        "NUMBA_CACHE_DIR to a folder that can be written to.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,221 @@
+"""The pictures behind the points: read when they are needed, and made small."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from abc import ABC, abstractmethod
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from allegiance._core import AnyArray, IntArray, require
+
+from ._sequences import is_missing, one_for_each
+
+#: Longest side of an image on a page, in pixels.
+THUMBNAIL = 96
+#: Characters that all images together may add to a page.
+IMAGE_BUDGET = 6_000_000
+#: What files may contain. Formats that are programs, such as PostScript, are not opened.
+_FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF")
+#: Entries of an array of images looked at together.
+_BLOCK = 4_000_000
+
+
+class Thumbnail(NamedTuple):
+    """A small image file."""
+
+    format: str
+    """``png``, or ``jpeg`` for photographs."""
+    content: bytes
+
+    @property
+    def data_uri(self) -> str:
+        """The image as an address that holds the image itself."""
+        return f"data:image/{self.format};base64,{base64.b64encode(self.content).decode('ascii')}"
+
+
+class Images(ABC):
+    """One image for each point."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of points."""
+
+    @abstractmethod
+    def thumbnail(self, row: int, longest: int = THUMBNAIL) -> Thumbnail | None:
+        """Return the image of a point, made small; None if the point has none.
+
+        Parameters
+        ----------
+        row
+            The point.
+        longest
+            Longest side in pixels; smaller images stay as they are.
+        """
+
+    def thumbnails(self, rows: IntArray, budget: int = IMAGE_BUDGET) -> dict[int, str]:
+        """Return images by row as data URIs, in the order of ``rows``, until the budget in characters is spent.
+
+        Parameters
+        ----------
+        rows
+            The points, the most important first; those without an image are left out.
+        budget
+            How many characters they may have together.
+        """
+        kept: dict[int, str] = {}
+        for row in rows.tolist():
+            image = self.thumbnail(row)
+            if image is None:
+                continue
+            uri = image.data_uri
+            budget -= len(uri)
+            if budget < 0:
+                break
+            kept[row] = uri
+        return kept
+
+
+class PixelImages(Images):
+    """Images in an array, which may be on disk (``numpy.memmap``).
+
+    Bytes are taken as they are; other numbers are stretched between the smallest and the largest of all images.
+
+    Parameters
+    ----------
+    pixels
+        (n, height, width) grey or (n, height, width, 3) colour.
+    """
+
+    def __init__(self, pixels: AnyArray) -> None:
+        self.pixels = pixels
+
+    def __len__(self) -> int:
+        return int(self.pixels.shape[0])
+
+    def thumbnail(self, row: int, longest: int = THUMBNAIL) -> Thumbnail | None:
+        low, high = self._range
+        pixels = self.pixels[row].astype(np.float64)
+        # Halved, since the difference of two large numbers may overflow.
+        level = (pixels / 2 - low / 2) / max(high / 2 - low / 2, np.finfo(float).tiny) * 255
+        image = _pillow().fromarray(np.round(level).astype(np.uint8))
+        image.thumbnail((longest, longest))
+        return _encoded(image, "png")
+
+    @cached_property
+    def _range(self) -> tuple[float, float]:
+        if self.pixels.dtype == np.uint8:
+            return 0.0, 255.0
+        step = max(1, _BLOCK // max(1, int(np.prod(self.pixels.shape[1:]))))
+        blocks = [self.pixels[start : start + step] for start in range(0, len(self), step)]
+        low, high = (float(take([take(block) for block in blocks])) for take in (np.min, np.max))
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise ValueError("images contains NaN or infinity: its numbers must be finite.")
+        return low, high
+
+
+class ImageFiles(Images):
+    """Images in files, opened one at a time.
+
+    Parameters
+    ----------
+    paths
+        (n,) the files; None for a point without an image.
+    folder
+        Where relative paths start; by default the current folder.
+    """
+
+    def __init__(self, paths: list[Path | None], folder: Path | None = None) -> None:
+        self._paths = paths
+        self._folder = folder or Path()
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def thumbnail(self, row: int, longest: int = THUMBNAIL) -> Thumbnail | None:
+        path = self._paths[row]
+        if path is None:
+            return None
+        image_module = _pillow()
+        try:
+            with image_module.open(self._folder / path, formats=_FORMATS) as image:
+                image.draft("RGB", (2 * longest, 2 * longest))  # JPEG files need not be decoded in full size.
+                upright = require("PIL.ImageOps", "report", "images").exif_transpose(image)
+                upright.thumbnail((longest, longest))
+                return _encoded(_on_white(upright), "jpeg" if image.format == "JPEG" else "png")
+        except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
+            kinds = ", ".join(_FORMATS)
+            raise ValueError(
+                f"images: row {row} names {str(path)!r}, which cannot be read as an image ({error}): correct the path, "
+                f"convert the file to one of {kinds}, or pass None for points without an image."
+            ) from error
+
+
+def _pillow() -> Any:
+    return require("PIL.Image", "report", "images")
+
+
+def _on_white(image: Any) -> Any:
+    """Return an image of grey or colour bytes; what is transparent becomes white."""
+    if image.mode in ("L", "RGB"):
+        return image
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        paper = _pillow().new("RGBA", image.size, "white")
+        paper.alpha_composite(image)
+        image = paper
+    return image.convert("L" if image.mode == "1" else "RGB")
+
+
+def _encoded(image: Any, kind: str) -> Thumbnail:
+    file = io.BytesIO()
+    image.save(file, kind, optimize=True, **({"quality": 80} if kind == "jpeg" else {}))
+    return Thumbnail(kind, file.getvalue())
+
+
+def check_images(images: Any, n_points: int, *, folder: Path | None = None) -> Images | None:
+    """Return the images of all points, or None if there are none. Files are not opened yet.
+
+    Parameters
+    ----------
+    images
+        (n, height, width) or (n, height, width, 3) numbers, or (n,) paths of image files, missing (None, NaN) where a
+        point has no image.
+    n_points
+        How many points there are.
+    folder
+        Where relative paths start; by default the current folder.
+    """
+    if images is None or isinstance(images, Images):
+        return images
+    if not isinstance(images, np.ndarray) or images.dtype.kind in "OUT":
+        images = one_for_each(images, "images", n_points)
+        if all(is_missing(entry) or isinstance(entry, (str, os.PathLike)) for entry in images):
+            return ImageFiles(
+                [None if is_missing(entry) or not str(entry) else Path(entry) for entry in images], folder
+            )
+    return PixelImages(_check_pixels(images, n_points))
+
+
+def _check_pixels(images: Any, n_points: int) -> AnyArray:
+    """Return images as an array (n, height, width) or (n, height, width, 3)."""
+    try:
+        pixels = np.asanyarray(images)
+    except ValueError as error:
+        raise ValueError("images must all have the same height and width: resize them first.") from error
+    if pixels.dtype.kind not in "buif":
+        raise TypeError(f"images must be an array of numbers or paths of image files, got dtype {pixels.dtype}.")
+    if pixels.ndim not in (3, 4) or (pixels.ndim == 4 and pixels.shape[3] != 3) or 0 in pixels.shape[1:]:
+        raise ValueError(
+            f"images must have shape (n, height, width) or (n, height, width, 3), got an array of shape {pixels.shape}."
+        )
+    if pixels.shape[0] != n_points:
+        raise ValueError(
+            f"images has {pixels.shape[0]} entries but the result has {n_points} points: pass one for each point."
+        )
+    return pixels

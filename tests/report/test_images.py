@@ -1,0 +1,109 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from allegiance.report import check_images
+
+
+def decoded(thumbnail):
+    return np.asarray(Image.open(io.BytesIO(thumbnail.content)))
+
+
+@pytest.mark.parametrize("shape", [(4, 7, 5), (4, 7, 5, 3)], ids=["grey", "colour"])
+def test_bytes_are_taken_as_they_are(shape, rng):
+    pixels = rng.integers(10, 200, size=shape, dtype=np.uint8)
+    images = check_images(pixels, 4)
+    for row in (2, 0):
+        np.testing.assert_array_equal(decoded(images.thumbnail(row)), pixels[row])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_other_numbers_are_stretched(dtype):
+    images = check_images(np.array([[[-5, 0]], [[5, 5]]], dtype=dtype), 2)
+    assert [decoded(images.thumbnail(row)).tolist() for row in range(2)] == [[[0, 128]], [[255, 255]]]
+
+
+def test_truth_values_constant_images_and_lists():
+    assert decoded(check_images([[[True, False]]], 1).thumbnail(0)).tolist() == [[255, 0]]
+    assert decoded(check_images(np.full((1, 2, 2), 3.0), 1).thumbnail(0)).tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("images", "error", "message"),
+    [
+        (np.ones((3, 5, 5)), ValueError, "images has 3 entries but the result has 4 points"),
+        (["a.png"] * 3, ValueError, "images has 3 entries but the result has 4 points"),
+        (np.ones((4, 25)), ValueError, "images must have shape"),
+        (np.ones((4, 5, 5, 4)), ValueError, "images must have shape"),
+        (np.ones((4, 0, 5)), ValueError, "images must have shape"),
+        ([np.ones((5, 5)), np.ones((6, 6)), np.ones((5, 5)), np.ones((5, 5))], ValueError, "the same height"),
+        (np.ones((4, 5, 5), dtype=complex), TypeError, "images must be an array of numbers or paths"),
+        ("photo.png", TypeError, "images must have one entry for each point"),
+    ],
+    ids=["length", "paths", "flat", "channels", "empty", "ragged", "complex", "one path"],
+)
+def test_bad_images_are_named(images, error, message):
+    with pytest.raises(error, match=message):
+        check_images(images, 4)
+
+
+def test_numbers_that_are_not_finite_are_named_when_they_are_needed():
+    images = check_images(np.full((4, 5, 5), np.inf), 4)
+    with pytest.raises(ValueError, match="images contains NaN or infinity"):
+        images.thumbnail(0)
+
+
+def test_an_array_on_disk_is_not_read_whole(tmp_path, rng):
+    pixels = rng.integers(255, size=(50, 8, 8), dtype=np.uint8)
+    np.save(tmp_path / "pixels.npy", pixels)
+    images = check_images(np.load(tmp_path / "pixels.npy", mmap_mode="r"), 50)
+    assert isinstance(images.pixels, np.memmap)
+    np.testing.assert_array_equal(decoded(images.thumbnail(31)), pixels[31])
+
+
+@pytest.fixture
+def album(tmp_path, rng):
+    """Four image files of different kinds, and a point without one."""
+    photo = rng.integers(255, size=(300, 400, 3), dtype=np.uint8)
+    Image.fromarray(photo).save(tmp_path / "photo.jpg")
+    Image.fromarray(photo[:10, :20]).save(tmp_path / "small.png")
+    half = np.zeros((40, 40, 4), dtype=np.uint8)
+    half[:, :20] = (255, 0, 0, 255)
+    Image.fromarray(half).save(tmp_path / "half.png")
+    turned = Image.fromarray(photo)
+    exif = turned.getexif()
+    exif[274] = 6  # Hold the picture a quarter turned.
+    turned.save(tmp_path / "turned.jpg", exif=exif)
+    return check_images(["photo.jpg", "small.png", None, "half.png", "turned.jpg", ""], 6, folder=tmp_path)
+
+
+def test_files_become_small_upright_images_on_white(album):
+    sizes = [decoded(album.thumbnail(row)).shape[:2] for row in (0, 1, 3, 4)]
+    assert sizes == [(72, 96), (10, 20), (40, 40), (96, 72)]
+    half = decoded(album.thumbnail(3))
+    assert half[0, 0].tolist() == [255, 0, 0]
+    assert half[0, 39].tolist() == [255, 255, 255]
+    assert album.thumbnail(2) is None
+    assert album.thumbnail(5) is None
+    assert [album.thumbnail(row).format for row in (0, 1)] == ["jpeg", "png"]
+    assert max(decoded(album.thumbnail(0, longest=24)).shape) == 24
+
+
+def test_images_come_in_order_until_the_budget_is_spent(album):
+    uris = album.thumbnails(np.array([4, 2, 1, 0]))
+    assert list(uris) == [4, 1, 0]
+    assert uris[1].startswith("data:image/png;base64,")
+    assert list(album.thumbnails(np.array([4, 2, 1, 0]), budget=len(uris[4]) + len(uris[1]))) == [4, 1]
+
+
+@pytest.mark.parametrize("name", ["missing.png", "text.png", "cut.png", "program.eps"])
+def test_a_file_that_is_not_an_image_is_named_with_its_row(name, tmp_path):
+    (tmp_path / "text.png").write_text("not an image")
+    Image.new("RGB", (50, 50)).save(tmp_path / "whole.png")
+    (tmp_path / "cut.png").write_bytes((tmp_path / "whole.png").read_bytes()[:60])
+    (tmp_path / "program.eps").write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
+    images = check_images([None, str(tmp_path / name)], 2)
+    with pytest.raises(ValueError, match=rf"images: row 1 names '.*{name}', which cannot be read as an image"):
+        images.thumbnail(1)
