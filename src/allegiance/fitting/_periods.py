@@ -53,7 +53,8 @@ def profile_of(fitted: Fitted, period: Period, *, reference: bool) -> Profile:
     k = fitted.classes.size
     n = int(period.counts[:k, 0].sum())
     optimism = _optimism(fitted, period.rows, n) if reference else np.zeros((k + 1, 3))
-    return Profile.of(period, _feature_names(fitted), optimism)
+    names = np.empty(0, dtype=object) if period.values is None else _feature_names(fitted)
+    return Profile.of(period, names, optimism)
 
 
 #: What a profile is called among the parts of a fitted object.

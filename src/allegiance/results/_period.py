@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Rows, dense, is_sparse, stored
+from allegiance._core import (
+    AnyArray,
+    Array,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    OrNone,
+    Part,
+    Rows,
+    Sizes,
+    dense,
+    floats,
+    is_sparse,
+    stored,
+)
 from allegiance.calibration import RowSample
 
 from ._by_cluster import ATYPICAL
@@ -34,7 +48,12 @@ LEVELS = np.linspace(0.0, 1.0, 129)
 Mergeable = TypeVar("Mergeable", "Moments", RowSample)
 
 
-@stored("moments", "count", "mean", "squares")
+@stored(
+    "moments",
+    count=floats("g", "d", low=0.0),
+    mean=floats("g", "d"),
+    squares=floats("g", "d", low=0.0, infinite=True),
+)
 @dataclass(frozen=True, eq=False)
 class Moments:
     """Counts, means and sums of squared deviations, each (g, d), of d features in g groups of points.
@@ -189,7 +208,23 @@ def unlike_rate(sizes: IntArray) -> FloatArray:
     return np.where(sizes > 0, known / (1.0 + sizes), 0.0)
 
 
-@stored("profile", "names", "counts", "trust", "moments", "quantiles", "n_values", "optimism")
+def _three_groups(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Raise unless there are moments of three groups for each cluster and for noise."""
+    if parts["moments"] is not None and len(parts["moments"]["count"]) != _GROUPS * (sizes["k"] + 1):
+        raise ValueError("moments must be those of three groups for each cluster.")
+
+
+@stored(
+    "profile",
+    _three_groups,
+    names=Array(("d",), "label"),
+    counts=Array(("k+1", 4), "int", low=0),
+    trust=floats("k+1", 2, low=0.0),
+    moments=OrNone(Part("moments", d="d")),
+    quantiles=OrNone(floats(len(LEVELS), "d")),
+    n_values=OrNone(Array(("d",), "int", low=0)),
+    optimism=floats("k+1", 3),
+)
 @dataclass(frozen=True, eq=False)
 class Profile:
     """What is kept of a period: counts, means and quantiles, but no rows. It can be saved with a scorer.

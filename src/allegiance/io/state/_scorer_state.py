@@ -27,6 +27,9 @@ _PARTS: dict[str, Spec] = {
     "trust_map": OrNone(Part("trust-map", k="k")),
 }
 
+#: What a state may hold besides, under "parts".
+_OPTIONAL: dict[str, Spec] = {"baseline": Part("profile", k="k")}
+
 
 def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
     """Return the state of a scorer with these parameters; its estimator is left out, and its seed is settled."""
@@ -65,6 +68,16 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         parts["members"] = Lazy.known(parts["members"])
     parts["columns"] = Columns(found["n_features"], found["feature_names"])
     # The first files of this version lack what follows.
-    parts["parts"] = {name: decode(value) for name, value in (state.get("parts") or {}).items()}
+    parts["parts"] = _decode_parts(state.get("parts") or {}, state["classes"])
     parts["tessellation"] = Tessellation(found["diagram"], found["region"])
     return found["params"], parts
+
+
+def _decode_parts(parts: dict[str, Any], classes: Any) -> dict[str, Any]:
+    unknown = [name for name in parts if name not in _OPTIONAL]
+    if unknown:
+        raise ValueError(f"parts has {unknown[0]!r}, which is unknown.")
+    # The classes settle how many clusters there are.
+    asked = {"classes": _PARTS["classes"]} | {name: _OPTIONAL[name] for name in parts}
+    check(parts | {"classes": classes}, asked)
+    return {name: decode(value) for name, value in parts.items()}
