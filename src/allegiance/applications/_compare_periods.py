@@ -74,7 +74,7 @@ class PeriodComparison:
         ``contested``, ``contradicted`` and ``unlike``, as in ``right_then``.
         """
         rows = self._rows()
-        columns: dict[str, Any] = {"cluster": [self._name(row) for row in rows]}
+        columns: dict[str, Any] = {"cluster": [str(self._name(row)) for row in rows]}
         for when, profile in (("then", self.then), ("now", self.now)):
             points = profile.counts[:, POINTS]
             columns[f"points_{when}"] = np.append(points, points.sum())[rows]
@@ -170,7 +170,7 @@ class PeriodComparison:
         order = np.argsort(-np.abs(np.nan_to_num(shift)), kind="stable")[:n]
         return [
             {
-                "cluster": self._name(number),
+                "cluster": str(self._name(number)),
                 "feature": str(self.then.names[feature]),
                 "then": every[0][1][feature],
                 "now": every[1][1][feature],
