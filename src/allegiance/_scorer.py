@@ -12,18 +12,22 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._core import AnyArray, FloatArray, check_count, check_rows, is_lazy
+from ._core import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
 from .fitting import (
     Columns,
     Fit,
     Fitted,
     InMemory,
     Labels,
+    PreparedColumns,
     Specification,
     align,
     check_comparable,
     fit,
     fit_clusterer,
+    follow,
+    has_pipeline,
+    labels_by,
     labels_of,
     period_of,
     profile_of,
@@ -40,7 +44,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     ----------
     estimator
         A clusterer, cloned and fitted by :meth:`fit`; a fitted one is kept as it is inside a
-        ``sklearn.frozen.FrozenEstimator``. None if labels are passed to :meth:`fit`, or ``centers`` are given.
+        ``sklearn.frozen.FrozenEstimator``. Of a pipeline that ends in a clusterer, influence is measured behind the
+        transformers, where the clusters are, and new points pass these first. None if labels are passed to
+        :meth:`fit`, or ``centers`` are given.
     centers
         (k, d) representatives of the clusters. By default they are computed from the labels.
     influence
@@ -82,13 +88,17 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     classes_
         (k,) label of each cluster, in the order of the columns of :meth:`transform`.
     cluster_centers_
-        (k, d) representatives of the clusters; not there for kernels.
+        (k, d) representatives of the clusters; not there for kernels. Behind the transformers of a pipeline, their
+        columns are those that ``preparation_`` makes.
     estimator_
         The fitted clusterer, if one was given.
+    preparation_
+        The fitted transformers that X passes before it is scored, as one pipeline; None if there are none. Its
+        ``transform`` brings X to where the clusters are, and ``get_feature_names_out`` names the columns there.
     fitted_
         All that scoring needs, for other parts of the package.
     n_features_in_
-        The number of columns of X.
+        The number of columns of X, before any transformers.
     feature_names_in_
         Names of the columns of X, if it had any.
 
@@ -165,23 +175,40 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         specification = Specification.of(self)
-        rows = check_rows(self, X, reset=True)
-        if self.estimator is not None:
-            routed = process_routing(self, "fit", **fit_params)
-            # As they came: with the names of their columns, and without what the influence adds.
-            given = X if hasattr(X, "columns") else rows
-            self.estimator_, y = fit_clusterer(self.estimator, given, routed.estimator.fit)
-        elif fit_params:
-            names = ", ".join(sorted(fit_params))
-            raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
+        if self.estimator is None:
+            if fit_params:
+                names = ", ".join(sorted(fit_params))
+                raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
+            rows, columns, clusterer = check_rows(self, X, reset=True), Columns.of(self), None
+        else:
+            rows, columns, clusterer, y = self._clustered(X, fit_params)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
         chunks = InMemory(specification.influence.prepare(rows), labels)
-        threads, clusterer = specification.settings.threads, getattr(self, "estimator_", None)
-        found = fit(specification, chunks, Columns.of(self), threads=threads, clusterer=clusterer)
+        found = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
         self.become(found.fitted)
         assert found.codes is not None
         self.labels_ = labels_of(found.codes, self.classes_)
         return found
+
+    def _clustered(self, X: Any, fit_params: dict[str, Any]) -> tuple[Rows, Columns | PreparedColumns, Any, AnyArray]:
+        """Fit the estimator; return checked rows where it clusters, what brings X there, the clusterer, its labels."""
+        routed = process_routing(self, "fit", **fit_params)
+        if has_pipeline(self.estimator):
+            # What columns hold is for the first transformer to judge: names and texts may be right.
+            check_table(self, X)
+            self.estimator_ = fit_clusterer(self.estimator, X, routed.estimator.fit)
+        else:
+            rows = check_rows(self, X, reset=True)
+            # As they came: with the names of their columns, and without what the influence adds.
+            given = X if hasattr(X, "columns") else rows
+            self.estimator_ = fit_clusterer(self.estimator, given, routed.estimator.fit)
+        followed = follow(self.estimator_)
+        columns: Columns | PreparedColumns = Columns.of(self)
+        if followed.preparation is not None:
+            columns = PreparedColumns(columns, followed.preparation)
+        if has_pipeline(self.estimator):
+            given, rows = columns.enter(X)
+        return rows, columns, followed.clusterer, labels_by(followed, given)
 
     def become(self, fitted: Fitted) -> None:
         """Become fitted: with what was found just now, elsewhere or before.
@@ -192,8 +219,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             The fitted object.
         """
         self.n_features_in_ = fitted.columns.n_features
+        vars(self).pop("feature_names_in_", None)
         if fitted.columns.known_names is not None:
             self.feature_names_in_ = fitted.columns.known_names
+        self.preparation_ = fitted.columns.preparation
         self.classes_ = fitted.classes
         if fitted.centers is not None:
             self.cluster_centers_ = fitted.centers

@@ -29,7 +29,16 @@ from ._schema import (
 from ._stored import STORED, Kind, kind_of, stored
 from ._threads import effective_threads, for_row_blocks, kernel_ready
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
-from ._validation import check_centers, check_choice, check_count, check_jobs, check_number, check_rows, check_sites
+from ._validation import (
+    check_centers,
+    check_choice,
+    check_count,
+    check_jobs,
+    check_number,
+    check_rows,
+    check_sites,
+    check_table,
+)
 
 __all__ = [
     "POSITIVE",
@@ -67,6 +76,7 @@ __all__ = [
     "check_parts",
     "check_rows",
     "check_sites",
+    "check_table",
     "dense",
     "effective_threads",
     "floats",

@@ -36,6 +36,14 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
         raise type(error)(f"X cannot be used. {message}") from error
 
 
+def check_table(estimator: Any, X: Any) -> None:
+    """Let ``estimator`` take note of the columns of X, which may hold anything."""
+    from sklearn.utils.validation import validate_data
+
+    _refuse_containers(X)
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+
+
 def _refuse_containers(X: Any) -> None:
     """Raise for objects that hold tables but are not one, where NumPy would say something cryptic."""
     if hasattr(X, "obsm") and hasattr(X, "obs"):

@@ -38,6 +38,11 @@ def check_clustering(options: ClusteringOptions) -> None:
         open_source(options.centers)
 
 
+def scale_matters(clustering: ClusteringOptions, scoring: ScoringOptions) -> bool:
+    """Tell whether columns in large units count for more: not for given labels, if closeness is that inside clusters."""
+    return clustering.labels is None or not scoring.influence.describe().startswith("within")
+
+
 def settled(scoring: ScoringOptions, clustering: ClusteringOptions) -> ScoringOptions:
     """Return the options with an influence: by default "within", which needs labels, "euclidean" for centres alone."""
     if scoring.influence is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._console import console, print_json, print_table
-from ._options import RunOptions, run_options
+from ._options import INPUT_FORMATS, RunOptions, run_options
 
 if TYPE_CHECKING:
     from allegiance.io.tables import Source
@@ -19,9 +19,9 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals")
 EXTRAS = {
     "plot": ("matplotlib",),
     "report": ("bokeh", "jinja2"),
-    "io": ("pyarrow",),
+    "io": ("pyarrow", "pandas"),
+    "excel": ("python-calamine",),
     "cli": ("click", "rich"),
-    "pandas": ("pandas",),
     "transport": ("POT",),
     "dask": ("dask", "distributed"),
 }
@@ -38,7 +38,7 @@ Examples:
 @click.argument("data", nargs=-1)
 @click.option(
     "--input-format",
-    type=click.Choice(["csv", "tsv", "parquet", "arrow", "npy", "npz"]),
+    type=click.Choice(INPUT_FORMATS),
     help="Format of DATA, if the ending of its name does not say.",
 )
 @run_options

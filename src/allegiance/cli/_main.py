@@ -11,6 +11,7 @@ from ._completion import completion
 from ._consensus import consensus
 from ._curve import curve
 from ._info import info
+from ._model import model
 from ._plot import plot
 from ._program import Program
 from ._report import report
@@ -21,6 +22,8 @@ EPILOG = """\b
 Examples:
   allegiance score flowers.csv --labels species
   allegiance score flowers.csv --clusters 3 -o scores.csv --report report.html
+  allegiance score flowers.csv --clusters 3 --save flowers.model
+  allegiance score more-flowers.csv --model flowers.model
   allegiance info flowers.csv
 """
 
@@ -36,5 +39,5 @@ def program() -> None:
     """
 
 
-for command in (score, report, plot, compare, consensus, curve, info, warmup, completion):
+for command in (score, model, report, plot, compare, consensus, curve, info, warmup, completion):
     program.add_command(command)

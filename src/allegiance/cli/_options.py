@@ -19,6 +19,8 @@ Wrapped = TypeVar("Wrapped", bound=Command)
 REPRESENTATIVES = ("mean", "median", "medoid", "mean-without-point")
 #: Algorithms that k-means stands in for when halves of the data are clustered anew.
 LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
+#: As in :mod:`allegiance.io.tables`.
+INPUT_FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "xlsx")
 ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 
 
@@ -52,6 +54,9 @@ class DataOptions:
     one_hot: tuple[str, ...]
     categorical: str | None
     impute: str | None
+    missing: tuple[str, ...]
+    decimal: str | None
+    cycles: tuple[str, ...]
     standardize: bool
 
 
@@ -127,7 +132,7 @@ data_options = bundled(
         click.argument("data", nargs=-1, required=True),
         click.option(
             "--input-format",
-            type=click.Choice(["csv", "tsv", "parquet", "arrow", "npy", "npz"]),
+            type=click.Choice(INPUT_FORMATS),
             help="Format of DATA, if the ending of its name does not say.",
         ),
         click.option(
@@ -165,6 +170,24 @@ data_options = bundled(
             type=click.Choice(["median", "drop"]),
             help="Fill missing values with the median of the column, or with its most frequent category, or drop their "
             "rows.  [default: an error counts them]",
+        ),
+        click.option(
+            "--missing",
+            metavar="[COLUMN=]VALUE",
+            multiple=True,
+            help="Value that means a missing one, such as -999, in all columns or in one; repeatable.",
+        ),
+        click.option(
+            "--decimal",
+            type=click.Choice([".", ","]),
+            help="Decimal mark of numbers written as text, such as $1,452.74 or 1.452,74.  [default: the one that "
+            "fits]",
+        ),
+        click.option(
+            "--cycles",
+            metavar="CYCLES",
+            multiple=True,
+            help="Positions of dates in the year, week or day as features, besides days: names with commas.",
         ),
         click.option("--standardize", is_flag=True, help="Scale all features to mean 0 and variance 1."),
     ],

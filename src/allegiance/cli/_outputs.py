@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,7 @@ def open_output(out: OutputOptions, run: RunOptions) -> Sink | None:
     )
 
 
-def check_outputs(opened: Opened, sink: Sink | None, *others: str | None, centers: str | None = None) -> None:
+def check_outputs(opened: Opened, sink: Sink | None, *others: str | None, inputs: Sequence[str | None] = ()) -> None:
     """Raise if an output would replace a file it is made from, or cannot hold the columns that identify rows.
 
     Parameters
@@ -92,15 +93,15 @@ def check_outputs(opened: Opened, sink: Sink | None, *others: str | None, center
         The table to write, or None.
     others
         Paths of other files to write; None for those that were not asked for.
-    centers
-        The file with the centres, if there is one.
+    inputs
+        Paths of other files that are read; None for those that are not.
     """
     from allegiance.io import refuse_inputs
 
-    inputs = [*opened.source.files, *([] if centers is None else [centers])]
+    read = [*opened.source.files, *(path for path in inputs if path is not None)]
     for path in (None if sink is None else sink.path, *others):
         if path is not None:
-            refuse_inputs(path, inputs)
+            refuse_inputs(path, read)
     if sink is not None:
         schema = opened.source.schema
         sink.check(schema.field(name) for name in opened.ids)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._clustering import check_clustering, settled
+from ._clustering import check_clustering, scale_matters, settled
 from ._console import note, print_json
 from ._options import (
     ClusteringOptions,
@@ -108,8 +108,10 @@ def plot(
     if ending not in _ENDINGS:
         raise click.BadParameter(f"{output!r} must end in .png, .svg or .pdf.", param_hint="-o")
     with replacing(output, force=run.force) as temporary:
-        opened = open_data(data, [clustering.labels] if clustering.labels else [], lambda text: note(run, text))
-        check_outputs(opened, None, output, centers=clustering.centers)
+        columns = [clustering.labels] if clustering.labels else []
+        matters = scale_matters(clustering, scoring)
+        opened = open_data(data, columns, lambda text: note(run, text), scale_matters=matters)
+        check_outputs(opened, None, output, inputs=[clustering.centers])
         scorer, result, frame = _scored(opened, clustering, scoring, run)
         plane = {"features": _features(axes, frame.column_names), "projection": projection}
         # A picture goes into a file; a window would not help, and there may be no screen.

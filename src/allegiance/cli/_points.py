@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from ._notes import notes_on
 from ._options import DataOptions
 
 if TYPE_CHECKING:
@@ -62,7 +61,9 @@ def labels_of(values: Any, column: str) -> AnyArray:
     return labels_of_column(values, column, "the data")
 
 
-def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None) -> Opened:
+def open_data(
+    options: DataOptions, apart: Iterable[str], notes: Callable[[str], Any], *, scale_matters: bool = True
+) -> Opened:
     """Open the table and decide on its features.
 
     Parameters
@@ -73,6 +74,8 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
         Columns that are not features, besides the identifiers.
     notes
         Takes a text the user should know about.
+    scale_matters
+        Whether columns in large units count for more.
     """
     from allegiance.io.tables import open_source, plan_features
 
@@ -89,10 +92,13 @@ def open_data(options: DataOptions, apart: Iterable[str] = (), notes: Any = None
         one_hot=_expand(options.one_hot, names),
         categorical=options.categorical,
         impute=options.impute,
+        missing=_missing(options.missing, names),
+        decimal=options.decimal,
+        cycles=[cycle.strip() for value in options.cycles for cycle in value.split(",")],
         standardize=options.standardize,
     )
-    for note in _notes(features):
-        (notes or _echo)(note)
+    for note in notes_on(features, scale_matters=scale_matters):
+        notes(note)
     return Opened(source, features, options.id)
 
 
@@ -131,11 +137,14 @@ def load_matrix(path: str, features: Features, option: str) -> FloatArray:
     """
     import numpy as np
 
-    from allegiance.io.tables import TableError, open_source
+    from allegiance.io.tables import TableError, check_categories, open_source
 
     source = open_source(path)
     if source.has_names:
-        return features.prepare(source.read(list(features.columns))).matrix
+        source.read_as_written(features.categories)
+        table = source.read(list(features.columns))
+        check_categories(features, table, f"{path} ({option})")
+        return features.prepare(table).matrix
     if len(source.names) != len(features.names):
         raise TableError(
             f"{path} ({option}) has {len(source.names)} columns, but the data has {len(features.names)} features: "
@@ -155,20 +164,11 @@ def _expand(values: tuple[str, ...], names: list[str]) -> list[str]:
     return list(dict.fromkeys(columns))
 
 
-def _notes(features: Features) -> Iterable[str]:
-    if features.left_out:
-        listed = ", ".join(repr(name) for name in features.left_out)
-        yield f"column {listed} looks like the index of a frame and is left out; --features would include it."
-    for name in features.counting:
-        yield f"column {name!r} counts the rows and is used as a feature; --id {name} would keep it apart."
-    if features.n_dropped:
-        yield f"{features.n_dropped:,} of {features.n_rows:,} rows have missing values and are left out."
-    if features.n_filled:
-        # Each category has a column of its own.
-        encoded = features.names != features.columns
-        category = ", or with the most frequent category of it" if encoded else ""
-        yield f"{features.n_filled:,} missing values are filled in with the median of their column{category}."
-
-
-def _echo(note: str) -> None:
-    click.echo(f"Note: {note}", err=True)
+def _missing(values: tuple[str, ...], names: list[str]) -> dict[str, list[str]]:
+    """Return the values that mean a missing one by column, from VALUE and COLUMN=VALUE."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for value in values:
+        column, equals, rest = value.partition("=")
+        for name in [column] if equals and column in names else names:
+            found[name].append(rest if equals and column in names else value)
+    return found

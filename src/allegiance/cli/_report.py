@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ._clustering import check_clustering, settled
+from ._clustering import check_clustering, scale_matters, settled
 from ._console import note
 from ._options import (
     ClusteringOptions,
@@ -60,10 +60,11 @@ def report(
     scoring = settled(scoring, clustering)
     check_report(output, run)
     columns = [clustering.labels] if clustering.labels else []
-    opened = open_data(data, columns, lambda text: note(run, text))
+    matters = scale_matters(clustering, scoring)
+    opened = open_data(data, columns, lambda text: note(run, text), scale_matters=matters)
     check_page(page, opened.features)
-    check_outputs(opened, None, output, centers=clustering.centers)
-    points, result = score_in_memory(opened, clustering, scoring, run)
+    check_outputs(opened, None, output, inputs=[clustering.centers])
+    points, result, _ = score_in_memory(opened, clustering, scoring, run)
     write_report(result, points, output, page, run)
     if run.json:
         scores = behind_ids(points.ids, result.columns())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._clustering import check_clustering, estimator_of, reclusterer, scorer_of, settled
+from ._clustering import check_clustering, estimator_of, reclusterer, scale_matters, scorer_of, settled
 from ._console import note
 from ._kinds import Budget
+from ._models import ModelOptions, check_models, load_model, model_options, open_by_model, save_model
 from ._options import (
     ClusteringOptions,
     DataOptions,
@@ -36,10 +38,22 @@ from ._outputs import (
 )
 from ._points import Opened, Points, load_matrix, load_points, open_data
 from ._program import UNDER_THRESHOLD
-from ._stream import MANY_ROWS, StreamOptions, Wanted, score_in_passes, stream_options, why_not_streamed, workers_at
+from ._stream import (
+    MANY_ROWS,
+    StreamOptions,
+    Wanted,
+    fit_in_passes,
+    score_in_passes,
+    stream_options,
+    why_not_streamed,
+    workers_at,
+)
 from ._summary import Worst, expected_share, print_summary, summary_of
 
 if TYPE_CHECKING:
+    from allegiance import AffinityScorer
+    from allegiance.io.models import Model
+    from allegiance.io.tables import PreparedSource
     from allegiance.results import Result
 
 EPILOG = """\b
@@ -52,6 +66,8 @@ Examples:
   allegiance score flowers.csv --labels species --review 5% -o review.csv
   allegiance score flowers.csv --labels species --fail-under 0.9
   allegiance score words.csv --labels topic --influence kl:smoothing=0.5
+  allegiance score jan.csv --clusters 8 --id customer --standardize --save jan.model -o jan.parquet
+  allegiance score feb.csv --model jan.model -o feb.parquet
 """
 
 
@@ -94,6 +110,7 @@ Examples:
     help="Exit with code 3 if a smaller share of the labels is expected to be right; with --no-calibration, if a "
     "smaller share is supported.",
 )
+@model_options
 @stream_options
 @run_options
 def score(
@@ -108,6 +125,7 @@ def score(
     page: PageOptions,
     show: int,
     fail_under: float | None,
+    kept: ModelOptions,
     passes: StreamOptions,
     run: RunOptions,
 ) -> int:
@@ -116,34 +134,55 @@ def score(
     DATA is CSV, TSV, Parquet, Arrow or Feather, .npy or .npz, or - for CSV on standard input; several files with the
     same columns are read as one. The summary is printed on standard output, unless that carries data.
     """
-    check_clustering(clustering)
-    scoring = settled(scoring, clustering)
+    check_models(kept, run)
+    model = load_model(kept.model)
+    if model is None:
+        check_clustering(clustering)
+        scoring = settled(scoring, clustering)
     check_report(report, run)
     _check_wanted(details, top, review, out)
-    obstacle = why_not_streamed(clustering, scoring, report)
+    obstacle = why_not_streamed(clustering, scoring, report, by_model=model is not None)
     _check_passes(passes, obstacle)
     sink = open_output(out, run)
     wanted = Wanted(details, top, review, show)
-    columns = [clustering.labels] if clustering.labels else []
     with workers_at(passes.scheduler, run) as executor:
-        opened = open_data(data, columns, lambda text: note(run, text))
+        opened = _opened(data, clustering, scoring, model, run)
         check_page(page, opened.features)
-        check_outputs(opened, sink, report, centers=clustering.centers)
+        check_outputs(opened, sink, report, kept.save, inputs=[clustering.centers, kept.model])
         if _streams(passes, opened, clustering, obstacle, run):
-            summary = score_in_passes(opened, clustering, scoring, run, sink, passes, wanted=wanted, executor=executor)
+
+            def fit(source: PreparedSource) -> AffinityScorer:
+                if model is not None:
+                    return model.scorer
+                return fit_in_passes(source, opened, clustering, scoring, run, passes.batch_rows)
+
+            summary, scorer = score_in_passes(
+                opened, clustering.labels, fit, run, sink, passes, wanted=wanted, executor=executor
+            )
         else:
-            points, result = score_in_memory(opened, clustering, scoring, run, top)
+            points, result, scorer = score_in_memory(opened, clustering, scoring, run, top, model)
             scores = behind_ids(points.ids, result.columns(details=details))
             write_output(sink, scores if review is None else scores.take(result.least_trusted(review)))
             summary = summary_in_memory(result, points, scores, show)
             if report is not None:
                 write_report(result, points, report, page, run)
     say_written(out.output, run)
+    save_model(kept.save, scorer, opened, clustering, summary, run)
     if run.json:
-        print_result(summary, output=out.output, report=report)
+        print_result(summary, output=out.output, report=report, model=kept.save)
     elif not run.quiet:
         print_summary(summary, err=out.output == "-", verbose=run.verbose)
     return exit_code(summary, fail_under, run)
+
+
+def _opened(
+    data: DataOptions, clustering: ClusteringOptions, scoring: ScoringOptions, model: Model | None, run: RunOptions
+) -> Opened:
+    """Open the table, by its own plan or by that of a model."""
+    if model is not None:
+        return open_by_model(model, data, clustering.labels, partial(note, run))
+    columns = [clustering.labels] if clustering.labels else []
+    return open_data(data, columns, partial(note, run), scale_matters=scale_matters(clustering, scoring))
 
 
 def summary_in_memory(result: Result, points: Points, scores: Any, show: int) -> dict[str, Any]:
@@ -175,13 +214,13 @@ def _streams(
 ) -> bool:
     """Decide whether to read the table in passes, which something may stand against."""
     asked = passes.stream or passes.scheduler is not None
-    if passes.stream is False or not (asked or opened.features.n_rows > MANY_ROWS):
+    if passes.stream is False or not (asked or opened.features.noticed.n_rows > MANY_ROWS):
         return False
     if obstacle is None:
         if clustering.clusters is not None:
             note(run, "clusters are found by mini-batch k-means, since the table is read in passes.")
         return True
-    note(run, f"{opened.features.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
+    note(run, f"{opened.features.noticed.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
     return False
 
 
@@ -191,11 +230,17 @@ def score_in_memory(
     scoring: ScoringOptions,
     run: RunOptions,
     top: int | None = None,
-) -> tuple[Points, Result]:
-    """Read the points, cluster them if asked to, and score them."""
+    model: Model | None = None,
+) -> tuple[Points, Result, AffinityScorer]:
+    """Read the points, cluster them if asked to, and score them, by a model if there is one."""
     points = load_points(opened, [clustering.labels] if clustering.labels else [])
-    scorer, labels = scorer_for(points, opened, clustering, scoring, run)
-    return points, scorer.fit_affinity(points.X, labels, top=top)
+    if model is None:
+        scorer, labels = scorer_for(points, opened, clustering, scoring, run)
+        return points, scorer.fit_affinity(points.X, labels, top=top), scorer
+    fitted = model.scorer.fitted_
+    result = fitted.score(points.X, labels=points.labels(clustering.labels) if clustering.labels else None, top=top)
+    fitted.warn_if_imprecise(result)
+    return points, result, model.scorer
 
 
 def scorer_for(

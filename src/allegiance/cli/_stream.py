@@ -7,11 +7,11 @@ import re
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -92,16 +92,21 @@ stream_options = bundled(
 )
 
 
-def why_not_streamed(clustering: ClusteringOptions, scoring: ScoringOptions, report: str | None) -> str | None:
+def why_not_streamed(
+    clustering: ClusteringOptions, scoring: ScoringOptions, report: str | None, *, by_model: bool = False
+) -> str | None:
     """Return the option that needs all rows in memory, or None.
 
     Parameters
     ----------
     clustering, scoring, report
         What the user said.
+    by_model
+        Whether a model scores, which needs no other rows than those of a batch.
     """
+    if report is not None or by_model:
+        return None if report is None else "--report"
     needs = {
-        "--report": report is not None,
         f"--algorithm {clustering.algorithm}": clustering.algorithm not in (None, "kmeans", "minibatch"),
         f"--influence {scoring.influence.describe()}": not scoring.influence.has_sites,
         f"--representative {scoring.representative}": scoring.representative != "mean",
@@ -136,24 +141,36 @@ def workers_at(address: str | None, run: RunOptions) -> Iterator[Executor | None
         yield executor
 
 
+class Scored(NamedTuple):
+    """What a command made of a table."""
+
+    summary: dict[str, Any]
+    scorer: AffinityScorer
+    """Fitted to the features."""
+
+
 def score_in_passes(
     opened: Opened,
-    clustering: ClusteringOptions,
-    scoring: ScoringOptions,
+    labels: str | None,
+    fit: Callable[[PreparedSource], AffinityScorer],
     run: RunOptions,
     sink: Sink | None,
     passes: StreamOptions,
     *,
     wanted: Wanted,
     executor: Executor | None,
-) -> dict[str, Any]:
-    """Score a table of any length, in memory that does not grow with it, and return the summary.
+) -> Scored:
+    """Score a table of any length, in memory that does not grow with it.
 
     Parameters
     ----------
     opened
         The table.
-    clustering, scoring, run
+    labels
+        The column of labels, if there is one.
+    fit
+        Returns the scorer for the prepared table.
+    run
         What the user said.
     sink
         Takes the scores, if anything does.
@@ -164,19 +181,20 @@ def score_in_passes(
     executor
         Where to score batches; None scores here.
     """
-    started = time.perf_counter()
-    carried = dict.fromkeys([*opened.ids, *([clustering.labels] if clustering.labels else [])])
     from allegiance.io.tables import PreparedSource
 
+    started = time.perf_counter()
+    carried = dict.fromkeys([*opened.ids, *([labels] if labels else [])])
     source = PreparedSource(opened.source, opened.features, [*carried], number=not opened.ids)
     with working(run, "fitting"):
-        scorer = _fitted(source, opened, clustering, scoring, run, passes.batch_rows)
+        scorer = fit(source)
     keep = {source.row_column: "row"} if source.row_column is not None else {name: name for name in opened.ids}
-    job = _Job(source, scorer, keep, clustering.labels, run, passes, wanted, executor)
+    job = _Job(source, scorer, keep, labels, run, passes, wanted, executor)
     worst = Worst(job.ids, wanted.show)
     tally = job.score_to(sink, worst)
     trust_map = scorer.fitted_.trust_map
-    return summary_of(tally, worst, scorer.fitted_.how(started), None if trust_map is None else trust_map.reason)
+    note = None if trust_map is None else trust_map.reason
+    return Scored(summary_of(tally, worst, scorer.fitted_.how(started), note), scorer)
 
 
 @dataclass(frozen=True)
@@ -272,7 +290,7 @@ def _least_trusted(scores: Source, review: int | str) -> Any:
     return pa.Table.from_batches(kept).take(np.argsort(np.argsort(rows)))
 
 
-def _fitted(
+def fit_in_passes(
     source: PreparedSource,
     opened: Opened,
     clustering: ClusteringOptions,
@@ -280,7 +298,19 @@ def _fitted(
     run: RunOptions,
     batch_rows: int,
 ) -> AffinityScorer:
-    """Return a scorer for the labels or centres given, or for the centres that k-means finds."""
+    """Return a scorer for the labels or centres given, or for the centres that k-means finds.
+
+    Parameters
+    ----------
+    source
+        The table, prepared.
+    opened
+        The table.
+    clustering, scoring, run
+        What the user said.
+    batch_rows
+        Rows to hold in memory at a time.
+    """
     from allegiance.io.streams import fit_stream
 
     centers = load_matrix(clustering.centers, opened.features, "--centers") if clustering.centers else None

@@ -121,7 +121,7 @@ class AffinityMapDisplay:
         **kw
             For :meth:`plot`.
         """
-        scorer = check_scorer(scorer, "AffinityMapDisplay")
+        scorer, X = check_scorer(scorer, "AffinityMapDisplay", X)
         if not scorer.fitted_.influence.takes_points:
             raise ValueError("AffinityMapDisplay scores the places of a plane, which Kernel('precomputed') cannot.")
         rows = check_plotted_rows(scorer, X)

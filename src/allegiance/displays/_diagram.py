@@ -96,7 +96,8 @@ class DiagramDisplay:
         **kw
             For :meth:`plot`.
         """
-        scorer = require_cells(check_scorer(scorer, "DiagramDisplay"), "DiagramDisplay")
+        scorer, X = check_scorer(scorer, "DiagramDisplay", X)
+        require_cells(scorer, "DiagramDisplay")
         rows = None if X is None else check_plotted_rows(scorer, X)
         seen = choose_view(scorer, rows, features, projection, at, view)
         points = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,12 @@ from allegiance._scorer import AffinityScorer
 from allegiance.results import NO_LABEL, Result
 
 
-def check_scorer(scorer: Any, caller: str) -> AffinityScorer:
-    """Return a fitted scorer of two features or more, or say how to get one."""
+def check_scorer(scorer: Any, caller: str, *given: Any) -> tuple[Any, ...]:
+    """Return a fitted scorer of two features or more, or say how to get one; and data for it, None or points.
+
+    Pictures show the space that the clusters are in: behind the transformers of a pipeline, the scorer returned is one
+    for points there, and data is brought there.
+    """
     if isinstance(scorer, Result):
         raise TypeError(
             f"{caller} needs the fitted AffinityScorer, not its result, which keeps no diagram: "
@@ -25,11 +30,23 @@ def check_scorer(scorer: Any, caller: str) -> AffinityScorer:
             "AffinityScorer(clusterer).fit(X), or labels as AffinityScorer().fit(X, labels)."
         )
     check_is_fitted(scorer)
+    if scorer.preparation_ is not None:
+        given = tuple(None if X is None else scorer.preparation_.transform(_as_rows(X)) for X in given)
+        bare = copy(scorer)
+        bare.become(scorer.fitted_.bare())
+        # For the axes only: what transformers make are arrays, whose columns have no names to compare.
+        bare.names_of_axes = scorer.fitted_.columns.prepared_names
+        scorer = bare
     if scorer.n_features_in_ < 2:
         raise ValueError(
             f"{caller} draws a plane, but the scorer was fitted on one feature: use AffinityProfileDisplay."
         )
-    return scorer
+    return scorer, *given
+
+
+def _as_rows(X: Any) -> Any:
+    """Return one point given as a vector as a row."""
+    return X.reshape(1, -1) if isinstance(X, np.ndarray) and X.ndim == 1 else X
 
 
 def check_result(result: Any, caller: str) -> Result:
@@ -87,7 +104,8 @@ def check_one_label_per_row(labels: Any, n: int) -> AnyArray:
 
 def feature_names_of(scorer: AffinityScorer) -> list[str]:
     """Return the names of the features, numbered if X had none."""
-    names = getattr(scorer, "feature_names_in_", None)
+    names = getattr(scorer, "names_of_axes", None)
+    names = getattr(scorer, "feature_names_in_", None) if names is None else names
     return [f"feature {i}" for i in range(scorer.n_features_in_)] if names is None else [str(name) for name in names]
 
 

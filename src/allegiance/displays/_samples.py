@@ -102,7 +102,8 @@ class SamplesDisplay:
         **kw
             For :meth:`plot`.
         """
-        scorer = require_cells(check_scorer(scorer, "SamplesDisplay"), "SamplesDisplay")
+        scorer, X, query = check_scorer(scorer, "SamplesDisplay", X, query)
+        require_cells(scorer, "SamplesDisplay")
         point = check_query(scorer, query)
         n_samples = check_count(n_samples, "n_samples")
         rows = None if X is None else check_plotted_rows(scorer, X)

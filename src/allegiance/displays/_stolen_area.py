@@ -97,7 +97,8 @@ class StolenAreaDisplay:
         **kw
             For :meth:`plot`.
         """
-        scorer = require_cells(check_scorer(scorer, "StolenAreaDisplay"), "StolenAreaDisplay")
+        scorer, X, query = check_scorer(scorer, "StolenAreaDisplay", X, query)
+        require_cells(scorer, "StolenAreaDisplay")
         point = check_query(scorer, query)
         rows = None if X is None else check_plotted_rows(scorer, X)
         seen = choose_view(scorer, rows, features, projection, point[0], view, point)

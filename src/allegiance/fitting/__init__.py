@@ -1,12 +1,13 @@
 """From data to a fitted object: one algorithm for memory, files and many machines."""
 
 from ._chunks import Chunk, Chunks, InMemory
-from ._clusterer import fit_clusterer, nearest_sites
-from ._columns import Columns
+from ._clusterer import fit_clusterer, labels_by, nearest_sites
+from ._columns import Columns, PreparedColumns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
 from ._labels import NOISE, Labels, align, labels_of
 from ._periods import baseline_of, check_comparable, period_of, profile_of, with_baseline
+from ._pipelines import follow, has_pipeline
 from ._specification import Specification
 
 __all__ = [
@@ -18,12 +19,16 @@ __all__ = [
     "Fitted",
     "InMemory",
     "Labels",
+    "PreparedColumns",
     "Specification",
     "align",
     "baseline_of",
     "check_comparable",
     "fit",
     "fit_clusterer",
+    "follow",
+    "has_pipeline",
+    "labels_by",
     "labels_of",
     "nearest_sites",
     "needs_memory",

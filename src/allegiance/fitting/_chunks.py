@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from allegiance._core import AnyArray, Rows
 from allegiance.influence import AnySummary, Influence
 
-from ._columns import Columns
+from ._columns import Columns, PreparedColumns
 from ._labels import Labels
 
 
@@ -72,7 +72,7 @@ class InMemory:
 class Reader:
     """Turns a chunk into rows as the diagram needs them, and labels."""
 
-    columns: Columns
+    columns: Columns | PreparedColumns
     influence: Influence
     checked: bool
     """Whether the rows were checked and prepared before, as those in memory are."""

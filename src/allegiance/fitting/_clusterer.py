@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
 from allegiance._core import AnyArray, FloatArray, IntArray, for_row_blocks, row_dots
 from allegiance.influence import Diagram
 
+from ._pipelines import Followed
+
 #: Rows compared with all sites at a time.
 _ROWS = 8192
-
-
-class Clustered(NamedTuple):
-    """A fitted clusterer and the labels (n,) it gave."""
-
-    estimator: Any
-    labels: AnyArray
 
 
 def check_clusterer(estimator: Any) -> None:
@@ -29,15 +23,26 @@ def check_clusterer(estimator: Any) -> None:
         raise TypeError(f"estimator must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
 
 
-def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Clustered:
-    """Fit a clone of ``estimator`` to X; one that is frozen only labels X."""
-    fitted = clone(estimator).fit(X, None, **fit_params)
-    frozen = isinstance(fitted, FrozenEstimator)
-    if hasattr(fitted, "labels_") and not (frozen and hasattr(fitted, "predict")):
-        return Clustered(fitted, np.asarray(fitted.labels_))
-    if hasattr(fitted, "predict"):
-        return Clustered(fitted, np.asarray(fitted.predict(X)))
-    raise TypeError(f"estimator must give labels, but {estimator!r} has neither labels_ nor predict.")
+def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Any:
+    """Return a clone of ``estimator`` fitted to X; one that is frozen stays as it is."""
+    return clone(estimator).fit(X, None, **fit_params)
+
+
+def labels_by(followed: Followed, X: Any) -> AnyArray:
+    """Return the labels (n,) that a fitted clusterer gave, or gives, to X, which is what its transformers made.
+
+    Raises
+    ------
+    TypeError
+        If it gives none.
+    """
+    clusterer = followed.clusterer
+    # The labels of a frozen clusterer may be those of other points.
+    if hasattr(clusterer, "labels_") and not (followed.frozen and hasattr(clusterer, "predict")):
+        return np.asarray(clusterer.labels_)
+    if hasattr(clusterer, "predict"):
+        return np.asarray(clusterer.predict(X))
+    raise TypeError(f"estimator must give labels, but {clusterer!r} has neither labels_ nor predict.")
 
 
 def nameless(estimator: Any) -> Any:

@@ -17,7 +17,7 @@ from allegiance.influence import AnySummary, Diagram, Located, SpreadSums
 
 from ._chunks import Chunk, Chunks, Reader
 from ._clusterer import nearest_sites
-from ._columns import Columns
+from ._columns import Columns, PreparedColumns
 from ._fitted import Fitted
 from ._labels import check_classes, merged_classes, positions_of
 from ._representatives import MeanSums, mean_sums, representatives
@@ -36,7 +36,14 @@ class Fit(NamedTuple):
     """Rows to calibrate with; None if calibration was not asked for."""
 
 
-def fit(specification: Specification, chunks: Chunks, columns: Columns, *, threads: int, clusterer: Any = None) -> Fit:
+def fit(
+    specification: Specification,
+    chunks: Chunks,
+    columns: Columns | PreparedColumns,
+    *,
+    threads: int,
+    clusterer: Any = None,
+) -> Fit:
     """Fit to data in chunks.
 
     Labels need a pass for the means, "within" one more for its covariance. A last pass finds how far the data reaches,
@@ -188,7 +195,9 @@ def _member_distances(diagram: Diagram, located: Located, codes: IntArray, seed:
 class _Training:
     """The data of a fit as an influence sees it: the :class:`allegiance.influence.Training` of all sources."""
 
-    def __init__(self, specification: Specification, chunks: Chunks, columns: Columns, threads: int) -> None:
+    def __init__(
+        self, specification: Specification, chunks: Chunks, columns: Columns | PreparedColumns, threads: int
+    ) -> None:
         self.specification, self.chunks, self.threads = specification, chunks, threads
         self.seed = specification.settings.seed
         self.labelled = chunks.labelled

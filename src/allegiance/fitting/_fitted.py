@@ -35,8 +35,9 @@ from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
 from ._clusterer import nameless, nearest_sites
-from ._columns import Columns
+from ._columns import Columns, Entered, PreparedColumns
 from ._labels import Labels, align, labels_of
+from ._pipelines import last_step
 from ._proximity import proximity_of
 from ._representatives import means_without_each
 from ._specification import Specification
@@ -54,25 +55,25 @@ class Fitted:
     specification
         What was asked for.
     columns
-        The columns of X.
+        The columns of X, and the transformers it passes before it is scored, if there are any.
     tessellation
         Diagram and region.
     classes
         (k,) label of each cluster.
     centers
-        (k, d) representatives in the coordinates of X; None for kernels.
+        (k, d) representatives, in the coordinates of X or of what its transformers make; None for kernels.
     members
         How far members lie from their representatives; None in files of the first format.
     trust_map
         What calibration found; None without it.
     clusterer
-        The fitted estimator that labels new points; None for the nearest representative. It is not saved.
+        The fitted estimator that labels new points, behind the transformers; None for the nearest representative.
     parts
         What else belongs to it, by name, and is saved with it: plain values, or objects of a ``stored`` class.
     """
 
     specification: Specification
-    columns: Columns
+    columns: Columns | PreparedColumns
     tessellation: Tessellation
     classes: AnyArray
     centers: FloatArray | None
@@ -125,17 +126,21 @@ class Fitted:
         return replace(self, parts={**self.parts, name: value})
 
     def bare(self) -> Fitted:
-        """Return the same for points that come without the names of their columns, which are right already."""
-        return replace(self, columns=Columns(self.columns.n_features), clusterer=nameless(self.clusterer))
+        """Return the same for points that have passed the transformers already."""
+        return replace(self, columns=Columns(self.columns.n_prepared), clusterer=nameless(self.clusterer))
+
+    def behind(self, preparation: Any, columns: Columns) -> Fitted:
+        """Return the same for points as they are before fitted transformers, which they then pass first."""
+        return replace(self, columns=PreparedColumns(columns, preparation, self.columns.n_prepared))
 
     def rows(self, X: Any) -> Rows:
         """Return rows (n, d) of X, checked and as the diagram needs them."""
         return self.specification.influence.prepare(self.columns.check(X))
 
-    def _given_and_rows(self, X: Any) -> tuple[Any, Rows]:
-        """Return points as they came, for a clusterer that knows their columns by name; and as the diagram needs."""
-        checked = self.columns.check(X)
-        return (X if hasattr(X, "columns") else checked), self.specification.influence.prepare(checked)
+    def _entered(self, X: Any) -> Entered:
+        """Return points for a clusterer that knows their columns by name, and as the diagram needs them."""
+        given, rows = self.columns.enter(X)
+        return Entered(given, self.specification.influence.prepare(rows))
 
     def locate(self, rows: Rows) -> Located:
         """Return where rows (n, d) are in the diagram."""
@@ -149,7 +154,7 @@ class Fitted:
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
-        given, rows = self._given_and_rows(X)
+        given, rows = self._entered(X)
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
     def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult | TopAffinityResult:
@@ -164,7 +169,7 @@ class Fitted:
         top
             How many of the largest affinities to keep; None for all.
         """
-        (given, rows), frame = self._given_and_rows(X), FrameLike.of(X)
+        (given, rows), frame = self._entered(X), FrameLike.of(X)
         codes = None if labels is None else Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
         if top is None:
             return self._score_rows(given, rows, codes, frame, None)
@@ -266,7 +271,7 @@ class Fitted:
             eps=specification.settings.eps,
             seed=specification.settings.seed,
             dim=self.tessellation.dim,
-            n_features=self.columns.n_features,
+            n_features=self.columns.n_prepared,
             seconds=time.perf_counter() - started,
         )
 
@@ -309,6 +314,9 @@ class Fitted:
     ) -> tuple[Calibration, FloatArray, Rows]:
         """Return what clusters a sample anew: by which clusterer, and the rows for k-means and for that clusterer."""
         influence = self.specification.influence
+        if self.columns.preparation is not None and calibration.clusterer is not None:
+            # The rows have passed the transformers already.
+            calibration = replace(calibration, clusterer=last_step(calibration.clusterer))
         coordinates = influence.coordinates(self.tessellation.diagram, sample.rows, located)
         own = influence.clusterer(np.unique(sample.codes).size)
         if calibration.clusterer is None and own is not None:
@@ -329,7 +337,7 @@ class Fitted:
         """
         settings = self.specification.settings
         calibration = calibration or self.specification.calibration or Calibration()
-        given, rows = self._given_and_rows(X)
+        given, rows = self._entered(X)
         if labels is None:
             codes = self.codes_of_new(given, self.locate(rows))
         else:

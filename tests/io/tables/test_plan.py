@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from allegiance.io.tables import TableError, open_source, plan_features
-from allegiance.io.tables._plan import _ThinnedValues
+from allegiance.io.tables import TableError, check_categories, open_source, plan_features
+from allegiance.io.tables._looked import ThinnedValues
 
 TEXT = "id,x,y,colour,day\n1,1.5,1,red,2024-01-01\n2,,3,blue,2024-01-02\n3,2.5,,red,2024-01-03\n4,4.5,5,,2024-01-04\n"
 
@@ -20,7 +20,7 @@ def source(tmp_path):
 
 
 def test_columns_that_are_no_numbers_are_named_with_the_remedies(source):
-    with pytest.raises(TableError, match=r"2 columns are not numbers: 'colour' \(string\), 'day'.*with one_hot"):
+    with pytest.raises(TableError, match=r"1 column is not a number: 'colour' \(string\)\. .*with one_hot"):
         plan_features(source, apart=["id"])
 
 
@@ -34,7 +34,7 @@ def test_medians_fill_in(source):
     X, kept = plan.prepare(source.read())
     np.testing.assert_array_equal(X, [[1.5, 1], [2.5, 3], [2.5, 3], [4.5, 5]])
     assert kept.all()
-    assert (plan.n_filled, plan.n_dropped) == (2, 0)
+    assert (plan.noticed.n_filled, plan.noticed.n_dropped) == (2, 0)
 
 
 def test_incomplete_rows_are_dropped(source):
@@ -42,7 +42,7 @@ def test_incomplete_rows_are_dropped(source):
     X, kept = plan.prepare(source.read())
     np.testing.assert_array_equal(X, [[1.5, 1], [4.5, 5]])
     assert kept.tolist() == [True, False, False, True]
-    assert (plan.n_filled, plan.n_dropped, plan.n_rows) == (0, 2, 4)
+    assert (plan.noticed.n_filled, plan.noticed.n_dropped, plan.noticed.n_rows) == (0, 2, 4)
 
 
 def test_categories_become_columns(source):
@@ -64,7 +64,7 @@ def test_numbers_can_be_categories(source):
 
 
 def test_all_text_can_be_encoded_or_dropped_at_once(source):
-    assert plan_features(source, apart=["id"], categorical="drop", impute="drop").names == ("x", "y")
+    assert plan_features(source, apart=["id"], categorical="drop", impute="drop").names == ("x", "y", "day")
     plan = plan_features(source, apart=["id"], drop=["day"], categorical="one-hot", impute="drop")
     assert plan.names == ("x", "y", "colour=blue", "colour=red")
     with pytest.raises(TableError, match="no column of numbers"):
@@ -79,10 +79,12 @@ def test_batches_give_what_the_table_gives(source):
     np.testing.assert_array_equal(np.concatenate([part.kept for part in parts]), whole.kept)
 
 
-def test_a_category_never_seen_is_refused(source):
+def test_a_category_never_seen_is_none_of_the_known_ones(source):
     plan = plan_features(source, features=["colour"], one_hot=["colour"], impute="drop")
-    with pytest.raises(TableError, match="column 'colour' holds 'green'"):
-        plan.prepare(pa.table({"colour": ["green"]}))
+    table = pa.table({"colour": ["green"]})
+    np.testing.assert_array_equal(plan.prepare(table).matrix, [[0, 0]])
+    with pytest.raises(TableError, match="centers.csv: column 'colour' holds 'green'"):
+        check_categories(plan, table, "centers.csv")
 
 
 def test_a_column_cannot_be_two_things(source):
@@ -96,17 +98,17 @@ def test_the_index_of_a_frame_is_left_out(tmp_path):
     (tmp_path / "table.csv").write_text(",a\n0,1\n1,2\n")
     source = open_source(tmp_path / "table.csv")
     plan = plan_features(source)
-    assert (plan.columns, plan.left_out) == (("a",), ("",))
+    assert (plan.columns, plan.noticed.left_out) == (("a",), ("",))
     assert plan_features(source, features=["", "a"]).columns == ("", "a")
-    assert plan_features(source, apart=[""]).left_out == ()
+    assert plan_features(source, apart=[""]).noticed.left_out == ()
 
 
 def test_columns_that_count_the_rows_are_noticed(tmp_path):
     rows = [f"{i + 5},{i % 7},{i + 0.5},{2 * i}" for i in range(100)]
     (tmp_path / "table.csv").write_text("\n".join(["number,a,b,c", *rows]))
     source = open_source(tmp_path / "table.csv")
-    assert plan_features(source).counting == ("number",)
-    assert plan_features(source, apart=["number"]).counting == ()
+    assert plan_features(source).noticed.counting == ("number",)
+    assert plan_features(source, apart=["number"]).noticed.counting == ()
 
 
 def test_tables_without_rows_columns_or_values_are_refused(tmp_path):
@@ -160,8 +162,8 @@ def test_other_kinds_of_numbers_are_numbers(tmp_path):
 
 
 def test_the_median_of_very_many_values_is_close(rng, monkeypatch):
-    monkeypatch.setattr("allegiance.io.tables._plan._MOST_VALUES", 1_000)
-    values, thinned = np.sort(rng.normal(size=20_000)), _ThinnedValues()
+    monkeypatch.setattr("allegiance.io.tables._looked._MOST_VALUES", 1_000)
+    values, thinned = np.sort(rng.normal(size=20_000)), ThinnedValues()
     for part in np.array_split(values, 37):
         thinned.add(part)
         assert thinned._size <= 1_000
@@ -184,10 +186,10 @@ def test_standardizing_gives_mean_0_and_variance_1(tmp_path, rng):
 def test_the_scale_does_not_suffer_from_batches(tmp_path, rng, monkeypatch):
     np.save(tmp_path / "points.npy", rng.normal(size=(1_000, 2)) + 1e8)
     source = open_source(tmp_path / "points.npy")
-    whole = plan_features(source, standardize=True)._scale
+    whole = plan_features(source, standardize=True).preparation["scale"]
     batches = source.batches
     monkeypatch.setattr(source, "batches", lambda columns: batches(rows=17, columns=columns))
-    parts = plan_features(source, standardize=True)._scale
+    parts = plan_features(source, standardize=True).preparation["scale"]
     # Sums of squares of numbers around 1e8 would have lost every digit.
-    np.testing.assert_allclose(parts.deviation, whole.deviation, rtol=1e-7)
-    np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-14)
+    np.testing.assert_allclose(parts.scale_, whole.scale_, rtol=1e-7)
+    np.testing.assert_allclose(parts.mean_, whole.mean_, rtol=1e-14)

@@ -44,7 +44,9 @@ def score_partitions(fitted: Fitted, partitions: Partitions, top: int | None) ->
         How many of the largest affinities to keep; None for all.
     """
     n_features = fitted.columns.n_features
-    if partitions.n_features != n_features:
+    # Transformers find the columns they need by name, and say themselves which are missing.
+    by_name = fitted.columns.preparation is not None and partitions.names is not None
+    if partitions.n_features != n_features and not by_name:
         raise ValueError(
             f"X has {partitions.n_features} features, but AffinityScorer is expecting {n_features} features as input."
         )

@@ -8,9 +8,11 @@ import numpy as np
 
 from allegiance._core import Array, CheckedLater, Lazy, OrNone, Part, Size, Spec, floats
 from allegiance.engines import Tessellation
-from allegiance.fitting import Columns, Fitted
+from allegiance.fitting import Columns, Fitted, PreparedColumns
 
+from ._containers import decode_transformer, encode_transformer
 from ._encoding import check, decode, encode
+from ._estimators import can_be_saved, decode_estimator, encode_estimator
 from ._file import FORMAT, VERSION, check_header
 from ._version1 import upgrade
 
@@ -38,18 +40,21 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
     if getattr(calibration, "clusterer", None) is not None:
         # It has done its work, and estimators cannot be saved.
         params["calibration"] = calibration.without_clusterer()
+    prepared = isinstance(fitted.columns, PreparedColumns)
     return {
         "format": FORMAT,
         "version": VERSION,
         "params": {name: encode(value, name) for name, value in params.items()},
-        "n_features": fitted.columns.n_features,
-        "feature_names": encode(fitted.columns.known_names, "feature_names_in_"),
+        "n_features": fitted.columns.n_prepared,
+        "feature_names": encode(None if prepared else fitted.columns.known_names, "feature_names_in_"),
         "classes": encode(fitted.classes, "classes_"),
         "centers": fitted.centers,
         "diagram": encode(fitted.tessellation.diagram, "diagram"),
         "region": encode(fitted.tessellation.region, "region"),
         "members": None if fitted.members is None else encode(fitted.members.value, "members"),
         "trust_map": encode(fitted.trust_map, "trust_map"),
+        "preparation": _encode_preparation(fitted.columns) if prepared else None,
+        "clusterer": encode_estimator(fitted.clusterer, "clusterer") if can_be_saved(fitted.clusterer) else None,
         "parts": {name: encode(value, name) for name, value in fitted.parts.items()},
     }
 
@@ -68,6 +73,9 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         parts["members"] = Lazy.known(parts["members"])
     parts["columns"] = Columns(found["n_features"], found["feature_names"])
     # The first files of this version lack what follows.
+    if state.get("preparation") is not None:
+        parts["columns"] = _decode_preparation(state["preparation"], found["n_features"])
+    parts["clusterer"] = None if state.get("clusterer") is None else decode_estimator(state["clusterer"])
     parts["parts"] = _decode_parts(state.get("parts") or {}, state["classes"])
     parts["tessellation"] = Tessellation(found["diagram"], found["region"])
     return found["params"], parts
@@ -81,3 +89,16 @@ def _decode_parts(parts: dict[str, Any], classes: Any) -> dict[str, Any]:
     asked = {"classes": _PARTS["classes"]} | {name: _OPTIONAL[name] for name in parts}
     check(parts | {"classes": classes}, asked)
     return {name: decode(value) for name, value in parts.items()}
+
+
+def _encode_preparation(columns: Any) -> dict[str, Any]:
+    return {
+        "n_features": columns.n_features,
+        "feature_names": encode(columns.known_names, "feature_names_in_"),
+        "transformer": encode_transformer(columns.preparation, "preparation"),
+    }
+
+
+def _decode_preparation(state: dict[str, Any], n_prepared: int) -> PreparedColumns:
+    columns = Columns(state["n_features"], decode(state["feature_names"]))
+    return PreparedColumns(columns, decode_transformer(state["transformer"]), n_prepared)

@@ -15,7 +15,7 @@ from allegiance.fitting import Fitted
 from allegiance.io import TableError
 from allegiance.results import FrameLike, Result, Tally
 
-from ._rows import labels_in, matrix_of
+from ._rows import frame_of, labels_in, matrix_of
 
 #: Batches on their way to an executor and back: enough that none of a few dozen workers waits.
 _IN_FLIGHT = 64
@@ -74,8 +74,10 @@ class BatchScorer:
         details: bool,
         where: str,
     ) -> None:
-        # Columns are found by name already; without names plain arrays are taken without a warning.
-        self._fitted = fitted.bare()
+        self._fitted = fitted
+        if fitted.columns.preparation is None:
+            # Columns are found by name already; without names plain arrays are taken without a warning.
+            self._fitted = fitted.bare()
         self._columns, self._keep, self._labels = columns, keep, labels
         self._top, self._details, self._where = top, details, where
 
@@ -95,7 +97,7 @@ class BatchScorer:
     def _scores(self, batch: Any, first: int) -> Result:
         if not batch.num_rows:
             return self._fitted.nothing(FrameLike(), self._top)
-        rows = matrix_of(batch, self._columns, first, self._where)
+        rows = self._rows(batch, first)
         labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
         try:
             return self._fitted.score(rows, labels=labels, top=self._top)
@@ -103,6 +105,12 @@ class BatchScorer:
             beside = "" if self._labels is None else f", with labels in column {self._labels!r}"
             last = first + rows.shape[0] - 1
             raise TableError(f"rows {first:,} to {last:,} of {self._where}{beside}: {error}") from error
+
+    def _rows(self, batch: Any, first: int) -> Any:
+        """Return the features of a batch: numbers, or a frame for transformers that know columns by their names."""
+        if self._fitted.columns.preparation is None or self._fitted.columns.known_names is None:
+            return matrix_of(batch, self._columns, first, self._where)
+        return frame_of(batch, self._columns)
 
     def __reduce__(self) -> Any:
         settings = (self._columns, self._keep, self._labels, self._top, self._details, self._where)

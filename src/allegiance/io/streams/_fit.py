@@ -120,7 +120,8 @@ def fit_stream(
         specification = Specification.of(fitting)
     chunks = StreamChunks(table, used, labels, clusterer, batch_rows)
     # Batches are plain arrays; the names of their columns are for those who score frames later.
-    found = fit(specification, chunks, Columns(len(used)), threads=effective_threads(fitting.n_jobs))
+    threads = effective_threads(fitting.n_jobs)
+    found = fit(specification, chunks, Columns(len(used)), threads=threads, clusterer=clusterer)
     fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
     fitting.become(replace(fitted, columns=Columns(len(used), used)) if table.has_names else fitted)
     return fitting

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray
-from allegiance.io.tables import Source, TableError, labels_of_column, numbers_of, open_source
+from allegiance._core import AnyArray, require
+from allegiance.io.tables import Source, TableError, labels_of_column, number_values, open_source
 
 
 def as_source(source: Any, columns: Sequence[str], text: Sequence[str] = ()) -> Source:
@@ -37,7 +37,7 @@ def matrix_of(batch: Any, columns: Sequence[str], first: int, where: str) -> Any
     parts = []
     for name in columns:
         try:
-            numbers = numbers_of(batch.column(name))
+            numbers = number_values(batch.column(name))
         except (ValueError, TypeError, NotImplementedError) as error:
             raise TableError(f"column {name!r} of {where} does not hold numbers: leave it out. {error}") from error
         if np.isnan(numbers).any():
@@ -45,6 +45,13 @@ def matrix_of(batch: Any, columns: Sequence[str], first: int, where: str) -> Any
             raise TableError(f"column {name!r} of {where} has no number in row {row}: fill or drop such rows first.")
         parts.append(numbers)
     return np.column_stack(parts)
+
+
+def frame_of(batch: Any, columns: Sequence[str]) -> Any:
+    """Return columns of a record batch as a pandas frame, for transformers that were fitted to a frame."""
+    arrow = require("pyarrow", "io", "score_stream")
+    require("pandas", "pandas", "a stream through transformers that know columns by name")
+    return arrow.Table.from_batches([batch.select(list(columns))]).to_pandas()
 
 
 def labels_in(batch: Any, column: str, first: int, where: str) -> AnyArray:

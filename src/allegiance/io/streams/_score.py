@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from allegiance._core import Advance, Progress, check_count, progress
 from allegiance.fitting import Fitted
 from allegiance.io import NO_ROOM, TableError, refuse_inputs
-from allegiance.io.state import fingerprint
+from allegiance.io.state import encode_transformer, fingerprint
 from allegiance.io.tables import BATCH_ROWS, PreparedSource, Sink, Source, open_sink
 from allegiance.results import Tally
 
@@ -246,9 +247,9 @@ def _preparation(table: Source) -> str | None:
     """
     if not isinstance(table, PreparedSource):
         return None
-    plan = asdict(table._features)
-    scale = plan.pop("_scale")
-    return fingerprint(plan if scale is None else plan | scale._asdict())
+    features = table.features
+    known = {"plan": json.dumps(features.to_json()), "noticed": json.dumps(asdict(features.noticed))}
+    return fingerprint(known | {"transformers": encode_transformer(features.preparation, "preparation")})
 
 
 def _run(

@@ -8,7 +8,7 @@ import mmap
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
@@ -80,6 +80,19 @@ class CsvSource(Source):
         self._codes = [name for name in codes if name in names and name not in text]
         self._schema: Any = None
         self._n_rows: int | None = None
+
+    def read_as_written(self, columns: Iterable[str]) -> None:
+        """Read columns as they are written, such as categories, of which 1 and 01 are two.
+
+        Parameters
+        ----------
+        columns
+            Their names.
+        """
+        more = [name for name in columns if name in self.names and name not in (*self._text, *self._codes)]
+        if more:
+            self._text += more
+            self._schema = None
 
     @property
     def n_rows(self) -> int | None:

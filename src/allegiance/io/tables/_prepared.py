@@ -33,6 +33,8 @@ class PreparedSource(Source):
 
     Attributes
     ----------
+    features
+        As given.
     row_column
         The name of that column: ``row``, with underscores behind it if the table has such a column itself; None if rows
         are not numbered.
@@ -56,7 +58,7 @@ class PreparedSource(Source):
         self, source: Source, features: Features, carried: Sequence[str] = (), *, number: bool | None = None
     ) -> None:
         self._source = source
-        self._features = features
+        self.features = features
         self._carried = source.check_columns(carried)
         names = [*self._carried, *features.names]
         self.row_column = _free_name("row", names) if (number or (number is None and not self._carried)) else None
@@ -65,7 +67,7 @@ class PreparedSource(Source):
     @property
     def n_rows(self) -> int:
         """The number of rows that are left."""
-        return self._features.n_rows - self._features.n_dropped
+        return self.features.noticed.n_rows - self.features.noticed.n_dropped
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -75,21 +77,21 @@ class PreparedSource(Source):
         carried = [whole.field(name) for name in self._carried]
         if self.row_column is not None:
             carried = [arrow.field(self.row_column, arrow.int64()), *carried]
-        kind = arrow.float32() if self._features.dtype == np.float32 else arrow.float64()
-        return arrow.schema([*carried, *(arrow.field(name, kind) for name in self._features.names)])
+        kind = arrow.float32() if self.features.dtype == np.float32 else arrow.float64()
+        return arrow.schema([*carried, *(arrow.field(name, kind) for name in self.features.names)])
 
     def _chunks(self, columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
         # Rows are counted after incomplete ones were left out, so that only reading tells which one is the first.
-        first = start if self._features.n_dropped == 0 else 0
+        first = start if self.features.noticed.n_dropped == 0 else 0
         chunks = self._prepared(columns, first, rows)
         yield from skipped(chunks, start - first)
 
     def _prepared(self, columns: list[str], first: int, rows: int) -> Iterator[pa.RecordBatch]:
         arrow = require("pyarrow", "io", "reading tables")
-        positions = {name: column for column, name in enumerate(self._features.names)}
-        needed = list(dict.fromkeys([*self._features.columns, *self._carried]))
+        positions = {name: column for column, name in enumerate(self.features.names)}
+        needed = list(dict.fromkeys([*self.features.columns, *self._carried]))
         for batch in self._source.batches(rows, needed, start=first):
-            matrix, kept = self._features.prepare(batch)
+            matrix, kept = self.features.prepare(batch)
             numbers = np.flatnonzero(kept)
             arrays = []
             for name in columns:

@@ -56,6 +56,15 @@ class Source(ABC):
     def _chunks(self, columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on, in order, in pieces of any size, ``rows`` being a good one."""
 
+    def read_as_written(self, columns: Iterable[str]) -> None:
+        """Read columns of text files as they are written from now on: before the first row is read.
+
+        Parameters
+        ----------
+        columns
+            Their names. Other kinds of files have types, which stay.
+        """
+
     def batches(
         self, rows: int = BATCH_ROWS, columns: Sequence[str] | None = None, *, start: int = 0
     ) -> Iterator[pa.RecordBatch]:
@@ -133,6 +142,18 @@ class JoinedSource(Source):
         super().__init__(where, [path for part in parts for path in part.files], first.names)
         self._parts = list(parts)
         self._schema: Any = None
+
+    def read_as_written(self, columns: Iterable[str]) -> None:
+        """Read columns of text files as they are written, in all parts.
+
+        Parameters
+        ----------
+        columns
+            Their names.
+        """
+        wanted = list(columns)
+        for part in self._parts:
+            part.read_as_written(wanted)
 
     @property
     def n_rows(self) -> int | None:

@@ -1,0 +1,155 @@
+"""Models on the command line: saved after the first file, used for every file after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ._console import say
+from ._notes import notes_on
+from ._options import ClusteringOptions, DataOptions, RunOptions, bundled
+from ._outputs import provenance
+from ._points import Opened
+
+if TYPE_CHECKING:
+    from allegiance import AffinityScorer
+    from allegiance.io.models import Model
+
+#: Options whose answers are in the model.
+_IN_THE_MODEL = (
+    *("features", "drop", "one_hot", "categorical", "impute", "missing", "decimal", "cycles", "standardize"),
+    *("centers", "clusters", "algorithm", "min_cluster_size"),
+    *("influence", "weights", "representative", "domain", "engine", "eps"),
+    *("resamples", "recluster", "no_calibration", "seed"),
+)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Where a model is kept."""
+
+    model: str | None
+    save: str | None
+
+
+model_options = bundled(
+    "kept",
+    ModelOptions,
+    [
+        click.option(
+            "--model",
+            metavar="FILE",
+            help="Score DATA by a saved model: the same preparation, clusters and calibration.",
+        ),
+        click.option(
+            "--save",
+            metavar="FILE",
+            help="Also save the model, by custom *.model: preparation, clusters and calibration, for --model.",
+        ),
+    ],
+)
+
+
+def check_models(kept: ModelOptions, run: RunOptions) -> None:
+    """Raise if a model could not be saved once the work is done, or if options contradict the one that is used."""
+    from allegiance.io import check_writable
+
+    if kept.save is not None:
+        check_writable(kept.save, force=run.force)
+    if kept.model is None:
+        return
+    if kept.save is not None:
+        raise click.UsageError("--save keeps what a command finds, and --model brings it: leave one of them out.")
+    context = click.get_current_context()
+    options = {option.name: option.opts[0] for option in context.command.params if option.name is not None}
+    given = [name for name in _IN_THE_MODEL if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if given:
+        listed = ", ".join(options[name] for name in given)
+        raise click.UsageError(f"{kept.model} settles {listed}: leave out what the model knows, or make a new model.")
+
+
+def load_model(path: str | None) -> Model | None:
+    """Return the model of a file, None without one."""
+    from allegiance.io.models import Model
+
+    return None if path is None else Model.load(path)
+
+
+def open_by_model(model: Model, data: DataOptions, labels: str | None, notes: Callable[[str], Any]) -> Opened:
+    """Open a table whose columns are those of a model.
+
+    Parameters
+    ----------
+    model
+        What is known of the columns.
+    data
+        What the user said. Identifiers are those of the model unless others are named.
+    labels
+        The column of labels, if there is one.
+    notes
+        Takes a text the user should know about.
+    """
+    from allegiance.io.tables import open_source
+
+    ids = data.id or tuple(model.about.get("ids", ()))
+    written = [name for name in ids if name != labels]
+    source = open_source(data.data, format=data.input_format, text=written, codes=[labels] if labels else [])
+    lacking = [name for name in ids if name not in source.names]
+    if data.id or labels:
+        source.check_columns([*data.id, *([labels] if labels else [])])
+    if lacking:
+        notes(f"there is no column {lacking[0]!r}, which identified rows in the model: rows are numbered.")
+        ids = ()
+    features = model.features_for(source, [*ids, *([labels] if labels else [])])
+    for note in notes_on(features, scale_matters=False):
+        notes(note)
+    return Opened(source, features, ids)
+
+
+def save_model(
+    path: str | None,
+    scorer: AffinityScorer,
+    opened: Opened,
+    clustering: ClusteringOptions,
+    summary: dict[str, Any],
+    run: RunOptions,
+) -> None:
+    """Save a model, if it is wanted, with what it says about itself.
+
+    Parameters
+    ----------
+    path
+        The file, or None.
+    scorer
+        Fitted to the features.
+    opened
+        The table it was fitted to.
+    clustering
+        Where the clusters come from.
+    summary
+        What was found.
+    run
+        What to say.
+    """
+    from allegiance.io.models import Model, described
+
+    if path is None:
+        return
+    figures = ("cluster", "points", "expected_right")
+    origin = provenance()
+    about = described(
+        opened.features,
+        opened.source,
+        command=origin["command"],
+        version=origin["version"],
+        ids=list(opened.ids),
+        labels=clustering.labels,
+        clusters=[{name: line[name] for name in figures} for line in summary["clusters"]],
+        expected_right=summary["expected_right"],
+    )
+    Model(scorer, opened.features, about).save(path)
+    say(run, f"Wrote {path}")
