@@ -17,6 +17,7 @@ from ._program import Program
 from ._report import report
 from ._score import score
 from ._warmup import warmup
+from ._watch import watch
 
 EPILOG = """\b
 Examples:
@@ -39,5 +40,5 @@ def program() -> None:
     """
 
 
-for command in (score, model, report, plot, compare, consensus, curve, info, warmup, completion):
+for command in (score, watch, model, report, plot, compare, consensus, curve, info, warmup, completion):
     program.add_command(command)

@@ -6,7 +6,7 @@ from ._columns import Columns, PreparedColumns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
 from ._labels import NOISE, Labels, align, labels_of
-from ._periods import baseline_of, check_comparable, period_of, profile_of, with_baseline
+from ._periods import baseline_of, check_comparable, in_own_units, period_of, profile_of, with_baseline
 from ._pipelines import follow, has_pipeline
 from ._specification import Specification
 
@@ -28,6 +28,7 @@ __all__ = [
     "fit_clusterer",
     "follow",
     "has_pipeline",
+    "in_own_units",
     "labels_by",
     "labels_of",
     "nearest_sites",

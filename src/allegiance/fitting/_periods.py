@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from allegiance._core import AnyArray, FloatArray, IntArray, Rows, is_sparse, stream
@@ -28,7 +30,7 @@ _HALVES = 10
 _EPS = 0.05
 
 
-def period_of(fitted: Fitted, X: Any, start: int = 0) -> Period:
+def period_of(fitted: Fitted, X: Any, start: int = 0, features: Rows | None = None) -> Period:
     """Score points (n, d) as new ones, and return what they add up to.
 
     Parameters
@@ -39,22 +41,39 @@ def period_of(fitted: Fitted, X: Any, start: int = 0) -> Period:
         The points, as the user passed them.
     start
         The number of the first of them in the whole period.
+    features
+        (n, d) the features that the user knows; by default the numbers of X.
     """
     check_comparable(fitted)
     result = fitted.score(X, top=1)
     rows = fitted.rows(X)
     n_rows = (fitted.specification.calibration or Calibration()).n_rows(fitted.classes.size)
     seed = fitted.specification.settings.seed
-    return Period.of(result, rows, _features(fitted, X), n_rows=n_rows, seed=seed, start=start)
+    known = _features(fitted, X) if features is None else features
+    if known is not None and known.shape[1] > _MOST_FEATURES:
+        known = None
+    return Period.of(result, rows, known, n_rows=n_rows, seed=seed, start=start)
 
 
-def profile_of(fitted: Fitted, period: Period, *, reference: bool) -> Profile:
-    """Return the figures of a period; with ``reference`` those that others will be compared with."""
+def profile_of(fitted: Fitted, period: Period, *, reference: bool, names: Sequence[str] | None = None) -> Profile:
+    """Return the figures of a period.
+
+    Parameters
+    ----------
+    fitted
+        What scored it.
+    period
+        Read to its end.
+    reference
+        Whether others will be compared with it.
+    names
+        (d,) of the features; by default those of the columns.
+    """
     k = fitted.classes.size
     n = int(period.counts[:k, 0].sum())
     optimism = _optimism(fitted, period.rows, n) if reference else np.zeros((k + 1, 3))
-    names = np.empty(0, dtype=object) if period.values is None else _feature_names(fitted)
-    return Profile.of(period, names, optimism)
+    known = _feature_names(fitted) if names is None else names
+    return Profile.of(period, np.array([] if period.values is None else known, dtype=object), optimism)
 
 
 #: What a profile is called among the parts of a fitted object.
@@ -84,27 +103,46 @@ def check_comparable(fitted: Fitted) -> None:
 
 def _feature_names(fitted: Fitted) -> AnyArray:
     """Return the names (d,) of the features that periods are compared by."""
-    names = fitted.columns.known_names
-    numbered = [f"x{number}" for number in range(fitted.columns.n_features)]
+    columns = fitted.columns
+    names = columns.prepared_names if _compares_prepared(fitted) else columns.known_names
+    numbered = [f"x{number}" for number in range(columns.n_features)]
     return np.array(numbered if names is None else names, dtype=object)
 
 
-def _features(fitted: Fitted, X: Any) -> Rows | None:
-    """Return the features (n, d) that the user knows; None if there are too many to compare.
+def _compares_prepared(fitted: Fitted) -> bool:
+    """Tell whether the first period was compared by what transformers make of X."""
+    baseline, prepared = baseline_of(fitted), fitted.columns.prepared_names
+    if fitted.columns.preparation is None or baseline is None or prepared is None:
+        return False
+    return list(baseline.names) == list(prepared)
 
-    Behind transformers these are the numbers of X as they come, in their own units: NaN where there is none.
+
+def _features(fitted: Fitted, X: Any) -> Rows | None:
+    """Return the features (n, d) that the user knows.
+
+    Behind transformers these are the numbers of X as they come, in their own units, NaN where there is none; or what
+    the transformers make, if the first period was compared by that.
     """
     columns = fitted.columns
-    if columns.n_features > _MOST_FEATURES:
-        return None
-    if getattr(columns, "preparation", None) is None:
+    if columns.preparation is None:
         return columns.check(X)
+    if _compares_prepared(fitted):
+        return in_own_units(columns.preparation, columns.check(X))
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         names = columns.known_names if columns.known_names is not None else frame.columns
         return np.column_stack([_numbers(frame[name]) for name in names])
     values = X if is_sparse(X) else np.asarray(X)
     return values if values.dtype.kind in "biuf" else np.full(values.shape, np.nan)
+
+
+def in_own_units(preparation: Any, matrix: Rows) -> Rows:
+    """Return what a pipeline of transformers makes, before it is scaled in the last step."""
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+    last = preparation.steps[-1][1] if isinstance(preparation, Pipeline) else None
+    known = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
+    return last.inverse_transform(matrix) if isinstance(last, known) else matrix
 
 
 def _numbers(column: nw.Series[Any]) -> FloatArray:

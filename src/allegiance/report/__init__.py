@@ -1,7 +1,18 @@
 """A result as one HTML file."""
 
 from ._build import render_report, write_report
+from ._drift import render_drift_report, write_drift_report
 from ._images import Images, Thumbnail, check_images
 from ._texts import Texts, check_texts
 
-__all__ = ["Images", "Texts", "Thumbnail", "check_images", "check_texts", "render_report", "write_report"]
+__all__ = [
+    "Images",
+    "Texts",
+    "Thumbnail",
+    "check_images",
+    "check_texts",
+    "render_drift_report",
+    "render_report",
+    "write_drift_report",
+    "write_report",
+]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import Array, CheckedLater, Lazy, OrNone, Part, Size, Spec, floats
+from allegiance._core import Array, CheckedLater, Lazy, OrNone, Part, Size, Spec, Text, floats
 from allegiance.engines import Tessellation
 from allegiance.fitting import Columns, Fitted, PreparedColumns
 
@@ -30,7 +30,7 @@ _PARTS: dict[str, Spec] = {
 }
 
 #: What a state may hold besides, under "parts".
-_OPTIONAL: dict[str, Spec] = {"baseline": Part("profile", k="k")}
+_OPTIONAL: dict[str, Spec] = {"baseline": Part("profile", k="k"), "about": Text(), "table": Text()}
 
 
 def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:

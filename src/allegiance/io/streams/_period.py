@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from allegiance._core import Progress, check_count, progress
-from allegiance.fitting import Fitted, period_of, profile_of
+from allegiance.fitting import Fitted, in_own_units, period_of, profile_of
 from allegiance.io import TableError
-from allegiance.io.tables import BATCH_ROWS
+from allegiance.io.tables import BATCH_ROWS, PreparedSource
 from allegiance.results import Period, Profile
 
 from ._rows import as_source, feature_columns, matrices
@@ -41,16 +41,19 @@ def profile_stream(
         As in :func:`score_stream`.
     """
     table = as_source(source, [])
+    # A prepared table has numbers only, which are compared in the units that they had before they were scaled.
+    preparation = table.features.preparation if isinstance(table, PreparedSource) else None
     names = columns if columns is not None else fitted.columns.known_names
     used = feature_columns(table, None if names is None else list(names), [])
     bare, start = fitted.bare(), 0
     total: Period | None = None
     with progress(table.n_rows, "scoring", verbose, unit="rows") as advance:
         for rows, _ in matrices(table, used, None, check_count(batch_rows, "batch_rows")):
-            found = period_of(bare, rows, start)
+            features = rows if preparation is None else in_own_units(preparation, rows)
+            found = period_of(bare, rows, start, features)
             total = found if total is None else total.plus(found)
             start += rows.shape[0]
             advance(rows.shape[0])
     if total is None:
         raise TableError(f"{table.where} has no rows.")
-    return profile_of(fitted, total, reference=reference)
+    return profile_of(bare, total, reference=reference, names=used)
