@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -136,7 +135,7 @@ def _compared(
             "calibration, or in Python with scorer.keep_baseline(X) before scorer.save(path)."
         )
     data = replace(_NO_OPTIONS, data=(file,), input_format=input_format)
-    opened = open_by_model(model, data, None, partial(note, run))
+    opened = open_by_model(model, data, None, lambda text: note(run, f"{file}: {text}"))
     source = PreparedSource(opened.source, opened.features, number=True)
     now = profile_stream(
         source, fitted, columns=opened.features.names, batch_rows=batch_rows, verbose=shows_progress(run)

@@ -130,11 +130,15 @@ def _figure(measure: str, told: Mapping[str, dict[str, Any]], clusters: list[str
     low, high = min(values, default=0.0), max(values, default=1.0)
     room = max(0.1 * (high - low), 0.01)
     low, high = max(low - room, 0.0), min(high + room, 1.0)
-    panels = [_panel(name, [(period, rows.get((period, name))) for period in told], low, high) for name in shown]
+    level = max(period["level"] for period in told.values())
+    panels = [
+        _panel(name, [(period, rows.get((period, name))) for period in told], (low, high), level) for name in shown
+    ]
     return Figure(_TITLES[measure], _percent(low), _percent(high), [panel for panel in panels if panel.marks])
 
 
-def _panel(name: str, rows: list[tuple[str, dict[str, Any] | None]], low: float, high: float) -> Panel:
+def _panel(name: str, rows: list[tuple[str, dict[str, Any] | None]], scale: tuple[float, float], level: float) -> Panel:
+    low, high = scale
     known = [(period, row) for period, row in rows if row is not None]
     if not known:
         return Panel(name, [], "", "", "", False)
@@ -149,7 +153,7 @@ def _panel(name: str, rows: list[tuple[str, dict[str, Any] | None]], low: float,
     for number, (period, row) in enumerate(rows, start=1):
         if row is not None:
             ends = [then + (row[end] if row[end] is not None else row["now"] - then) for end in ("low", "high")]
-            changed = row["p_value"] is not None and row["p_value"] <= 0.05
+            changed = row["p_value"] is not None and row["p_value"] <= level
             said = f"{period}: {_percent(row['now'])}"
             x = round(_SIDE + number * step, 1)
             marks.append(Mark(x, place(row["now"]), place(ends[0]), place(ends[1]), said, changed))
