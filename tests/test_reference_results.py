@@ -104,7 +104,7 @@ SCENARIOS = {
     "rbf-gamma": ("iris", {"influence": Kernel("rbf", gamma=0.3)}),
     "polynomial": ("iris", {"influence": "polynomial"}),
     "laplacian": ("iris", {"influence": "laplacian"}),
-    "cosine": ("sparse", {"influence": "cosine"}),
+    "cosine": ("sparse", {"influence": Kernel("cosine")}),
     "fourier": ("iris", {"influence": Kernel("rbf", approximation=Fourier(200))}),
     "nystroem": ("digits", {"influence": Kernel("rbf", approximation=Nystroem(50))}),
     "hash": ("iris", {"influence": Kernel("polynomial", approximation=Hashing(100))}),

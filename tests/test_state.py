@@ -60,6 +60,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "rbf": {"influence": "rbf"},
     "polynomial": {"influence": Kernel("polynomial", degree=2, gamma=np.float32(0.1))},
     "cosine": {"influence": "cosine"},
+    "cosine kernel": {"influence": Kernel("cosine")},
     "fourier": {"influence": Kernel("rbf", approximation=Fourier(20))},
     "nystroem": {"influence": Kernel("laplacian", approximation=Nystroem(20))},
     "hash": {"influence": Kernel("polynomial", approximation=Hashing(20))},

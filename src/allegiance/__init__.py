@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .applications import (
         ActiveKMeans,
         ConsensusClustering,
+        Documents,
         IncrementalKMeans,
         compare_clusterings,
         compare_periods,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .influence import (
         KL,
         Bregman,
+        Cosine,
         Euclidean,
         Fourier,
         Hashing,
@@ -53,6 +55,7 @@ _HOMES = {
     ".applications": [
         "ActiveKMeans",
         "ConsensusClustering",
+        "Documents",
         "IncrementalKMeans",
         "compare_clusterings",
         "compare_periods",
@@ -67,6 +70,7 @@ _HOMES = {
     ".influence": [
         "KL",
         "Bregman",
+        "Cosine",
         "Euclidean",
         "Fourier",
         "Hashing",
@@ -97,6 +101,8 @@ __all__ = [
     "Calibration",
     "ClosedForm",
     "ConsensusClustering",
+    "Cosine",
+    "Documents",
     "Euclidean",
     "Exact",
     "Fourier",

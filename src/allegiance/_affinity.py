@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
-from ._core import RandomState
+from ._core import RandomState, Verbose
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine
@@ -29,7 +29,7 @@ def affinity(
     calibration: int | Calibration | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
-    verbose: bool = False,
+    verbose: Verbose = False,
     top: None = None,
 ) -> AffinityResult: ...
 
@@ -49,7 +49,7 @@ def affinity(
     calibration: int | Calibration | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
-    verbose: bool = False,
+    verbose: Verbose = False,
     top: int,
 ) -> TopAffinityResult: ...
 
@@ -68,7 +68,7 @@ def affinity(
     calibration: int | Calibration | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
-    verbose: bool = False,
+    verbose: Verbose = False,
     top: int | None = None,
 ) -> AffinityResult | TopAffinityResult:
     """Score every point of a clustering: how much of its territory comes from each cluster.

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
-from sklearn.utils import get_tags
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +25,7 @@ from .fitting import (
     check_comparable,
     fit,
     fit_clusterer,
+    fitted_html,
     follow,
     has_pipeline,
     labels_by,
@@ -51,9 +52,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         (k, d) representatives of the clusters. By default they are computed from the labels.
     influence
         What closeness means: "euclidean"; "within", Mahalanobis with the pooled covariance of the clusters, for real
-        tables; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an object with parameters:
-        :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`, :class:`Logistic`,
-        :class:`Bregman`, :class:`Kernel`.
+        tables; "cosine", for embeddings; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an
+        object with parameters: :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`,
+        :class:`Logistic`, :class:`Bregman`, :class:`Kernel`.
     weights
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
         per volume of spread; an array (k,); or :class:`Weights`. A weight is subtracted from the squared distance.
@@ -79,7 +80,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         Seed, generator, or None for a new seed at each fit. Samples are a way to compute volumes, not draws from
         nature: by default two fits agree.
     verbose
-        Show progress of long measurements on standard error.
+        Show progress: a bar in a terminal or a notebook, in a pipe only a line at the end, on standard error; or a
+        function that is called with the progress made.
 
     Attributes
     ----------
@@ -133,7 +135,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         calibration: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
-        verbose: bool = False,
+        verbose: Any = False,
     ) -> None:
         self.estimator = estimator
         self.centers = centers
@@ -175,6 +177,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         specification = Specification.of(self)
+        columns: Columns | PreparedColumns
         if self.estimator is None:
             if fit_params:
                 names = ", ".join(sorted(fit_params))
@@ -205,7 +208,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         followed = follow(self.estimator_)
         columns: Columns | PreparedColumns = Columns.of(self)
         if followed.preparation is not None:
-            columns = PreparedColumns(columns, followed.preparation)
+            columns = PreparedColumns(Columns.of(self), followed.preparation)
         if has_pipeline(self.estimator):
             given, rows = columns.enter(X)
         return rows, columns, followed.clusterer, labels_by(followed, given)
@@ -219,9 +222,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             The fitted object.
         """
         self.n_features_in_ = fitted.columns.n_features
-        vars(self).pop("feature_names_in_", None)
         if fitted.columns.known_names is not None:
             self.feature_names_in_ = fitted.columns.known_names
+        elif hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
         self.preparation_ = fitted.columns.preparation
         self.classes_ = fitted.classes
         if fitted.centers is not None:
@@ -468,7 +472,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         from .io.state import encode_scorer
 
         check_is_fitted(self)
-        return encode_scorer(self.get_params(deep=False), self.fitted_)
+        return encode_scorer(self.get_params(deep=False) | {"verbose": bool(self.verbose)}, self.fitted_)
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> AffinityScorer:
@@ -532,6 +536,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             mapping = MethodMapping().add(caller="fit", callee="fit")
             router.add(estimator=self.estimator, method_mapping=mapping)
         return router
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, what was fitted: for notebooks."""
+        diagram: str = estimator_html_repr(self)
+        return diagram + fitted_html(self.fitted_) if hasattr(self, "fitted_") else diagram
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

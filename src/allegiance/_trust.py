@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ._core import RandomState
+from ._core import RandomState, Verbose
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine
@@ -30,7 +30,7 @@ def trust(
     crowding: float = 0.25,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
-    verbose: bool = False,
+    verbose: Verbose = False,
 ) -> AffinityResult:
     """Say which labels of a clustering can be trusted: for each point, the chance that its label holds.
 

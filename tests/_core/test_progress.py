@@ -131,3 +131,27 @@ def test_nothing_is_imported_for_a_bar_that_is_not_shown():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_marimo_has_a_bar_of_its_own(monkeypatch, capsys):
+    """A stand-in for marimo, with the two functions of it that are used."""
+    steps = []
+
+    class Bar:
+        def __init__(self, **settings):
+            steps.append((settings["total"], settings["title"]))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def update(self, items, subtitle):
+            steps.append(items)
+
+    marimo = SimpleNamespace(running_in_notebook=lambda: True, status=SimpleNamespace(progress_bar=Bar))
+    monkeypatch.setitem(sys.modules, "marimo", marimo)
+    work(True, done=0)
+    assert steps == [(100, "measuring"), 25, 25, 25, 25]
+    assert capsys.readouterr().err.startswith("measuring: 100 points in ")

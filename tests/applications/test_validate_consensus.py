@@ -163,7 +163,7 @@ def test_prints_a_table_and_html():
     assert lines[3].split() == ["a", "<", "b", *numbers, "little", "changed"]
     assert lines[-1] == validation.verdict
     html = validation._repr_html_()
-    assert "<td>a &lt; b</td>" in html
+    assert ">a &lt; b</td>" in html
     assert html.count("<tr>") == 4
 
 

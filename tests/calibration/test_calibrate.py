@@ -167,3 +167,14 @@ def test_errors_name_the_argument(rng):
         calibrate(Calibration(), known, 2, 0)
     with pytest.raises(ValueError, match=r"evidence\.closeness has 29 rows"):
         calibrate(Calibration(), known._replace(closeness=known.closeness[1:]), 3, 0)
+
+
+def test_progress_of_the_halves_is_told_to_a_function():
+    from allegiance import trust
+
+    seen = []
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    trust(X, (X[:, 0] > 0).astype(int), n_resamples=3, n_jobs=1, verbose=seen.append)
+    halves = [look for look in seen if look.unit == "halves"]
+    assert [(look.rows, look.total) for look in halves] == [(1, 3), (2, 3), (3, 3)]
+    assert {look.unit for look in seen} == {"points", "halves"}

@@ -5,7 +5,7 @@ from ._extras import require
 from ._fork_lock import ForkLock
 from ._lazy import Lazy
 from ._parameters import Parameters
-from ._progress import Advance, Progress, progress
+from ._progress import Advance, Progress, Verbose, progress
 from ._random import resolve_seed, stream
 from ._registry import Registry
 from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
@@ -68,6 +68,7 @@ __all__ = [
     "Spec",
     "Starts",
     "Text",
+    "Verbose",
     "check_centers",
     "check_choice",
     "check_count",

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 #: What to call with the number of items just finished.
 Advance = Callable[[int], None]
+#: What ``verbose`` takes everywhere: whether to show progress, or a function that is called with :class:`Progress`.
+Verbose: TypeAlias = "bool | Callable[[Progress], Any]"
 
 
 class Progress(NamedTuple):
@@ -41,7 +43,7 @@ class Progress(NamedTuple):
 def progress(
     total: int | None,
     what: str,
-    show: bool | Callable[[Progress], Any],
+    show: Verbose,
     *,
     unit: str = "points",
     done: int = 0,
@@ -85,10 +87,12 @@ def progress(
         print(f"{what}: {count - done:,} {unit} in {time.perf_counter() - started:.2f} s", file=sys.stderr)
 
 
-def _bar(total: int | None, what: str, show: bool | Callable[[Progress], Any], unit: str, done: int) -> Any:
+def _bar(total: int | None, what: str, show: Verbose, unit: str, done: int) -> Any:
     """Return a context whose value takes a look at the work, and shows it as well as it can be shown here."""
     if callable(show):
         return _told(show)
+    if total is not None and _in_marimo():
+        return _marimo_bar(total, what, done)
     if _in_notebook():
         if _installed("tqdm") and _installed("ipywidgets"):
             return _tqdm_bar(total, what, unit, done)
@@ -123,6 +127,19 @@ def _tqdm_bar(total: int | None, what: str, unit: str, done: int) -> Iterator[Ca
 
 
 @contextmanager
+def _marimo_bar(total: int, what: str, done: int) -> Iterator[Callable[[Progress], Any]]:
+    seen = done
+    with sys.modules["marimo"].status.progress_bar(total=total, title=what, remove_on_exit=True) as bar:
+
+        def draw(look: Progress) -> None:
+            nonlocal seen
+            bar.update(look.rows - seen, subtitle=str(look))
+            seen = look.rows
+
+        yield draw
+
+
+@contextmanager
 def _line(what: str) -> Iterator[Callable[[Progress], Any]]:
     try:
         yield lambda look: print(f"\r{f'{what}: {look}':<78}", end="", file=sys.stderr, flush=True)
@@ -135,6 +152,11 @@ def _in_notebook() -> bool:
     """Tell whether this runs in a notebook, without importing what only notebooks have."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _in_marimo() -> bool:
+    """Tell whether this runs in a marimo notebook, without importing it."""
+    return bool(getattr(sys.modules.get("marimo"), "running_in_notebook", lambda: False)())
 
 
 def _installed(library: str) -> bool:

@@ -48,8 +48,8 @@ def _refuse_containers(X: Any) -> None:
     """Raise for objects that hold tables but are not one, where NumPy would say something cryptic."""
     if hasattr(X, "obsm") and hasattr(X, "obs"):
         raise TypeError(
-            f"X is an {type(X).__name__}: pass the matrix that was clustered, such as adata.obsm['X_pca'], with labels "
-            "such as adata.obs['leiden']."
+            f"X is an {type(X).__name__}: call allegiance.anndata.trust(adata, groupby='leiden'), or pass the matrix "
+            "that was clustered, such as adata.obsm['X_pca'], with labels such as adata.obs['leiden']."
         )
     if isinstance(X, Mapping | set | str | bytes):
         raise TypeError(f"X must be an array, a sparse matrix or a dataframe, got {type(X).__name__}.")

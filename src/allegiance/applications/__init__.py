@@ -7,6 +7,7 @@ from ._base_clusterings import default_labelings
 from ._compare_clusterings import CandidateLine, ClusteringComparison, compare_clusterings
 from ._compare_periods import PeriodComparison, compare_periods, compare_profiles
 from ._consensus import ConsensusClustering
+from ._documents import Documents, WordScores
 from ._incremental import IncrementalKMeans
 from ._reference_data import reference_axes, uniform_in_box
 from ._stability_curve import StabilityCurve, stability_curve
@@ -18,9 +19,11 @@ __all__ = [
     "ClusteringComparison",
     "ConsensusClustering",
     "ConsensusValidation",
+    "Documents",
     "IncrementalKMeans",
     "PeriodComparison",
     "StabilityCurve",
+    "WordScores",
     "compare_clusterings",
     "compare_periods",
     "compare_profiles",

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance._scorer import AffinityScorer
+from allegiance.notebook import Card, Share, share_bar
 from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
 
 from ._given_scorer import calibrated_scorer, score_candidate
-from ._text_table import html_table, text_table
+from ._text_table import text_table
 
 _HEADINGS = (
     "candidate",
@@ -167,9 +167,18 @@ class ClusteringComparison:
         return "\n".join([self._title(), self._headline(), "", *table, *self._notes()])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<p><small>{escape(note)}</small></p>" for note in self._notes() if note)
-        said = f"<p><b>{escape(self._title())}.</b> {escape(self._headline())}</p>"
-        return f"<div>{said}{html_table(_HEADINGS, self._cells())}{notes}</div>"
+        bars = [
+            share_bar([Share(name, getattr(line, name)) for name in (SUPPORTED, CONTESTED, CONTRADICTED)])
+            for line in self.candidates()
+        ]
+        return Card(
+            title=self._title(),
+            lines=[self._headline()],
+            headings=(*_HEADINGS[:5], "", *_HEADINGS[5:]),
+            rows=[[*cells[:5], bar, *cells[5:]] for cells, bar in zip(self._cells(), bars, strict=True)],
+            words=("candidate", ""),
+            notes=self._notes(),
+        ).html()
 
     def _cells(self) -> list[tuple[str, ...]]:
         return [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from allegiance._core import AnyArray, FloatArray, check_number
 from allegiance._scorer import AffinityScorer
 from allegiance.fitting import Fitted, baseline_of, check_comparable
+from allegiance.notebook import Card
 from allegiance.results import DOUBTFUL, FINE, POINTS, UNLIKE, FrameLike, Profile, count
 
 from ._period_changes import MEASURES, RIGHT, UNLIKE_SHARE, Changes, changes_of
 from ._period_findings import Finding, Wording, findings_of
 from ._period_groups import pooled_spread
-from ._text_table import html_table, text_table
+from ._text_table import text_table
 
 #: Clusters listed before the table is cut.
 _MOST_CLUSTERS = 20
@@ -195,15 +195,16 @@ class PeriodComparison:
         return "\n".join([self._title(), self.headline(), *said, "", *table, *([more] if more else [])])
 
     def _repr_html_(self) -> str:
-        said = "".join(
-            f"<li>{escape(finding.sentence)} <small>(p = {_p(finding.p_value)})</small></li>"
-            for finding in self.findings
-        )
         cells, more = self._cells()
-        return (
-            f"<div><p><b>{escape(self._title())}.</b> {escape(self.headline())}</p>{f'<ul>{said}</ul>' if said else ''}"
-            f"{html_table(_HEADINGS, cells)}{f'<p>{escape(more)}</p>' if more else ''}</div>"
-        )
+        said = [f"{finding.sentence} (p = {_p(finding.p_value)})" for finding in self.findings]
+        return Card(
+            title=self._title(),
+            lines=[self.headline(), *said],
+            headings=_HEADINGS,
+            rows=cells,
+            words=("cluster",),
+            notes=[more],
+        ).html()
 
     def _title(self) -> str:
         return f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core import (
@@ -21,7 +22,8 @@ from allegiance._core import (
     resolve_seed,
     stream,
 )
-from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
+from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
+from allegiance.notebook import Card, Cell, Share, share_bar
 
 from ._base_clusterings import accept_sparse, base_labelings, default_labelings
 from ._group_lifts import group_by_kmeans, group_by_linkage
@@ -103,6 +105,21 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     >>> ConsensusClustering(labelings, n_clusters=2, random_state=0).fit_predict(X)
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, how near the clusterings are to the consensus."""
+        diagram: str = estimator_html_repr(self)
+        if not hasattr(self, "labels_"):
+            return diagram
+        nearness = {name: 1.0 - rand_distance(labels, self.labels_) for name, labels in self.labelings_.items()}
+        bars = [share_bar([Share("agreeing pairs", near), Share("others", 1.0 - near)]) for near in nearness.values()]
+        rows: list[list[Cell]] = [
+            [name, f"{check_codes(self.labelings_[name], self.labels_.size, name).max() + 1}", f"{near:.3f}", bar]
+            for (name, near), bar in zip(nearness.items(), bars, strict=True)
+        ]
+        title = f"Consensus of {len(rows)} clusterings: {self.n_clusters_} clusters of {self.labels_.size:,} points"
+        headings = ("clustering", "clusters", "Rand index with the consensus", "")
+        return diagram + Card(title, headings=headings, rows=rows, words=("clustering", "")).html()
 
     def __init__(
         self,

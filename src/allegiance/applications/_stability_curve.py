@@ -15,6 +15,7 @@ from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration, row_priorities
 from allegiance.fitting import Specification
 from allegiance.influence import BregmanInfluence, Kernel
+from allegiance.notebook import Card, curve_picture
 from allegiance.results import FrameLike
 
 from ._given_scorer import calibrated_scorer
@@ -24,6 +25,8 @@ from ._trust_by_size import TrustBySize, clusterer_maker
 
 #: Trust above chance that differs by less counts as equal.
 _TIE = 0.02
+_TITLE = "Trust above chance against the number of clusters"
+_HEADINGS = ("clusters", "above chance", "half of the halves", "no clusters", "at most", "")
 _CAVEAT = (
     "The suggestion is the largest number of clusters that comes back as well as any other when halves of the data are "
     "clustered anew. It is a hint, not a test: it trusts the clusterer, and of groups within groups it names the "
@@ -93,35 +96,58 @@ class StabilityCurve:
         like
             A frame of the library to use, such as polars; pandas by default.
         """
+        columns = self.columns() | {"suggested": self.n_clusters == (self.suggestion or 0)}
+        return FrameLike(None if like is None else FrameLike.of(like).backend).build(columns)
+
+    def columns(self) -> dict[str, AnyArray]:
+        """Return the numbers (m,) of :meth:`frame` by name."""
         low, high = np.quantile(self.by_half, [0.25, 0.75], axis=1)
-        columns: dict[str, AnyArray] = {
+        return {
             "n_clusters": self.n_clusters,
             "above_chance": self.above_chance,
             "low": low,
             "high": high,
             "reference": np.median(self.reference, axis=0),
             "reference_high": self.reference.max(axis=0),
-            "suggested": self.n_clusters == (self.suggestion or 0),
         }
-        return FrameLike(None if like is None else FrameLike.of(like).backend).build(columns)
 
-    def __repr__(self) -> str:
-        low, high = np.quantile(self.by_half, [0.25, 0.75], axis=1)
-        reference, reached = np.median(self.reference, axis=0), self.reference.max(axis=0)
-        rows = [
+    def _cells(self) -> list[tuple[str, ...]]:
+        lines = zip(*self.columns().values(), strict=True)
+        return [
             (
                 f"{k}",
-                f"{self.above_chance[i]:.3f}",
-                f"{low[i]:.3f} to {high[i]:.3f}",
-                f"{reference[i]:.3f}",
-                f"{reached[i]:.3f}",
+                f"{above:.3f}",
+                f"{low:.3f} to {high:.3f}",
+                f"{reference:.3f}",
+                f"{reached:.3f}",
                 "<- suggested" if k == self.suggestion else "",
             )
-            for i, k in enumerate(self.n_clusters)
+            for k, above, low, high, reference, reached in lines
         ]
-        headings = ("clusters", "above chance", "half of the halves", "no clusters", "at most", "")
-        title = "Trust above chance against the number of clusters"
-        return "\n".join([title, "", *text_table(headings, rows, left=("",)), "", self.verdict, self.caveat])
+
+    def __repr__(self) -> str:
+        table = text_table(_HEADINGS, self._cells(), left=("",))
+        return "\n".join([_TITLE, "", *table, "", self.verdict, self.caveat])
+
+    def _repr_html_(self) -> str:
+        k, above, low, high, reference, reached = self.columns().values()
+        picture = curve_picture(k, above, (low, high), (reference, reached), self.suggestion, _TITLE)
+        key = "Blue: the data, with the middle half of the halves. Grey: data without clusters, up to its largest."
+        return Card(_TITLE, [self.verdict, key], picture, _HEADINGS, self._cells(), ("",), [self.caveat]).html()
+
+    def plot(self, ax: Any = None, **kw: Any) -> Any:
+        """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        **kw
+            For :meth:`allegiance.displays.StabilityCurveDisplay.plot`.
+        """
+        from allegiance.displays import StabilityCurveDisplay
+
+        return StabilityCurveDisplay.from_curve(self, ax=ax, **kw)
 
     @property
     def verdict(self) -> str:

@@ -1,9 +1,8 @@
-"""Tables of cells as plain text and as HTML."""
+"""Tables of cells as plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 Cells = Sequence[str]
 
@@ -18,10 +17,3 @@ def text_table(headings: Cells, rows: Sequence[Cells], *, left: Cells = ()) -> l
         ).rstrip()
         for row in (headings, *rows)
     ]
-
-
-def html_table(headings: Cells, rows: Sequence[Cells]) -> str:
-    """Return a table for notebooks."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

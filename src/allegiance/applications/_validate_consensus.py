@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,11 @@ import numpy as np
 from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_number
 from allegiance._scorer import AffinityScorer
 from allegiance.metrics import rand_distance
+from allegiance.notebook import Card, Share, share_bar
 from allegiance.results import SUPPORTED, FrameLike
 
 from ._given_scorer import by_name, calibrated_scorer, score_candidate
-from ._text_table import html_table, text_table
+from ._text_table import text_table
 
 _HEADINGS = (
     "clustering",
@@ -175,8 +175,15 @@ class ConsensusValidation:
         return "\n".join([self._title(), "", *table, "", self.verdict])
 
     def _repr_html_(self) -> str:
-        said = f"<p><b>{escape(self._title())}.</b> {escape(self.verdict)}</p>"
-        return f"<div>{said}{html_table(_HEADINGS, self._cells())}</div>"
+        supported = [*self.supported.mean(axis=1), self.consensus_supported.mean()]
+        bars = [share_bar([Share(SUPPORTED, share), Share("doubtful", 1.0 - share)]) for share in supported]
+        return Card(
+            title=self._title(),
+            lines=[self.verdict],
+            headings=(*_HEADINGS[:4], "", *_HEADINGS[4:]),
+            rows=[[*cells[:4], bar, *cells[4:]] for cells, bar in zip(self._cells(), bars, strict=True)],
+            words=("clustering", "verdict", ""),
+        ).html()
 
 
 def validate_consensus(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core import FloatArray, IntArray, Rows
+from allegiance._core import FloatArray, IntArray, Rows, Verbose
 
 from ._company import Company, company_kept
 from ._crowding import crowding_offsets
@@ -29,6 +29,7 @@ def calibrate(
     rows: Rows | None = None,
     members: MemberDistances | None = None,
     threads: int = 1,
+    verbose: Verbose = False,
 ) -> TrustMap:
     """Learn how far labels hold when the data are clustered anew.
 
@@ -47,6 +48,8 @@ def calibrate(
         may lack the farthest members.
     threads
         Halves clustered at a time. Does not change the result.
+    verbose
+        Whether to show progress.
     """
     calibration.check()
     evidence.check(n_clusters)
@@ -58,7 +61,7 @@ def calibrate(
         members = MemberDistances.of(sample.codes, sample.distance, n_clusters, seed=seed)
     standard = Standardisation.of(sample.own_affinity, sample.closeness)
     company, new = recluster(
-        calibration, sample.coordinates, sample.codes, seed, None if rows is None else rows[points], threads
+        calibration, sample.coordinates, sample.codes, seed, None if rows is None else rows[points], threads, verbose
     )
     design = standard.design(sample.own_affinity, sample.closeness)
     fit = _fit(design, company)
@@ -78,7 +81,13 @@ def calibrate(
 
 
 def recluster(
-    calibration: Calibration, coordinates: FloatArray, codes: IntArray, seed: int, rows: Rows | None, threads: int
+    calibration: Calibration,
+    coordinates: Rows,
+    codes: IntArray,
+    seed: int,
+    rows: Rows | None,
+    threads: int,
+    verbose: Verbose = False,
 ) -> tuple[Company, IntArray]:
     """Cluster halves of labelled points anew; return the company they keep, and the new clusters (n_resamples, m).
 
@@ -89,7 +98,7 @@ def recluster(
         cluster_half = by_kmeans(coordinates, np.unique(codes).size)
     else:
         cluster_half, threads = by_clusterer(calibration.clusterer, rows), 1
-    new = recluster_halves(cluster_half, m, n_resamples, seed, threads)
+    new = recluster_halves(cluster_half, m, n_resamples, seed, threads, verbose)
     if (new < 0).all():
         raise ValueError(
             f"clusterer={calibration.clusterer!r} found no cluster in any half: every point is noise (-1)."

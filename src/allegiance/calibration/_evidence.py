@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from allegiance._core import FloatArray, IntArray
+from allegiance._core import FloatArray, IntArray, Rows
 
 
 class Evidence(NamedTuple):
     """Points of the sample, in the order of their row numbers."""
 
-    coordinates: FloatArray
-    """(m, p) in the space of influence, where k-means clusters anew."""
+    coordinates: Rows
+    """(m, p) dense or CSR, in the space of influence, where k-means clusters anew."""
     codes: IntArray
     """(m,) cluster numbers, -1 for noise."""
     own_affinity: FloatArray

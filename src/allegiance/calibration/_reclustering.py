@@ -5,18 +5,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from allegiance._core import FloatArray, IntArray, Rows, stream
+from allegiance._core import IntArray, Rows, Verbose, progress, stream
 
 #: Takes the rows (h,) of a half and a seed below 2**31, returns new cluster numbers (m,) of all points, -1 for noise.
 Recluster: TypeAlias = Callable[[IntArray, int], IntArray]
 
 
-def by_kmeans(coordinates: FloatArray, n_clusters: int) -> Recluster:
+def by_kmeans(coordinates: Rows, n_clusters: int) -> Recluster:
     """Return a function that clusters a half by k-means with one start; the other points go to the nearest centre.
 
     More starts find better optima and hide how far the answer depends on the points drawn: trust was too sure.
@@ -80,7 +80,9 @@ def halves(m: int, n_resamples: int, seed: int) -> Iterator[tuple[IntArray, int]
         yield np.sort(rng.permutation(m)[: max(m // 2, 1)]), int(rng.integers(2**31))
 
 
-def recluster_halves(recluster: Recluster, m: int, n_resamples: int, seed: int, threads: int) -> IntArray:
+def recluster_halves(
+    recluster: Recluster, m: int, n_resamples: int, seed: int, threads: int, verbose: Verbose
+) -> IntArray:
     """Return the new cluster numbers (n_resamples, m) for halves drawn with ``seed``.
 
     Each half is clustered on one thread, several at a time, so that sums are added in the same order on any machine.
@@ -93,11 +95,17 @@ def recluster_halves(recluster: Recluster, m: int, n_resamples: int, seed: int, 
         with pools.limit(limits=1, user_api="openmp"):  # the limit of OpenMP holds for the thread that sets it only
             return recluster(*drawn)
 
-    with pools.limit(limits=1), _duplicates_expected():
-        if threads == 1:
-            return np.array([work(drawn) for drawn in halves(m, n_resamples, seed)])
-        with ThreadPoolExecutor(threads) as pool:
-            return np.array(list(pool.map(work, halves(m, n_resamples, seed))))
+    found, drawn = [], halves(m, n_resamples, seed)
+    with (
+        pools.limit(limits=1),
+        _duplicates_expected(),
+        progress(n_resamples, "trust", verbose, unit="halves") as advance,
+        ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool,
+    ):
+        for codes in map(work, drawn) if pool is None else pool.map(work, drawn):
+            found.append(codes)
+            advance(1)
+    return np.array(found)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def check_clustering(options: ClusteringOptions) -> None:
 
 
 def scale_matters(clustering: ClusteringOptions, scoring: ScoringOptions) -> bool:
-    """Tell whether columns in large units count for more: not for given labels, if closeness is that inside clusters."""
+    """Tell whether columns in large units count for more: not for given labels scored by "within"."""
     return clustering.labels is None or not scoring.influence.describe().startswith("within")
 
 

@@ -5,7 +5,9 @@ from ._affinity_profile import AffinityProfileDisplay
 from ._diagram import DiagramDisplay
 from ._flow import FlowDisplay
 from ._gallery import GalleryDisplay
+from ._result_plots import ResultPlots
 from ._samples import SamplesDisplay
+from ._stability_curve import StabilityCurveDisplay
 from ._stolen_area import StolenAreaDisplay
 
 __all__ = [
@@ -14,6 +16,8 @@ __all__ = [
     "DiagramDisplay",
     "FlowDisplay",
     "GalleryDisplay",
+    "ResultPlots",
     "SamplesDisplay",
+    "StabilityCurveDisplay",
     "StolenAreaDisplay",
 ]

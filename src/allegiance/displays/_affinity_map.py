@@ -5,16 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from allegiance._core import FloatArray, check_choice, check_count
+from allegiance._core import AnyArray, FloatArray, check_choice, check_count, check_rows
 from allegiance._scorer import AffinityScorer
-from allegiance.results import AffinityResult
+from allegiance.results import AffinityResult, Result, TopAffinityResult
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title
 from ._draw_plane import PlanePoints, draw_cells, draw_points, draw_sites, frame_axes, label_clusters, size_for
-from ._embedding import embed, without_plane
+from ._embedding import embed, place, without_plane
 from ._field import grid_of, middles, score_grid, values_of
-from ._inputs import check_class, check_one_label_per_row, check_plotted_rows, check_scorer
+from ._inputs import (
+    check_class,
+    check_data_of,
+    check_one_label_per_row,
+    check_plotted_rows,
+    check_result,
+    check_scorer,
+)
 from ._palette import ALARM, COLOR_SCALE, GREY_SCALE
 from ._section import PlaneDiagram, choose_view
 
@@ -127,7 +135,7 @@ class AffinityMapDisplay:
         rows = check_plotted_rows(scorer, X)
         if check_count(resolution, "resolution") < 2:
             raise ValueError("resolution must be at least 2: one place makes no map.")
-        chosen = _choose(scorer, which)
+        chosen = _choose(scorer.classes_, which, calibrated=scorer.fitted_.trust_map is not None)
         label = None if labels is None else check_one_label_per_row(labels, rows.shape[0])
         # Only trust depends on the labels, which may be others than the scorer knows.
         result = scorer.affinity(X) if label is None or chosen != _TRUST else scorer.fitted_.score(X, labels=label)
@@ -146,6 +154,50 @@ class AffinityMapDisplay:
         shown = scorer.classes_[chosen] if isinstance(chosen, int) else chosen
         points = PlanePoints(position, result.label if label is None else label, value)
         return cls(diagram=diagram, points=points, field=field, which=shown).plot(ax=ax, **kw)
+
+    @classmethod
+    def from_result(
+        cls,
+        result: Result,
+        X: Any = None,
+        *,
+        projection: Any = None,
+        which: Any = None,
+        random_state: Any = 0,
+        ax: Any = None,
+        **kw: Any,
+    ) -> AffinityMapDisplay:
+        """Draw the points of a result, coloured by their own values; there is no field between them.
+
+        Parameters
+        ----------
+        result
+            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        X
+            (n, d) the data, whose two principal axes make the map; without it the affinities take its place.
+        projection
+            "pca"; "umap", if umap-learn is installed; or an (n, 2) array of coordinates, which needs no X.
+        which
+            "trust", "confidence" (the largest affinity), or the label of a cluster to show the affinity to. By default
+            trust if there is any, else confidence.
+        random_state
+            Seed of UMAP.
+        ax
+            Axes to draw on; by default those of a new figure.
+        **kw
+            For :meth:`plot`.
+        """
+        result = check_result(result, "AffinityMapDisplay")
+        chosen = _choose(result.classes, which, calibrated=result.calibrated)
+        assert isinstance(result, AffinityResult | TopAffinityResult)
+        if not isinstance(result, AffinityResult) and (isinstance(chosen, int) or X is None):
+            raise ValueError("this map needs X and which='trust' or 'confidence', or a result with all affinities.")
+        rows = result.affinity if X is None else check_rows(BaseEstimator(), check_data_of(result, X), reset=True)
+        position, names = place(rows, projection, random_state)
+        diagram = without_plane(position, result.classes, names)
+        points = PlanePoints(position, result.label, values_of(result, chosen))
+        shown = result.classes[chosen] if isinstance(chosen, int) else chosen
+        return cls(diagram=diagram, points=points, field=None, which=shown).plot(ax=ax, **kw)
 
     def plot(
         self,
@@ -227,7 +279,7 @@ class AffinityMapDisplay:
     def _titles(self) -> tuple[str, ...]:
         subject = self._subject[0].upper() + self._subject[1:]
         if self.field is None:
-            return (f"{subject} of the points", "not a plane of the data, so no field between them")
+            return (f"{subject} of the points", "each by its own value, with no field between them")
         side = "above" if np.nanmin(self.field) >= 0.5 else "below"
         line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
         note = f"{self.diagram.note}; points projected" if self.diagram.note else ""
@@ -273,10 +325,10 @@ class AffinityMapDisplay:
             self.colorbar_.ax.axhline(0.5, color=ALARM, linewidth=2.5)
 
 
-def _choose(scorer: AffinityScorer, which: Any) -> str | int:
+def _choose(classes: AnyArray, which: Any, *, calibrated: bool) -> str | int:
     """Return "trust" or "confidence", or the number of the cluster asked for."""
     if which is None:
-        return _CONFIDENCE if scorer.fitted_.trust_map is None else _TRUST
+        return _TRUST if calibrated else _CONFIDENCE
     if isinstance(which, str) and which in (_TRUST, _CONFIDENCE):
         return which
-    return check_class(which, scorer.classes_, "which")
+    return check_class(which, classes, "which")

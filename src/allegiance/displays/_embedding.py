@@ -9,6 +9,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, RandomState, Rows, check_choice, resolve_seed
 
+from ._plane import principal_plane
 from ._section import PlaneDiagram
 
 
@@ -24,6 +25,18 @@ def embed(rows: Rows, projection: Any, random_state: RandomState) -> tuple[Float
             f"shape {position.shape}."
         )
     return position, ("first coordinate", "second coordinate")
+
+
+def place(rows: Rows, projection: Any, random_state: RandomState) -> tuple[FloatArray, tuple[str, str]]:
+    """Return the coordinates (n, 2) of each row (n, d), and the names of the axes: principal ones by default."""
+    if projection is not None and not (isinstance(projection, str) and projection == "pca"):
+        return embed(rows, projection, random_state)
+    if rows.shape[1] < 2:
+        raise ValueError(
+            "a map needs at least two columns: pass projection=, coordinates (n, 2), or use plot.profile()."
+        )
+    plane = principal_plane(rows, np.asarray(rows.mean(axis=0), dtype=np.float64).ravel(), "the mean")
+    return plane.project(rows), plane.names
 
 
 def _umap(rows: Rows, random_state: RandomState) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from allegiance._core import FloatArray
 from allegiance._scorer import AffinityScorer
-from allegiance.results import AffinityResult
+from allegiance.results import AffinityResult, TopAffinityResult
 
 from ._section import View, divergence_bounds
 
@@ -24,7 +24,7 @@ def grid_of(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
     return np.column_stack([x.ravel(), y.ravel()])
 
 
-def values_of(result: AffinityResult, which: str | int) -> FloatArray:
+def values_of(result: AffinityResult | TopAffinityResult, which: str | int) -> FloatArray:
     """Return "trust" or "confidence" (n,), or the affinity to the cluster with this number."""
     if isinstance(which, int):
         return result.affinity[:, which]

@@ -111,10 +111,10 @@ def feature_names_of(scorer: AffinityScorer) -> list[str]:
 
 def require_cells(scorer: AffinityScorer, caller: str) -> AffinityScorer:
     """Return a scorer whose cells have straight sides in the space of X."""
-    if not scorer.fitted_.influence.has_sites:
+    if not scorer.fitted_.influence.flat_sides:
         raise ValueError(
-            f"{caller} draws cells with straight sides, but those of a kernel lie in its own space: use "
-            "AffinityMapDisplay, which scores every place, or use another influence."
+            f"{caller} draws cells with straight sides, which influence={scorer.fitted_.influence!r} does not have in "
+            "the space of X: use AffinityMapDisplay, which scores every place, or use another influence."
         )
     return scorer
 

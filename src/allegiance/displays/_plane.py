@@ -54,8 +54,8 @@ class Plane:
 
 
 def sites_of(scorer: AffinityScorer) -> FloatArray | None:
-    """Return the representatives (k, d) in the coordinates of X; None for kernels, whose means are elsewhere."""
-    return scorer.fitted_.centers
+    """Return the representatives (k, d) in the coordinates of X; None if cells have no flat sides there."""
+    return scorer.fitted_.centers if scorer.fitted_.influence.flat_sides else None
 
 
 def choose_plane(scorer: AffinityScorer, X: Rows | None, features: Any, projection: Any, at: Any) -> Plane:
@@ -87,7 +87,7 @@ def choose_plane(scorer: AffinityScorer, X: Rows | None, features: Any, projecti
         return _slice(feature_names_of(scorer), _check_features(scorer, features), point, where)
     if d == 2 and projection is None:
         return _slice(feature_names_of(scorer), (0, 1), point, where)
-    return _principal(data, point, where)
+    return principal_plane(data, point, where)
 
 
 def _slice(names: list[str], features: tuple[int, int], point: FloatArray, where: str) -> Plane:
@@ -97,7 +97,8 @@ def _slice(names: list[str], features: tuple[int, int], point: FloatArray, where
     return Plane(point - anchor @ axes, axes, anchor, (names[features[0]], names[features[1]]), note)
 
 
-def _principal(data: Rows, point: FloatArray, where: str) -> Plane:
+def principal_plane(data: Rows, point: FloatArray, where: str) -> Plane:
+    """Return the plane of the two principal axes of ``data`` (n, d) through a point (d,)."""
     from sklearn.decomposition import PCA
 
     n, d = data.shape

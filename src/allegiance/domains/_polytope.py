@@ -77,7 +77,7 @@ class Polytope(Domain):
 
     def check_with(self, influence: Influence) -> None:
         """Raise ValueError if the influence leaves the coordinates of X."""
-        if not influence.has_sites:
+        if not influence.flat_sides:
             raise ValueError(
                 f"domain=Polytope is given in the coordinates of X, which influence={influence!r} leaves: use 'box' or "
                 "'ball'."

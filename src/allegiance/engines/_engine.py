@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, Parameters, Registry, row_sums
+from allegiance._core import AnyArray, BoolArray, FloatArray, Parameters, Registry, Verbose, row_sums
 
 if TYPE_CHECKING:
     from ._tessellation import Tessellation
@@ -49,7 +49,7 @@ class Settings:
     """Half-width of the 95 % interval of every affinity."""
     seed: int = 0
     threads: int = 1
-    verbose: bool = False
+    verbose: Verbose = False
 
 
 class Moved(NamedTuple):

@@ -5,6 +5,7 @@ from ._clusterer import fit_clusterer, labels_by, nearest_sites
 from ._columns import Columns, PreparedColumns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
+from ._fitted_card import fitted_html
 from ._labels import NOISE, Labels, align, labels_of
 from ._periods import baseline_of, check_comparable, in_own_units, period_of, profile_of, with_baseline
 from ._pipelines import follow, has_pipeline
@@ -26,6 +27,7 @@ __all__ = [
     "check_comparable",
     "fit",
     "fit_clusterer",
+    "fitted_html",
     "follow",
     "has_pipeline",
     "in_own_units",

@@ -301,6 +301,7 @@ class Fitted:
             rows=given,
             members=None if self.members is None else self.members.value,
             threads=specification.settings.threads,
+            verbose=specification.settings.verbose,
         )
         return replace(self, trust_map=found)
 
@@ -311,7 +312,7 @@ class Fitted:
 
     def _to_recluster(
         self, calibration: Calibration, sample: RowSample, located: Located
-    ) -> tuple[Calibration, FloatArray, Rows]:
+    ) -> tuple[Calibration, Rows, Rows]:
         """Return what clusters a sample anew: by which clusterer, and the rows for k-means and for that clusterer."""
         influence = self.specification.influence
         if self.columns.preparation is not None and calibration.clusterer is not None:

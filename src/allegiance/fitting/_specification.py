@@ -39,7 +39,7 @@ class Specification:
             eps=check_number(scorer.eps, "eps", low=0.0, high=1.0),
             seed=resolve_seed(scorer.random_state),
             threads=effective_threads(check_jobs(scorer.n_jobs)),
-            verbose=bool(scorer.verbose),
+            verbose=scorer.verbose,
         )
         specification = cls(
             influence=INFLUENCES.resolve(scorer.influence),

@@ -2,6 +2,7 @@
 
 from ._bregman import KL, Bregman, BregmanInfluence, ItakuraSaito, Logistic
 from ._bregman_diagram import BregmanDiagram
+from ._cosine import Cosine
 from ._diagram import AffineFunctions, Diagram, Located
 from ._divergence import BregmanDivergence, check_rows_inside
 from ._embedding import Embedding, LinearEmbedding
@@ -33,6 +34,7 @@ __all__ = [
     "BregmanDiagram",
     "BregmanDivergence",
     "BregmanInfluence",
+    "Cosine",
     "Diagram",
     "Embedding",
     "Euclidean",

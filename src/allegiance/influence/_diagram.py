@@ -82,8 +82,8 @@ class Diagram(Protocol):
     def axis_aligned(self) -> bool:
         """Whether every coordinate is one of X, scaled and shifted."""
 
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
-        """Return rows of X (n, d), not reduced to the span of the sites, where distance is influence, if possible."""
+    def unprojected(self, X: Rows, located: Located) -> Rows:
+        """Return rows (n, p), dense or CSR, not reduced to the span of the sites, where distance is influence."""
 
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""

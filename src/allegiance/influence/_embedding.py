@@ -40,8 +40,8 @@ class Embedding(Protocol):
     def axis_aligned(self) -> bool:
         """Whether every coordinate is one of X, scaled and shifted."""
 
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
-        """Return rows (n, p), not reduced to the span of the sites, in which influence is Euclidean distance."""
+    def unprojected(self, X: Rows, located: Located) -> Rows:
+        """Return rows (n, p), dense or CSR, not reduced to the span of the sites, where distance is influence."""
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""
@@ -94,7 +94,7 @@ class LinearEmbedding:
         """Whether every coordinate is one of X, scaled and shifted."""
         return self.affine and self.reduction.whitening is None
 
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+    def unprojected(self, X: Rows, located: Located) -> Rows:
         """Return the whitened rows (n, d)."""
         return self.reduction.whitened(X)
 

@@ -55,6 +55,8 @@ class Influence(Parameters):
 
     #: Whether clusters are represented by points in the coordinates of X. If not, there are no ``centers``.
     has_sites: ClassVar[bool] = True
+    #: Whether straight lines stay straight when rows are prepared, so that cells have flat sides in the space of X.
+    flat_sides: ClassVar[bool] = True
     #: Whether the diagram needs :attr:`Training.reach`.
     uses_reach: ClassVar[bool] = False
 
@@ -87,8 +89,8 @@ class Influence(Parameters):
         """Return the clusterer that calibration refits to :meth:`coordinates`; None for k-means."""
         return None
 
-    def coordinates(self, diagram: Diagram, X: Rows, located: Located) -> FloatArray:
-        """Return rows (n, p) where distance is influence: what calibration clusters anew.
+    def coordinates(self, diagram: Diagram, X: Rows, located: Located) -> Rows:
+        """Return rows (n, p), dense or CSR, where distance is influence: what calibration clusters anew.
 
         Unlike the positions in ``located`` they are not projected on the span of the sites, which the labels chose.
         """

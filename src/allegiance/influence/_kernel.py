@@ -52,6 +52,7 @@ class Kernel(Influence):
     approximation: Approximation | None = None
 
     has_sites: ClassVar[bool] = False
+    flat_sides: ClassVar[bool] = False
 
     @classmethod
     def resolve(cls, value: Any) -> Kernel:
@@ -127,4 +128,5 @@ def _cluster_means(X: Rows, codes: AnyArray, n_clusters: int, shift: FloatArray 
 
 
 for _name in PARAMETERS:
-    INFLUENCES.add(_name, partial(Kernel, _name))
+    if _name != "cosine":  # the name means the distance itself, which needs no kernel
+        INFLUENCES.add(_name, partial(Kernel, _name))

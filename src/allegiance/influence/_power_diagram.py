@@ -92,8 +92,8 @@ class PowerDiagram:
         """Whether every coordinate is one of X, scaled and shifted."""
         return self.embedding.axis_aligned
 
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
-        """Return rows (n, p) whose Euclidean distances are those of the diagram, off the span of the sites too."""
+    def unprojected(self, X: Rows, located: Located) -> Rows:
+        """Return rows (n, p), dense or CSR, whose distances are those of the diagram, off the span of the sites too."""
         return self.embedding.unprojected(X, located)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:

@@ -151,9 +151,10 @@ class Reduction:
         project_rows(rows, 1.0, shift, axes, white, unused)
         return white
 
-    def whitened(self, X: Rows) -> FloatArray:
-        """Return rows (n, d) after the whitening only, dense."""
-        return dense(self._whiten(X))
+    def whitened(self, X: Rows) -> Rows:
+        """Return rows (n, d) after the whitening only, in float64; sparse ones stay so unless it mixes columns."""
+        white = self._whiten(X)
+        return sp.csr_array(white, dtype=np.float64) if is_sparse(white) else dense(white)
 
     def _locate_chunk(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
         X = self._whiten(X)

@@ -128,15 +128,15 @@ class Model:
                 "the model was saved in Python with transformers of its own, which do not say how a table is read: "
                 "score frames with AffinityScorer.load(path).affinity(frame), or files with score_stream."
             )
-        names = columns.known_names
-        if names is None:
-            names = [name for name in source.names if name not in aside]
-            if len(names) != columns.n_features:
-                raise TableError(
-                    f"{source.where} has {len(names)} columns to be features, but the model has {columns.n_features}, "
-                    "and does not know their names."
-                )
-        return number_features([str(name) for name in names])
+        names = [name for name in source.names if name not in aside]
+        if columns.known_names is not None:
+            names = [str(name) for name in columns.known_names]
+        if len(names) != columns.n_features:
+            raise TableError(
+                f"{source.where} has {len(names)} columns to be features, but the model has {columns.n_features}, and "
+                "does not know their names."
+            )
+        return number_features(names)
 
 
 def described(features: Features, source: Source, **more: Any) -> dict[str, Any]:

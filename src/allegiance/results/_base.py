@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Lazy
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Lazy, Rows
 from allegiance.calibration import Evidence, MemberDistances, TrustMap, above_chance
 from allegiance.engines import Z95, Standing, engine_names
 
@@ -22,6 +22,10 @@ from ._proximity import joined as joined_proximity
 from ._review import review_rows
 from ._summary import summary_html, summary_text
 from ._verdict import verdicts
+
+if TYPE_CHECKING:
+    from allegiance.displays import ResultPlots
+    from allegiance.report import InlinePage
 
 AnyResult = TypeVar("AnyResult", bound="Result")
 
@@ -238,7 +242,7 @@ class Result(ABC):
         """
         return review_rows(self.ranking, n, None)
 
-    def review(self, budget: int | str | None = None, *, below: float | None = None) -> Any:
+    def review(self, budget: int | str | None = None, *, below: float | None = None, texts: Any = None) -> Any:
         """Return the labels to look at, the least trusted first, as a frame with the index of X.
 
         Parameters
@@ -247,11 +251,19 @@ class Result(ABC):
             How many, as in ``500``, or which share of all, as in ``"5%"``. By default all that are not supported.
         below
             Only labels with less trust than this.
+        texts
+            (n,) the documents that the points stand for: adds ``words``, those of the document that are more typical of
+            the rival, and ``text``, its beginning. See :class:`allegiance.Documents`.
         """
         rows = review_rows(self.ranking, budget, below)
         if budget is None and below is None:
             rows = rows[self.verdict[rows] != "supported"]
-        return self.frame_like.build_rows(rows, {name: column[rows] for name, column in self.columns().items()})
+        columns = {name: column[rows] for name, column in self.columns().items()}
+        if texts is not None:
+            from allegiance.applications import Documents
+
+            columns |= Documents(self, texts).columns(rows)
+        return self.frame_like.build_rows(rows, columns)
 
     def tally(self) -> Tally:
         """Return counts by cluster, which those of other points can be added to."""
@@ -302,22 +314,23 @@ class Result(ABC):
 
     def report(
         self,
-        path: Any,
+        path: Any = None,
         X: Any = None,
         *,
         ids: Any = None,
         images: Any = None,
         feature_names: Any = None,
         title: str | None = None,
-    ) -> Path:
-        """Write one HTML file that shows the result, and return its path. It opens offline, without a server.
+    ) -> Path | InlinePage:
+        """Write one HTML file that shows the result, and return its path; without a path, show it in a notebook.
 
-        Needs the extra ``report``.
+        The page opens offline, without a server. Needs the extra ``report``.
 
         Parameters
         ----------
         path
-            The file to write; an existing one is replaced once the new one is complete.
+            The file to write; an existing one is replaced once the new one is complete. None for no file: the page
+            that is returned shows itself in a notebook, and can be saved.
         X
             (n, d) the data that was scored, or other features of the same points. It gives the map its coordinates and
             the table its distinguishing features; without it the map shows the affinities themselves.
@@ -330,15 +343,28 @@ class Result(ABC):
         title
             The heading of the page.
         """
-        from allegiance.report import write_report
+        from allegiance.report import InlinePage, render_report, write_report
 
-        return write_report(self, path, X, ids=ids, images=images, feature_names=feature_names, title=title)
+        shown: dict[str, Any] = {"ids": ids, "images": images, "feature_names": feature_names, "title": title}
+        if path is None:
+            return InlinePage(render_report(self, X, **shown), title=title or "Clustering report")
+        return write_report(self, path, X, **shown)
+
+    @property
+    def plot(self) -> ResultPlots:
+        """Pictures of the result: ``plot()`` the usual one, ``plot.profile()``, ``plot.map(X)`` and others.
+
+        Needs the extra ``plot``.
+        """
+        from allegiance.displays import ResultPlots
+
+        return ResultPlots(self)
 
     def above_chance(self) -> float:
         """Return (E - C) / (1 - C) with E the expected share of right labels and C that of unrelated partitions."""
         return above_chance(self.expected_right, self._calibration.chance)
 
-    def evidence(self, coordinates: FloatArray, rows: IntArray | slice) -> Evidence:
+    def evidence(self, coordinates: Rows, rows: IntArray | slice) -> Evidence:
         """Return what calibration sees of some rows, which have these ``coordinates`` (m, p)."""
         return Evidence(
             coordinates, self.codes[rows], self.own_affinity[rows], self.closeness[rows], self.distance[rows]

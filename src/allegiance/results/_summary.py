@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allegiance.engines import Z95
+from allegiance.notebook import Card, Cell, Share, histogram_picture, share_bar
 
 from ._by_cluster import ClusterFigures, Tally
 from ._verdict import CONTESTED, CONTRADICTED, SUPPORTED
@@ -87,19 +87,22 @@ def _cells(line: ClusterFigures) -> tuple[str, ...]:
     return ("noise" if line.name is None else str(line.name), f"{line.points:,}", right, *numbers, rival)
 
 
-def _shown(tally: Tally) -> tuple[list[tuple[str, ...]], str]:
-    """Return the rows to show, and what to say about the others."""
+def _listed(tally: Tally) -> tuple[list[ClusterFigures], str]:
+    """Return the clusters to show, and what to say about the others."""
     lines = tally.worst_first()
     clusters = [line for line in lines if line.name is not None]
     left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
-    rows = [_cells(line) for line in (*clusters[:_MAX_CLUSTERS], *lines[len(clusters) :])]
-    return rows, f"... and {left_out:,} more clusters, in less trouble" if left_out else ""
+    return [
+        *clusters[:_MAX_CLUSTERS],
+        *lines[len(clusters) :],
+    ], f"... and {left_out:,} more clusters, in less trouble" if left_out else ""
 
 
 def summary_text(result: Result) -> str:
     """Return the summary as plain text."""
     tally = result.tally()
-    rows, more = _shown(tally)
+    listed, more = _listed(tally)
+    rows = [_cells(line) for line in listed]
     widths = [max(len(row[column]) for row in (_HEADINGS, *rows)) for column in range(len(_HEADINGS))]
     lines = []
     for row in (_HEADINGS, *rows):
@@ -119,15 +122,23 @@ def summary_text(result: Result) -> str:
 
 
 def summary_html(result: Result) -> str:
-    """Return the summary as a small HTML table for notebooks."""
+    """Return the summary as a card for notebooks."""
     tally = result.tally()
-    rows, more = _shown(tally)
-    head = "".join(f"<th>{name}</th>" for name in _HEADINGS)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    said = "<br>".join(escape(line) for line in headlines(tally, result.calibration_note))
-    foot = "<br>".join(escape(line) for line in footer(tally, result.how))
-    return (
-        f"<div><p><b>{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}.</b> {said}</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"{f'<p>{more}</p>' if more else ''}<p><small>{foot}</small></p></div>"
-    )
+    lines, more = _listed(tally)
+    words, before, after = ("cluster", "rival", ""), _HEADINGS[:3], _HEADINGS[3:]
+    rows: list[list[Cell]] = []
+    for line in lines:
+        cells = _cells(line)
+        bar = share_bar([Share(name, getattr(line, name)) for name in (SUPPORTED, CONTESTED, CONTRADICTED)])
+        rows.append([*cells[:3], "" if line.name is None else bar, *cells[3:]])
+    ranked_by = "trust" if result.calibrated else "own affinity"
+    return Card(
+        title=f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}",
+        lines=headlines(tally, result.calibration_note),
+        picture=histogram_picture(result.ranking, ranked_by),
+        headings=(*before, "", *after),
+        rows=rows,
+        words=words,
+        notes=[more],
+        details=footer(tally, result.how),
+    ).html()

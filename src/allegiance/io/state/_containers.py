@@ -12,9 +12,13 @@ from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from allegiance._core import Number, Sizes
+
 from ._estimators import decode_estimator, encode_estimator, output_of, with_output
 from ._values import decode_value, encode_value
 
+#: The most columns that a transformer in a file may be said to have.
+_WIDEST = 2**24
 #: What stands for a step that does nothing, or leaves columns out.
 _WORDS = (None, "passthrough", "drop")
 _SETTINGS = ("sparse_threshold", "n_jobs", "transformer_weights", "verbose", "verbose_feature_names_out")
@@ -99,7 +103,9 @@ def _listed(transformer: ColumnTransformer, columns: Any, name: str) -> Any:
 
 def _decode_columns(state: dict[str, Any]) -> ColumnTransformer:
     entries = [state["entries"][str(i)] for i in range(len(state["entries"]))]
-    names, n = decode_value(state["feature_names"]), int(state["n_features"])
+    names, n = decode_value(state["feature_names"]), state["n_features"]
+    for size in (n, *(entry["width"] for entry in entries)):
+        Number(0, _WIDEST, whole=True).check(size, "a number of columns", Sizes(), {})
     real = {entry["name"]: decode_transformer(entry["transformer"]) for entry in entries}
     stubs = {
         entry["name"]: inner if isinstance(inner, str) else _Stub(entry["width"])

@@ -1,27 +1,56 @@
 """Fitted transformers and clusterers of scikit-learn as plain values and arrays: those known here, and no others.
 
-Each has one entry in :func:`codecs`: which of its fitted attributes are kept. Parameters are kept by themselves. What an
-estimator keeps in private attributes is not read: the few that need such are fitted again, to one row that gives the
+Each has one entry in :func:`codecs`: which of its fitted attributes are kept. Parameters are kept by themselves. What
+an estimator keeps in private attributes is not read: the few that need such are fitted again, to one row that gives the
 same values, so that files outlive changes inside scikit-learn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from allegiance._core import Array, CheckedLater, Number, OrNone, Size, Sizes, Spec, check_parts
+
 from ._values import decode_value, encode_value
+
+
+class Finite(Spec):
+    """An array of finite numbers of any precision.
+
+    Parameters
+    ----------
+    *shape
+        The names of its sizes; none for any shape.
+    """
+
+    def __init__(self, *shape: str) -> None:
+        self._shape = shape
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or not np.isfinite(value).all():
+            raise ValueError(f"{name} must be an array of finite numbers.")
+        if self._shape and value.ndim != len(self._shape):
+            raise ValueError(f"{name} must have {len(self._shape)} dimensions, not shape {value.shape}.")
+        for size, found in zip(self._shape, value.shape, strict=False):
+            sizes.settle(size, found, name)
+
+
+#: What every estimator knows of the columns that it was fitted to.
+_SEEN: dict[str, Spec] = {"n_features_in_": Size("d"), "feature_names_in_": Array(("d",), "label")}
 
 
 class Codec(NamedTuple):
     """How a fitted estimator of one class is kept."""
 
-    cls: type
-    fitted: tuple[str, ...] = ()
-    """Its fitted attributes, besides the number and names of columns."""
+    cls: Any
+    fitted: Mapping[str, Spec] = MappingProxyType({})
+    """Its fitted attributes, besides the number and names of columns, and what they must be in a file."""
     refit: Callable[[Any, dict[str, Any]], None] | None = None
     """Fits an estimator to one row that gives these attributes, before they are set."""
     refuse: Callable[[Any], str | None] | None = None
@@ -36,32 +65,44 @@ def codecs() -> dict[str, Codec]:
 
     from allegiance.preparation import Dates, Numbers, Texts
 
-    spread = ("mean_", "var_", "scale_", "n_samples_seen_")
-    extent = ("min_", "scale_", "data_min_", "data_max_", "data_range_", "n_samples_seen_")
-    variance = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
-    mixed = ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_", "converged_", "n_iter_")
+    row, matrix, count = Finite("d"), Finite("m", "d"), CheckedLater()
+    spread = dict.fromkeys(("mean_", "var_", "scale_"), OrNone(row)) | {"n_samples_seen_": count}
+    extent = dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), row) | {
+        "n_samples_seen_": count
+    }
+    explained = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
+    axes = {"components_": matrix} | dict.fromkeys(explained, Finite("m"))
+    centers = {"cluster_centers_": matrix, "inertia_": count, "n_iter_": count}
+    mixed = {"weights_": Finite("m"), "means_": matrix, "converged_": count, "n_iter_": count}
+    spreads = dict.fromkeys(("covariances_", "precisions_", "precisions_cholesky_"), Finite())
     known = [
         Codec(Numbers),
         Codec(Dates),
         Codec(Texts),
         Codec(preprocessing.StandardScaler, spread),
         Codec(preprocessing.MinMaxScaler, extent),
-        Codec(preprocessing.MaxAbsScaler, ("scale_", "max_abs_", "n_samples_seen_")),
-        Codec(preprocessing.RobustScaler, ("center_", "scale_")),
+        Codec(preprocessing.MaxAbsScaler, {"scale_": row, "max_abs_": row, "n_samples_seen_": count}),
+        Codec(preprocessing.RobustScaler, {"center_": OrNone(row), "scale_": OrNone(row)}),
         Codec(preprocessing.Normalizer),
         Codec(preprocessing.Binarizer),
         Codec(preprocessing.FunctionTransformer),
-        Codec(preprocessing.QuantileTransformer, ("quantiles_", "references_", "n_quantiles_")),
-        Codec(preprocessing.OneHotEncoder, ("categories_",), _refit_encoder, _infrequent),
-        Codec(preprocessing.OrdinalEncoder, ("categories_",), _refit_encoder, _infrequent),
-        Codec(impute.SimpleImputer, ("statistics_",), _refit_imputer, _indicator),
-        Codec(decomposition.PCA, ("components_", "mean_", "n_components_", "noise_variance_", "n_samples_", *variance)),
-        Codec(decomposition.TruncatedSVD, ("components_", *variance)),
-        Codec(feature_selection.VarianceThreshold, ("variances_",)),
-        Codec(TfidfTransformer, ("idf_",)),
-        Codec(cluster.KMeans, ("cluster_centers_", "inertia_", "n_iter_"), _refit_kmeans),
-        Codec(cluster.MiniBatchKMeans, ("cluster_centers_", "inertia_", "n_iter_"), _refit_kmeans),
-        Codec(mixture.GaussianMixture, mixed),
+        Codec(
+            preprocessing.QuantileTransformer,
+            {"quantiles_": matrix, "references_": Finite("m"), "n_quantiles_": Size("m")},
+        ),
+        Codec(preprocessing.OneHotEncoder, {"categories_": count}, _refit_encoder, _infrequent),
+        Codec(preprocessing.OrdinalEncoder, {"categories_": count}, _refit_encoder, _infrequent),
+        Codec(impute.SimpleImputer, {"statistics_": count}, _refit_imputer, _indicator),
+        Codec(
+            decomposition.PCA,
+            axes | {"mean_": row, "n_components_": Size("m"), "noise_variance_": Number(), "n_samples_": count},
+        ),
+        Codec(decomposition.TruncatedSVD, axes),
+        Codec(feature_selection.VarianceThreshold, {"variances_": row}),
+        Codec(TfidfTransformer, {"idf_": row}),
+        Codec(cluster.KMeans, centers, _refit_kmeans),
+        Codec(cluster.MiniBatchKMeans, centers, _refit_kmeans),
+        Codec(mixture.GaussianMixture, mixed | spreads),
     ]
     return {codec.cls.__name__: codec for codec in known}
 
@@ -99,12 +140,11 @@ def encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
     params = estimator.get_params(deep=False)
     if "random_state" in params and not isinstance(params["random_state"], int):
         params["random_state"] = None  # it has done its work
-    seen = {part: getattr(estimator, part) for part in ("n_features_in_", "feature_names_in_") if _has(estimator, part)}
-    fitted = {part: getattr(estimator, part) for part in codec.fitted if _has(estimator, part)}
+    fitted = {part: getattr(estimator, part) for part in (*_SEEN, *codec.fitted) if hasattr(estimator, part)}
     return {
         "class": type(estimator).__name__,
         "params": {key: encode_value(value, f"{name}.{key}") for key, value in params.items()},
-        "fitted": {key: encode_value(value, f"{name}.{key}") for key, value in (seen | fitted).items()},
+        "fitted": {key: encode_value(value, f"{name}.{key}") for key, value in fitted.items()},
         "output": output_of(estimator),
     }
 
@@ -122,9 +162,11 @@ def decode_estimator(state: dict[str, Any]) -> Any:
         raise ValueError(f"the state has an estimator {state['class']!r}, which this allegiance does not know.")
     estimator = codec.cls(**{key: decode_value(value) for key, value in state["params"].items()})
     fitted = {key: decode_value(value) for key, value in state["fitted"].items()}
-    unknown = set(fitted) - {*codec.fitted, "n_features_in_", "feature_names_in_"}
+    declared = {**_SEEN, **codec.fitted}
+    unknown = set(fitted) - set(declared)
     if unknown:
         raise ValueError(f"the state has {min(unknown)!r} of {state['class']}, which is not one of its attributes.")
+    check_parts(fitted, {key: declared[key] for key in fitted}, state["class"], Sizes(), {})
     if codec.refit is not None:
         codec.refit(estimator, fitted)
     for key, value in fitted.items():
@@ -141,10 +183,6 @@ def output_of(estimator: Any) -> str | None:
 def with_output(estimator: Any, output: str | None) -> Any:
     """Tell a transformer which kind of frame to make, and return it."""
     return estimator if output is None else estimator.set_output(transform=output)
-
-
-def _has(estimator: Any, attribute: str) -> bool:
-    return hasattr(estimator, attribute)
 
 
 def _refit_imputer(imputer: Any, fitted: dict[str, Any]) -> None:

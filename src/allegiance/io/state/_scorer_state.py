@@ -29,8 +29,8 @@ _PARTS: dict[str, Spec] = {
     "trust_map": OrNone(Part("trust-map", k="k")),
 }
 
-#: What a state may hold besides, under "parts".
-_OPTIONAL: dict[str, Spec] = {"baseline": Part("profile", k="k"), "about": Text(), "table": Text()}
+#: What a state may hold besides, under "parts": objects are declared here, others are texts.
+_OPTIONAL: dict[str, Spec] = {"baseline": Part("profile", k="k")}
 
 
 def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
@@ -72,21 +72,27 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     if parts["members"] is not None:
         parts["members"] = Lazy.known(parts["members"])
     parts["columns"] = Columns(found["n_features"], found["feature_names"])
-    # The first files of this version lack what follows.
-    if state.get("preparation") is not None:
-        parts["columns"] = _decode_preparation(state["preparation"], found["n_features"])
-    parts["clusterer"] = None if state.get("clusterer") is None else decode_estimator(state["clusterer"])
-    parts["parts"] = _decode_parts(state.get("parts") or {}, state["classes"])
     parts["tessellation"] = Tessellation(found["diagram"], found["region"])
+    try:
+        parts |= _decode_optional(state, found["n_features"])
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"the state is incomplete: {type(error).__name__}: {error}") from error
     return found["params"], parts
 
 
+def _decode_optional(state: dict[str, Any], n_features: int) -> dict[str, Any]:
+    """Return the parts that a state need not have, as the first files of this version do not."""
+    parts: dict[str, Any] = {"parts": _decode_parts(state.get("parts") or {}, state["classes"])}
+    if state.get("preparation") is not None:
+        parts["columns"] = _decode_preparation(state["preparation"], n_features)
+    if state.get("clusterer") is not None:
+        parts["clusterer"] = decode_estimator(state["clusterer"])
+    return parts
+
+
 def _decode_parts(parts: dict[str, Any], classes: Any) -> dict[str, Any]:
-    unknown = [name for name in parts if name not in _OPTIONAL]
-    if unknown:
-        raise ValueError(f"parts has {unknown[0]!r}, which is unknown.")
     # The classes settle how many clusters there are.
-    asked = {"classes": _PARTS["classes"]} | {name: _OPTIONAL[name] for name in parts}
+    asked = {"classes": _PARTS["classes"]} | {name: _OPTIONAL.get(name, Text()) for name in parts}
     check(parts | {"classes": classes}, asked)
     return {name: decode(value) for name, value in parts.items()}
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import Advance, Progress, check_count, progress
+from allegiance._core import Advance, Verbose, check_count, progress
 from allegiance.fitting import Fitted
 from allegiance.io import NO_ROOM, TableError, refuse_inputs
 from allegiance.io.state import encode_transformer, fingerprint
@@ -56,7 +56,7 @@ def score_stream(
     details: bool = False,
     resume: bool = True,
     force: bool = False,
-    verbose: bool | Callable[[Progress], Any] = False,
+    verbose: Verbose = False,
     observe: Callable[[Any], Any] | None = None,
     executor: Executor | None = None,
 ) -> StreamSummary:

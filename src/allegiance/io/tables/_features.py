@@ -111,7 +111,7 @@ class Features:
     @property
     def categories(self) -> dict[str, tuple[str, ...]]:
         """The categories of each column that holds some."""
-        found = {}
+        found: dict[str, tuple[str, ...]] = {}
         for _, part, members in self.preparation.named_steps["columns"].transformers_:
             if hasattr(part, "named_steps") and "encode" in part.named_steps:
                 known = part.named_steps["encode"].categories_

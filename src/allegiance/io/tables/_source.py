@@ -64,6 +64,7 @@ class Source(ABC):
         columns
             Their names. Other kinds of files have types, which stay.
         """
+        return
 
     def batches(
         self, rows: int = BATCH_ROWS, columns: Sequence[str] | None = None, *, start: int = 0

@@ -1,0 +1,57 @@
+"""Leiden clustering of halves, and pictures: what needs scanpy."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+anndata = pytest.importorskip("anndata")
+al = pytest.importorskip("allegiance.anndata")
+
+# Of the libraries behind scanpy, about each other.
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+
+X, GROUPS = make_blobs(200, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 2]], random_state=0)
+
+
+@pytest.fixture
+def adata():
+    pytest.importorskip("scanpy")
+    pytest.importorskip("igraph")
+    cells = anndata.AnnData(X)
+    cells.obs["leiden"] = np.array(["a", "b", "c"])[GROUPS]
+    cells.obsm["X_umap"] = X[:, :2]
+    cells.uns["neighbors"] = {"params": {"n_neighbors": 12, "metric": "euclidean"}}
+    cells.uns["leiden"] = {"params": {"resolution": np.array([0.1])}}
+    return cells
+
+
+def test_takes_over_what_scanpy_recorded(adata):
+    leiden = al.Leiden.like(adata, "leiden")
+    assert (leiden.resolution, leiden.n_neighbors) == (0.1, 12)
+    assert al.Leiden.like(anndata.AnnData(X), "leiden").get_params() == al.Leiden().get_params()
+
+
+def test_finds_separate_groups_and_repeats_itself(adata):
+    leiden = al.Leiden(0.1)
+    found = clone(leiden).fit_predict(X)
+    assert adjusted_rand_score(found, GROUPS) == 1.0
+    np.testing.assert_array_equal(found, clone(leiden).fit_predict(X))
+
+
+def test_serves_calibration(adata):
+    al.trust(adata, "leiden", use_rep="X", recluster="leiden", n_resamples=3)
+    assert adata.uns["leiden_allegiance"]["expected_right"] > 0.95
+    assert adata.uns["leiden_allegiance"]["params"]["recluster"] == "leiden"
+
+
+def test_pictures(adata):
+    import matplotlib.pyplot as plt
+
+    with pytest.raises(KeyError, match=r"call allegiance\.anndata\.trust"):
+        al.pl.umap(adata, "leiden", show=False)
+    al.trust(adata, "leiden", use_rep="X", n_resamples=3)
+    axes = al.pl.umap(adata, "leiden", show=False)
+    assert [ax.get_title() for ax in axes] == ["leiden", "leiden_trust", "leiden_verdict"]
+    plt.close("all")

@@ -1,0 +1,189 @@
+"""Trust next to the labels of cells."""
+
+import importlib.util
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+
+import allegiance
+from allegiance import Euclidean, affinity
+
+anndata = pytest.importorskip("anndata")
+pd = pytest.importorskip("pandas")
+al = pytest.importorskip("allegiance.anndata")
+
+NAMES = np.array(["T", "B", "NK"])
+#: Which of the three categories, in their order, each blob is.
+ORDER = ["B", "T", "NK", "rare"]
+
+
+def cells(n=90):
+    X, codes = make_blobs(n, centers=[[0, 0, 0], [6, 0, 0], [0, 6, 2]], random_state=0)
+    groups = pd.Categorical(NAMES[codes], categories=ORDER)
+    obs = pd.DataFrame({"leiden": groups}, index=[f"cell{i}" for i in range(n)])
+    adata = anndata.AnnData(sp.csr_matrix(np.abs(X)).astype(np.float32), obs=obs)
+    adata.obsm["X_pca"], adata.obsm["X_umap"] = X, X[:, :2]
+    adata.layers["scaled"] = X * [1.0, 2.0, 3.0]
+    adata.uns["leiden_colors"] = ["#111111", "#222222", "#333333", "#444444"]
+    return adata
+
+
+@pytest.fixture
+def adata():
+    return cells()
+
+
+def test_writes_what_trust_finds(adata):
+    assert al.trust(adata, groupby="leiden", use_rep="X_pca") is None
+    expected = allegiance.trust(adata.obsm["X_pca"], adata.obs["leiden"])
+    np.testing.assert_array_equal(adata.obs["leiden_trust"], expected.trust)
+    assert adata.obs["leiden_verdict"].tolist() == expected.verdict.tolist()
+    assert adata.obs["leiden_rival"].tolist() == expected.rival.tolist()
+    np.testing.assert_array_equal(adata.obsm["leiden_affinity"], expected.affinity)
+    kept = adata.uns["leiden_allegiance"]
+    assert kept["clusters"].tolist() == expected.classes.tolist() == ORDER[:3]
+    assert kept["expected_right"] == expected.expected_right
+    assert kept["by_cluster"].index.tolist() == ORDER[:3]
+    assert kept["params"]["matrix"] == "X_pca"
+
+
+def test_categories_keep_their_order_and_colors(adata):
+    al.trust(adata, "leiden")
+    assert adata.obs["leiden_rival"].cat.categories.tolist() == ORDER
+    assert adata.uns["leiden_rival_colors"] == adata.uns["leiden_colors"]
+    verdicts = adata.obs["leiden_verdict"].cat.categories
+    assert verdicts.tolist() == ["supported", "contested", "contradicted", "noise"]
+    assert len(adata.uns["leiden_verdict_colors"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("where", "matrix"),
+    [
+        ({}, lambda adata: adata.obsm["X_pca"]),
+        ({"n_pcs": 2}, lambda adata: adata.obsm["X_pca"][:, :2]),
+        ({"use_rep": "X"}, lambda adata: adata.X),
+        ({"layer": "scaled"}, lambda adata: adata.layers["scaled"]),
+    ],
+)
+def test_uses_the_matrix_asked_for(adata, where, matrix):
+    found = al.result(adata, "leiden", influence="euclidean", **where)
+    np.testing.assert_array_equal(found.affinity, affinity(matrix(adata), adata.obs["leiden"]).affinity)
+
+
+def test_without_principal_components_x_is_used(adata):
+    del adata.obsm["X_pca"]
+    al.trust(adata, "leiden")
+    assert adata.uns["leiden_allegiance"]["params"]["matrix"] == "X"
+
+
+def test_key_added_and_copy(adata):
+    changed = al.trust(adata, "leiden", key_added="mine", copy=True, influence=Euclidean(), n_resamples=3)
+    assert "mine_trust" in changed.obs
+    assert "mine_allegiance" in changed.uns
+    assert list(adata.obs) == ["leiden"]
+    assert changed.uns["mine_allegiance"]["params"]["influence"] == "Euclidean()"
+
+
+@pytest.mark.parametrize("missing", [None, "-1"])
+def test_cells_of_no_cluster_are_noise(adata, missing):
+    labels = adata.obs["leiden"].astype(object)
+    labels.iloc[:5] = missing
+    adata.obs["leiden"] = pd.Categorical(labels, categories=[*ORDER, "-1"])
+    al.trust(adata, "leiden")
+    assert adata.obs["leiden_trust"].isna().sum() == 5
+    assert (adata.obs["leiden_verdict"].iloc[:5] == "noise").all()
+    assert adata.obs["leiden_trust"].iloc[5:].notna().all()
+
+
+@pytest.mark.parametrize("kind", ["h5ad", "zarr"])
+def test_all_of_it_comes_back_from_a_file(adata, kind, tmp_path):
+    al.trust(adata, "leiden")
+    path = tmp_path / f"cells.{kind}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zarr, about its own next format
+        getattr(adata, f"write_{kind}")(path)
+        back = getattr(anndata, f"read_{kind}")(path)
+    pd.testing.assert_frame_equal(back.obs, adata.obs, check_categorical=True)
+    np.testing.assert_array_equal(back.obsm["leiden_affinity"], adata.obsm["leiden_affinity"])
+    kept, before = back.uns["leiden_allegiance"], adata.uns["leiden_allegiance"]
+    assert set(kept) == set(before)
+    assert kept["params"] == before["params"]
+    assert kept["clusters"].tolist() == before["clusters"].tolist()
+    assert kept["by_cluster"].astype(object).equals(before["by_cluster"].astype(object))
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_backed_object_is_read_in_chunks(adata, sparse, tmp_path):
+    if not sparse:
+        adata.X = adata.X.toarray()
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    assert backed.isbacked
+    found = al.result(backed, "leiden", use_rep="X", chunk_size=40)
+    expected = al.result(adata, "leiden", use_rep="X")
+    np.testing.assert_allclose(found.affinity, expected.affinity, atol=1e-6)
+    np.testing.assert_allclose(found.trust, expected.trust, atol=1e-6)
+    assert found.to_frame().index.tolist() == adata.obs_names.tolist()
+    with pytest.raises(ValueError, match=r"to_memory\(\)"):
+        al.trust(backed, "leiden", copy=True)
+    al.trust(backed, "leiden", use_rep="X", chunk_size=40)
+    assert "leiden_trust" in backed.obs
+    backed.file.close()
+
+
+def test_tables_know_the_cells(adata):
+    assert al.result(adata, "leiden").review(3).index.isin(adata.obs_names).all()
+
+
+def test_the_report_shows_the_usual_map(adata, tmp_path):
+    page = al.report(adata, "leiden", tmp_path / "cells.html", n_resamples=3).read_text(encoding="utf-8")
+    assert "UMAP1" in page
+    assert "cell7" in page
+    assert "leiden" in page
+    assert "_repr_html_" in dir(al.report(adata, "leiden", n_resamples=3))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda a: al.trust(a.obsm["X_pca"], "leiden"), TypeError, r"AnnData object, got ndarray.*trust\(X, labels\)"),
+        (lambda a: al.trust(a, "louvain"), KeyError, "groupby must be a column of adata.obs .*'leiden'"),
+        (lambda a: al.trust(a, "leiden", use_rep="X_scvi"), KeyError, "use_rep must be a key of .*'X_pca'"),
+        (lambda a: al.trust(a, "leiden", layer="counts"), KeyError, "layer must be a key of adata.layers"),
+        (lambda a: al.trust(a, "leiden", layer="scaled", use_rep="X"), ValueError, "not both"),
+        (lambda a: al.trust(a, "leiden", n_pcs=9), ValueError, "n_pcs must be from 1 to 3"),
+        (lambda a: al.trust(a, "leiden", recluster="louvain"), ValueError, "'leiden' or a clusterer, got 'louvain'"),
+        (lambda a: al.report(a, "leiden", basis="X_tsne"), KeyError, "basis must be a key of adata.obsm"),
+    ],
+)
+def test_says_what_is_wrong(adata, call, error, message):
+    with pytest.raises(error, match=message):
+        call(adata)
+    assert list(adata.obs) == ["leiden"]
+
+
+@pytest.mark.parametrize("function", [allegiance.trust, allegiance.affinity])
+def test_the_front_doors_send_cells_here(adata, function):
+    with pytest.raises(TypeError, match=r"allegiance\.anndata\.trust\(adata, groupby='leiden'\)"):
+        function(adata, adata.obs["leiden"])
+
+
+def test_real_blood_cells():
+    """Labels from sorted cells: subtypes of T cells are close relatives, B cells and progenitors are not."""
+    scanpy = importlib.util.find_spec("scanpy")
+    if scanpy is None:
+        pytest.skip("scanpy is not installed")
+    path = Path(scanpy.origin).parent / "datasets" / "10x_pbmc68k_reduced.h5ad"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of anndata, about an old file
+        blood = anndata.read_h5ad(path)
+    al.trust(blood, groupby="bulk_labels", use_rep="X_pca")
+    table = blood.uns["bulk_labels_allegiance"]["by_cluster"]
+    share = table["supported"] / table["points"]
+    assert share[["CD19+ B", "CD14+ Monocyte", "CD34+", "CD56+ NK"]].min() > 0.75
+    assert share[["CD4+/CD25 T Reg", "CD8+ Cytotoxic T", "CD8+/CD45RA+ Naive Cytotoxic"]].max() < 0.5
+    assert table.loc["CD8+ Cytotoxic T", "rival"] == "CD56+ NK"

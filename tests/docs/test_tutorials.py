@@ -1,0 +1,48 @@
+"""The tutorials are notebooks: they run from top to bottom, quietly, and show what they promise."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+jupytext = pytest.importorskip("jupytext")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
+#: What the outputs of each must hold, and the package it needs.
+PROMISED = {
+    "digits": (["allegiance-card", "<iframe srcdoc=", "image/png", "Suggested: "], "matplotlib"),
+    "documents": (["allegiance-card", "deserves_topic", "topic"], "pandas"),
+    "cells": (["bulk_labels_trust", "CD34+", "image/png", "cells.html"], "scanpy"),
+}
+#: Libraries warn about each other; what a reader would see as red is not wanted.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_every_tutorial_is_run():
+    assert {path.stem for path in TUTORIALS.glob("*.md")} == set(PROMISED)
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "digits" else pytest.param(name, marks=pytest.mark.slow) for name in PROMISED]
+)
+def test_runs_and_shows_what_it_promises(name, tmp_path):
+    promised, needed = PROMISED[name]
+    pytest.importorskip(needed)
+    notebook = jupytext.read(TUTORIALS / f"{name}.md")
+    client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    said = [output["text"] for output in outputs if output.get("name") == "stderr"]
+    assert not said
+    shown = " ".join(str(output.get("data", output.get("text", ""))) for output in outputs)
+    for text in promised:
+        assert text in shown, text
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_no_line_of_code_is_wider_than_a_page(name):
+    code = re.findall(r"```{code-cell}.*?\n(.*?)```", (TUTORIALS / f"{name}.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert code
+    assert max(len(line) for cell in code for line in cell.splitlines()) <= 120
