@@ -50,6 +50,7 @@ CALLED_BY_USERS = [
     "Within",
     "affinity",
     "compare_clusterings",
+    "compare_periods",
     "fit_stream",
     "sample_polytope",
     "score_stream",

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from allegiance._core import AnyArray, FloatArray, IntArray, for_row_blocks, row_dots
 from allegiance.influence import Diagram
 
-from ._pipelines import Followed
+from ._pipelines import Followed, follow
 
 #: Rows compared with all sites at a time.
 _ROWS = 8192
@@ -43,6 +43,12 @@ def labels_by(followed: Followed, X: Any) -> AnyArray:
     if hasattr(clusterer, "predict"):
         return np.asarray(clusterer.predict(X))
     raise TypeError(f"estimator must give labels, but {clusterer!r} has neither labels_ nor predict.")
+
+
+def labels_after_fit(estimator: Any, X: Any) -> AnyArray:
+    """Return the labels (n,) of X by a clone of ``estimator`` that is fitted to it, behind its transformers if any."""
+    followed = follow(fit_clusterer(estimator, X, {}))
+    return labels_by(followed, X if followed.preparation is None else followed.preparation.transform(X))
 
 
 def nameless(estimator: Any) -> Any:
