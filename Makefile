@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check
 export ALLEGIANCE_DATA ?= $(abspath $(wildcard ../shared/data))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format bench bench-quick bench-scale study paper clean
+.PHONY: help demo test test-slow lint format attack bench bench-quick bench-scale study paper clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ test: $(VENV)/.group-test $(VENV)/.browser ## the everyday tests
 test-slow: $(VENV)/.group-test $(VENV)/.browser ## the tests that take longer
 	$(RUN) -m pytest -n 2 -m slow
 
+attack: $(VENV)/.group-test $(VENV)/.browser ## try to break every promise of docs/reliability.md (about 20 minutes)
+	$(RUN) -m attacks --write
+
 lint: $(VENV)/.group-lint ## style, types, and who imports whom
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
@@ -71,11 +74,11 @@ STUDY_TABLES := $(if $(ALLEGIANCE_DATA),$(wildcard $(ALLEGIANCE_DATA)/tables))
 study: $(VENV)/.group-bench ## does trust find wrong labels, and is it calibrated? beside other scores (under half an hour)
 	@$(RUN) benchmarks/study.py $(if $(STUDY_TABLES),--folder $(STUDY_TABLES))
 
-paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (under 20 minutes)
+paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (about an hour)
 	@$(RUN) -m reproduction -o out/paper
 	@mkdir -p docs/images/paper && cp out/paper/images/paper/*.png docs/images/paper/ && cp out/paper/paper.md docs/paper.md
 	@echo "The page is docs/paper.md, and out/paper/paper.html"
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) out benchmarks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out benchmarks/results attacks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -27,6 +27,7 @@ BENCHMARKS = (
     "influence",
     "trust_cost",
     "applications",
+    "report_page",
 )
 
 

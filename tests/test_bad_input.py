@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,9 @@ BAD_DATA = [
     case(ValueError, "X", sp.csr_array(with_entry(X, np.nan)), id="NaN in CSR"),
     case(ValueError, "X", np.sign(X) * np.finfo(float).max, id="too large to subtract"),
     case(ValueError, "X", np.ma.masked_less(X, -1), id="masked"),
+    case(TypeError, "X", SimpleNamespace(obsm={"X_pca": X}, obs={}), id="AnnData"),
+    case(TypeError, "X", {"a": X[:, 0]}, id="dict"),
+    case(TypeError, "X", object(), id="object"),
     case(ValueError, "X", X[:, 0], id="1-D"),
     case(ValueError, "X", X[0, 0], id="scalar"),
     case(ValueError, "X", X[None], id="3-D"),

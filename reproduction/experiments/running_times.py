@@ -49,7 +49,8 @@ def run(setup: Setup) -> Section:
         asks="The paper reports seconds for the affinities of all points (so its text; its caption says of one "
         "point) by 1,000 steps of hit-and-run after a burn-in of 1,000, and the error against exact areas and "
         "volumes in two and three dimensions. We time `affinity(X, centers=C)` with default settings for all "
-        "points, k-means centres given, and repeat the paper's walk on 20 points for each seed for the error. An "
+        "points, k-means centres given, in processor time of one thread, which other work on the machine does not "
+        "spoil, and repeat the paper's walk on 20 points for each seed for the error. An "
         "error is the largest difference of a point's k shares to the exact ones; the table shows its root mean "
         "square and its largest value over points and seeds.",
         tables=(
@@ -58,7 +59,7 @@ def run(setup: Setup) -> Section:
                     "data",
                     "n x d, k",
                     "paper, time",
-                    "ours, all points",
+                    "ours, all points, one thread",
                     "engine",
                     "paper, error",
                     "walk, rms (max)",
@@ -88,13 +89,13 @@ def _centers(data: DataSet) -> FloatArray:
 
 
 def _seconds(data: DataSet, centers: FloatArray, setup: Setup) -> tuple[list[float], str]:
-    """Return the seconds of one call for each seed, and the engine that measured most points."""
+    """Return the processor seconds of one call for each seed, and the engine that measured most points."""
     affinity(data.X[:10], centers=centers, random_state=0)
     seconds = []
     for seed in setup.seeds:
-        started = time.perf_counter()
-        result = affinity(data.X, centers=centers, random_state=seed)
-        seconds.append(time.perf_counter() - started)
+        started = time.process_time()
+        result = affinity(data.X, centers=centers, random_state=seed, n_jobs=1)
+        seconds.append(time.process_time() - started)
     names, counts = np.unique(result.engine, return_counts=True)
     return seconds, str(names[counts.argmax()])
 
@@ -148,7 +149,7 @@ def _findings(times: dict[str, tuple[list[float], str]], errors: dict[str, _Erro
         seconds = times["MNIST test data"][0]
         yield Finding(
             "All 10,000 affinities of MNIST within 0.58 s",
-            (Check("mean seconds", float(np.mean(seconds)), "<=", 0.58, ".2f"),),
+            (Check("mean seconds of one thread", float(np.mean(seconds)), "<=", 0.58, ".2f"),),
             f"{spread(seconds)} s",
             timed=True,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import numpy as np
@@ -27,12 +28,17 @@ def two_labels(tmp_path, points):
     return tmp_path / "two.npz"
 
 
+def page_data(page):
+    """Return what the scripts of a report know."""
+    return json.loads(page.read_text().split('id="page-data">')[1].split("</script>")[0])
+
+
 @pytest.mark.parametrize("command", [("report", "-o"), ("score", "--report")], ids=["report", "score"])
 def test_rows_that_are_images_are_shown_as_such(command, flowers, tmp_path):
     page = tmp_path / "page.html"
     name, option = command
     call(name, flowers, "--labels", "species", "--id", "name", "--image-shape", "1x2", option, page)
-    assert "data:image/png;base64" in page.read_text()
+    assert all(image.startswith("data:image/png;base64,") for image in page_data(page)["images"].values())
 
 
 def test_an_image_shape_that_does_not_fit_the_rows_is_a_usage_error(flowers, tmp_path):
@@ -161,3 +167,66 @@ def test_several_files_are_one_table(flowers, points, tmp_path):
     parts = [tmp_path / "part-0.csv", tmp_path / "part-1.csv"]
     found = json.loads(call("score", *parts, "--labels", "species", "--id", "name", "--json").stdout)
     assert found["expected_right"] == trust(X, groups).expected_right
+
+
+@pytest.fixture
+def album(tmp_path):
+    """A table of two features, a text, an image file and a place for each row; one row lacks a feature."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "album"
+    folder.mkdir()
+    lines = ["name,a,b,group,comment,file,u,v"]
+    for row in range(40):
+        group = row % 2
+        a, b = rng.normal(size=2) + 3 * group
+        Image.new("RGB", (20, 10), (row, 0, 0)).save(folder / f"{row}.png")
+        file = "" if row == 5 else f"{row}.png"
+        lines.append(f'n{row},{"" if row == 0 else a},{b},{group},"comment <{row}>",{file},{row},{-row}')
+    (folder / "album.csv").write_text("\n".join(lines) + "\n")
+    return folder / "album.csv"
+
+
+def test_report_shows_texts_image_files_and_own_coordinates(album, tmp_path):
+    page = tmp_path / "page.html"
+    words = ["--labels", "group", "--id", "name", "--impute", "drop", "--text", "comment", "--image-column", "file"]
+    call("report", album, *words, "--coordinates", "u,v", "-o", page)
+    text = page.read_text()
+    assert "comment \\u003c7\\u003e" in text
+    assert "Map: u and v, as given" in text
+    data = page_data(page)
+    assert len(data["images"]) == 38
+    assert data["idNames"] == ["name"]
+    assert "n0" not in data["ids"][0]
+    # The row without a feature is left out, and the others keep their numbers.
+    assert sorted(base64.b64decode(data["columns"]["row"]["data"])) == list(range(1, 40))
+    assert data["features"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "code"),
+    [
+        (["--text", "nothing"], "nothing", 1),
+        (["--coordinates", "u"], "'u' is not the names of two columns", 2),
+        (["--coordinates", "u,comment"], "comment", 1),
+        (["--image-column", "comment"], "names 'comment <0>' in row 0, which is not a file in", 1),
+        (["--image-column", "file", "--image-shape", "1x2"], "leave one of them out", 2),
+    ],
+    ids=["text", "one coordinate", "coordinates", "image", "two images"],
+)
+def test_what_a_page_cannot_show_is_an_error_before_the_work(options, message, code, album, tmp_path):
+    features = ["--features", "a,b", "--impute", "median"]
+    result = call("report", album, "--labels", "group", *features, *options, "-o", tmp_path / "p.html", code=code)
+    assert message in result.stderr
+    assert not (tmp_path / "p.html").exists()
+
+
+def test_a_page_of_rows_scored_by_a_model_shows_what_the_model_does_not_know(album, tmp_path):
+    model, page = tmp_path / "album.model", tmp_path / "page.html"
+    call("score", album, "--clusters", 2, "--features", "a,b", "--impute", "median", "--id", "name", "--save", model)
+    call("score", album, "--model", model, "--text", "comment", "--coordinates", "u,v", "--report", page)
+    data = page_data(page)
+    assert sorted(data["texts"].values()) == sorted(f"comment <{row}>" for row in range(40))
+    assert data["features"] == ["a", "b"]
+    assert "Map: u and v, as given" in page.read_text()

@@ -149,7 +149,7 @@ def test_dual_and_primal_projection_agree(rng):
 def test_a_position_that_no_row_has(rng):
     _, X, diagram = reduced(rng, divergence_by_name("kl"), d=6)
     beyond = diagram.locate(np.full((1, 6), 1e-9)).position * 40.0
-    with pytest.raises(ArithmeticError, match=r"was not found for 1 of 2 rows.*'kl'"):
+    with pytest.raises(ValueError, match=r"X: .* was not found for 1 of 2 rows.*'kl'"):
         diagram.query_functions(np.vstack([diagram.locate(X[:1]).position, beyond]))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from allegiance import Weights
-from allegiance.influence import SpreadSums
+from allegiance.influence import AffineFunctions, SpreadSums
 
 CODES = np.array([0, 0, 0, 1, 1, 2, -1])
 SPREAD = np.array([1.0, 2.0, 3.0, 8.0, 8.0, 4.0, 100.0])
@@ -16,6 +16,14 @@ SPREAD = np.array([1.0, 2.0, 3.0, 8.0, 8.0, 4.0, 100.0])
 class Found(NamedTuple):
     sites: np.ndarray
     query: float
+
+    @property
+    def functions(self):
+        return AffineFunctions(np.zeros((self.sites.size, 2)), -self.sites)
+
+    @property
+    def clearance_scale(self):
+        return np.abs(self.query - self.sites).max()
 
 
 def weights(of, query=None, scale=1.0, dim=2, codes=CODES, spread=SPREAD):

@@ -1,5 +1,6 @@
 """The page as text: what is in it, what is not, and which numbers it shows."""
 
+import base64
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 
 from allegiance import AffinityScorer, affinity, trust
 from allegiance.report import render_report, write_report
+from allegiance.report._render import _SCRIPTS
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 #: Elements that have no end tag.
@@ -69,9 +71,8 @@ def test_loads_nothing_from_anywhere(rng):
     assert [(tag, attrs) for tag, attrs in page.tags if loading & attrs.keys()] == []
     assert [tag for tag, _ in page.tags if tag in ("link", "iframe", "object", "embed", "base")] == []
     assert not re.search(r"url\(|@import", "".join(page.styles))
-    *_, theme, table, counts, linking = page.scripts
-    own = theme + table + counts + linking
-    assert "allegianceReport" in own
+    own = "".join(script for script in page.scripts if "window.allegianceReport" in script)
+    assert own.count("allegianceReport") == len(_SCRIPTS)
     assert not re.search(r"https?://|fetch\(|XMLHttpRequest|WebSocket|\bimport\b|innerHTML|eval\(", own)
 
 
@@ -104,10 +105,13 @@ def test_numbers_on_the_page_are_those_of_the_result(rng):
             in page.text
         )
     names = page.data["page-data"]["names"]
-    above = np.array(page.data["page-data"]["above"])
+    levels, sums = (np.array(page.data["page-data"][key]) for key in ("levels", "sums"))
     for step in (0, 31, 50, 77, 100):
-        expected = [((result.trust > step / 100) & (labels == int(name))).sum() for name in names[:-1]]
-        assert above[:, step].tolist() == expected
+        above = [(result.trust > step / 100) & (labels == int(name)) for name in names[:-1]]
+        assert levels[:, step + 1 :].sum(axis=1).tolist() == [inside.sum() for inside in above]
+        np.testing.assert_allclose(
+            sums[:, step + 1 :].sum(axis=1), [result.trust[inside].sum() for inside in above], atol=1e-3
+        )
 
 
 def test_clusters_with_the_most_trouble_come_first(rng):
@@ -130,8 +134,9 @@ def test_without_calibration_the_page_speaks_of_own_affinity(rng):
     assert "mean own affinity" in page.text
     assert "trust(X, labels) finds it" in page.text
     assert page.data["page-data"]["quantity"] == "own affinity"
-    above = np.array(page.data["page-data"]["above"]).sum(axis=0)
-    assert above[40] == (result.own_affinity > 0.4).sum()
+    levels = np.array(page.data["page-data"]["levels"]).sum(axis=0)
+    assert levels[41:].sum() == (result.own_affinity > 0.4).sum()
+    assert page.data["page-data"]["sums"] is None
 
 
 def test_noise_is_counted_apart(rng):
@@ -141,7 +146,7 @@ def test_noise_is_counted_apart(rng):
     page = page_of(result, X)
     assert "of 70 labels" in page.text
     assert "30 points of noise, in no cluster (30% of all)" in page.text
-    assert sum(page.data["page-data"]["sizes"]) == 70
+    assert np.sum(page.data["page-data"]["levels"]) == 70
     assert page.data["page-data"]["counts"][3] == 30
     assert "crosses are noise" in page.text
     assert "crosses" not in page_of(trust(X[30:], labels[30:])).text
@@ -169,31 +174,31 @@ def test_says_how_it_was_computed(rng):
         assert fact in text
 
 
-def test_hundred_thousand_points_stay_small(random_result, rng):
+def test_hundred_thousand_points_are_all_there_and_stay_small(random_result, rng):
     label = rng.integers(-1, 50, size=100_000)
-    affinities = rng.dirichlet(np.full(50, 0.03), 100_000)
-    label[:60_000] = affinities[:60_000].argmax(axis=1)
     result = random_result(100_000, 50, 0.03, label=label)
-    counts = {name: int((result.verdict == name).sum()) for name in ("supported", "contested", "contradicted")}
-    doubtful = counts["contested"] + counts["contradicted"]
-    noise = int(result.noise.sum())
     html = render_report(result, rng.normal(size=(100_000, 8)))
-    assert len(html.encode()) < 25e6
+    assert len(html.encode()) < 14e6
     page = Page(html)
-    assert f"the 50,000 least trusted of {doubtful:,} labels that are not supported" in page.text
-    assert f"all {noise} noise points" in page.text
-    assert sum(page.data["page-data"]["sizes"]) == 100_000 - noise
+    assert "The page holds all 100,000 points." in page.text
+    assert np.sum(page.data["page-data"]["levels"]) == 100_000 - result.noise.sum()
 
 
-def test_hundred_thousand_points_with_long_ids_and_images_stay_small(random_result, rng):
-    index = pd.Index([f"{i:0100d}" for i in range(100_000, 0, -1)])
-    result = random_result(100_000, 60, 50.0, frame=pd.DataFrame(index=index))
+@pytest.mark.slow
+def test_more_points_with_long_ids_texts_and_images_stay_small(random_result, rng):
+    n = 150_000
+    index = pd.Index([f"{i:0100d}" for i in range(n, 0, -1)])
+    result = random_result(n, 60, 50.0, frame=pd.DataFrame(index=index))
     assert (result.verdict != "supported").all()
-    noise = rng.integers(256, size=(40, 90, 80, 3), dtype=np.uint8)
-    images = np.broadcast_to(noise[0], (100_000, 90, 80, 3))
-    html = render_report(result, rng.normal(size=(100_000, 3)), images=images)
-    assert len(html.encode()) < 25e6
-    assert "the 50,000 least trusted of 100,000 labels that are not supported." in Page(html).text
+    images = np.broadcast_to(rng.integers(256, size=(90, 80, 3), dtype=np.uint8), (n, 90, 80, 3))
+    html = render_report(result, rng.normal(size=(n, 3)), images=images, texts=["word " * 100] * n)
+    assert len(html.encode()) < 28e6
+    page = Page(html)
+    assert re.search(
+        r"the least trusted and a random sample, together 60,3\d\d of 150,000 labels that are not", page.text
+    )
+    assert re.search(r"Images are kept for \d{3} points", page.text)
+    assert re.search(r"Texts are kept for \d,\d{3} points", page.text)
 
 
 @pytest.mark.parametrize("where", ["title", "label", "feature", "id", "index name"])
@@ -220,8 +225,8 @@ def test_shows_ids_of_a_pandas_index(rng):
     frame = pd.DataFrame(X, columns=list("abcd"), index=pd.Index([f"p{i}" for i in range(30)], name="patient"))
     result = affinity(frame, labels, random_state=0)
     page = page_of(result, frame)
-    most_trusted_first = np.argsort(-result.own_affinity, kind="stable")
-    assert page.data["page-data"]["ids"] == [f"p{i}" for i in most_trusted_first]
+    least_trusted_first = result.least_trusted(30)
+    assert page.data["page-data"]["ids"] == [[f"p{i}" for i in least_trusted_first[::-1]]]
     assert "patient" in page.text
 
 
@@ -229,7 +234,7 @@ def test_shows_ids_of_a_pandas_index(rng):
 def test_rows_without_names_have_numbers_only(kind, rng):
     X, labels = three_clusters(30, rng)
     X = {"array": X, "polars": pl.DataFrame(X), "range index": pd.DataFrame(X, columns=list("abcd"))}[kind]
-    assert page_of(affinity(X, labels, random_state=0), X).data["page-data"]["ids"] is None
+    assert page_of(affinity(X, labels, random_state=0), X).data["page-data"]["ids"] == []
 
 
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, pl.DataFrame, pd.DataFrame])
@@ -241,7 +246,7 @@ def test_any_kind_of_data_gives_the_same_features_and_counts(container, rng):
     if isinstance(other, pd.DataFrame):
         other.columns = [f"c{i}" for i in range(4)]
     got = page_of(affinity(other, labels, random_state=0), other, feature_names=["x0", "x1", "x2", "x3"])
-    for key in ("above", "sizes", "features", "names", "counts"):
+    for key in ("levels", "features", "names", "counts", "clusters"):
         assert got.data["page-data"][key] == expected[key]
 
 
@@ -270,8 +275,8 @@ def test_small_and_extreme_results(affinities, label, says, with_data, make_resu
 def test_string_labels_and_empty_clusters(make_result):
     page = page_of(make_result([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3]], ["a", "a"], ["a", "b", "c"]))
     assert page.data["page-data"]["names"] == ["a", "b", "c", "noise"]
-    assert page.data["page-data"]["sizes"] == [2, 0, 0]
-    assert "b 0 - 0 0 0 - -" in page.text
+    assert np.sum(page.data["page-data"]["levels"], axis=1).tolist() == [2, 0, 0]
+    assert "b 0 - 0 0 0 -" in page.text
 
 
 def test_a_result_of_the_largest_affinities_only(rng):
@@ -279,17 +284,55 @@ def test_a_result_of_the_largest_affinities_only(rng):
     whole = page_of(affinity(X, labels, random_state=0), X).data["page-data"]
     for settings in ({}, {"X": X}):
         part = page_of(affinity(X, labels, top=2, random_state=0), **settings).data["page-data"]
-        assert part["above"] == whole["above"]
+        assert part["levels"] == whole["levels"]
 
 
-def test_images_beyond_the_budget_are_left_out_and_said_so(make_result, rng, monkeypatch):
-    monkeypatch.setattr("allegiance.report._build.IMAGE_BUDGET", 2_000)
+def test_images_and_texts_beyond_the_budget_are_left_out_and_said_so(make_result, rng, monkeypatch):
+    monkeypatch.setattr("allegiance.report._exhibits.IMAGE_BUDGET", 4_000)
+    monkeypatch.setattr("allegiance.report._exhibits.TEXT_BUDGET", 200)
     result = make_result(rng.dirichlet(np.ones(3), 40))
-    page = page_of(result, images=rng.random((40, 8, 8)))
-    pictures = page.data["page-data"]["pictures"]
-    assert 0 < len(pictures) < 40
-    assert sum(map(len, pictures)) <= 2_000
-    assert f"Images are kept for the {len(pictures)} least trusted" in page.text
+    texts = [f"document {row}" for row in range(40)]
+    page = page_of(result, images=rng.random((40, 8, 8)), texts=texts)
+    data = page.data["page-data"]
+    shown = result.least_trusted(40)[::-1]
+    for kind, budget in (("images", 4_000), ("texts", 200)):
+        kept = data[kind]
+        assert 5 < len(kept) < 40
+        assert sum(map(len, kept.values())) <= budget
+        assert f"{kind.capitalize()} are kept for {len(kept)} points" in page.text
+        # The most typical members, and the least trusted labels.
+        assert {str(card["typical"][0]) for card in data["clusters"]} <= set(kept)
+        assert {"39", "38", "37"} <= set(kept)
+    assert all(text == texts[shown[int(point)]] for point, text in data["texts"].items())
+
+
+def test_clusters_are_described_by_features_rivals_and_members(rng):
+    X, labels = three_clusters(300, rng)
+    result = trust(X, labels)
+    page = page_of(result, X, feature_names=["east", "north", "up", "nothing"])
+    data = page.data["page-data"]
+    shown = result.least_trusted(300)[::-1]
+    for name, card in zip(data["names"], data["clusters"], strict=False):
+        own = int(name)
+        feature, inside, outside, difference = card["traits"][0]
+        assert data["features"][feature] == ["east", "north", "up"][own]
+        np.testing.assert_allclose(inside, X[labels == own, own].mean(), rtol=1e-4)
+        np.testing.assert_allclose(outside, X[labels != own, own].mean(), rtol=1e-4, atol=1e-6)
+        assert difference > 1
+        doubtful = (labels == own) & (result.verdict != "supported")
+        assert sum(count for _, count in card["rivals"]) == doubtful.sum()
+        assert set(labels[shown[card["typical"]]]) == {own}
+        assert result.typicality[shown[card["typical"][0]]] == result.typicality[labels == own].max()
+
+
+def test_own_coordinates_and_row_numbers(rng):
+    X, labels = three_clusters(50, rng)
+    result = affinity(X, labels, random_state=0)
+    page = page_of(result, X, coordinates=rng.random((50, 2)), row_numbers=np.arange(50) + 7)
+    assert "Map: x and y, as given" in page.text
+    rows = page.data["page-data"]["columns"]["row"]
+    assert rows["type"] == "u1"
+    assert sorted(base64.b64decode(rows["data"])) == list(range(7, 57))
 
 
 def test_writes_a_whole_file_and_returns_its_path(make_result, tmp_path):

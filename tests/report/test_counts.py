@@ -4,7 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.report._counts import STEPS, Groups, counts_above, counts_in_bins, group_points, sorted_profile
+from allegiance.report._counts import (
+    STEPS,
+    Groups,
+    count_levels,
+    counts_in_bins,
+    group_points,
+    level_of,
+    sorted_profile,
+)
 
 value_lists = st.lists(
     st.one_of(st.integers(0, 100).map(lambda step: step / 100), st.floats(0, 1)), min_size=1, max_size=30
@@ -16,23 +24,27 @@ def groups_of(code, names):
 
 
 @given(value_lists)
-def test_counts_agree_with_counting_one_by_one(values):
+def test_labels_above_a_threshold_are_those_of_the_levels_above_it(values):
     code = np.arange(len(values)) % 4
     ranked = np.where(code == 3, np.nan, values)
-    counts = counts_above(ranked, groups_of(code, ["a", "b", "c"]))
+    counts, sums = count_levels(level_of(ranked), ranked, groups_of(code, ["a", "b", "c"]))
+    assert counts.shape == sums.shape == (3, STEPS + 1)
     for group in range(3):
         inside = [value for value, own in zip(values, code, strict=True) if own == group]
-        assert counts[group].tolist() == [sum(v > step / STEPS for v in inside) for step in range(STEPS + 1)]
+        for step in range(STEPS + 1):
+            above = [value for value in inside if value > step / STEPS]
+            assert counts[group, step + 1 :].sum() == len(above)
+            assert abs(sums[group, step + 1 :].sum() - sum(above)) < 1e-9
 
 
 @given(value_lists)
 def test_every_label_is_in_one_bin(values):
-    counts = counts_above(np.array(values), groups_of(np.zeros(len(values), dtype=int), ["a"]))
-    bins = counts_in_bins(counts, len(values))
+    ranked = np.array(values)
+    counts, _ = count_levels(level_of(ranked), ranked, groups_of(np.zeros(len(values), dtype=int), ["a"]))
     edges = [step / STEPS for step in range(STEPS + 1)]
     expected = [sum(low < v <= high for v in values) for low, high in pairwise(edges)]
     expected[0] += sum(v == 0 for v in values)
-    assert bins.tolist() == expected
+    assert counts_in_bins(counts[0]).tolist() == expected
 
 
 def test_clusters_stand_in_the_order_of_their_trouble(make_result):

@@ -1,23 +1,34 @@
+import colorsys
 from itertools import pairwise
 
-from allegiance.report._palettes import palettes
-from report.colours import contrast
+import numpy as np
+import pytest
 
-PAGES = {"light": "#ffffff", "dark": "#14171d"}
+from allegiance.report import VERDICT_COLOURS, cluster_colours, trust_palette
+from browsing.colours import contrast, luminance
 
-
-def test_low_trust_stands_out_most_on_either_page_and_everything_can_be_seen():
-    for theme, colours in palettes().items():
-        seen = [contrast(colour, PAGES[theme]) for colour in colours]
-        assert seen[0] > 10
-        assert min(seen) > 1.9
-        # Rounding to whole numbers of a channel aside.
-        assert all(one >= other - 0.03 for one, other in pairwise(seen))
+PAGES = ("#ffffff", "#14171d")
 
 
-def test_orange_is_low_and_blue_is_high_on_either_page():
-    for colours in palettes().values():
-        warmth = [int(colour[1:3], 16) - int(colour[5:7], 16) for colour in colours]
-        assert warmth[0] > 80
-        assert warmth[len(warmth) // 2] > 80
-        assert warmth[-1] < -50
+@pytest.mark.parametrize(
+    "colours", [trust_palette(), VERDICT_COLOURS, cluster_colours(200)], ids=["trust", "verdict", "cluster"]
+)
+def test_every_colour_can_be_seen_on_a_light_and_on_a_dark_page(colours):
+    assert min(contrast(colour, page) for colour in colours for page in PAGES) > 3
+
+
+def test_trust_goes_from_strong_orange_to_calm_blue():
+    colours = trust_palette()
+    channels = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours])
+    warmth = channels[:, 0] - channels[:, 2]
+    assert warmth[0] > 100
+    assert warmth[-1] < -50
+    assert (np.diff(warmth[len(warmth) // 4 :]) <= 0).all()
+    assert luminance(colours[0]) < luminance(colours[-1])
+
+
+def test_neighbouring_clusters_are_told_apart():
+    hues = [colorsys.rgb_to_hls(*(int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0] for c in cluster_colours(60)]
+    apart = [min(abs(a - b), 1 - abs(a - b)) for a, b in pairwise(hues[10:])]
+    assert min(apart) > 0.3
+    assert len(set(cluster_colours(60))) == 60

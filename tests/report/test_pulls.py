@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from allegiance.report import _pulls
+from allegiance.report import _centers, cluster_centers
 from allegiance.report._pulls import pulling_features
 
 
 def pulls_of(result, X):
-    return pulling_features(result, X, np.arange(result.n_points))
+    centers = cluster_centers(X, result.codes, result.n_clusters)
+    return pulling_features(result, X, centers, np.arange(result.n_points))
 
 
 def slow_pulls(result, X):
@@ -36,7 +37,7 @@ def scene(random_result, rng):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("block", [30, 4_000_000])
 def test_agrees_with_the_definition(container, block, scene, monkeypatch):
-    monkeypatch.setattr(_pulls, "_BLOCK", block)
+    monkeypatch.setattr(_centers, "_BLOCK", block)
     result, X = scene
     pulls = pulls_of(result, container(X))
     for i, expected in enumerate(slow_pulls(result, X)):

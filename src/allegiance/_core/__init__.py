@@ -1,6 +1,6 @@
 """What every part uses: arrays, parameters, randomness, threads, validation."""
 
-from ._arrays import real_array
+from ._arrays import of_moderate_size, power_of_two, real_array
 from ._extras import require
 from ._fork_lock import ForkLock
 from ._lazy import Lazy
@@ -26,6 +26,7 @@ from ._schema import (
     check_parts,
     floats,
 )
+from ._sequences import is_missing, one_for_each, texts_for_each
 from ._stored import STORED, Kind, kind_of, stored
 from ._threads import effective_threads, for_row_blocks, kernel_ready
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
@@ -83,9 +84,13 @@ __all__ = [
     "floats",
     "for_row_blocks",
     "is_lazy",
+    "is_missing",
     "is_sparse",
     "kernel_ready",
     "kind_of",
+    "of_moderate_size",
+    "one_for_each",
+    "power_of_two",
     "progress",
     "real_array",
     "require",
@@ -94,4 +99,5 @@ __all__ = [
     "row_sums",
     "stored",
     "stream",
+    "texts_for_each",
 ]

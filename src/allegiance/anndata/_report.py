@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._groups import check_anndata
 from ._trust import result
 
 #: Coordinates that the map shows, the first that there are.
@@ -13,7 +14,7 @@ _MAPS = ("X_umap", "X_tsne", "X_draw_graph_fa", "X_pca")
 def report(
     adata: Any, groupby: str, path: Any = None, *, basis: str | None = None, title: str | None = None, **settings: Any
 ) -> Any:
-    """Write the report of the labels of the cells, on the map that the cells are known by.
+    """Write the report of the labels of the cells: on the map that they are known by, with the genes that differ.
 
     Parameters
     ----------
@@ -29,11 +30,18 @@ def report(
     **settings
         As in :func:`trust`.
     """
-    found = result(adata, groupby, **settings)
+    check_anndata(adata, "report")
     shown = basis or next((name for name in _MAPS if name in adata.obsm), None)
     if shown is not None and shown not in adata.obsm:
         raise KeyError(f"basis must be a key of adata.obsm ({', '.join(map(repr, adata.obsm))}), got {shown!r}.")
-    places = None if shown is None else adata.obsm[shown][:, :2]
-    names = None if shown is None else [f"{shown.removeprefix('X_').upper()}{i}" for i in (1, 2)]
-    heading = title or f"Clusters of cells: {groupby}"
-    return found.report(path, places, ids=adata.obs_names, feature_names=names, title=heading)
+    found = result(adata, groupby, **settings)
+    # Genes describe the clusters and the doubtful cells, if they are in memory.
+    genes = None if adata.isbacked else adata.X
+    return found.report(
+        path,
+        genes,
+        ids=adata.obs_names,
+        coordinates=None if shown is None else adata.obsm[shown][:, :2],
+        feature_names=None if genes is None else adata.var_names,
+        title=title or f"Clusters of cells: {groupby}",
+    )

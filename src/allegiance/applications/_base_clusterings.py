@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core import AnyArray, FloatArray, Rows, dense, for_row_blocks, is_sparse, stream
-from allegiance.fitting import labels_after_fit
+from allegiance.fitting import cluster
 
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
 #: Most rows whose distances are held: twice 1.6 GB.
@@ -135,7 +135,7 @@ def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
     try:
         check_is_fitted(clustering)
     except NotFittedError:
-        return labels_after_fit(clustering, X)
+        return cluster(clustering, X)
     if hasattr(clustering, "predict"):
         return np.asarray(clustering.predict(X))
     labels = np.asarray(getattr(clustering, "labels_", ()))

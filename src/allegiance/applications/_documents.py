@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_number, is_sparse
+from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_number, is_sparse, texts_for_each
 from allegiance.results import CONTESTED, CONTRADICTED, Result
 
 #: Words are told from chance at about this many standard errors.
 _LEAST_SCORE = 1.64
 #: Most words of the vocabulary that is counted by default: the most frequent ones.
 _MOST_WORDS = 50_000
+#: Most words that the prior counts for by default.
+_MOST_PRIOR = 1000.0
 #: Words that a larger share of the documents has are not counted by default.
 _COMMON = 0.5
 #: An outlier whose topic has fewer members that are as far out does not belong to it.
@@ -49,7 +50,8 @@ class Documents:
         most frequent words, without those that more than half of the documents have: they tell no topic from another in
         any language.
     prior
-        The strength of the prior, in words: a topic with fewer words than this is believed to be like the others.
+        The strength of the prior, in words: a topic with fewer words than this is believed to be like the others. By
+        default the words of an average topic, at most 1,000.
 
     Examples
     --------
@@ -63,10 +65,10 @@ class Documents:
     ['barks']
     """
 
-    def __init__(self, result: Result, texts: Sequence[str], *, vectorizer: Any = None, prior: float = 1000.0) -> None:
+    def __init__(self, result: Result, texts: Any, *, vectorizer: Any = None, prior: float | None = None) -> None:
         self.result = result
-        self.texts = _check_texts(texts, result.n_points)
-        self._strength = check_number(prior, "prior", low=0.0)
+        self.texts = texts_for_each(texts, result.n_points)
+        given = None if prior is None else check_number(prior, "prior", low=0.0)
         self.counts, self.vocabulary = _count_words(self.texts, vectorizer)
         member = sp.csr_array(
             (np.ones((~result.noise).sum()), (result.codes[~result.noise], np.flatnonzero(~result.noise))),
@@ -75,7 +77,9 @@ class Documents:
         self._by_topic: FloatArray = np.asarray((member @ self.counts).todense(), dtype=np.float64)
         self._sizes: FloatArray = self._by_topic.sum(axis=1)
         usual = np.asarray(self.counts.sum(axis=0), dtype=np.float64).ravel()
-        self._prior: FloatArray = self._strength * usual / max(float(usual.sum()), 1.0)
+        total = max(float(usual.sum()), 1.0)
+        self._strength: float = min(total / result.n_clusters, _MOST_PRIOR) if given is None else given
+        self._prior: FloatArray = self._strength * usual / total
 
     def words_for_rival(self, row: int, n: int = 5, *, least: float = _LEAST_SCORE) -> WordScores:
         """Return the words of a document that are more typical of its rival than of its own topic.
@@ -222,18 +226,6 @@ class Documents:
         order = np.lexsort((self.vocabulary[words], -scores))
         order = order[scores[order] > least][: check_count(n, "n")]
         return WordScores(self.vocabulary[words[order]].tolist(), scores[order])
-
-
-def _check_texts(texts: Any, n_points: int) -> list[str]:
-    if isinstance(texts, str):
-        raise TypeError("texts must be one document for each point, got a single string.")
-    given = ["" if text is None or text != text else text for text in texts]
-    if len(given) != n_points:
-        raise ValueError(f"texts has {len(given)} entries but the result has {n_points} points: they must be equal.")
-    wrong = next((row for row, text in enumerate(given) if not isinstance(text, str)), None)
-    if wrong is not None:
-        raise TypeError(f"texts must be strings, but texts[{wrong}] is {given[wrong]!r}: convert it with str().")
-    return given
 
 
 def _count_words(texts: list[str], vectorizer: Any) -> tuple[Any, AnyArray]:

@@ -13,7 +13,7 @@ from allegiance._core import FloatArray
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration, above_chance
 from allegiance.clusterers import on_one_thread
-from allegiance.fitting import labels_after_fit
+from allegiance.fitting import cluster
 
 #: Parameters that say how many clusters to find, in the order they are looked for.
 _SIZE_PARAMETERS = ("n_clusters", "n_components")
@@ -35,7 +35,7 @@ class TrustBySize:
         if hasattr(clusterer, "get_params") and clusterer.get_params(deep=False).get("random_state", 0) is None:
             clusterer = clone(clusterer).set_params(random_state=self.scorer.random_state % 2**32)
         with on_one_thread():
-            labels = labels_after_fit(clusterer, X)
+            labels = cluster(clusterer, X)
         calibration = replace(self.calibration, clusterer=clusterer) if self.refit else self.calibration
         fitted = clone(self.scorer).fit(X, labels).fitted_
         company = fitted.company(X, labels, calibration)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core import FloatArray, IntArray, Rows, Verbose
+from allegiance._core import FloatArray, IntArray, Rows, Verbose, power_of_two
 
 from ._company import Company, company_kept
 from ._crowding import crowding_offsets
@@ -121,5 +121,6 @@ def _reach(members: MemberDistances, sample: Evidence) -> FloatArray:
 
     A cluster whose members all lie on its representative has not shown its reach: the usual distance stands in.
     """
-    usual = float(np.sqrt((sample.distance**2).mean()))
+    unit = power_of_two(float(sample.distance.max(initial=0.0)))
+    usual = float(np.sqrt(((sample.distance * unit) ** 2).mean())) / unit
     return np.where(members.farthest > 0.0, members.farthest, usual)

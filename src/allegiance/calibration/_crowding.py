@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from allegiance._core import FloatArray, IntArray
+from allegiance._core import FloatArray, IntArray, of_moderate_size
 
 #: The spread of logits counts as at least this, so that the prior works where all points look alike.
 _LEAST_SPREAD = 0.2
@@ -48,7 +48,7 @@ def _log_crowding(codes: IntArray, distance: FloatArray, n_clusters: int) -> Flo
     One more member at the distance usual in all clusters is added to each, since few members say little of a spread.
     """
     sizes = np.bincount(codes, minlength=n_clusters)
-    squares = distance**2
+    squares = of_moderate_size(distance) ** 2
     usual = float(squares.mean())
     if usual == 0.0:
         return np.log(np.maximum(sizes, 1))

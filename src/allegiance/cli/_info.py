@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals")
 EXTRAS = {
     "plot": ("matplotlib",),
-    "report": ("bokeh", "jinja2"),
+    "report": ("bokeh", "jinja2", "pillow"),
     "io": ("pyarrow", "pandas"),
     "excel": ("python-calamine",),
     "cli": ("click", "rich"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +79,15 @@ def load_model(path: str | None) -> Model | None:
     return None if path is None else Model.load(path)
 
 
-def open_by_model(model: Model, data: DataOptions, labels: str | None, notes: Callable[[str], Any]) -> Opened:
+def open_by_model(
+    model: Model,
+    data: DataOptions,
+    labels: str | None,
+    notes: Callable[[str], Any],
+    *,
+    numbers: Sequence[str] = (),
+    written: Sequence[str] = (),
+) -> Opened:
     """Open a table whose columns are those of a model.
 
     Parameters
@@ -92,22 +100,25 @@ def open_by_model(model: Model, data: DataOptions, labels: str | None, notes: Ca
         The column of labels, if there is one.
     notes
         Takes a text the user should know about.
+    numbers, written
+        Other columns that are not features: of numbers, and to be read as they are written.
     """
     from allegiance.io.tables import open_source
 
     ids = data.id or tuple(model.about.get("ids", ()))
-    written = [name for name in ids if name != labels]
-    source = open_source(data.data, format=data.input_format, text=written, codes=[labels] if labels else [])
+    apart = [*([labels] if labels else []), *numbers, *written]
+    as_text = [*(name for name in ids if name != labels), *written]
+    source = open_source(data.data, format=data.input_format, text=as_text, codes=[labels] if labels else [])
     lacking = [name for name in ids if name not in source.names]
-    if data.id or labels:
-        source.check_columns([*data.id, *([labels] if labels else [])])
+    if data.id or apart:
+        source.check_columns([*data.id, *apart])
     if lacking:
         notes(f"there is no column {lacking[0]!r}, which identified rows in the model: rows are numbered.")
         ids = ()
-    features = model.features_for(source, [*ids, *([labels] if labels else [])])
+    features = model.features_for(source, [*ids, *apart])
     for note in notes_on(features, scale_matters=False):
         notes(note)
-    return Opened(source, features, ids)
+    return Opened(source, features, ids, tuple(apart))
 
 
 def save_model(

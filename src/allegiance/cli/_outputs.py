@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ._console import print_json, say
-from ._options import ImageShape, RunOptions, bundled
+from ._options import RunOptions, bundled
 from ._program import Program
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance.io.tables import Features, Sink
-    from allegiance.results import Result
+    from allegiance.io.tables import Sink
 
-    from ._points import Opened, Points
+    from ._points import Opened
 
 
 @dataclass(frozen=True)
@@ -138,59 +135,6 @@ def behind_ids(ids: pa.Table, columns: dict[str, Any]) -> pa.Table:
     if clash:
         raise TableError(f"--id {min(clash)} has the name of a column of the result: rename it in the data.")
     return pa.table({name: ids.column(name) for name in ids.column_names} | columns)
-
-
-def check_report(report: str | None, run: RunOptions) -> None:
-    """Raise if a report could not be written once the work is done."""
-    from allegiance.io import check_writable
-
-    if report is None:
-        return
-    check_writable(report, force=run.force)
-    for library in ("bokeh", "jinja2"):
-        if find_spec(library) is None:
-            raise click.ClickException(f"a report needs {library}: pip install 'allegiance[report]'.")
-
-
-@dataclass(frozen=True)
-class PageOptions:
-    """How the report looks."""
-
-    title: str | None
-    image_shape: tuple[int, ...] | None
-
-
-page_options = bundled(
-    "page",
-    PageOptions,
-    [
-        click.option("--title", metavar="TEXT", help="Heading of the report."),
-        click.option(
-            "--image-shape",
-            type=ImageShape(),
-            metavar="HxW",
-            help="Shape of the images that the rows of DATA are, such as 28x28: the report shows them.",
-        ),
-    ],
-)
-
-
-def check_page(page: PageOptions, features: Features) -> None:
-    """Raise if rows cannot be images of the shape that was asked for."""
-    shape = page.image_shape
-    if shape is not None and math.prod(shape) != len(features.names):
-        listed = "x".join(map(str, shape))
-        raise click.BadParameter(
-            f"{listed} is {math.prod(shape)} numbers, but rows have {len(features.names)}.", param_hint="--image-shape"
-        )
-
-
-def write_report(result: Result, points: Points, path: str, page: PageOptions, run: RunOptions) -> None:
-    """Write the HTML report, in which points go by their identifiers."""
-    ids = [" / ".join(map(str, row.values())) for row in points.ids.to_pylist()] if points.has_ids else None
-    images = None if page.image_shape is None else points.X.reshape(-1, *page.image_shape)
-    result.report(path, points.X, ids=ids, images=images, feature_names=list(points.names), title=page.title)
-    say_written(path, run)
 
 
 def print_result(values: dict[str, Any], **files: str | None) -> None:

@@ -13,7 +13,7 @@ from ._options import DataOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance._core import AnyArray, FloatArray
+    from allegiance._core import AnyArray, FloatArray, IntArray
     from allegiance.io.tables import Features, Source
 
 
@@ -24,6 +24,8 @@ class Opened:
     source: Source
     features: Features
     ids: tuple[str, ...]
+    apart: tuple[str, ...] = ()
+    """Columns that were asked for besides, such as labels and texts."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Points:
     """Columns that were asked for besides, such as labels."""
     has_ids: bool
     """Whether ``ids`` were named by the user."""
+    rows: IntArray
+    """(n,) the rows of the table, counted from 0: some may have been left out."""
 
     def labels(self, column: str) -> AnyArray:
         """Return the column of labels."""
@@ -62,7 +66,12 @@ def labels_of(values: Any, column: str) -> AnyArray:
 
 
 def open_data(
-    options: DataOptions, apart: Iterable[str], notes: Callable[[str], Any], *, scale_matters: bool = True
+    options: DataOptions,
+    apart: Iterable[str],
+    notes: Callable[[str], Any],
+    *,
+    written: Iterable[str] = (),
+    scale_matters: bool = True,
 ) -> Opened:
     """Open the table and decide on its features.
 
@@ -74,15 +83,18 @@ def open_data(
         Columns that are not features, besides the identifiers.
     notes
         Takes a text the user should know about.
+    written
+        Columns that are not features either, and stay as they are written.
     scale_matters
         Whether columns in large units count for more.
     """
     from allegiance.io.tables import open_source, plan_features
 
-    apart = list(apart)
+    apart, written = list(apart), list(written)
     # Identifiers stay as they are written; a column that is more than that keeps its type.
-    written = [name for name in options.id if name not in apart]
-    source = open_source(options.data, format=options.input_format, text=written, codes=apart)
+    names_of_rows = [name for name in options.id if name not in apart]
+    source = open_source(options.data, format=options.input_format, text=[*names_of_rows, *written], codes=apart)
+    apart += written
     names = source.names
     features = plan_features(
         source,
@@ -99,7 +111,7 @@ def open_data(
     )
     for note in notes_on(features, scale_matters=scale_matters):
         notes(note)
-    return Opened(source, features, options.id)
+    return Opened(source, features, options.id, tuple(apart))
 
 
 def load_points(opened: Opened, others: Iterable[str] = ()) -> Points:
@@ -127,6 +139,7 @@ def load_points(opened: Opened, others: Iterable[str] = ()) -> Points:
         ids=ids,
         others=table.select(others).take(rows),
         has_ids=bool(opened.ids),
+        rows=rows,
     )
 
 

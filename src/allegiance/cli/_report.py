@@ -16,16 +16,8 @@ from ._options import (
     run_options,
     scoring_options,
 )
-from ._outputs import (
-    PageOptions,
-    behind_ids,
-    check_outputs,
-    check_page,
-    check_report,
-    page_options,
-    print_result,
-    write_report,
-)
+from ._outputs import behind_ids, check_outputs, print_result
+from ._page import PageOptions, check_page, check_report, page_options, write_report
 from ._points import open_data
 from ._score import score_in_memory, summary_in_memory
 
@@ -34,6 +26,8 @@ Examples:
   allegiance report flowers.csv --labels species -o report.html
   allegiance report flowers.csv --clusters 3 --id name --title "Flowers" -o report.html
   allegiance report digits.parquet --clusters 10 --image-shape 8x8
+  allegiance report photos.csv --labels album --image-column file --coordinates umap_1,umap_2
+  allegiance report tickets.parquet --labels topic --features 'embedding*' --text message
 """
 
 
@@ -59,13 +53,13 @@ def report(
     check_clustering(clustering)
     scoring = settled(scoring, clustering)
     check_report(output, run)
-    columns = [clustering.labels] if clustering.labels else []
+    columns = [*([clustering.labels] if clustering.labels else []), *page.numbers]
     matters = scale_matters(clustering, scoring)
-    opened = open_data(data, columns, lambda text: note(run, text), scale_matters=matters)
-    check_page(page, opened.features)
+    opened = open_data(data, columns, lambda text: note(run, text), written=page.written, scale_matters=matters)
+    check_page(page, opened)
     check_outputs(opened, None, output, inputs=[clustering.centers])
     points, result, _ = score_in_memory(opened, clustering, scoring, run)
-    write_report(result, points, output, page, run)
+    write_report(result, points, opened, output, page, run)
     if run.json:
         scores = behind_ids(points.ids, result.columns())
         print_result(summary_in_memory(result, points, scores, show=10), report=output)

@@ -23,19 +23,15 @@ from ._options import (
 )
 from ._outputs import (
     OutputOptions,
-    PageOptions,
     behind_ids,
     check_outputs,
-    check_page,
-    check_report,
     open_output,
     output_options,
-    page_options,
     print_result,
     say_written,
     write_output,
-    write_report,
 )
+from ._page import PageOptions, check_page, check_report, page_options, write_report
 from ._points import Opened, Points, load_matrix, load_points, open_data
 from ._program import UNDER_THRESHOLD
 from ._stream import (
@@ -146,8 +142,8 @@ def score(
     sink = open_output(out, run)
     wanted = Wanted(details, top, review, show)
     with workers_at(passes.scheduler, run) as executor:
-        opened = _opened(data, clustering, scoring, model, run)
-        check_page(page, opened.features)
+        opened = _opened(data, clustering, scoring, page, model, run)
+        check_page(page, opened)
         check_outputs(opened, sink, report, kept.save, inputs=[clustering.centers, kept.model])
         if _streams(passes, opened, clustering, obstacle, run):
 
@@ -165,7 +161,7 @@ def score(
             write_output(sink, scores if review is None else scores.take(result.least_trusted(review)))
             summary = summary_in_memory(result, points, scores, show)
             if report is not None:
-                write_report(result, points, report, page, run)
+                write_report(result, points, opened, report, page, run)
     say_written(out.output, run)
     save_model(kept.save, scorer, opened, clustering, summary, run)
     if run.json:
@@ -176,13 +172,20 @@ def score(
 
 
 def _opened(
-    data: DataOptions, clustering: ClusteringOptions, scoring: ScoringOptions, model: Model | None, run: RunOptions
+    data: DataOptions,
+    clustering: ClusteringOptions,
+    scoring: ScoringOptions,
+    page: PageOptions,
+    model: Model | None,
+    run: RunOptions,
 ) -> Opened:
     """Open the table, by its own plan or by that of a model."""
+    notes = partial(note, run)
     if model is not None:
-        return open_by_model(model, data, clustering.labels, partial(note, run))
-    columns = [clustering.labels] if clustering.labels else []
-    return open_data(data, columns, partial(note, run), scale_matters=scale_matters(clustering, scoring))
+        return open_by_model(model, data, clustering.labels, notes, numbers=page.numbers, written=page.written)
+    columns = [*([clustering.labels] if clustering.labels else []), *page.numbers]
+    matters = scale_matters(clustering, scoring)
+    return open_data(data, columns, notes, written=page.written, scale_matters=matters)
 
 
 def summary_in_memory(result: Result, points: Points, scores: Any, show: int) -> dict[str, Any]:
@@ -233,7 +236,7 @@ def score_in_memory(
     model: Model | None = None,
 ) -> tuple[Points, Result, AffinityScorer]:
     """Read the points, cluster them if asked to, and score them, by a model if there is one."""
-    points = load_points(opened, [clustering.labels] if clustering.labels else [])
+    points = load_points(opened, opened.apart)
     if model is None:
         scorer, labels = scorer_for(points, opened, clustering, scoring, run)
         return points, scorer.fit_affinity(points.X, labels, top=top), scorer

@@ -10,7 +10,8 @@ import click
 from ._console import console, note, print_line, print_table, say, shows_progress
 from ._models import load_model, open_by_model
 from ._options import INPUT_FORMATS, DataOptions, RunOptions, run_options
-from ._outputs import check_report, print_result, say_written
+from ._outputs import print_result, say_written
+from ._page import check_report
 from ._program import DRIFTED
 
 if TYPE_CHECKING:

@@ -8,8 +8,18 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, check_count, for_row_blocks, kernel_ready, stream
+from allegiance._core import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    check_count,
+    for_row_blocks,
+    kernel_ready,
+    row_sums,
+    stream,
+)
 
+from ._cell_shape import cell_axes
 from ._empty_cells import deepest_point, limits_of_empty_cells
 from ._engine import (
     ENGINES,
@@ -30,6 +40,11 @@ _BATCHES = 32
 #: Sweeps through all axes before counting starts, and in the first batches.
 _BURN_IN_SWEEPS = 30
 _SWEEPS_PER_BATCH = 8
+#: Where successive batches are more alike than this, 32 of them cannot tell how much more.
+_MAX_CORRELATION = 0.9
+#: Where they are more alike than this at the first look, the walk is slow, and starts again along the axes of its cell.
+_SLOW = 0.1
+_TINY = np.finfo(np.float64).tiny
 #: Counts held at a time (queries x batches x sites).
 _MAX_COUNTS = 2**23
 #: Most steps handed to the kernel in one call.
@@ -59,7 +74,7 @@ class _Walkers(NamedTuple):
     offset: FloatArray
     """(n, r) how far they have gone."""
 
-    def take(self, rows: AnyArray) -> _Walkers:
+    def take(self, rows: AnyArray | slice) -> _Walkers:
         return _Walkers(self.queries.take(rows), self.clearance[rows], self.own_before[rows], self.offset[rows])
 
 
@@ -99,8 +114,9 @@ class HitAndRunMeasurer:
     of queries. A walk starts at the query itself, which lies in its own cell, or else at the cell's deepest
     point; if the cell is empty, the limit of a vanishing cell is returned.
 
-    Samples of a walk depend on each other. The precision comes from the means of 32 batches, and the walk is doubled
-    until the 95 % interval of every affinity is within ``eps``.
+    Samples of a walk depend on each other. The precision comes from the means of 32 batches and the correlation of
+    successive ones, and the walk is doubled until the 95 % interval of every affinity is within ``eps``. Where they are
+    much alike, the cell is long and thin: the walk starts again along the axes of its own cell.
     """
 
     block = 4096
@@ -144,49 +160,74 @@ class HitAndRunMeasurer:
             hidden[row] = deepest.depth <= _EMPTY
         return offset, hidden, multipliers
 
-    def _walk(self, walkers: _Walkers) -> tuple[FloatArray, FloatArray]:
-        """Return shares (n, k) and their standard errors."""
+    def _walk(self, walkers: _Walkers, axes: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return shares (n, k) and their standard errors, by steps along axes (r, r), or else along coordinates."""
         settings = self._settings
         n, k = walkers.clearance.shape
         affinity, error = np.zeros((n, k)), np.zeros((n, k))
         active = np.arange(n)
-        burn_in = self._steps(_BURN_IN_SWEEPS * (self._tessellation.dim + 1), 0)
+        burn_in = self._steps(_BURN_IN_SWEEPS * (self._tessellation.dim + 1), 0, axes)
         self._run(walkers, burn_in, np.zeros((n, 0, k), np.int32))
         counts = np.zeros((n, 0, k), np.int32)
         length, level = self._batch_steps, 1
         while active.size:
             # The first time all batches are new; afterwards pairs of old ones make half of the longer ones.
             fresh = _BATCHES - counts.shape[1]
-            counts = np.concatenate([counts, self._count(walkers, fresh, length, level)], axis=1)
-            affinity[active], error[active] = _batch_means(counts, length)
+            counts = np.concatenate([counts, self._count(walkers, fresh, length, level, axes)], axis=1)
+            affinity[active], error[active], correlation = _batch_means(counts, length)
             spent = 2 * _BATCHES * length > self._max_samples
             more = (Z95 * error[active].max(axis=1) > settings.eps) & (not spent)
+            if axes is None and level == 1 and not spent:
+                slow = correlation > _SLOW
+                affinity[active[slow]], error[active[slow]] = self._walk_along_cells(walkers.take(slow))
+                more &= ~slow
             active, walkers = active[more], walkers.take(more)
             counts = counts[more].reshape(active.size, _BATCHES // 2, 2, k).sum(axis=2, dtype=np.int32)
             length, level = 2 * length, level + 1
         return affinity, error
 
-    def _count(self, walkers: _Walkers, n_batches: int, length: int, level: int) -> AnyArray:
+    def _walk_along_cells(self, walkers: _Walkers) -> tuple[FloatArray, FloatArray]:
+        """Return what :meth:`_walk` does, each walk along the axes of its own cell: for skewed cells."""
+        n, k = walkers.clearance.shape
+        affinity, error = np.zeros((n, k)), np.zeros((n, k))
+
+        def work(rows: slice) -> None:
+            for row in range(rows.start, rows.stop):
+                walker = walkers.take(slice(row, row + 1))
+                query = walker.queries
+                slopes = self._tessellation.sites_for(query).a - query.a
+                axes = cell_axes(
+                    slopes, walker.clearance[0], self._tessellation.region, query.position[0], walker.offset[0]
+                )
+                affinity[row], error[row] = (part[0] for part in self._walk(walker, axes))
+
+        for_row_blocks(work, n, self._settings.threads)
+        return affinity, error
+
+    def _count(self, walkers: _Walkers, n_batches: int, length: int, level: int, axes: FloatArray | None) -> AnyArray:
         """Walk on for ``n_batches`` batches and return their counts (n, n_batches, k)."""
         n, k = walkers.clearance.shape
         parts = []
         for key, size in enumerate(_stretches(n_batches, length)):
             counts = np.zeros((n, size, k), np.int32)
-            self._run(walkers, self._steps(size * length, level, key), counts)
+            self._run(walkers, self._steps(size * length, level, axes, key), counts)
             parts.append(counts)
         return np.concatenate(parts, axis=1)
 
-    def _steps(self, n: int, level: int, key: int = 0) -> _Steps:
-        """Draw ``n`` steps: through the axes in turn, then one random direction, and so on."""
+    def _steps(self, n: int, level: int, along: FloatArray | None, key: int = 0) -> _Steps:
+        """Draw ``n`` steps: along the axes in turn, then in one random direction, and so on."""
         r = self._tessellation.dim
         rng = stream(self._settings.seed, HIT_AND_RUN, level, key)
         axes = np.arange(n) % (r + 1)
         axes[axes == r] = -1
-        directions = np.zeros((n, r))
         free = axes < 0
+        directions = np.zeros((n, r))
         directions[free] = rng.standard_normal((int(free.sum()), r))
-        directions[free] /= np.sqrt((directions[free] ** 2).sum(axis=1, keepdims=True))
         directions[~free, axes[~free]] = 1.0
+        if along is not None:
+            directions = directions @ along
+            free, axes = np.ones(n, dtype=bool), np.full(n, -1)
+        directions[free] /= np.sqrt((directions[free] ** 2).sum(axis=1, keepdims=True))
         rates = directions @ self._tessellation.functions.a.T
         wall_rates = directions @ self._tessellation.region.walls.T
         return _Steps(axes, directions, rates, np.ascontiguousarray(wall_rates), rng.random(n))
@@ -229,8 +270,8 @@ def _stretches(n_batches: int, length: int) -> list[int]:
     return [min(per_call, n_batches - first) for first in range(0, n_batches, per_call)]
 
 
-def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray]:
-    """Return shares (n, k) and their standard errors from batch counts (n, B, k).
+def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return shares (n, k), their standard errors, and the correlation (n,) of successive batches of counts (n, B, k).
 
     The error is widened from the t distribution of few batches to the normal quantile that readers will multiply with.
     It is never below that of as many independent samples as the walk is worth by its worst share, so that a site
@@ -240,10 +281,26 @@ def _batch_means(counts: AnyArray, length: int) -> tuple[FloatArray, FloatArray]
     steps = n_batches * length
     means = counts / length
     share = means.mean(axis=1)
-    error = means.std(axis=1, ddof=1) / np.sqrt(n_batches)
-    plain = np.sqrt(share * (1.0 - share) / steps)
-    inflation = np.divide(error, plain, out=np.ones_like(error), where=plain > 0).max(axis=1)
-    worth = steps / np.maximum(inflation, 1.0) ** 2
+    deviation = means - share[:, None, :]
+    squares = (deviation * deviation).sum(axis=1)
+    products = (deviation[:, 1:] * deviation[:, :-1]).sum(axis=1)
+    # One correlation for all shares of a walk: that of a single one is noisy. 1 / B makes good for the mean taken off.
+    correlation = row_sums(products) / np.maximum(row_sums(squares), _TINY) + 1.0 / n_batches
+    variance = squares / (n_batches * (n_batches - 1)) * _dependence(correlation)[:, None]
+    plain = share * (1.0 - share) / steps
+    inflation = np.divide(variance, plain, out=np.ones_like(plain), where=plain > 0).max(axis=1)
+    worth = steps / np.maximum(inflation, 1.0)
     floor = binomial_errors(share * worth[:, None], worth)
     widened = float(stdtrit(n_batches - 1, 0.975)) / Z95
-    return share, np.maximum(error * widened, floor)
+    return share, np.maximum(np.sqrt(variance) * widened, floor), correlation
+
+
+def _dependence(correlation: FloatArray) -> FloatArray:
+    """Return by what factor (n,) the variance of a mean grows if successive batches have this correlation c (n,).
+
+    (1 + c) / (1 - c) is right in both limits: where batches are longer than the memory of the walk, so that only
+    neighbours are correlated (1 + 2 c), and where they are much shorter, so that correlations decay geometrically.
+    """
+    c = np.clip(correlation, 0.0, _MAX_CORRELATION)
+    factor: FloatArray = (1.0 + c) / (1.0 - c)
+    return factor

@@ -83,8 +83,14 @@ class Tessellation:
         normals, offsets = normals[self._rows], offsets[self._rows]
         offsets = offsets - row_dots(normals, self.region.center)
         normals = normals * self.region.scale
-        norms = np.sqrt((normals * normals).sum(axis=1))
         others = np.arange(self.n_sites) != site
+        size = np.abs(normals).max(axis=1, initial=0.0)
+        if not size[others].all():
+            raise ArithmeticError("two sites have parallel functions, up to the smallest number there is")
+        # In two steps: squares of small numbers vanish.
+        size[site] = 1.0
+        normals, offsets = normals / size[:, None], offsets / size
+        norms = np.sqrt((normals * normals).sum(axis=1))
         walls, wall_offsets = self.region.halfspaces()
         return (
             np.vstack([normals[others] / norms[others, None], walls]),

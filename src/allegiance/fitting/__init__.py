@@ -1,7 +1,7 @@
 """From data to a fitted object: one algorithm for memory, files and many machines."""
 
 from ._chunks import Chunk, Chunks, InMemory
-from ._clusterer import fit_clusterer, labels_after_fit, labels_by, nearest_sites
+from ._clusterer import cluster, fit_clusterer, labels_by, nearest_sites
 from ._columns import Columns, PreparedColumns
 from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
@@ -25,13 +25,13 @@ __all__ = [
     "align",
     "baseline_of",
     "check_comparable",
+    "cluster",
     "fit",
     "fit_clusterer",
     "fitted_html",
     "follow",
     "has_pipeline",
     "in_own_units",
-    "labels_after_fit",
     "labels_by",
     "labels_of",
     "nearest_sites",

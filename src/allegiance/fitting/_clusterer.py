@@ -45,8 +45,8 @@ def labels_by(followed: Followed, X: Any) -> AnyArray:
     raise TypeError(f"estimator must give labels, but {clusterer!r} has neither labels_ nor predict.")
 
 
-def labels_after_fit(estimator: Any, X: Any) -> AnyArray:
-    """Return the labels (n,) of X by a clone of ``estimator`` that is fitted to it, behind its transformers if any."""
+def cluster(estimator: Any, X: Any) -> AnyArray:
+    """Return the labels (n,) that a clone of an estimator, perhaps a pipeline, gives to X."""
     followed = follow(fit_clusterer(estimator, X, {}))
     return labels_by(followed, X if followed.preparation is None else followed.preparation.transform(X))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows
+from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows, of_moderate_size
 from allegiance.calibration import (
     Calibration,
     Company,
@@ -318,7 +318,9 @@ class Fitted:
         if self.columns.preparation is not None and calibration.clusterer is not None:
             # The rows have passed the transformers already.
             calibration = replace(calibration, clusterer=last_step(calibration.clusterer))
-        coordinates = influence.coordinates(self.tessellation.diagram, sample.rows, located)
+        coordinates = of_moderate_size(influence.coordinates(self.tessellation.diagram, sample.rows, located))
+        if coordinates.shape[1] == 0:  # all in one place, for which clusterers want a coordinate
+            coordinates = np.zeros((coordinates.shape[0], 1))
         own = influence.clusterer(np.unique(sample.codes).size)
         if calibration.clusterer is None and own is not None:
             return replace(calibration, clusterer=own), coordinates, coordinates

@@ -12,6 +12,9 @@ from allegiance._core import FloatArray, RandomState, real_array, resolve_seed, 
 
 from ._halfspaces import chebyshev_center, require_bounded, unit_rows
 
+#: Largest number of samples or steps: more would not fit into any memory.
+_MOST = 2**40
+
 Directions = Literal["random", "coordinate"]
 
 #: Numbers in one block of products A @ direction: small enough for the cache, large enough to hide the call.
@@ -118,6 +121,8 @@ def _count(name: str, value: int, least: int) -> int:
         raise TypeError(f"{name} must be a {kind} integer, got {value!r} of type {type(value).__name__}.")
     if number < least:
         raise ValueError(f"{name} must be a {kind} integer, got {number}.")
+    if number > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:,}, got {number}.")
     return number
 
 

@@ -71,7 +71,7 @@ class Family:
     @cached_property
     def size(self) -> float:
         """The length of the origin, next to which positions are rounded."""
-        return float(np.sqrt(self.origin @ self.origin))
+        return float(norms(self.origin[None])[0])
 
     @cached_property
     def gradient_size(self) -> float:
@@ -135,7 +135,7 @@ class Family:
 
         Raises
         ------
-        ArithmeticError
+        ValueError
             If some are not found: the target lies at the edge of what the domain allows, or beyond.
         """
         search = _Search(self, target, start)
@@ -151,8 +151,8 @@ class Family:
             search.theta[row] = row_dots(self.axes, self.divergence.slopes(y[None], self.origin)[0])
             search.psi[row] = self.divergence.rowwise(self.origin, y[None])[0]
         if failed:
-            raise ArithmeticError(
-                f"the projection on the span of the clusters was not found for {failed} of {target.shape[0]} rows: "
+            raise ValueError(
+                f"X: the projection on the span of the clusters was not found for {failed} of {target.shape[0]} rows: "
                 f"are they at the edge of the domain of divergence {self.divergence.name!r}, or its functions wrong?"
             )
         return AffineFunctions(search.theta, search.psi)

@@ -42,7 +42,7 @@ KERNELS = tuple(PARAMETERS)
 BLOCK_ROWS = 256
 
 
-@stored("kernel-rows", rows=Matrix("n", "d"), squares=floats("n", low=0.0))
+@stored("kernel-rows", rows=Matrix("n", "d"), squares=floats("n", low=0.0, infinite=True))
 class KernelRows(NamedTuple):
     """Rows (n, d) as a kernel wants them, dense or CSR in float64, and their squared norms (n,)."""
 

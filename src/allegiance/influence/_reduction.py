@@ -21,6 +21,7 @@ from allegiance._core import (
     for_row_blocks,
     is_sparse,
     kernel_ready,
+    power_of_two,
     row_dots,
     stored,
 )
@@ -94,11 +95,11 @@ class Reduction:
             sites = _whitened(sites, whitening)
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
         ordered = sites[np.lexsort(sites.T[::-1])]
-        factor = _power_of_two(np.abs(ordered).max())
+        factor = power_of_two(np.abs(ordered).max())
         scaled = ordered * factor
         shift = scaled.mean(axis=0)
         centred = scaled - shift
-        rescale = _power_of_two(np.abs(centred).max())
+        rescale = power_of_two(np.abs(centred).max())
         axes = span_axes(centred * rescale, float(np.abs(scaled).max()) * rescale)
         rank, d = axes.shape
         if keep_axes or rank == d:
@@ -197,10 +198,8 @@ class Reduction:
 
     def _bring_near(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
         """Move positions that are absurdly far, or overflowed, inwards along their ray."""
-        if np.abs(position).max(initial=0.0) <= _FAR:
-            return
-        far = np.flatnonzero(~(np.abs(position).max(axis=1, initial=0.0) <= _FAR))
-        for row in far:
+        near = np.abs(position).max(axis=1, initial=0.0) <= _FAR
+        for row in np.flatnonzero(~(near & np.isfinite(off_span))):
             ray = position[row]
             if not (np.isfinite(ray).all() and np.isfinite(off_span[row])):
                 # So far from the sites that they and the origin are in the same place.
@@ -209,7 +208,8 @@ class Reduction:
                 white = dense(self._whiten(x / largest))[0]
                 ray = white if self.basis is None else white @ self.basis
                 off_span[row] = largest * np.sqrt(max(white @ white - ray @ ray, 0.0))
-            position[row] = ray * (_FAR / np.abs(ray).max()) if ray.any() else 0.0
+            if not near[row]:
+                position[row] = ray * (_FAR / np.abs(ray).max()) if ray.any() else 0.0
         np.nan_to_num(off_span, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
 
 
@@ -239,10 +239,3 @@ def span_axes(centred: FloatArray, size: float) -> FloatArray:
     axes = rows[: int(np.count_nonzero(singular > noise))]
     largest = np.abs(axes).argmax(axis=1)
     return axes * np.sign(axes[np.arange(axes.shape[0]), largest])[:, None]
-
-
-def _power_of_two(size: float) -> float:
-    """Return the power of two that brings ``size`` to [1/2, 1); 1 for zero."""
-    if size == 0:
-        return 1.0
-    return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))

@@ -19,7 +19,13 @@ def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple
 
 def norms(A: FloatArray) -> FloatArray:
     """Return the length (n,) of each row of A (n, m)."""
-    return np.sqrt((A * A).sum(axis=1))
+    with np.errstate(over="ignore"):
+        lengths: FloatArray = np.sqrt((A * A).sum(axis=1))
+    large = np.flatnonzero(np.isinf(lengths) & np.isfinite(A).all(axis=1))
+    if large.size:
+        size = np.abs(A[large]).max(axis=1)
+        lengths[large] = size * norms(A[large] / size[:, None])
+    return lengths
 
 
 def solve_rows(matrices: FloatArray, right: FloatArray) -> FloatArray:

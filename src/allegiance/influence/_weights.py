@@ -14,6 +14,10 @@ from ._diagram import Diagram
 
 #: Clusters tighter than this share of the average spread count as this tight: a single point has no spread at all.
 _LEAST_SPREAD = 1e-3
+_OVERFLOW = (
+    "weights, or squared distances of X, are beyond the numbers there are when one is measured in the other: scale X, "
+    "or the weights, or use Weights(.., scale='auto')."
+)
 
 
 class SpreadSums(NamedTuple):
@@ -86,9 +90,14 @@ class Weights(Parameters):
             raw = sums.sizes / n if self.of == "size" else _densities(sums, mean_spread, dim)
         else:
             raw = self._given(k)
-        own = float(raw.sum()) / n if self.query is None else self.query
         factor = mean_spread if isinstance(self.scale, str) else self.scale
-        return diagram.weighted(raw * factor, own * factor)
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = float(raw.sum()) / n if self.query is None else self.query
+            weighted = diagram.weighted(raw * factor, own * factor)
+            largest = max(np.abs(weighted.functions.b).max(), np.abs(weighted.clearance_scale))
+        if not np.isfinite(largest):
+            raise ValueError(_OVERFLOW)
+        return weighted
 
     def _given(self, k: int) -> FloatArray:
         raw = real_array("weights", self.of, 1)
@@ -112,6 +121,8 @@ def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:
     """Return densities (k,) relative to their sum. Through logarithms: powers of r/2 overflow easily."""
     if mean_spread == 0:
         return sums.sizes / sums.sizes.sum()
+    if not np.isfinite(mean_spread):
+        raise ValueError(_OVERFLOW)
     mean = np.maximum(sums.spread / np.maximum(sums.sizes, 1.0), _LEAST_SPREAD * mean_spread)
     with np.errstate(divide="ignore"):
         logarithm = np.log(sums.sizes) - dim / 2.0 * np.log(mean)

@@ -46,38 +46,43 @@ def group_points(result: Result, lines: list[ClusterFigures]) -> Groups:
     return Groups(names, place, np.where(result.noise, len(names), place[result.codes]))
 
 
-def counts_above(values: FloatArray, groups: Groups) -> IntArray:
-    """Count the labels of each cluster above each threshold.
+def level_of(values: FloatArray) -> IntArray:
+    """Return for each value (n,) how many of the thresholds 0, 1 / STEPS, ..., 1 lie below it; 0 for NaN.
+
+    A label is above the threshold t / STEPS if its level is above t.
+    """
+    return np.searchsorted(np.arange(STEPS + 1) / STEPS, np.nan_to_num(values), side="left")
+
+
+def count_levels(level: IntArray, values: FloatArray, groups: Groups) -> tuple[IntArray, FloatArray]:
+    """Count the labels of each cluster at each level, and add up their values.
 
     Parameters
     ----------
-    values
-        (n,) numbers from 0 to 1, NaN for noise.
+    level, values
+        (n,) as in :func:`level_of`.
     groups
         The cluster of each point.
 
     Returns
     -------
-    counts
-        (k, STEPS + 1) the number of labels with a value > t / STEPS.
+    counts, sums
+        (k, STEPS + 1)
     """
-    thresholds = np.arange(STEPS + 1) / STEPS
-    labelled = groups.code < len(groups.names)
-    # Thresholds below the value of each label: it counts in the columns 0 to passed - 1.
-    passed = np.searchsorted(thresholds, values[labelled], side="left")
-    table = np.zeros((len(groups.names), STEPS + 2), dtype=np.int64)
-    np.add.at(table, (groups.code[labelled], passed), 1)
-    at_least = table[:, ::-1].cumsum(axis=1)[:, ::-1]
-    return at_least[:, 1:]
+    k = len(groups.names)
+    labelled = groups.code < k
+    place = groups.code[labelled] * (STEPS + 1) + level[labelled]
+    counts: AnyArray = np.bincount(place, minlength=k * (STEPS + 1))
+    sums: AnyArray = np.bincount(place, weights=values[labelled], minlength=k * (STEPS + 1))
+    return counts.reshape(k, -1), sums.reshape(k, -1)
 
 
-def counts_in_bins(above: IntArray, n_labelled: int) -> IntArray:
-    """Return how many labels lie in each bin (STEPS,) of the histogram, given :func:`counts_above`.
+def counts_in_bins(levels: IntArray) -> IntArray:
+    """Return how many labels lie in each bin (STEPS,) of the histogram, given their counts by level (STEPS + 1,).
 
     Bins are open on the left, but the first one holds 0 as well.
     """
-    larger = above.sum(axis=0)
-    return np.append(n_labelled, larger[1:-1]) - larger[1:]
+    return np.append(levels[0] + levels[1], levels[2:])
 
 
 def sorted_profile(values: FloatArray, groups: Groups) -> Profile:

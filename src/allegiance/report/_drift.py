@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from allegiance._core import require
 from allegiance.applications import PeriodComparison
 from allegiance.io import check_writable, write_whole
 
-_FOLDER = Path(__file__).parent
+from ._render import fill
+
 _TITLES = {
     "right": "Labels expected to be right",
     "unlike": "Points unlike anything seen",
@@ -79,20 +79,11 @@ def render_drift_report(comparisons: Mapping[str, PeriodComparison], *, title: s
     """Return the page as text; see :func:`write_drift_report`."""
     if not comparisons:
         raise ValueError("comparisons is empty: there is no period to show.")
-    jinja2 = require("jinja2", "report", "a report of periods")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    styles = [(_FOLDER / "static" / name).read_text(encoding="utf-8") for name in ("report.css", "drift.css")]
     told = {name: comparison.to_dict() for name, comparison in comparisons.items()}
     clusters = _most_changed(told)
-    page: str = environment.get_template("drift.html.j2").render(
+    return fill(
+        "drift.html.j2",
         title=title or "Has it drifted?",
-        styles=styles,
         periods=[(name, comparison.headline(), told[name]) for name, comparison in comparisons.items()],
         then=next(iter(comparisons.values())).then.n_points,
         n_clusters=next(iter(comparisons.values())).classes.size,
@@ -101,7 +92,6 @@ def render_drift_report(comparisons: Mapping[str, PeriodComparison], *, title: s
         width=_WIDTH,
         height=_HEIGHT,
     )
-    return page
 
 
 def _most_changed(told: Mapping[str, dict[str, Any]]) -> list[str]:

@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from allegiance._core import FloatArray, Rows, dense, is_sparse
 from allegiance.results import Result
 
-from ._inputs import Features
+from ._inputs import Coordinates, Features
 from ._largest import all_affinities
 from ._quantity import Quantity
 
@@ -33,8 +33,10 @@ class Projection(NamedTuple):
     """What the map shows, for the reader of the page."""
 
 
-def project(result: Result, features: Features | None, quantity: Quantity) -> Projection:
-    """Place the points by the two principal components of their features, or of their affinities.
+def project(
+    result: Result, features: Features | None, quantity: Quantity, coordinates: Coordinates | None = None
+) -> Projection:
+    """Place the points where the user says, or by two principal components of their features or affinities.
 
     Parameters
     ----------
@@ -44,7 +46,13 @@ def project(result: Result, features: Features | None, quantity: Quantity) -> Pr
         The data; None if there is none.
     quantity
         What a single feature is drawn against; noise, which has none, lies at 0.
+    coordinates
+        The user's own; None if there are none.
     """
+    if coordinates is not None:
+        x_label, y_label = coordinates.names
+        values = coordinates.values
+        return Projection(values[:, 0], values[:, 1], x_label, y_label, f"{x_label} and {y_label}, as given")
     if features is not None:
         values, names, subject = features.rows, features.names, "the features"
     else:
@@ -58,11 +66,11 @@ def project(result: Result, features: Features | None, quantity: Quantity) -> Pr
     if values.shape[1] == 2 or values.shape[0] == 1:
         x, y = dense(values[:, :2]).T
         return Projection(x, y, names[0], names[1], f"{names[0]} and {names[1]}, as they are")
-    coordinates, shares = _principal_components(values, result.how.seed)
+    components, shares = _principal_components(values, result.how.seed)
     first, second = (f"principal component ({share:.0%} of the variance)" for share in shares)
     return Projection(
-        coordinates[:, 0],
-        coordinates[:, 1],
+        components[:, 0],
+        components[:, 1],
         f"first {first}",
         f"second {second}",
         f"the first two principal components of {subject}",

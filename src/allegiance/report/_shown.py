@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import FloatArray, IntArray, stream
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, stream
 from allegiance.results import SUPPORTED, Result
 
-#: Labels that are not supported kept on the page, the least trusted first; a page of 25 MB has room for no more.
-MAX_DOUBTFUL = 50_000
-#: Supported labels and points of noise kept on the page: enough to see their shape, few enough for any browser.
-MAX_SUPPORTED = 10_000
-MAX_NOISE = 5_000
+#: Up to this many points the page holds all of them: about 11 MB.
+MAX_POINTS = 100_000
+#: Of more points it holds the least trusted labels that are not supported, and random samples of the other points that
+#: are not supported, that are supported, and that are noise.
+MAX_LISTED = 20_000
+MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE = 40_000, 30_000, 5_000
+#: Typical members kept for each cluster, and for all clusters together.
+TYPICAL, MAX_TYPICAL = 6, 5_000
 #: Names the random streams of the samples among the streams of the result's seed.
 _STREAM = 0x5E9027
 
@@ -24,17 +28,16 @@ class Part(NamedTuple):
     kept: int
     of: int
 
-    @property
-    def scale(self) -> float:
-        """How many points each of those on the page stands for."""
-        return self.of / max(self.kept, 1)
-
 
 class Shown(NamedTuple):
     """The points on the page, and how many points they stand for."""
 
     rows: IntArray
     """(m,) rows of the result: noise, then labels, the most trusted first. What is drawn last lies on top."""
+    kind: AnyArray
+    """(m,) 0 for points that stand for themselves, 1 to 3 for the samples of doubtful, supported and noise points."""
+    weights: list[float]
+    """(4,) how many points each point of a kind stands for."""
     doubtful: Part
     supported: Part
     noise: Part
@@ -45,29 +48,64 @@ class Shown(NamedTuple):
         return all(part.kept == part.of for part in (self.doubtful, self.supported, self.noise))
 
 
-def choose_points(result: Result, values: FloatArray) -> Shown:
-    """Keep the labels that are not supported, and samples of the others and of noise, drawn with the result's seed.
+def typical_members(result: Result, values: FloatArray) -> list[IntArray]:
+    """Return the rows of the most typical members of each cluster, the most typical first.
 
     Parameters
     ----------
+    result
+        The result.
+    values
+        (n,) what labels are ranked by, which stands in for typicality where a result has none.
+    """
+    typicality = result.typicality if result.members is not None else values
+    each = max(1, min(TYPICAL, MAX_TYPICAL // result.n_clusters))
+    # Clusters one after the other, the most typical first; noise stands before all of them.
+    order = np.lexsort([-typicality, result.codes])
+    starts = np.searchsorted(result.codes[order], np.arange(result.n_clusters + 1))
+    return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
+
+
+def choose_points(result: Result, values: FloatArray, typical: IntArray) -> Shown:
+    """Keep all points if they are few enough, else those to review and to compare with, and samples of the others.
+
+    Samples are drawn with the result's seed, evenly from the points of a kind: scaled up they are free of gaps.
+
+    Parameters
+    ----------
+    result
+        The result.
     values
         (n,) what labels are ranked by, NaN for noise.
+    typical
+        Rows to keep in any case.
     """
     noise, supported = result.noise, result.verdict == SUPPORTED
-    everything = [np.flatnonzero(kind) for kind in (~(noise | supported), supported, noise)]
-    least_trusted = np.argsort(values[everything[0]], kind="stable")
-    kept = [
-        everything[0][least_trusted[:MAX_DOUBTFUL]],
-        _sample(everything[1], MAX_SUPPORTED, result.how.seed, 0),
-        _sample(everything[2], MAX_NOISE, result.how.seed, 1),
-    ]
-    rows = np.sort(np.concatenate(kept))
-    order = np.argsort(np.where(noise[rows], -np.inf, -values[rows]), kind="stable")
-    parts = (Part(some.size, every.size) for some, every in zip(kept, everything, strict=True))
-    return Shown(rows[order], *parts)
+    kinds = [~(noise | supported), supported, noise]
+    kept = np.full(result.n_points, 255, dtype=np.uint8) if result.n_points > MAX_POINTS else None
+    if kept is not None:
+        _mark_kept(kept, kinds, values, typical, result.how.seed)
+    rows = np.arange(result.n_points) if kept is None else np.flatnonzero(kept < 255)
+    # Backwards this is the order of a review: the least trusted first, and of equals the first row.
+    rows = rows[np.lexsort([-rows, np.where(noise[rows], -np.inf, -values[rows])])]
+    kind = np.zeros(rows.size, dtype=np.uint8) if kept is None else kept[rows]
+    weights = [1.0]
+    for number, members in enumerate(kinds, start=1):
+        certain = int((kind[members[rows]] == 0).sum())
+        weights.append((int(members.sum()) - certain) / max(int((kind == number).sum()), 1))
+    parts = (Part(int(members[rows].sum()), int(members.sum())) for members in kinds)
+    return Shown(rows, kind, weights, *parts)
 
 
-def _sample(rows: IntArray, size: int, seed: int, number: int) -> IntArray:
-    if rows.size <= size:
-        return rows
-    return stream(seed, _STREAM, number).choice(rows, size, replace=False, shuffle=False)
+def _mark_kept(kept: AnyArray, kinds: list[BoolArray], values: FloatArray, typical: IntArray, seed: int) -> None:
+    """Write the kind of each point that is kept into ``kept``."""
+    doubtful = np.flatnonzero(kinds[0])
+    kept[doubtful[np.argsort(values[doubtful], kind="stable")[:MAX_LISTED]]] = 0
+    kept[typical] = 0
+    for number, (members, size) in enumerate(
+        zip(kinds, (MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE), strict=True), start=1
+    ):
+        others = np.flatnonzero(members & (kept == 255))
+        if others.size > size:
+            others = stream(seed, _STREAM, number).choice(others, size, replace=False, shuffle=False)
+        kept[others] = number

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from allegiance._core import IntArray
-
-from ._sequences import is_missing, one_for_each
+from allegiance._core import IntArray, texts_for_each
 
 #: Characters kept of a text that is shown to a person.
 EXCERPT = 1_000
@@ -71,13 +69,4 @@ def check_texts(texts: Any, n_points: int) -> Texts | None:
     """
     if texts is None or isinstance(texts, Texts):
         return texts
-    entries = one_for_each(texts, "texts", n_points)
-    for row, entry in enumerate(entries):
-        if isinstance(entry, str):
-            continue
-        if not is_missing(entry):
-            raise TypeError(
-                f"texts must be strings, but texts[{row}] is {entry!r} ({type(entry).__name__}): convert it with str()."
-            )
-        entries[row] = ""
-    return Texts(entries)
+    return Texts(texts_for_each(texts, n_points))

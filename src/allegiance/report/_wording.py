@@ -102,37 +102,39 @@ def _trouble(result: Result, lines: list[ClusterFigures]) -> str:
     return f"Cluster {shorten(str(worst.name), _IN_A_SENTENCE)} is in the most trouble: {finding}{rival}."
 
 
-def shown_note(shown: Shown, pictures: int | None) -> str:
+def shown_note(shown: Shown, exhibits: dict[str, int]) -> str:
     """Say which points travel with the page.
 
     Parameters
     ----------
     shown
         The points on the page.
-    pictures
-        How many of them have an image; None if no images were given.
+    exhibits
+        How many points have an image, a text, by what it is called; those kinds that were given.
     """
     if shown.is_complete:
         note = f"The page holds all {count(shown.rows.size, 'point')}."
     else:
         parts = (
-            _part(shown.doubtful, "the {} least trusted of {} labels that are not supported", "doubtful label"),
-            _part(shown.supported, "a random sample of {} of {} supported labels", "supported label"),
-            _part(shown.noise, "a random sample of {} of {} noise points", "noise point"),
+            _part(shown.doubtful, "the least trusted and a random sample, together", "labels that are not supported"),
+            _part(shown.supported, "a random sample of", "supported labels"),
+            _part(shown.noise, "a random sample of", "noise points"),
         )
         note = (
-            f"The page holds {', '.join(filter(None, parts))}. Counts, histogram bars and bands refer to all points, "
-            "map, dots and table to those the page holds; selected bars are scaled up from them."
+            f"The page holds {', '.join(filter(None, parts))}. Counts of clusters, histogram and threshold refer to "
+            "all points; those of points selected in the map or the profile, or found by a search, are scaled up from "
+            "the points on the page."
         )
-    if pictures is not None and pictures < shown.rows.size:
-        note += f" Images are kept for the {pictures:,} least trusted of them."
+    for name, kept in exhibits.items():
+        if kept < shown.rows.size:
+            note += f" {name.capitalize()}s are kept for {count(kept, 'point')}: typical members and the least trusted."
     return note
 
 
-def _part(part: Part, cut: str, kind: str) -> str:
+def _part(part: Part, sample: str, kind: str) -> str:
     if part.kept < part.of:
-        return cut.format(f"{part.kept:,}", f"{part.of:,}")
-    return f"all {count(part.of, kind)}" if part.of else ""
+        return f"{sample} {part.kept:,} of {part.of:,} {kind}"
+    return f"all {part.of:,} {kind}" if part.of else ""
 
 
 def computed(result: Result, tally: Tally, projection: Projection) -> list[tuple[str, str]]:

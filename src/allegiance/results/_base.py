@@ -318,8 +318,11 @@ class Result(ABC):
         X: Any = None,
         *,
         ids: Any = None,
+        texts: Any = None,
         images: Any = None,
+        coordinates: Any = None,
         feature_names: Any = None,
+        row_numbers: Any = None,
         title: str | None = None,
     ) -> Path | InlinePage:
         """Write one HTML file that shows the result, and return its path; without a path, show it in a notebook.
@@ -332,20 +335,36 @@ class Result(ABC):
             The file to write; an existing one is replaced once the new one is complete. None for no file: the page
             that is returned shows itself in a notebook, and can be saved.
         X
-            (n, d) the data that was scored, or other features of the same points. It gives the map its coordinates and
-            the table its distinguishing features; without it the map shows the affinities themselves.
+            (n, d) the data that was scored, or other features of the same points. It gives the map its coordinates, the
+            clusters their traits and the table its distinguishing features; without it the map shows the affinities.
         ids
-            (n,) what identifies the points; by default the index of the frame that was scored, or of X.
+            (n,) what identifies the points, or a frame with several columns that do; by default the index of the frame
+            that was scored, or of X.
+        texts
+            (n,) the documents that the points stand for, to read beside the points to review.
         images
-            (n, height, width) or (n, height, width, 3) pictures of the points, to show beside the points to review.
+            (n, height, width) or (n, height, width, 3) pictures of the points, or (n,) paths of image files.
+        coordinates
+            (n, 2) where the points lie on the map, or the names of two columns of X; by default two principal
+            components.
         feature_names
             (d,) names of the columns of X; by default those of a frame.
+        row_numbers
+            (n,) the number of each point's row in your data, if X has only some of its rows; by default 0 to n - 1.
         title
             The heading of the page.
         """
         from allegiance.report import InlinePage, render_report, write_report
 
-        shown: dict[str, Any] = {"ids": ids, "images": images, "feature_names": feature_names, "title": title}
+        shown: dict[str, Any] = {
+            "ids": ids,
+            "texts": texts,
+            "images": images,
+            "coordinates": coordinates,
+            "feature_names": feature_names,
+            "row_numbers": row_numbers,
+            "title": title,
+        }
         if path is None:
             return InlinePage(render_report(self, X, **shown), title=title or "Clustering report")
         return write_report(self, path, X, **shown)

@@ -1,37 +1,10 @@
-// The table of labels to review. Everything is put in as text, never as markup.
+// The table of labels to review.
 "use strict";
 (function (report) {
-  // Rows added at a time: the rest follows when the reader scrolls.
-  const CHUNK = 100;
-
-  function element(tag, text, className) {
-    const node = document.createElement(tag);
-    if (text !== undefined) node.textContent = text;
-    if (className) node.className = className;
-    return node;
-  }
-
-  function named(name) {
-    const node = element("span", name, "name");
-    node.title = name;
-    return node;
-  }
-
-  function cell(child, className) {
-    const node = element("td", undefined, className);
-    if (child) node.append(child);
-    return node;
-  }
-
-  function pairs(entries) {
-    const list = element("span", undefined, "pairs");
-    for (const [name, value] of entries) {
-      const pair = element("span");
-      pair.append(named(name), element("span", value, "value"));
-      list.append(pair);
-    }
-    return list;
-  }
+  const { element, named, signed } = report;
+  // Rows shown at first, and added when the reader asks for more.
+  const FIRST = 25;
+  const MORE = 100;
 
   // Rank texts so that sorting many rows compares numbers only.
   function ranks(texts) {
@@ -42,57 +15,64 @@
     return rank;
   }
 
+  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
   // What can be listed: which points, how many of all data they are, what one and several are called, and none.
   const LISTS = {
     doubtful: {
-      holds: (table, point) => ["contested", "contradicted"].includes(table.verdict(point)),
+      holds: ({ verdict }, point) => verdict[point] === 1 || verdict[point] === 2,
       count: ({ page }) => page.counts[1] + page.counts[2],
       words: () => ["label that is not supported", "labels that are not supported"],
       none: "Every label is supported.",
     },
     contradicted: {
-      holds: (table, point) => table.verdict(point) === "contradicted",
+      holds: ({ verdict }, point) => verdict[point] === 2,
       count: ({ page }) => page.counts[2],
       words: () => ["contradicted label", "contradicted labels"],
       none: "No label is contradicted.",
     },
     below: {
-      holds: (table, point) => table.columns.trust[point] <= table.threshold,
-      count: ({ page, threshold }) => report.countBelow(page, threshold),
-      words: ({ page, threshold }) => {
-        const level = `with ${page.quantity} ${threshold.toFixed(2)} or less`;
+      holds: ({ level, trust }, point, { state }) => level[point] <= state.step && trust[point] === trust[point],
+      count: ({ page, state }) => sum(page.levels.map((counts) => sum(counts.slice(0, state.step + 1)))),
+      words: ({ page, state }) => {
+        const level = `with ${page.quantity} ${state.threshold.toFixed(2)} or less`;
         return [`label ${level}`, `labels ${level}`];
       },
       none: "No label is at or below the threshold.",
     },
     noise: {
-      holds: (table, point) => table.verdict(point) === "noise",
+      holds: ({ verdict }, point) => verdict[point] === 3,
       count: ({ page }) => page.counts[3],
       words: () => ["noise point", "noise points"],
       none: "There is no noise.",
     },
+    decided: {
+      holds: (_, point, { decisions }) => decisions.of(point) !== undefined,
+      count: ({ decisions }) => decisions.taken.size,
+      words: () => ["point you decided about", "points you decided about"],
+      none: "You have not decided about any point.",
+    },
     all: {
       holds: () => true,
-      count: ({ page }) => page.counts.reduce((total, number) => total + number, 0),
+      count: ({ page }) => sum(page.counts),
       words: () => ["point", "points"],
       none: "There are no points.",
     },
   };
 
-  class ReviewTable {
-    constructor(page, columns, onMark) {
-      this.page = page;
-      this.columns = columns;
-      this.onMark = onMark;
-      this.size = columns.row.length;
-      this.threshold = 0.5;
-      this.selection = null;
+  report.ReviewTable = class {
+    constructor(state, decisions) {
+      this.state = state;
+      this.points = state.points;
+      this.page = this.points.page;
+      this.decisions = decisions;
       this.sort = { key: "trust", direction: 1 };
-      this.markedPoint = null;
+      this.orders = {};
       this.table = document.getElementById("review");
       this.body = this.table.tBodies[0];
+      this.headings = Array.from(this.table.tHead.rows[0].cells, (cell) => cell.textContent.trim());
       this.choice = document.getElementById("listed");
-      this.keys = {};
+      this.more = document.getElementById("more");
       this.listen();
     }
 
@@ -100,26 +80,18 @@
       return LISTS[this.choice.value];
     }
 
-    verdict(point) {
-      return this.page.verdicts[this.columns.verdict[point]];
-    }
-
-    // A reader who moves the threshold wants to see what lies below it.
-    setThreshold(threshold, moved) {
-      this.threshold = threshold;
-      if (moved) this.choice.value = "below";
-      this.update();
-    }
-
     listen() {
       this.choice.addEventListener("change", () => this.update());
+      this.more.addEventListener("click", () => this.addRows(MORE));
       for (const header of this.table.querySelectorAll("th[data-key]")) {
         header.querySelector("button").addEventListener("click", () => this.sortBy(header.dataset.key));
       }
-      const scroll = document.getElementById("review-scroll");
-      scroll.addEventListener("scroll", () => {
-        if (scroll.scrollTop + scroll.clientHeight > scroll.scrollHeight - 600) this.addRows();
-      });
+      this.body.addEventListener("keydown", (event) => this.pressed(event));
+    }
+
+    // A reader who moves the threshold wants to see what lies below it.
+    listBelow() {
+      this.choice.value = "below";
     }
 
     sortBy(key) {
@@ -127,32 +99,41 @@
       this.update();
     }
 
-    // The numbers by which a column is sorted.
+    // The numbers by which a column is sorted; noise has no trust and no typicality, and comes last.
     key(name) {
-      if (!(name in this.keys)) {
-        const { columns, page } = this;
-        const byName = (codes) => {
-          const rank = ranks(page.names);
-          return Array.from(codes, (code) => rank[code]);
-        };
-        if (name === "id") this.keys.id = ranks(page.ids);
-        else if (name === "label" || name === "rival") this.keys[name] = byName(columns[name]);
-        // Noise has no trust and no typicality, and comes last.
-        else this.keys[name] = Array.from(columns[name], (value) => (Number.isNaN(value) ? Infinity : value));
+      const { columns } = this.points;
+      const byName = (codes) => {
+        const rank = ranks(this.page.names);
+        return Array.from(codes, (code) => rank[code]);
+      };
+      if (name.startsWith("id-")) return ranks(this.page.ids[Number(name.slice(3))]);
+      if (name === "label" || name === "rival") return byName(columns[name]);
+      return Array.from(columns[name], (value) => (Number.isNaN(value) ? Infinity : value));
+    }
+
+    // All points in the order of a column. By trust they come already sorted, the least trusted last.
+    order(name) {
+      if (!(name in this.orders)) {
+        const order = Uint32Array.from({ length: this.points.size }, (_, i) => this.points.size - 1 - i);
+        if (name !== "trust") {
+          const { row } = this.points.columns;
+          const key = this.key(name);
+          order.sort((a, b) => key[a] - key[b] || row[a] - row[b]);
+        }
+        this.orders[name] = order;
       }
-      return this.keys[name];
+      return this.orders[name];
     }
 
     update() {
-      const { row } = this.columns;
-      const candidates = this.selection ?? Array.from({ length: this.size }, (_, index) => index);
-      const key = this.key(this.sort.key);
-      const { direction } = this.sort;
-      this.listed = candidates.filter((index) => this.list.holds(this, index));
-      this.listed.sort((a, b) => direction * (key[a] - key[b]) || row[a] - row[b]);
+      const { columns } = this.points;
+      const order = this.order(this.sort.key);
+      const { list, state } = this;
+      this.listed = order.filter((point) => state.holds(point) && list.holds(columns, point, this));
+      if (this.sort.direction < 0) this.listed.reverse();
       this.body.replaceChildren();
-      document.getElementById("review-scroll").scrollTop = 0;
-      this.addRows();
+      this.shown = 0;
+      this.addRows(FIRST);
       this.showState();
     }
 
@@ -161,13 +142,12 @@
         if (header.dataset.key !== this.sort.key) header.removeAttribute("aria-sort");
         else header.setAttribute("aria-sort", this.sort.direction > 0 ? "ascending" : "descending");
       }
-      document.getElementById("review-status").textContent = this.status();
+      report.say("review-status", this.status());
+      document.getElementById("export-list").disabled = !this.listed.length;
       if (!this.listed.length) {
-        const note = element("td", this.selection ? "None of the selected points." : this.list.none, "empty");
-        note.colSpan = this.table.tHead.rows[0].cells.length;
-        const row = element("tr");
-        row.append(note);
-        this.body.append(row);
+        const note = element("td", this.state.isFiltered ? "None of the points looked at." : this.list.none, "empty");
+        note.colSpan = this.headings.length;
+        this.body.append(element("tr", note));
       }
     }
 
@@ -175,92 +155,118 @@
       const [listed, all] = [this.listed.length, this.list.count(this)];
       const [one, several] = this.list.words(this);
       const said = (number) => `${report.withCommas(number)} ${number === 1 ? one : several}`;
-      if (this.selection) {
-        const selected = this.selection.length;
-        return `${said(listed)} among ${report.withCommas(selected)} selected point${selected === 1 ? "" : "s"}.`;
-      }
-      const number = listed === all ? said(all) : `${report.withCommas(listed)} of ${said(all)}`;
-      return `${number}. Select points in a figure to list only those.`;
+      if (this.state.isFiltered) return `${said(listed)} among the points looked at.`;
+      return listed === all ? `${said(all)}.` : `${report.withCommas(listed)} of ${said(all)}.`;
     }
 
-    addRows() {
-      const start = this.body.querySelectorAll("tr[data-point]").length;
-      const rows = this.listed.slice(start, start + CHUNK).map((point) => this.row(point));
-      this.body.append(...rows);
+    addRows(number) {
+      const added = this.listed.slice(this.shown, this.shown + number);
+      for (const point of added) this.body.append(...this.rows(point));
+      this.shown += added.length;
+      const left = this.listed.length - this.shown;
+      this.more.hidden = !left;
+      this.more.textContent = `Show ${report.withCommas(Math.min(MORE, left))} more of ${report.withCommas(left)}`;
+    }
+
+    // The row of a point and, if it is marked, the one with its details.
+    rows(point) {
+      const row = this.row(point);
+      return point === this.state.marked ? [row, ...this.open(row, point)] : [row];
     }
 
     row(point) {
-      const { columns, page } = this;
-      const row = element("tr");
+      const { points, page } = this;
+      const { columns } = points;
+      const cells = [];
+      if (page.images) cells.push([points.image(point) ? report.picture(points, point) : null]);
+      const number = report.button(columns.row[point], () => this.toggle(point), "open");
+      number.setAttribute("aria-expanded", "false");
+      cells.push([number, "number"]);
+      for (const id of points.ids(point)) cells.push([named(id)]);
+      const text = points.text(point);
+      if (page.texts) cells.push([text ? report.markedText("span", text, points.words(point), "excerpt") : null, "long"]);
+      cells.push([named(points.label(point))]);
+      if (page.calibrated) cells.push([points.trust(point), "number"]);
+      cells.push([report.verdictKey(points.verdict(point))], [named(points.rival(point))]);
+      cells.push([report.ownAffinity(points, point), "number"]);
+      if ("typicality" in columns) cells.push([report.typicality(points, point), "number"]);
+      if ("feature_0" in columns) cells.push([this.pulls(point), "long"]);
+      cells.push([report.decisionSelect(points, this.decisions, point)]);
+      const row = element("tr", cells.map(([content, className]) => element("td", content, className)));
+      Array.from(row.cells).forEach((cell, i) => (cell.dataset.name = this.headings[i]));
       row.dataset.point = point;
-      if (point === this.markedPoint) row.className = "marked";
-      if (page.pictures) row.append(this.picture(point));
-      const number = element("button", columns.row[point]);
-      number.type = "button";
-      number.addEventListener("click", () => this.mark(point));
-      row.append(cell(number, "number"));
-      if (page.ids) row.append(cell(named(page.ids[point])));
-      row.append(cell(named(page.names[columns.label[point]])));
-      if (page.calibrated) row.append(this.number(point, columns.trust[point]));
-      row.append(cell(element("span", this.verdict(point), `key ${this.verdict(point)}`)));
-      row.append(cell(named(page.names[columns.rival[point]])));
-      row.append(this.number(point, columns.own[point], columns.half_width[point]));
-      if ("typicality" in columns) row.append(this.typicality(point));
-      row.append(cell(pairs(this.affinities(point))));
-      if ("feature_0" in columns) row.append(cell(pairs(this.features(point))));
+      this.showDecision(row, point);
       return row;
     }
 
-    picture(point) {
-      // Pictures start with the least trusted point, which is the last one.
-      const encoded = this.page.pictures[this.size - 1 - point];
-      if (encoded === undefined) return cell();
-      const image = element("img");
-      image.alt = `image of row ${this.columns.row[point]}`;
-      image.src = encoded;
-      return cell(image);
+    pulls(point) {
+      const pairs = this.points.pulls(point).map(([name, value]) => {
+        return element("span", [named(name), element("span", signed(value), "value")]);
+      });
+      return element("span", pairs, "pairs");
     }
 
-    // Noise has no label, so neither trust nor affinity to its own cluster.
-    number(point, value, halfWidth = 0) {
-      if (this.verdict(point) === "noise") return cell(element("span", "-"), "number");
-      const node = cell(element("span", value.toFixed(2)), "number");
-      if (halfWidth >= 0.005) node.append(element("span", ` ± ${halfWidth.toFixed(2)}`, "interval"));
-      return node;
+    rowOf(point) {
+      return this.body.querySelector(`tr[data-point="${point}"]`);
     }
 
-    typicality(point) {
-      const value = this.columns.typicality[point];
-      if (value < this.page.atypical) return cell(element("span", "unlike anything in its cluster", "atypical"));
-      return cell(element("span", Number.isNaN(value) ? "-" : value.toFixed(2)));
+    toggle(point) {
+      const isOpen = this.state.marked === point && this.state.openIn === "table";
+      this.state.change({ marked: isOpen ? null : point, openIn: "table" });
     }
 
-    affinities(point) {
-      const entries = [];
-      for (let place = 0; `cluster_${place}` in this.columns; place++) {
-        const name = this.page.names[this.columns[`cluster_${place}`][point]];
-        entries.push([name, this.columns[`affinity_${place}`][point].toFixed(2)]);
+    // Mark the row of the marked point, open its details if it was marked here, and close any other.
+    showMarked() {
+      for (const row of this.body.querySelectorAll("tr.marked")) {
+        row.classList.remove("marked");
+        row.querySelector("button.open").setAttribute("aria-expanded", "false");
       }
-      return entries;
+      for (const row of this.body.querySelectorAll("tr.details")) row.remove();
+      const row = this.state.marked === null ? null : this.rowOf(this.state.marked);
+      if (row) row.after(...this.open(row, this.state.marked));
     }
 
-    features(point) {
-      const entries = [];
-      for (let place = 0; `feature_${place}` in this.columns; place++) {
-        const feature = this.columns[`feature_${place}`][point];
-        if (feature < 0) break;
-        const deviation = this.columns[`deviation_${place}`][point];
-        entries.push([this.page.features[feature], `${deviation < 0 ? "−" : "+"}${Math.abs(deviation).toFixed(1)} sd`]);
-      }
-      return entries;
+    open(row, point) {
+      row.classList.add("marked");
+      if (this.state.openIn !== "table") return [];
+      row.querySelector("button.open").setAttribute("aria-expanded", "true");
+      const cell = element("td", report.pointCard(this.points, this.decisions, point));
+      cell.colSpan = this.headings.length;
+      return [element("tr", cell, "details")];
     }
 
-    mark(point) {
-      this.markedPoint = this.markedPoint === point ? null : point;
-      for (const row of this.body.rows) row.classList.toggle("marked", Number(row.dataset.point) === this.markedPoint);
-      this.onMark(this.markedPoint);
+    showDecision(row, point) {
+      row.classList.toggle("decided", this.decisions.of(point) !== undefined);
+      row.querySelector("select.decision").showDecision();
     }
-  }
 
-  report.ReviewTable = ReviewTable;
+    decided(point) {
+      const row = point === null ? null : this.rowOf(point);
+      if (row) this.showDecision(row, point);
+      if (this.choice.value === "decided") this.update();
+    }
+
+    // One key for each decision about the row of the focus, arrows to walk.
+    pressed(event) {
+      const row = event.target.closest("tr[data-point]");
+      if (!row || event.target.tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
+      const point = Number(row.dataset.point);
+      const { rival } = this.points.columns;
+      const keys = { k: ["keep"], m: ["move", rival[point]], n: ["noise"], u: ["unsure"], Backspace: [""] };
+      const steps = { ArrowDown: 1, ArrowUp: -1 };
+      if (event.key in keys && !(event.key === "n" && this.points.isNoise(point))) {
+        this.decisions.decide(point, ...keys[event.key]);
+        this.walk(row, event.key === "Backspace" ? 0 : 1);
+      } else if (event.key in steps) this.walk(row, steps[event.key]);
+      else return;
+      event.preventDefault();
+    }
+
+    walk(row, step) {
+      const rows = Array.from(this.body.querySelectorAll("tr[data-point]"));
+      const next = rows.indexOf(row) + step;
+      if (next >= rows.length) this.addRows(MORE);
+      (rows[next] ?? row.nextElementSibling)?.querySelector?.("button.open")?.focus();
+    }
+  };
 })((window.allegianceReport ??= {}));

@@ -35,3 +35,17 @@ def is_missing(value: Any) -> bool:
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
+
+
+def texts_for_each(values: Any, n_points: int) -> list[str]:
+    """Return one text for each point, empty where it is missing (None, NaN); ``texts`` in messages."""
+    entries = one_for_each(values, "texts", n_points)
+    for row, entry in enumerate(entries):
+        if isinstance(entry, str):
+            continue
+        if not is_missing(entry):
+            raise TypeError(
+                f"texts must be strings, but texts[{row}] is {entry!r} ({type(entry).__name__}): convert it with str()."
+            )
+        entries[row] = ""
+    return entries

@@ -1,0 +1,64 @@
+"""Fitted scorers of every kind that can be saved, and changes of their states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+
+from allegiance import AffinityScorer, Auto, Fourier, Hashing, Kernel, Nystroem, Polytope, Weights
+
+_IRIS = load_iris()
+
+
+class Saved(NamedTuple):
+    """A scorer, and rows it can score."""
+
+    scorer: AffinityScorer
+    rows: Any
+
+
+def saved_scorers() -> dict[str, Saved]:
+    """Return a scorer of each kind, by name; between them they hold every kind of object that files can hold."""
+    X = _IRIS.data[::3]
+    sparse = sp.csr_array(np.where(X > 1.5, X, 0.0))
+    settings: dict[str, tuple[Any, dict[str, Any]]] = {
+        "power": (X, {"weights": Weights([0.1, 0.2, 0.3]), "influence": "within", "calibration": 3}),
+        "space": (X, {"domain": "space"}),
+        "polytope": (X, {"domain": Polytope.box([0.0] * 4, [9.0] * 4)}),
+        "kl": (X[:, :3], {"influence": "kl", "weights": "size"}),
+        "kernel": (X, {"influence": "rbf"}),
+        "sparse": (sparse, {"influence": "polynomial"}),
+        "precomputed": (X @ X.T, {"influence": "precomputed"}),
+        "fourier": (X, {"influence": Kernel("rbf", approximation=Fourier(8))}),
+        "nystroem": (X, {"influence": Kernel("rbf", approximation=Nystroem(8))}),
+        "sketch": (X, {"influence": Kernel("polynomial", approximation=Hashing(8))}),
+    }
+    quick = {"eps": 0.2, "engine": Auto(max_samples=4_000), "n_jobs": 1, "random_state": 0}
+    labels = np.array(_IRIS.target_names)[_IRIS.target[::3]]
+    return {name: Saved(AffinityScorer(**quick | chosen).fit(X, labels), X) for name, (X, chosen) in settings.items()}
+
+
+def leaves(state: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the way to every value of a state that is not a dict."""
+    for name, value in state.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def found(state: dict[str, Any], path: tuple[str, ...]) -> Any:
+    """Return one value of a state."""
+    for name in path:
+        state = state[name]
+    return state
+
+
+def replaced(state: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return a state with one value replaced."""
+    name, *rest = path
+    return state | {name: replaced(state[name], tuple(rest), value) if rest else value}

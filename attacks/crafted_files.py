@@ -1,0 +1,144 @@
+"""Saved scorers whose checksums fit and whose contents were made to do harm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from allegiance.io.state import write_state
+
+from ._attack import Attack, Tally
+from ._children import finish, start
+from ._scorers import Saved, found, leaves, replaced, saved_scorers
+
+#: Files that one process loads and scores with; a crash loses no more than the rest of them.
+_PER_PROCESS = 250
+#: Loads each file, scores rows with it, and tells what became of it, one line each.
+_VICTIM = """
+import json, sys, warnings
+import numpy as np
+from allegiance import AffinityScorer
+warnings.simplefilter("ignore")
+for path in json.load(sys.stdin):
+    rows = np.load(path + ".npy")
+    try:
+        scorer = AffinityScorer.load(path)
+    except ValueError:
+        print("refused", flush=True)
+        continue
+    except Exception as error:
+        print("broken: loading:", type(error).__name__, str(error)[:200], flush=True)
+        continue
+    try:
+        affinity = scorer.affinity(rows).affinity
+    except (ValueError, TypeError, MemoryError):
+        print("refused while scoring", flush=True)
+        continue
+    except Exception as error:
+        print("broken: scoring:", type(error).__name__, str(error)[:200].replace(chr(10), " "), flush=True)
+        continue
+    sane = np.isfinite(affinity).all() and abs(affinity.sum(axis=1) - 1).max() < 1e-9
+    print("loaded, sane scores" if sane else "broken: scores that are none", flush=True)
+"""
+
+
+def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
+    """Change values of a state at random, write it with fitting checksums, and let another process load it."""
+    originals = list(saved_scorers().values())
+    tally = Tally()
+    done = 0
+    while done < attempts:
+        paths, told = [], []
+        for number in range(min(_PER_PROCESS, attempts - done)):
+            path = folder / f"crafted-{number}.scorer"
+            told.append(_craft(originals[int(rng.integers(len(originals)))], path, rng))
+            paths.append(str(path))
+        outcomes = _victim(paths)
+        for text, outcome in zip(told, outcomes, strict=True):
+            if outcome.startswith("broken"):
+                tally.broken.append(f"{text}: {outcome}")
+            else:
+                tally.held[outcome] += 1
+        done += len(paths)
+    return tally
+
+
+def _victim(paths: list[str]) -> list[str]:
+    """Return what became of each file; where the process died, go on with another one."""
+    outcomes: list[str] = []
+    while len(outcomes) < len(paths):
+        child = start("-c", _VICTIM, stdin=-1)
+        assert child.stdin is not None
+        child.stdin.write(json.dumps(paths[len(outcomes) :]))
+        child.stdin.close()
+        child.stdin = None
+        status, said = finish(child)
+        outcomes += [line for line in said.splitlines() if line.startswith(("refused", "loaded", "broken"))]
+        if len(outcomes) < len(paths):
+            outcomes.append(f"broken: the process ended with {status}: {said[-200:]}")
+    return outcomes
+
+
+def _craft(saved: Saved, path: Path, rng: np.random.Generator) -> str:
+    """Write a state with one to three values changed, and rows for it; return which."""
+    state = saved.scorer.to_dict()
+    places = list(leaves(state))
+    changed = []
+    for _ in range(int(rng.integers(1, 4))):
+        place = places[int(rng.integers(len(places)))]
+        kind, value = _other(found(state, place), rng)
+        state = replaced(state, place, value)
+        changed.append(f"{'.'.join(place)} {kind}")
+    try:
+        write_state(state, path)
+    except (TypeError, ValueError):
+        write_state(saved.scorer.to_dict(), path)
+        changed = ["nothing: the state could not be written"]
+    rows = saved.rows.toarray() if hasattr(saved.rows, "toarray") else saved.rows
+    np.save(f"{path}.npy", rows)
+    return ", ".join(changed)
+
+
+def _other(value: Any, rng: np.random.Generator) -> tuple[str, Any]:
+    """Return another value in place of one, and what it is."""
+    if isinstance(value, np.ndarray):
+        changes = _arrays(value, rng)
+    else:
+        plain: tuple[Any, ...] = (None, True, 0, -1, 2**70, 0.5, -1e300, "text", "", [], {}, [1, 2], {"kind": "region"})
+        changes = {f"= {other!r}"[:30]: other for other in plain}
+    kind = list(changes)[int(rng.integers(len(changes)))]
+    return kind, changes[kind]
+
+
+def _arrays(value: Any, rng: np.random.Generator) -> dict[str, Any]:
+    def with_entry(entry: Any) -> Any:
+        other = value.copy()
+        if other.size and other.dtype.kind in "fiu":
+            with np.errstate(all="ignore"):
+                other.flat[int(rng.integers(other.size))] = np.array(entry).astype(other.dtype)
+        return other
+
+    entries = {f"with {entry}": with_entry(entry) for entry in (2**40, -(2**40), -1, 0, 1e300, -1e300, 3.7, np.nan)}
+    return entries | {
+        "a row less": value[:-1] if value.ndim else value,
+        "a row more": np.concatenate([value, value[-1:]]) if value.ndim else value,
+        "turned": value.T.copy(),
+        "a side more": value[None],
+        "empty": value[:0] if value.ndim else value,
+        "float32": value.astype(np.float32) if value.dtype.kind in "fiu" else value,
+        "texts": np.full(value.shape, "1e5"),
+        "shuffled": rng.permutation(value) if value.ndim else value,
+        "a list": [1.0, 2.0],
+    }
+
+
+ATTACK = Attack(
+    "crafted saved files",
+    "A crafted file is refused with a ValueError, or gives scores that are scores; no process dies.",
+    full=1_000,
+    short=60,
+    make=make,
+)

@@ -1,0 +1,164 @@
+"""Reports of data that would run as code, opened in a browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from allegiance import trust
+
+from ._attack import Attack, Tally
+
+#: Each sets a mark, opens a window or calls home if it runs.
+_PAYLOADS = (
+    "<script>{mark}</script>",
+    "</script><script>{mark}</script>",
+    "</style><script>{mark}</script>",
+    "<!--<script>{mark}</script>-->",
+    "--><script>{mark}</script>",
+    "<img src=x onerror={mark}>",
+    "<svg onload={mark}>",
+    '"><svg onload={mark}>',
+    "'><iframe srcdoc='<script>parent.{mark}</script>'>",
+    "<a href=javascript:{mark} id=lure>click</a>",
+    "<style>@import 'http://attacker.invalid/{n}.css'</style>",
+    "<link rel=stylesheet href=http://attacker.invalid/{n}.css>",
+    "<img src=http://attacker.invalid/{n}.png>",
+    "<base href=http://attacker.invalid/>",
+    "<meta http-equiv=refresh content='0;url=http://attacker.invalid/'>",
+    "${{{mark}}}",
+    "{{{{ {mark} }}}}",
+    "{{% raw %}}{mark}{{% endraw %}}",
+    "$$\\href{{javascript:{mark}}}{{x}}$$",
+    "@{{safe}}<img src=x onerror={mark}>",
+    "\\u003cscript>{mark}\\u003c/script>",
+    "&lt;script&gt;{mark}&lt;/script&gt;",
+    "<math><mtext></form><form><mglyph><style></math><img src onerror={mark}>",
+    "__proto__",
+    "constructor",
+    "\u202e<script>{mark}</script>",
+    "x\u2028{mark}\u2029",
+    "*/{mark}/*",
+    "`{mark}`",
+    "'+{mark}+'",
+)
+#: How many of them one page holds: as many as it has clusters and features.
+_PER_PAGE = 3
+#: Where in a report data appears.
+_PLACES = ("labels", "features", "ids", "title", "index")
+_PORTS = ("http://", "https://", "ws://", "wss://", "ftp://")
+
+
+def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
+    """Write reports of such data, open them in Chromium, touch everything: nothing of the data runs, nothing leaves."""
+    tally = Tally()
+    browser, reason = start_browser()
+    if browser is None:
+        tally.skipped = reason
+        return tally
+    try:
+        groups = [_PAYLOADS[start : start + _PER_PAGE] for start in range(0, len(_PAYLOADS), _PER_PAGE)]
+        pages = [(payloads, place) for payloads in groups for place in _PLACES]
+        for number in rng.permutation(len(pages))[: -(-attempts // _PER_PAGE)].tolist():
+            payloads, place = pages[number]
+            if problem := opened(browser, _report(payloads, place, number, folder)):
+                tally.broken.append(f"one of {payloads!r} in {place}: {problem}")
+            else:
+                tally.held[f"in {place}"] += len(payloads)
+    finally:
+        browser.quit()
+    return tally
+
+
+def start_browser() -> tuple[Any, str | None]:
+    """Return a browser without a window; or why there is none."""
+    program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        return None, "no Chromium here"
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1366,1000"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.set_capability("unhandledPromptBehavior", "ignore")
+    return webdriver.Chrome(options=options, service=Service(driver)), None
+
+
+def _report(payloads: tuple[str, ...], place: str, number: int, folder: Path) -> Path:
+    """Write a report with the payloads in one place."""
+    texts = [payload.format(mark=f"(window.hacked={number},alert({number}))", n=number) for payload in payloads]
+    n = 45
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 3)), columns=["a", "b", "c"])
+    labels: Any = np.arange(n) % 3
+    settings: dict[str, Any] = {}
+    if place == "labels":
+        labels = np.array(texts)[labels]
+    elif place == "features":
+        X.columns = texts
+    elif place == "ids":
+        settings["ids"] = [f"{texts[i % 3]}{i}" for i in range(n)]
+    elif place == "title":
+        settings["title"] = " ".join(texts)
+    else:
+        X.index = [f"{texts[i % 3]}{i}" for i in range(n)]
+    path: Path = trust(X, labels, n_resamples=2, eps=0.2).report(folder / f"report-{number}.html", X, **settings)
+    return path
+
+
+#: Hovers over, presses and opens everything that a page has.
+_TOUCH = """
+for (const element of document.querySelectorAll("*")) {
+    for (const kind of ["mouseover", "mouseenter", "focus", "pointermove"])
+        element.dispatchEvent(new Event(kind, {bubbles: false}));
+    if (element.tagName === "DETAILS") element.open = true;
+}
+for (const element of document.querySelectorAll("button, summary, [id=lure]")) if (!element.download) element.click();
+"""
+
+
+def opened(browser: Any, path: Path) -> str | None:
+    """Open a page and touch everything; return what the data got done, None if nothing."""
+    from selenium.common.exceptions import UnexpectedAlertPresentException, WebDriverException
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    for log in ("browser", "performance"):  # reading a log empties it
+        browser.get_log(log)
+    try:
+        browser.get(path.as_uri())
+        WebDriverWait(browser, 60, poll_frequency=0.05).until(
+            lambda driver: driver.execute_script("return document.documentElement.dataset.ready === 'true'")
+        )
+        browser.execute_script(_TOUCH)
+        browser.execute_async_script("setTimeout(arguments[0], 50)")
+        if browser.execute_script("return window.hacked !== undefined"):
+            return "a script of the data ran"
+        if browser.execute_script("return document.getElementById('lure') !== null"):
+            return "markup of the data became part of the page"
+    except UnexpectedAlertPresentException:
+        return "a script of the data opened a window"
+    except WebDriverException as error:
+        return f"the page did not open: {str(error)[:200]}"
+    for entry in browser.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            url = message["params"]["request"]["url"]
+            if url.startswith(_PORTS):
+                return f"it called {url}"
+    return None
+
+
+ATTACK = Attack(
+    "injection into reports",
+    "No script, style or address of the data is run or called; every page opens.",
+    full=len(_PAYLOADS) * len(_PLACES),
+    short=6,
+    make=make,
+)

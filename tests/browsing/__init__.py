@@ -1,0 +1,1 @@
+"""Chromium without a window, for the tests of pages: a driver, colours, and a check of accessibility."""

@@ -1,0 +1,72 @@
+"""Calls that random attacks found to fail, each in its smallest form."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from allegiance import AffinityScorer, Logistic, affinity, sample_polytope, trust
+from allegiance.influence._rowwise import norms
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(20, 3))
+LABELS = np.arange(20) % 3
+
+
+@pytest.mark.parametrize("weights", ["density", [1e308, 1e308, 1e308]])
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_weights_that_cannot_be_measured_in_units_of_x_are_refused(weights, size):
+    """Once: affinities without meaning, after a warning of NumPy's."""
+    with pytest.raises(ValueError, match="weights, or squared distances of X, are beyond the numbers there are"):
+        affinity(X * size, LABELS, weights=weights)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_trust_does_not_depend_on_the_size_of_the_data(size):
+    """Once: squares overflowed in k-means and in the spread of clusters."""
+    power = 2.0 ** round(np.log2(size))
+    expected = trust(X, LABELS, influence="euclidean", n_resamples=3).trust
+    np.testing.assert_allclose(trust(X * power, LABELS, influence="euclidean", n_resamples=3).trust, expected)
+
+
+def test_points_far_from_a_single_place_have_a_finite_distance_from_it():
+    """Once: infinite, since no coordinate was there to be too far."""
+    scorer = AffinityScorer().fit(np.ones((5, 2)), np.zeros(5, dtype=int))
+    off_span = scorer.affinity([[1e200, 1e200], [2.0, 1.0]]).off_span
+    np.testing.assert_allclose(off_span, [np.sqrt(2) * 1e200, 1.0])
+
+
+def test_equal_points_can_be_calibrated_under_a_kernel():
+    """Once: "Found array with 0 feature(s)", of a matrix the user never saw."""
+    result = trust(np.zeros((9, 3)), np.arange(9) % 4, influence="laplacian", n_resamples=2)
+    assert ((result.trust >= 0) & (result.trust <= 1)).all()
+
+
+def test_tiny_numbers_under_a_divergence_are_divided_by_no_zero():
+    """Once: normals of walls whose squares vanish, divided by their length of zero."""
+    rows = np.abs(RNG.normal(size=(8, 2))) * 1e-200
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = affinity(rows, [0, 1, 2, 3] * 2, influence=Logistic())
+    np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0)
+
+
+def test_a_projection_of_huge_rows_is_not_taken_for_found():
+    """Once: the length of a row overflowed, and every error was small beside it."""
+    np.testing.assert_allclose(norms(np.array([[3e200, 4e200], [3.0, 4.0]])), [5e200, 5.0])
+
+
+def test_kernels_over_huge_rows_can_be_saved(tmp_path):
+    """Once: squared norms that the kernel does not use were infinite, and the file was refused."""
+    with np.errstate(over="ignore"):
+        scorer = AffinityScorer(influence="cosine").fit(X * 1e200, LABELS)
+        scorer.save(tmp_path / "a.scorer")
+        found = AffinityScorer.load(tmp_path / "a.scorer").affinity(X * 1e200).affinity
+    np.testing.assert_array_equal(found, scorer.affinity(X * 1e200).affinity)
+
+
+def test_more_samples_than_any_memory_holds_are_refused_by_name():
+    with pytest.raises(ValueError, match="n_samples must be at most"):
+        sample_polytope([[1.0], [-1.0]], [1.0, 1.0], 10**30)
