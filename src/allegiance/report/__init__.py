@@ -4,8 +4,8 @@
 are ranked by, ``_shown`` chooses the points that travel with the page and ``_exhibits`` the texts and images,
 ``_counts`` counts all labels, ``_projection``, ``_pulls``, ``_traits``, ``_words``, ``_clusters`` and ``_columns``
 prepare what is told of points and clusters, ``_wording`` says it in words, ``_figures`` draws it, and ``_build`` and
-``_render`` put the page together; ``_inline`` shows it in a notebook. ``_drift`` is a page about periods. In the browser ``static/state.js`` holds what
-the reader looks at, and everything else follows it.
+``_render`` put the page together; ``_inline`` shows it in a notebook. In the browser ``static/state.js`` holds what
+the reader looks at, and everything else follows it. ``_drift`` is another page, about periods.
 """
 
 from ._build import render_report, write_report
