@@ -49,6 +49,7 @@ CALLED_BY_USERS = [
     "Weights",
     "Within",
     "affinity",
+    "apply_decisions",
     "compare_clusterings",
     "compare_periods",
     "fit_stream",

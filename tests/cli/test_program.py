@@ -20,6 +20,7 @@ COMMANDS = [
     "completion",
     "consensus",
     "curve",
+    "explore",
     "info",
     "model",
     "plot",

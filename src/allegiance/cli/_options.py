@@ -17,7 +17,7 @@ Wrapped = TypeVar("Wrapped", bound=Command)
 
 #: As in :mod:`allegiance.fitting`, which is not imported for ``--help``.
 REPRESENTATIVES = ("mean", "median", "medoid", "mean-without-point")
-#: Algorithms that k-means stands in for when halves of the data are clustered anew.
+#: As in :mod:`allegiance.clusterers`.
 LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
 #: As in :mod:`allegiance.io.tables`.
 INPUT_FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "xlsx")

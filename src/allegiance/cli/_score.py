@@ -142,7 +142,7 @@ def score(
     sink = open_output(out, run)
     wanted = Wanted(details, top, review, show)
     with workers_at(passes.scheduler, run) as executor:
-        opened = _opened(data, clustering, scoring, page, model, run)
+        opened = open_table(data, clustering, scoring, page, model, run)
         check_page(page, opened)
         check_outputs(opened, sink, report, kept.save, inputs=[clustering.centers, kept.model])
         if _streams(passes, opened, clustering, obstacle, run):
@@ -171,7 +171,7 @@ def score(
     return exit_code(summary, fail_under, run)
 
 
-def _opened(
+def open_table(
     data: DataOptions,
     clustering: ClusteringOptions,
     scoring: ScoringOptions,

@@ -17,10 +17,12 @@ from allegiance.calibration import (
     Calibration,
     Company,
     MemberDistances,
+    PairCompany,
     RowSample,
     TrustMap,
     above_chance,
     calibrate,
+    pair_company,
     recluster,
 )
 from allegiance.engines import (
@@ -338,6 +340,23 @@ class Fitted:
         calibration
             How they are clustered; None for that of the fit, or the default one.
         """
+        return self._clustered_anew(X, labels, calibration)[0]
+
+    def pair_company(self, X: Any, labels: Any = None, calibration: Calibration | None = None) -> PairCompany:
+        """Return which pairs of clusters come apart or together when halves of points are clustered anew.
+
+        Parameters
+        ----------
+        X, labels, calibration
+            As in :meth:`company`.
+        """
+        _, new, codes = self._clustered_anew(X, labels, calibration)
+        return pair_company(codes, new, self.classes.size)
+
+    def _clustered_anew(
+        self, X: Any, labels: Any, calibration: Calibration | None
+    ) -> tuple[Company, IntArray, IntArray]:
+        """Cluster halves of a sample anew; return the company kept, new clusters (n_resamples, m) and old ones (m,)."""
         settings = self.specification.settings
         calibration = calibration or self.specification.calibration or Calibration()
         given, rows = self._entered(X)
@@ -349,7 +368,8 @@ class Fitted:
         if sample.codes.size < 2:
             raise ValueError(f"X has {sample.codes.size} labelled points: at least 2 are needed to cluster them anew.")
         asked, coordinates, originals = self._to_recluster(calibration, sample, self.locate(sample.rows))
-        return recluster(asked, coordinates, sample.codes, settings.seed, originals, settings.threads)[0]
+        company, new = recluster(asked, coordinates, sample.codes, settings.seed, originals, settings.threads)
+        return company, new, sample.codes
 
     def score_afresh(self, X: Any) -> float:
         """Return how far the labels of points hold, above chance, when these points are clustered anew."""
