@@ -36,7 +36,7 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
-from ._clusterer import nearest_sites
+from ._clusterer import nameless, nearest_sites
 from ._columns import Columns, Entered, PreparedColumns
 from ._labels import Labels, align, labels_of
 from ._pipelines import last_step
@@ -129,7 +129,7 @@ class Fitted:
 
     def bare(self) -> Fitted:
         """Return the same for points that have passed the transformers already."""
-        return replace(self, columns=Columns(self.columns.n_prepared))
+        return replace(self, columns=Columns(self.columns.n_prepared), clusterer=nameless(self.clusterer))
 
     def behind(self, preparation: Any, columns: Columns) -> Fitted:
         """Return the same for points as they are before fitted transformers, which they then pass first."""
