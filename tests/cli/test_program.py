@@ -15,7 +15,19 @@ from allegiance import __version__
 from allegiance.cli._main import program
 from cli.command import INSTALLED, call
 
-COMMANDS = ["compare", "completion", "consensus", "curve", "explore", "info", "model", "plot", "report", "score", "warmup"]
+COMMANDS = [
+    "compare",
+    "completion",
+    "consensus",
+    "curve",
+    "explore",
+    "info",
+    "model",
+    "plot",
+    "report",
+    "score",
+    "warmup",
+]
 
 
 def test_all_commands_are_there():
