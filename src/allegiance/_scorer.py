@@ -386,8 +386,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         """Return all that scoring needs, as plain values and arrays.
 
         It holds no training data, except that an exact kernel is a sum over the points of the fit, and that trust needs
-        the distances of some members from their representatives. The estimator and ``labels_`` are left out:
-        :meth:`from_dict` gives a scorer that labels points by the nearest representative.
+        the distances of some members from their representatives. Of a pipeline it holds the transformers, if all are
+        known to this package, and of the clusterer what labels new points if that is k-means or a Gaussian mixture;
+        after :meth:`from_dict` others are replaced by the nearest representative. ``labels_`` are left out.
         """
         from .io.state import encode_scorer
 
@@ -426,9 +427,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     def load(cls, path: Any) -> AffinityScorer:
         """Return the scorer of a file that :meth:`save` wrote, now or with an earlier version of the package.
 
-        It gives the same affinities to the last bit. Of the scorer that was saved it lacks ``labels_`` and the
-        estimator: points are labelled by the nearest representative, which is what k-means does itself, up to ties,
-        but not every estimator.
+        It gives the same affinities to the last bit. Of the scorer that was saved it lacks ``labels_`` and
+        ``estimator_``: see :meth:`to_dict` for what labels new points then.
 
         Parameters
         ----------

@@ -58,9 +58,9 @@ def check_models(kept: ModelOptions, run: RunOptions) -> None:
     """Raise if a model could not be saved once the work is done, or if options contradict the one that is used."""
     from allegiance.io import check_writable
 
-    if kept.save is not None:
-        check_writable(kept.save, force=run.force)
     if kept.model is None:
+        if kept.save is not None:
+            check_writable(kept.save, force=run.force)
         return
     if kept.save is not None:
         raise click.UsageError("--save keeps what a command finds, and --model brings it: leave one of them out.")

@@ -70,7 +70,7 @@ page_options = bundled(
         click.option(
             "--text",
             metavar="COLUMN",
-            help="Column with the text that a row stands for: the page shows it. It is not a feature.",
+            help="Column with the text that a row stands for: the page and --review show it. It is not a feature.",
         ),
         click.option(
             "--image-shape",

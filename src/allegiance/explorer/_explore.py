@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import IntArray, require
+from allegiance._core import IntArray, in_notebook, require
 from allegiance.calibration import Calibration, PairCompany
 from allegiance.explorer.state import DecisionLog, Question, Session, Showing, Subject
 from allegiance.explorer.views import Maps
@@ -38,7 +38,7 @@ def explore(
     budget: int | str | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
-    open_browser: bool = True,
+    open_browser: bool | None = None,
 ) -> Explorer:
     """Start a local web application to look at a result and to review its labels.
 
@@ -68,7 +68,7 @@ def explore(
     host, port
         Where to listen: by default on a free port of this machine, which others cannot reach.
     open_browser
-        Whether to open the page in a browser.
+        Whether to open the page in a browser; by default unless this is a notebook, which shows it in the cell.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def explore(
         host=host,
         port=port,
     )
-    if open_browser:
+    if not in_notebook() if open_browser is None else open_browser:
         made.open()
     return made
 

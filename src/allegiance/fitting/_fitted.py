@@ -71,7 +71,7 @@ class Fitted:
     clusterer
         The fitted estimator that labels new points, behind the transformers; None for the nearest representative.
     parts
-        What else belongs to it, by name, and is saved with it: plain values, or objects of a ``stored`` class.
+        What else belongs to it, by name, and is saved with it: texts, or objects of a ``stored`` class.
     """
 
     specification: Specification
@@ -142,6 +142,8 @@ class Fitted:
     def _entered(self, X: Any) -> Entered:
         """Return points for a clusterer that knows their columns by name, and as the diagram needs them."""
         given, rows = self.columns.enter(X)
+        if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
+            given = rows  # it was fitted to arrays, and would complain about names
         return Entered(given, self.specification.influence.prepare(rows))
 
     def locate(self, rows: Rows) -> Located:

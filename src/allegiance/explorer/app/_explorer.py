@@ -16,6 +16,8 @@ import tornado.httpserver
 from allegiance._core import AnyArray, require
 from allegiance.explorer.state import Question, Session
 from allegiance.explorer.views import Maps, Panels
+from allegiance.notebook import element, markup
+from allegiance.report import InlinePage
 
 from ._commands import Commands
 from ._pages import Pages
@@ -128,6 +130,14 @@ class Explorer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks, and a link to it for those that do not allow frames."""
+        if self._ended.is_set():
+            return markup(element("p", repr(self)))
+        link = element("a", "Open the explorer in a tab of its own", href=self.url, target="_blank", rel="noopener")
+        below = element("p", link, f"; decisions go to {self.path}")
+        return InlinePage(url=self.url, height=900, title="Explorer")._repr_html_() + markup(below)
 
     def __repr__(self) -> str:
         state = "closed" if self._ended.is_set() else self.url

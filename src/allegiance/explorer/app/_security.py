@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 #: Names of this machine that no other machine can take.
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-#: Nothing but the server's own scripts run, nothing is loaded from elsewhere, and no other page may frame this one.
+#: Nothing but the server's own scripts run, nothing is loaded from elsewhere, and only pages of this machine, such as a
+#: notebook, may frame this one: they need the token for it.
 #: Bokeh sets the looks of its parts by style elements and attributes.
 POLICY = "; ".join(
     (
@@ -21,13 +22,12 @@ POLICY = "; ".join(
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
-        "frame-ancestors 'none'",
+        "frame-ancestors http://localhost:* http://127.0.0.1:* http://[::1]:*",
     )
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
     # The address holds the token.
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
