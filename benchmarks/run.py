@@ -28,6 +28,7 @@ BENCHMARKS = (
     "trust_cost",
     "applications",
     "report_page",
+    "explorer",
 )
 
 

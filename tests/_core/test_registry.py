@@ -241,3 +241,17 @@ def test_no_message_lists_kinds_by_hand():
 def test_weights_know_their_names():
     with pytest.raises(ValueError, match="weights must be one of 'size', 'density'"):
         Weights.resolve("big")
+
+
+@pytest.mark.parametrize("text", ["euclidean", "kl:smoothing=0.5", "rbf:gamma=0.5", "within:shrinkage=oas", "linear"])
+def test_what_is_written_is_parsed_to_the_same(text):
+    made = INFLUENCES.parse(text)
+    assert INFLUENCES.written(made) == text
+    assert INFLUENCES.parse(INFLUENCES.written(made)).get_params() == made.get_params()
+
+
+def test_what_cannot_be_written_is_left_out_or_refused():
+    assert DOMAINS.written(Box(margin=0.2)) == "box:margin=0.2"
+    assert INFLUENCES.written(Mahalanobis([[1.0, 0.0], [0.0, 1.0]])) == "mahalanobis"
+    with pytest.raises(ValueError, match="not of a registered kind"):
+        INFLUENCES.written(Auto())

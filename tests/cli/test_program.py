@@ -15,7 +15,20 @@ from allegiance import __version__
 from allegiance.cli._main import program
 from cli.command import INSTALLED, call
 
-COMMANDS = ["compare", "completion", "consensus", "curve", "info", "plot", "report", "score", "warmup"]
+COMMANDS = [
+    "compare",
+    "completion",
+    "consensus",
+    "curve",
+    "explore",
+    "info",
+    "model",
+    "plot",
+    "report",
+    "score",
+    "warmup",
+    "watch",
+]
 
 
 def test_all_commands_are_there():

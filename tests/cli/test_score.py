@@ -441,3 +441,19 @@ def test_the_report_shows_the_identifiers(flowers, tmp_path):
     call("score", flowers, "--labels", "species", "--id", "name", "--report", page)
     assert "<!doctype html>" in page.read_text()[:200].lower()
     assert "exists already" in call("report", flowers, "--labels", "species", "--id", "name", "-o", page, code=1).stderr
+
+
+def test_a_review_of_texts_has_the_words_for_the_rival(tmp_path):
+    texts = ["wave tide", "wave sail", "tide sail", "oven dough", "oven salt", "dough salt"] * 8 + ["Oven and dough"]
+    places = np.array([[0.0, 0.0], [0.3, 0.1], [0.1, 0.4], [4.0, 4.0], [4.3, 4.1], [4.1, 4.4]] * 8 + [[3.6, 3.7]])
+    topics = ["sea", "sea", "sea", "kitchen", "kitchen", "kitchen"] * 8 + ["sea"]
+    lines = [f"{x},{y},{topic},{text}" for (x, y), topic, text in zip(places, topics, texts, strict=True)]
+    data = tmp_path / "notes.csv"
+    data.write_text("\n".join(["x,y,topic,note", *lines]) + "\n", encoding="utf-8")
+    common = ["score", data, "--labels", "topic", "--text", "note", "--review", "1", "-o"]
+    call(*common, tmp_path / "review.parquet")
+    (row,) = open_source(tmp_path / "review.parquet").read().to_pylist()
+    assert (row["label"], row["rival"], row["text"]) == ("sea", "kitchen", "Oven and dough")
+    assert set(row["words"].split(", ")) == {"oven", "dough"}
+    refused = call(*common, tmp_path / "other.csv", "--stream", code=2)
+    assert "--review with --text" in refused.stderr

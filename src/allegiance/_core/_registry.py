@@ -112,6 +112,21 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
             raise ValueError(f"{self.argument} {text!r}: {error}.") from error
         return self.resolve(made)
 
+    def written(self, value: Kind) -> str:
+        """Return what :meth:`parse` makes an object from, without parameters that cannot be written, such as arrays."""
+        for name, maker in self.items():
+            cls, fixed = (maker.func, maker.args) if isinstance(maker, partial) else (maker, ())
+            own = fields(cls) if isinstance(cls, type) else ()
+            if type(value) is not cls or any(getattr(value, f.name) != v for f, v in zip(own, fixed, strict=False)):
+                continue
+            given = {f.name: getattr(value, f.name) for f in own[len(fixed) :]}
+            plain = {f.name for f in own if f.default is MISSING or given.get(f.name) is not f.default}
+            params = [
+                f"{key}={v}" for key, v in given.items() if key in plain and isinstance(v, bool | int | float | str)
+            ]
+            return f"{name}:{','.join(params)}" if params else name
+        raise ValueError(f"{self.argument} {value!r} is not of a registered kind.")
+
     def described(self) -> str:
         """Return the names with the parameters of each, as :meth:`parse` reads them."""
         kinds = []

@@ -5,7 +5,21 @@ from __future__ import annotations
 from ._active import ActiveKMeans
 from ._base_clusterings import default_labelings
 from ._compare_clusterings import CandidateLine, ClusteringComparison, compare_clusterings
+from ._compare_periods import PeriodComparison, compare_periods, compare_profiles
 from ._consensus import ConsensusClustering
+from ._decisions import (
+    DECISIONS,
+    FIELDS,
+    KEEP,
+    MOVE,
+    TO_NOISE,
+    UNDO,
+    UNSURE,
+    apply_decisions,
+    as_label,
+    read_decisions,
+    standing_decisions,
+)
 from ._documents import Documents, WordScores
 from ._incremental import IncrementalKMeans
 from ._reference_data import reference_axes, uniform_in_box
@@ -13,6 +27,13 @@ from ._stability_curve import StabilityCurve, stability_curve
 from ._validate_consensus import ConsensusValidation, validate_consensus
 
 __all__ = [
+    "DECISIONS",
+    "FIELDS",
+    "KEEP",
+    "MOVE",
+    "TO_NOISE",
+    "UNDO",
+    "UNSURE",
     "ActiveKMeans",
     "CandidateLine",
     "ClusteringComparison",
@@ -20,12 +41,19 @@ __all__ = [
     "ConsensusValidation",
     "Documents",
     "IncrementalKMeans",
+    "PeriodComparison",
     "StabilityCurve",
     "WordScores",
+    "apply_decisions",
+    "as_label",
     "compare_clusterings",
+    "compare_periods",
+    "compare_profiles",
     "default_labelings",
+    "read_decisions",
     "reference_axes",
     "stability_curve",
+    "standing_decisions",
     "uniform_in_box",
     "validate_consensus",
 ]

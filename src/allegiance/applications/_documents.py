@@ -46,9 +46,8 @@ class Documents:
     texts
         (n,) the documents.
     vectorizer
-        What counts words, a ``CountVectorizer`` of scikit-learn, fitted or not. By default the 50,000
-        most frequent words, without those that more than half of the documents have: they tell no topic from another in
-        any language.
+        What counts words, a ``CountVectorizer`` of scikit-learn, fitted or not. By default the 50,000 most frequent
+        words, without those that more than half of the documents have, in any language.
     prior
         The strength of the prior, in words: a topic with fewer words than this is believed to be like the others. By
         default the words of an average topic, at most 1,000.

@@ -5,9 +5,11 @@ from ._company import Company
 from ._evidence import Evidence
 from ._member_distances import MemberDistances
 from ._overlap import above_chance, expected_dice
+from ._pairs import PairCompany, pair_company
 from ._parameters import Calibration
+from ._reviewed import Unreviewed, wrong_among_unreviewed
 from ._row_sample import RowSample, row_priorities
-from ._trust_map import ExpectedRight, TrustMap
+from ._trust_map import ExpectedRight, Steps, TrustMap
 
 __all__ = [
     "Calibration",
@@ -15,11 +17,16 @@ __all__ = [
     "Evidence",
     "ExpectedRight",
     "MemberDistances",
+    "PairCompany",
     "RowSample",
+    "Steps",
     "TrustMap",
+    "Unreviewed",
     "above_chance",
     "calibrate",
     "expected_dice",
+    "pair_company",
     "recluster",
     "row_priorities",
+    "wrong_among_unreviewed",
 ]

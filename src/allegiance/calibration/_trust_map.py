@@ -61,6 +61,17 @@ class ExpectedRight(NamedTuple):
         return (mean, float(expit(logit(mean) - half)), float(expit(logit(mean) + half)))
 
 
+class Steps(NamedTuple):
+    """How the trust in one label came about."""
+
+    scores: float
+    """The chance that own affinity and closeness give."""
+    crowding: float
+    """The chance after the prior on large and wide clusters."""
+    seen: float
+    """The factor for lying farther out than any member seen; 1 inside."""
+
+
 @stored(
     "trust-map",
     center=floats(2),
@@ -152,6 +163,12 @@ class TrustMap:
         return ExpectedRight(
             points.size, float((chance * seen).sum()), steepness @ design, float(by_own * (steepness * error).sum())
         )
+
+    def steps(self, own_affinity: float, closeness: float, code: int, distance: float) -> Steps:
+        """Return how the trust in a label comes about; the product of the last two steps is trust."""
+        at = [np.array([value]) for value in (own_affinity, closeness, code, distance)]
+        chance, seen, design = self._parts(*at)
+        return Steps(float(expit(design @ self.coefficients)[0]), float(chance[0]), float(seen[0]))
 
     def _parts(
         self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray

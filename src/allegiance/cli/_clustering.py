@@ -14,9 +14,6 @@ from ._options import LIKE_KMEANS, ClusteringOptions, RunOptions, ScoringOptions
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
 
-#: Runs of k-means from different starts, of which the best is kept.
-STARTS = 10
-
 
 def check_clustering(options: ClusteringOptions) -> None:
     """Raise a usage error unless the options name one clustering."""
@@ -55,35 +52,10 @@ def settled(scoring: ScoringOptions, clustering: ClusteringOptions) -> ScoringOp
 
 
 def clusterer(algorithm: str, clusters: int | None, seed: int, min_cluster_size: int = 5) -> Any:
-    """Return the clusterer of a name.
+    """Return the clusterer of a name: see :func:`allegiance.clusterers.clusterer_by_name`, imported when needed."""
+    from allegiance.clusterers import clusterer_by_name
 
-    Parameters
-    ----------
-    algorithm
-        One of ``ALGORITHMS``.
-    clusters
-        How many clusters; hdbscan finds that out.
-    seed
-        For those that are random.
-    min_cluster_size
-        For hdbscan.
-    """
-    from sklearn import cluster, mixture
-
-    if algorithm == "gmm":
-        return mixture.GaussianMixture(clusters, random_state=seed)
-    if algorithm == "hdbscan":
-        return cluster.HDBSCAN(min_cluster_size=min_cluster_size, copy=True)
-    if algorithm == "agglomerative":
-        return cluster.AgglomerativeClustering(clusters)
-    if algorithm == "birch":
-        return cluster.Birch(n_clusters=clusters)
-    if algorithm == "spectral":
-        return cluster.SpectralClustering(clusters, affinity="nearest_neighbors", random_state=seed)
-    if algorithm == "bisecting":
-        return cluster.BisectingKMeans(clusters, n_init=STARTS, random_state=seed)
-    kind = cluster.MiniBatchKMeans if algorithm == "minibatch" else cluster.KMeans
-    return kind(clusters, n_init=STARTS, random_state=seed)
+    return clusterer_by_name(algorithm, clusters, seed, min_cluster_size)
 
 
 def estimator_of(clustering: ClusteringOptions, run: RunOptions) -> Any:

@@ -10,6 +10,7 @@ from ._compare import compare
 from ._completion import completion
 from ._consensus import consensus
 from ._curve import curve
+from ._explore import explore
 from ._info import info
 from ._model import model
 from ._plot import plot
@@ -17,6 +18,7 @@ from ._program import Program
 from ._report import report
 from ._score import score
 from ._warmup import warmup
+from ._watch import watch
 
 EPILOG = """\b
 Examples:
@@ -24,6 +26,7 @@ Examples:
   allegiance score flowers.csv --clusters 3 -o scores.csv --report report.html
   allegiance score flowers.csv --clusters 3 --save flowers.model
   allegiance score more-flowers.csv --model flowers.model
+  allegiance explore flowers.csv --clusters 3
   allegiance info flowers.csv
 """
 
@@ -39,5 +42,5 @@ def program() -> None:
     """
 
 
-for command in (score, model, report, plot, compare, consensus, curve, info, warmup, completion):
+for command in (score, watch, model, report, explore, plot, compare, consensus, curve, info, warmup, completion):
     program.add_command(command)

@@ -11,20 +11,21 @@ from typing import Any, TypeVar
 import click
 
 from ._kinds import Precision, kind_option
+from ._param_type import ParamType
 
 Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
 
 #: As in :mod:`allegiance.fitting`, which is not imported for ``--help``.
 REPRESENTATIVES = ("mean", "median", "medoid", "mean-without-point")
-#: Algorithms that k-means stands in for when halves of the data are clustered anew.
+#: As in :mod:`allegiance.clusterers`.
 LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
 #: As in :mod:`allegiance.io.tables`.
 INPUT_FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "xlsx")
 ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 
 
-class ImageShape(click.ParamType[tuple[int, ...]]):
+class ImageShape(ParamType[tuple[int, ...]]):
     """HEIGHTxWIDTH, or HEIGHTxWIDTHx3 in colours."""
 
     name = "HxW"

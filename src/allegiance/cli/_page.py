@@ -66,28 +66,28 @@ page_options = bundled(
     "page",
     PageOptions,
     [
-        click.option("--title", metavar="TEXT", help="Heading of the report."),
+        click.option("--title", metavar="TEXT", help="Heading of the page."),
         click.option(
             "--text",
             metavar="COLUMN",
-            help="Column with the text that a row stands for: the report shows it. It is not a feature.",
+            help="Column with the text that a row stands for: the page and --review show it. It is not a feature.",
         ),
         click.option(
             "--image-shape",
             type=ImageShape(),
             metavar="HxW",
-            help="Shape of the images that the rows of DATA are, such as 28x28: the report shows them.",
+            help="Shape of the images that the rows of DATA are, such as 28x28: the page shows them.",
         ),
         click.option(
             "--image-column",
             metavar="COLUMN",
-            help="Column with paths of image files, seen from the folder of DATA: the report shows them.",
+            help="Column with paths of image files, seen from the folder of DATA: the page shows them.",
         ),
         click.option(
             "--coordinates",
             type=TwoColumns(),
             metavar="X,Y",
-            help="Two columns that place the rows on the map of the report, such as those of UMAP; not features.",
+            help="Two columns that place the rows on the map, such as those of UMAP; not features.",
         ),
     ],
 )

@@ -137,12 +137,13 @@ def score(
         scoring = settled(scoring, clustering)
     check_report(report, run)
     _check_wanted(details, top, review, out)
-    obstacle = why_not_streamed(clustering, scoring, report, by_model=model is not None)
+    words = review is not None and page.text is not None
+    obstacle = why_not_streamed(clustering, scoring, report, by_model=model is not None, words=words)
     _check_passes(passes, obstacle)
     sink = open_output(out, run)
     wanted = Wanted(details, top, review, show)
     with workers_at(passes.scheduler, run) as executor:
-        opened = _opened(data, clustering, scoring, page, model, run)
+        opened = open_table(data, clustering, scoring, page, model, run)
         check_page(page, opened)
         check_outputs(opened, sink, report, kept.save, inputs=[clustering.centers, kept.model])
         if _streams(passes, opened, clustering, obstacle, run):
@@ -158,20 +159,20 @@ def score(
         else:
             points, result, scorer = score_in_memory(opened, clustering, scoring, run, top, model)
             scores = behind_ids(points.ids, result.columns(details=details))
-            write_output(sink, scores if review is None else scores.take(result.least_trusted(review)))
+            write_output(sink, scores if review is None else _to_review(result, points, review, details, page.text))
             summary = summary_in_memory(result, points, scores, show)
             if report is not None:
                 write_report(result, points, opened, report, page, run)
     say_written(out.output, run)
     save_model(kept.save, scorer, opened, clustering, summary, run)
     if run.json:
-        print_result(summary, output=out.output, report=report, model=kept.save)
+        print_result(summary, output=out.output, report=report, saved=kept.save)
     elif not run.quiet:
         print_summary(summary, err=out.output == "-", verbose=run.verbose)
     return exit_code(summary, fail_under, run)
 
 
-def _opened(
+def open_table(
     data: DataOptions,
     clustering: ClusteringOptions,
     scoring: ScoringOptions,
@@ -186,6 +187,17 @@ def _opened(
     columns = [*([clustering.labels] if clustering.labels else []), *page.numbers]
     matters = scale_matters(clustering, scoring)
     return open_data(data, columns, notes, written=page.written, scale_matters=matters)
+
+
+def _to_review(result: Result, points: Points, review: int | str, details: bool, text: str | None) -> Any:
+    """Return the labels to look at, with their texts and the words in these that speak for the rival."""
+    rows = result.least_trusted(review)
+    columns = {name: column[rows] for name, column in result.columns(details=details).items()}
+    if text is not None:
+        from allegiance import Documents
+
+        columns |= Documents(result, points.others.column(text)).columns(rows)
+    return behind_ids(points.ids.take(rows), columns)
 
 
 def summary_in_memory(result: Result, points: Points, scores: Any, show: int) -> dict[str, Any]:

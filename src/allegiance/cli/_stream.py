@@ -93,7 +93,12 @@ stream_options = bundled(
 
 
 def why_not_streamed(
-    clustering: ClusteringOptions, scoring: ScoringOptions, report: str | None, *, by_model: bool = False
+    clustering: ClusteringOptions,
+    scoring: ScoringOptions,
+    report: str | None,
+    *,
+    by_model: bool = False,
+    words: bool = False,
 ) -> str | None:
     """Return the option that needs all rows in memory, or None.
 
@@ -103,7 +108,11 @@ def why_not_streamed(
         What the user said.
     by_model
         Whether a model scores, which needs no other rows than those of a batch.
+    words
+        Whether texts are reviewed, whose words are held against those of all texts.
     """
+    if words:
+        return "--review with --text"
     if report is not None or by_model:
         return None if report is None else "--report"
     needs = {

@@ -17,10 +17,12 @@ from allegiance.calibration import (
     Calibration,
     Company,
     MemberDistances,
+    PairCompany,
     RowSample,
     TrustMap,
     above_chance,
     calibrate,
+    pair_company,
     recluster,
 )
 from allegiance.engines import (
@@ -34,7 +36,7 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
-from ._clusterer import nearest_sites
+from ._clusterer import nameless, nearest_sites
 from ._columns import Columns, Entered, PreparedColumns
 from ._labels import Labels, align, labels_of
 from ._pipelines import last_step
@@ -69,7 +71,7 @@ class Fitted:
     clusterer
         The fitted estimator that labels new points, behind the transformers; None for the nearest representative.
     parts
-        What else belongs to it, by name, and is saved with it: plain values, or objects of a ``stored`` class.
+        What else belongs to it, by name, and is saved with it: texts, or objects of a ``stored`` class.
     """
 
     specification: Specification
@@ -127,7 +129,7 @@ class Fitted:
 
     def bare(self) -> Fitted:
         """Return the same for points that have passed the transformers already."""
-        return replace(self, columns=Columns(self.columns.n_prepared))
+        return replace(self, columns=Columns(self.columns.n_prepared), clusterer=nameless(self.clusterer))
 
     def behind(self, preparation: Any, columns: Columns) -> Fitted:
         """Return the same for points as they are before fitted transformers, which they then pass first."""
@@ -140,6 +142,8 @@ class Fitted:
     def _entered(self, X: Any) -> Entered:
         """Return points for a clusterer that knows their columns by name, and as the diagram needs them."""
         given, rows = self.columns.enter(X)
+        if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
+            given = rows  # it was fitted to arrays, and would complain about names
         return Entered(given, self.specification.influence.prepare(rows))
 
     def locate(self, rows: Rows) -> Located:
@@ -338,6 +342,23 @@ class Fitted:
         calibration
             How they are clustered; None for that of the fit, or the default one.
         """
+        return self._clustered_anew(X, labels, calibration)[0]
+
+    def pair_company(self, X: Any, labels: Any = None, calibration: Calibration | None = None) -> PairCompany:
+        """Return which pairs of clusters come apart or together when halves of points are clustered anew.
+
+        Parameters
+        ----------
+        X, labels, calibration
+            As in :meth:`company`.
+        """
+        _, new, codes = self._clustered_anew(X, labels, calibration)
+        return pair_company(codes, new, self.classes.size)
+
+    def _clustered_anew(
+        self, X: Any, labels: Any, calibration: Calibration | None
+    ) -> tuple[Company, IntArray, IntArray]:
+        """Cluster halves of a sample anew; return the company kept, new clusters (n_resamples, m) and old ones (m,)."""
         settings = self.specification.settings
         calibration = calibration or self.specification.calibration or Calibration()
         given, rows = self._entered(X)
@@ -349,7 +370,8 @@ class Fitted:
         if sample.codes.size < 2:
             raise ValueError(f"X has {sample.codes.size} labelled points: at least 2 are needed to cluster them anew.")
         asked, coordinates, originals = self._to_recluster(calibration, sample, self.locate(sample.rows))
-        return recluster(asked, coordinates, sample.codes, settings.seed, originals, settings.threads)[0]
+        company, new = recluster(asked, coordinates, sample.codes, settings.seed, originals, settings.threads)
+        return company, new, sample.codes
 
     def score_afresh(self, X: Any) -> float:
         """Return how far the labels of points hold, above chance, when these points are clustered anew."""

@@ -34,14 +34,14 @@ class Projection(NamedTuple):
 
 
 def project(
-    result: Result, features: Features | None, quantity: Quantity, coordinates: Coordinates | None = None
+    result: Result | None, features: Features | None, quantity: Quantity, coordinates: Coordinates | None = None
 ) -> Projection:
     """Place the points where the user says, or by two principal components of their features or affinities.
 
     Parameters
     ----------
     result
-        The result.
+        The result; None if only its scores are known, and there are features or coordinates.
     features
         The data; None if there is none.
     quantity
@@ -56,6 +56,7 @@ def project(
     if features is not None:
         values, names, subject = features.rows, features.names, "the features"
     else:
+        assert result is not None
         values, subject = all_affinities(result), "the affinities"
         names = [f"affinity to {name}" for name in result.classes.tolist()]
         if result.n_clusters == 2:  # They sum to 1: the second says nothing new.
@@ -66,7 +67,7 @@ def project(
     if values.shape[1] == 2 or values.shape[0] == 1:
         x, y = dense(values[:, :2]).T
         return Projection(x, y, names[0], names[1], f"{names[0]} and {names[1]}, as they are")
-    components, shares = _principal_components(values, result.how.seed)
+    components, shares = _principal_components(values, 0 if result is None else result.how.seed)
     first, second = (f"principal component ({share:.0%} of the variance)" for share in shares)
     return Projection(
         components[:, 0],

@@ -370,6 +370,23 @@ class Result(ABC):
             return InlinePage(render_report(self, X, **shown), title=title or "Clustering report")
         return write_report(self, path, X, **shown)
 
+    def explore(self, X: Any = None, **settings: Any) -> Any:
+        """Start a local web application to look at the result and to review its labels.
+
+        It runs beside your program until it is closed. Needs the extra ``explorer``.
+
+        Parameters
+        ----------
+        X
+            (n, d) the data that was scored. Without it there are no features, no nearest points and no what if.
+        **settings
+            As in :func:`allegiance.explorer.explore`: ``ids``, ``texts``, ``images``, ``coordinates``,
+            ``feature_names``, ``title``, ``decisions`` (the file), ``budget``, ``host``, ``port``, ``open_browser``.
+        """
+        from allegiance.explorer import explore
+
+        return explore(self, X, **settings)
+
     @property
     def plot(self) -> ResultPlots:
         """Pictures of the result: ``plot()`` the usual one, ``plot.profile()``, ``plot.map(X)`` and others.
