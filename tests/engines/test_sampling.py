@@ -150,8 +150,8 @@ def test_without_the_point_a_cluster_of_one_is_all_its_own(rng):
 
 def test_intervals_cover_in_nine_dimensions():
     """At least 93 % of 10,000 nominal 95 % intervals hold a reference of plain counting with 400,000 points, its own
-    error allowed for. Over 12 pools of other seeds the mean was 95.3 % with a standard deviation of 0.2 % and the lowest
-    95.0 %, so a false alarm has a probability well below 0.1 %."""
+    error allowed for. Over 12 pools of other seeds the mean was 95.3 % with a standard deviation of 0.2 % and the
+    lowest 95.0 %, so a false alarm has a probability well below 0.1 %."""
     rng = np.random.default_rng(5)
     centers = 1.5 * rng.normal(size=(10, 9))
     X = centers[np.arange(100) % 10] + rng.normal(size=(100, 9))
