@@ -16,13 +16,11 @@ from _machine import usable_cores
 from _mnist import Job, mnist_job
 from _report import Row
 from _side_by_side import Task, side_by_side
-from allegiance import AffinityScorer
+from allegiance import AffinityScorer, SharedSamples
 from allegiance._core._threads import for_row_blocks
-from allegiance._kernels._stolen_counts import count_stolen
-from allegiance.engines._owner_banks import BankSupply, OwnerBanks
+from allegiance._kernels._owner_counts import count_owners
 
 _TILE = 32
-_DRAWN = 2**14
 
 
 def run(quick: bool) -> list[Row]:
@@ -53,19 +51,18 @@ def run(quick: bool) -> list[Row]:
 
 
 def _counting(job: Job) -> tuple[Task, tuple[int, int, int]]:
-    """Return the library's count of the largest cluster's bank for all points, and the shape of its work."""
+    """Return the library's count of one bank for all points, and the shape of its work."""
     fitted = AffinityScorer(centers=job.centers).fit(job.X).fitted_
     scene = fitted.tessellation
+    engine = SharedSamples().build(scene, fitted.specification.settings)
     queries = scene.queries(scene.diagram.locate(job.X).position)
-    supply = BankSupply(OwnerBanks(scene, fitted.specification.settings))
-    supply.draw(0, _DRAWN)
-    site = int(np.bincount(job.labels).argmax())
-    bank = supply.bank(site)
-    sums, squares = np.zeros((2, queries.n, scene.n_sites), np.int64)
+    bank = engine._bank(0)  # type: ignore[attr-defined]
+    counts = np.zeros((queries.n, scene.n_sites), np.int32)
+
     rows = np.arange(queries.n)
 
     def work(part: slice) -> None:
-        count_stolen(rows[part], queries.a, queries.b, *scene.functions, site, *bank, sums, squares)
+        count_owners(rows[part], queries.a, queries.b, *scene.functions, *bank, counts)
 
     def task() -> None:
         for_row_blocks(work, queries.n, usable_cores())

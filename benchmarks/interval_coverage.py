@@ -45,7 +45,7 @@ class Scene(NamedTuple):
         return centers, centers[np.arange(self.points) % self.k] + rng.standard_normal((self.points, self.dim))
 
 
-SCENES = (Scene(50, 10, 200), Scene(16, 20, 100), Scene(50, 50, 40))
+SCENES = (Scene(50, 10, 200), Scene(9, 20, 100), Scene(16, 20, 100), Scene(50, 50, 40))
 
 
 class Coverage(NamedTuple):

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from allegiance._kernels._affine_block import BLOCK
+from allegiance._kernels._grouping import group_by_owner
 from allegiance._kernels._owner_banks import fill_bank
 from allegiance._kernels._owner_chain import walk_cells
+from allegiance._kernels._owner_counts import count_owners
 from allegiance._kernels._projection import project_rows
 from allegiance._kernels._sample_choice import CLASSES, choose_samples
 from allegiance._kernels._simplex_fraction import stolen_volumes
@@ -22,6 +24,45 @@ def test_project_rows(rng):
     expected, expected_norms = twin.project_rows(X, 0.5, shift, basis)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(norms, expected_norms, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("m", "r", "k"), [(3000, 3, 5), (256, 1, 1), (17, 2, 9), (1, 4, 3)])
+def test_group_by_owner(rng, m, r, k):
+    """Every point stands once, in the group of its owner, in its order; unused places hold NaN."""
+    site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
+    points = rng.uniform(-1, 1, (m, r)).astype(np.float32).astype(np.float64)
+    blocks, widths, owners = group_by_owner(points.T.astype(np.float32, order="C"), site_a, site_b)
+    owner = (site_b - points @ site_a.T).argmin(axis=1)
+    assert (np.diff(owners) >= 0).all()
+    assert (widths % 16 == 0).all()
+    for i in range(k):
+        rows = blocks[owners == i].transpose(0, 2, 1).reshape(-1, r)
+        used = ~np.isnan(rows).any(axis=1)
+        np.testing.assert_array_equal(rows[used], points[owner == i])
+        assert (owners == i).sum() == -(-(owner == i).sum() // BLOCK)
+    for block, width in zip(blocks, widths, strict=True):
+        assert np.isnan(block[:, width:]).all()
+        assert width - 16 < (~np.isnan(block[0])).sum() <= width
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 7, 9])
+def test_count_owners(rng, r):
+    """Float32 sums may move a sample across a plane only if it lies within 1e-5 of it; such samples are left out."""
+    k, n, m = 5, 12, 3000
+    site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
+    query_a, query_b = rng.normal(size=(n, r)), rng.normal(size=n)
+    points = rng.uniform(-1, 1, (m, r)).astype(np.float32).astype(np.float64)
+    owner = (site_b - points @ site_a.T).argmin(axis=1)
+    gap = (query_b - points @ query_a.T) - (site_b[owner] - (points * site_a[owner]).sum(axis=1))[:, None]
+    clear = (np.abs(gap) > 1e-5).all(axis=1)
+    points, owner = points[clear], owner[clear]
+    blocks, widths, owners = group_by_owner(points.T.astype(np.float32, order="C"), site_a, site_b)
+    counts = np.zeros((n, k), np.int32)
+    rows = np.array([3, 0, 7, 9, 1])
+    count_owners(rows, query_a, query_b, site_a, site_b, blocks, widths, owners, counts)
+    expected = twin.count_owners(query_a, query_b, site_a, site_b, points, owner)
+    np.testing.assert_array_equal(counts[rows], expected[rows])
+    assert not np.delete(counts, rows, axis=0).any(), "other queries are left alone"
 
 
 def _draw(rng, m, r, k):

@@ -149,28 +149,29 @@ def test_without_the_point_a_cluster_of_one_is_all_its_own(rng):
 
 
 def test_intervals_cover_in_nine_dimensions():
-    """At least 93 % of 10,000 nominal 95 % intervals hold a reference of plain counting with 400,000 points, its own
-    error allowed for. Over 12 pools of other seeds the mean was 95.3 % with a standard deviation of 0.2 % and the
-    lowest 95.0 %, so a false alarm has a probability well below 0.1 %."""
+    """At least 94 % of 12,000 nominal 95 % intervals hold a reference of plain counting with 400,000 points, its own
+    error allowed for. Over 12 pools of other seeds the mean was 96.0 % with a standard deviation of 0.25 % and the
+    lowest 95.6 %, so a false alarm has a probability well below 0.1 %."""
     rng = np.random.default_rng(5)
-    centers = 1.5 * rng.normal(size=(10, 9))
-    X = centers[np.arange(100) % 10] + rng.normal(size=(100, 9))
+    centers = 1.5 * rng.normal(size=(20, 9))
+    X = centers[np.arange(60) % 20] + rng.normal(size=(60, 9))
     tessellation, queries = make_scene(centers, X)
     points = rng.uniform(-1, 1, (400_000, 9))
     values = points @ tessellation.functions.a.T - tessellation.functions.b
     stolen = points @ queries.a.T - queries.b >= values.max(axis=1)[:, None]
-    counts = stolen.T.astype(float) @ np.eye(10)[values.argmax(axis=1)]
+    counts = stolen.T.astype(float) @ np.eye(20)[values.argmax(axis=1)]
     truth = counts / counts.sum(axis=1, keepdims=True)
     held = []
     for seed in range(10):
         found = measurer(tessellation, "shared", seed=seed).estimate(queries)
         held.append(np.abs(found.affinity - truth) <= 1.96 * np.hypot(found.standard_error, np.sqrt(truth / 2e4)))
-    assert np.mean(held) >= 0.93
+    assert np.mean(held) >= 0.94
 
 
-def test_answers_depend_on_the_query_alone(rng):
+@pytest.mark.parametrize("k", [12, 24])
+def test_answers_depend_on_the_query_alone(rng, k):
     """Same bits for any threads, order and company, and whether banks are made, made again or kept."""
-    centers, X = 2 * rng.normal(size=(12, 8)), 2 * rng.normal(size=(300, 8))
+    centers, X = 2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(300, 8))
     tessellation, queries = make_scene(centers, X)
     one = measurer(tessellation, "shared", threads=1)
     first = one.estimate(queries)
@@ -184,10 +185,11 @@ def test_answers_depend_on_the_query_alone(rng):
     np.testing.assert_array_equal(alone.affinity, first.affinity[7:8])
 
 
-def test_verdicts_need_fewer_samples(rng):
+@pytest.mark.parametrize("k", [10, 24])
+def test_verdicts_need_fewer_samples(rng, k):
     """Decided points may stop at 0.05, the others reach 0.03; verdicts are those of full precision but for a few."""
-    centers = 1.5 * rng.normal(size=(10, 9))
-    labels = np.arange(200) % 10
+    centers = 1.5 * rng.normal(size=(k, 9))
+    labels = np.arange(200) % k
     X = centers[labels] + rng.normal(size=(200, 9))
     full = affinity(X, labels, centers=centers, engine="shared", random_state=0)
     quick = affinity(X, labels, centers=centers, engine="shared", eps="verdict", random_state=0)

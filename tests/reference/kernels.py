@@ -8,6 +8,16 @@ def project_rows(X, factor, shift, basis):
     return rows @ basis, (rows * rows).sum(axis=1)
 
 
+def count_owners(query_a, query_b, site_a, site_b, points, owner):
+    """Counts from ungrouped float64 samples, one query after another."""
+    counts = np.zeros((len(query_a), len(site_a)), dtype=np.int64)
+    site_value = site_b[owner] - (points * site_a[owner]).sum(axis=1)
+    for q in range(len(query_a)):
+        stolen = query_b[q] - points @ query_a[q] <= site_value
+        counts[q] = np.bincount(owner[stolen], minlength=len(site_a))
+    return counts
+
+
 def choose_samples(points, site_a, site_b, limits):
     """Owners, the chosen samples of each site with their classes, and those too close to a limit to compare."""
     block, top = 256, limits.shape[1] - 1

@@ -2,6 +2,8 @@
 
 =====================  ==================================================================================
 ``_projection``        rows of X to coordinates in the span of the sites, one row at a time
+``_grouping``          samples grouped by the site that owns them
+``_owner_counts``      how many shared samples each query steals from each site
 ``_affine_block``      four affine functions at a block of samples
 ``_sample_choice``     who owns each sample, and for which sites it is worth testing
 ``_owner_banks``       the samples chosen for one site, sorted for counting

@@ -192,3 +192,17 @@ def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
     share = (counts + 2.0) / size
     errors: FloatArray = np.sqrt(share * np.maximum(1.0 - share, 2.0 / size) / size)
     return errors
+
+
+def told_apart(affinity: FloatArray, error: FloatArray) -> BoolArray:
+    """Tell for which rows the two largest affinities (n, k) differ beyond their 95 % intervals.
+
+    As in the verdict on a label: that of any cluster against its rival then follows.
+    """
+    rows = np.arange(affinity.shape[0])
+    first = affinity.argmax(axis=1)
+    rest = affinity.copy()
+    rest[rows, first] = -1.0
+    second = rest.argmax(axis=1)
+    lead = affinity[rows, first] - affinity[rows, second]
+    return np.asarray(lead > Z95 * (error[rows, first] + error[rows, second]))
