@@ -109,6 +109,11 @@ class Draw:
         bad += [[*codes[1:], "a\0"], np.array(["2020-01-01"] * codes.size, dtype="datetime64[D]")]
         return self.pick(good, bad)
 
+    def labels_like(self, labels: Any) -> Any:
+        """Return other labels of as many rows, where that can be told."""
+        n = len(labels) if hasattr(labels, "__len__") else 3
+        return self._labels(np.append([0], self.rng.integers(0, 3, max(n - 1, 0))))
+
     def rows_like(self, X: Any) -> Any:
         """Return new points with the columns of X, or with others."""
         d = X.shape[1] if hasattr(X, "shape") and len(X.shape) == 2 else len(X[0]) if isinstance(X, list) else 2

@@ -37,7 +37,7 @@ def saved_scorers() -> dict[str, Saved]:
         "nystroem": (X, {"influence": Kernel("rbf", approximation=Nystroem(8))}),
         "sketch": (X, {"influence": Kernel("polynomial", approximation=Hashing(8))}),
     }
-    quick = {"eps": 0.2, "engine": Auto(max_samples=4_000), "n_jobs": 1, "random_state": 0}
+    quick: dict[str, Any] = {"eps": 0.2, "engine": Auto(max_samples=4_000), "n_jobs": 1, "random_state": 0}
     labels = np.array(_IRIS.target_names)[_IRIS.target[::3]]
     return {name: Saved(AffinityScorer(**quick | chosen).fit(X, labels), X) for name, (X, chosen) in settings.items()}
 

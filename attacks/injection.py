@@ -50,7 +50,7 @@ _PAYLOADS = (
 #: How many of them one page holds: as many as it has clusters and features.
 _PER_PAGE = 3
 #: Where in a report data appears.
-_PLACES = ("labels", "features", "ids", "title", "index")
+_PLACES = ("labels", "features", "ids", "texts", "title", "index")
 _PORTS = ("http://", "https://", "ws://", "wss://", "ftp://")
 
 
@@ -103,13 +103,14 @@ def _report(payloads: tuple[str, ...], place: str, number: int, folder: Path) ->
         labels = np.array(texts)[labels]
     elif place == "features":
         X.columns = texts
-    elif place == "ids":
-        settings["ids"] = [f"{texts[i % 3]}{i}" for i in range(n)]
+    elif place in ("ids", "texts"):
+        settings[place] = [f"{texts[i % 3]}{i}" for i in range(n)]
     elif place == "title":
         settings["title"] = " ".join(texts)
     else:
         X.index = [f"{texts[i % 3]}{i}" for i in range(n)]
-    path: Path = trust(X, labels, n_resamples=2, eps=0.2).report(folder / f"report-{number}.html", X, **settings)
+    path = folder / f"report-{number}.html"
+    trust(X, labels, n_resamples=2, eps=0.2).report(path, X, **settings)
     return path
 
 

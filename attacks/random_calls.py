@@ -143,8 +143,10 @@ def _order(draw: Draw, folder: Path) -> None:
 
 def _compare(draw: Draw, folder: Path) -> None:
     X, labels = draw.clustering()
-    _, others = draw.clustering()
-    allegiance.compare_clusterings(X, {"one": labels, "other": others}, n_resamples=draw.pick([2], [0, -3, "2"]))
+    calibration = draw.pick([2, 3], [0, -3, "2", None])
+    scorer = AffinityScorer(influence="within", calibration=calibration, eps=0.2, n_jobs=1)
+    compared = allegiance.compare_clusterings(X, {"one": labels, "other": draw.labels_like(labels)}, scorer=scorer)
+    str(compared)
 
 
 def _polytope(draw: Draw, folder: Path) -> None:
@@ -170,7 +172,7 @@ _CALLS: list[tuple[Callable[[Draw, Path], None], tuple[str, ...]]] = [
     (_trust, _COMMON),
     (_saved, _COMMON),
     (_order, _COMMON),
-    (_compare, (*_COMMON, "clusterings")),
+    (_compare, (*_COMMON, "clusterings", "scorer")),
     (_polytope, ("A", "b", "n", "random_state", "n_samples")),
 ]
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from ._param_type import ParamType
+
 if TYPE_CHECKING:
     from allegiance._core import Registry
 
@@ -26,7 +28,7 @@ def registry_of(argument: str) -> Registry[Any]:
     return ENGINES
 
 
-class Kind(click.ParamType[Any]):
+class Kind(ParamType[Any]):
     """NAME, or NAME:KEY=VALUE,KEY=VALUE for one with other parameters than its defaults."""
 
     name = "kind"
@@ -90,7 +92,7 @@ def kind_option(argument: str, default: str | None, help: str) -> Any:
     )
 
 
-class Budget(click.ParamType[Any]):
+class Budget(ParamType[Any]):
     """How many labels: 500, or 5%."""
 
     name = "budget"

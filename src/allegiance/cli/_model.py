@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from allegiance.io.models import Model
     from allegiance.io.tables import Features
 
+#: What columns hold, for a person.
+_HOLDS = {"written": "numbers in text", "dates": "dates, as days", "categories": "categories"}
+
 EPILOG = """\b
 Examples:
   allegiance model jan.model
@@ -81,6 +84,8 @@ def _names(model: Model) -> list[Any]:
 
 def _prepared(features: Features) -> dict[str, dict[str, Any]]:
     """Return by column what missing values get, what is one, and which categories there are."""
+    import numpy as np
+
     found: dict[str, dict[str, Any]] = {}
     for _, part, members in features.preparation.named_steps["columns"].transformers_:
         if not hasattr(part, "named_steps"):
@@ -91,7 +96,9 @@ def _prepared(features: Features) -> dict[str, dict[str, Any]]:
         for i, name in enumerate(members):
             entry: dict[str, Any] = {"means_missing": list(features.readings[name].missing)}
             if imputer is not None:
-                entry["fills"] = imputer.statistics_[i * step]
+                fill = imputer.statistics_[i * step]
+                dated = features.readings[name].holds == "dates"
+                entry["fills"] = str(np.datetime64(0, "D") + np.timedelta64(int(fill), "D")) if dated else fill
             if encoder is not None:
                 entry["categories"] = [str(value) for value in encoder.categories_[i]]
             found[name] = entry
@@ -106,7 +113,7 @@ def _sentences(file: str, shown: dict[str, Any]) -> list[str]:
         lines.append(f"Made on {shown['created']} from {files}: {data['rows']:,} rows, {data['dropped']:,} left out.")
         lines.append(f"By allegiance {shown['version']} ({_listed(shown['versions'])}): {shown['command']}")
     if shown.get("expected_right") is not None:
-        lines.append(f"Expected right when it was made: {shown['expected_right']:.0%} of the labels.")
+        lines.append(f"Expected right when it was made: {100 * shown['expected_right']:.0f} % of the labels.")
     missing = {"median": "get the median or the most frequent category", "drop": "leave the row out"}
     lines.append(f"Missing values {missing.get(shown['impute'], 'are an error')}.")
     if shown["standardize"]:
@@ -128,7 +135,7 @@ def _print_tables(out: Any, shown: dict[str, Any]) -> None:
         [
             str(column["column"]),
             str(column.get("type", "-")),
-            str(column.get("holds", "numbers")),
+            _HOLDS.get(column.get("holds"), "numbers"),
             _cell(column.get("fills")),
             ", ".join(column.get("categories", [])) or "-",
         ]

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from ._kinds import kind_option
+from ._param_type import ParamType
 
 Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
@@ -24,7 +25,7 @@ INPUT_FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "xlsx")
 ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 
 
-class ImageShape(click.ParamType[tuple[int, ...]]):
+class ImageShape(ParamType[tuple[int, ...]]):
     """HEIGHTxWIDTH, or HEIGHTxWIDTHx3 in colours."""
 
     name = "HxW"

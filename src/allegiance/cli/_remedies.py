@@ -14,6 +14,7 @@ REMEDIES = {
     ),
     "many-categories": "Leave it out with --drop, or keep it with --id.",
     "missing-values": ("Use --impute median to fill them in, --impute drop to leave these rows out, or --drop COLUMN."),
+    "missing-for-model": "Fill them in first, or make the model anew with --impute median or drop.",
     "no-values": "Leave it out with --drop.",
     "no-complete-row": "Use --impute median: --impute drop would leave nothing.",
 }

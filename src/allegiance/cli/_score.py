@@ -166,7 +166,7 @@ def score(
     say_written(out.output, run)
     save_model(kept.save, scorer, opened, clustering, summary, run)
     if run.json:
-        print_result(summary, output=out.output, report=report, model=kept.save)
+        print_result(summary, output=out.output, report=report, saved=kept.save)
     elif not run.quiet:
         print_summary(summary, err=out.output == "-", verbose=run.verbose)
     return exit_code(summary, fail_under, run)

@@ -87,9 +87,9 @@ class Tessellation:
         size = np.abs(normals).max(axis=1, initial=0.0)
         if not size[others].all():
             raise ArithmeticError("two sites have parallel functions, up to the smallest number there is")
-        # In two steps: squares of small numbers vanish.
-        size[site] = 1.0
-        normals, offsets = normals / size[:, None], offsets / size
+        # Squares of small numbers vanish; powers of two change no digit.
+        exponents = np.frexp(size)[1]
+        normals, offsets = np.ldexp(normals, -exponents[:, None]), np.ldexp(offsets, -exponents)
         norms = np.sqrt((normals * normals).sum(axis=1))
         walls, wall_offsets = self.region.halfspaces()
         return (

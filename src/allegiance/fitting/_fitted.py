@@ -36,7 +36,7 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
-from ._clusterer import nearest_sites
+from ._clusterer import nameless, nearest_sites
 from ._columns import Columns, Entered, PreparedColumns
 from ._labels import Labels, align, labels_of
 from ._pipelines import last_step
@@ -71,7 +71,7 @@ class Fitted:
     clusterer
         The fitted estimator that labels new points, behind the transformers; None for the nearest representative.
     parts
-        What else belongs to it, by name, and is saved with it: plain values, or objects of a ``stored`` class.
+        What else belongs to it, by name, and is saved with it: texts, or objects of a ``stored`` class.
     """
 
     specification: Specification
@@ -129,7 +129,7 @@ class Fitted:
 
     def bare(self) -> Fitted:
         """Return the same for points that have passed the transformers already."""
-        return replace(self, columns=Columns(self.columns.n_prepared))
+        return replace(self, columns=Columns(self.columns.n_prepared), clusterer=nameless(self.clusterer))
 
     def behind(self, preparation: Any, columns: Columns) -> Fitted:
         """Return the same for points as they are before fitted transformers, which they then pass first."""
@@ -142,6 +142,8 @@ class Fitted:
     def _entered(self, X: Any) -> Entered:
         """Return points for a clusterer that knows their columns by name, and as the diagram needs them."""
         given, rows = self.columns.enter(X)
+        if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
+            given = rows  # it was fitted to arrays, and would complain about names
         return Entered(given, self.specification.influence.prepare(rows))
 
     def locate(self, rows: Rows) -> Located:

@@ -198,6 +198,8 @@ class Reduction:
 
     def _bring_near(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
         """Move positions that are absurdly far, or overflowed, inwards along their ray."""
+        if np.abs(position).max(initial=0.0) <= _FAR and np.isfinite(off_span).all():
+            return
         near = np.abs(position).max(axis=1, initial=0.0) <= _FAR
         for row in np.flatnonzero(~(near & np.isfinite(off_span))):
             ray = position[row]

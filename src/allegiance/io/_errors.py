@@ -15,6 +15,7 @@ REMEDIES = {
     "missing-values": (
         "Fill them in with impute='median', leave these rows out with impute='drop', or the columns with drop."
     ),
+    "missing-for-model": "Fill them in first, or make the model anew with impute='median' or 'drop'.",
     "no-values": "Leave it out with drop.",
     "no-complete-row": "Fill missing values in with impute='median'.",
 }

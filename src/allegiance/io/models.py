@@ -30,7 +30,7 @@ class Model:
     scorer
         Fitted to the features, so that it scores matrices that ``features`` prepared.
     features
-        How columns become features; None for a scorer that was saved without a table.
+        How columns become features; None for a scorer that was saved without a table, and knows no names of columns.
     about
         Plain values: ``created``, ``command``, ``versions``, ``data``, ``ids``, ``labels``, ``columns``, ``clusters``.
 
@@ -90,15 +90,16 @@ class Model:
         from allegiance import AffinityScorer
 
         scorer = AffinityScorer.load(path)
-        parts = scorer.fitted_.parts
+        parts, columns = scorer.fitted_.parts, scorer.fitted_.columns
         features = None
         if "table" in parts:
             try:
-                features = Features.from_json(json.loads(parts["table"]), scorer.preparation_)
-            except (KeyError, TypeError, ValueError) as error:
-                raise ValueError(
-                    f"{path} cannot be loaded: its table is described in a way that is unknown."
-                ) from error
+                features = Features.from_json(json.loads(parts["table"]), columns.preparation)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"{path} cannot be loaded: its table is described in an unknown way.") from error
+        elif columns.preparation is None and columns.known_names is not None:
+            features = number_features([str(name) for name in columns.known_names])
+        if features is not None:
             scorer.become(scorer.fitted_.bare())
         return cls(scorer, features, json.loads(parts.get("about", "{}")))
 
@@ -121,7 +122,7 @@ class Model:
         return check_features(source, self.features or self._plain(source, aside), aside=known)
 
     def _plain(self, source: Source, aside: Sequence[str]) -> Features:
-        """Return features that are numbers as they stand in the table, for a scorer that knows no more."""
+        """Return all columns but those aside as features, for a scorer that knows only how many there are."""
         columns = self.scorer.fitted_.columns
         if columns.preparation is not None:
             raise TableError(
@@ -129,8 +130,6 @@ class Model:
                 "score frames with AffinityScorer.load(path).affinity(frame), or files with score_stream."
             )
         names = [name for name in source.names if name not in aside]
-        if columns.known_names is not None:
-            names = [str(name) for name in columns.known_names]
         if len(names) != columns.n_features:
             raise TableError(
                 f"{source.where} has {len(names)} columns to be features, but the model has {columns.n_features}, and "

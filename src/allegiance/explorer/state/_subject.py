@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
-from allegiance.applications import Documents
+from allegiance.applications import FIELDS, Documents
 from allegiance.engines import Z95
 from allegiance.report import Features
 from allegiance.results import ATYPICAL, CONTESTED, CONTRADICTED, SUPPORTED, VERDICTS, AffinityResult, Result
@@ -105,6 +105,11 @@ class Subject:
     result: Result | None = None
     title: str = ""
     note: str | None = None
+
+    def __post_init__(self) -> None:
+        # A decision has columns of its own, which an identifier must not take the place of.
+        free = {f"{name} (id)" if name in FIELDS else name: column for name, column in self.ids.items()}
+        object.__setattr__(self, "ids", free)
 
     @classmethod
     def of_result(cls, result: Result, **shown: Any) -> Subject:

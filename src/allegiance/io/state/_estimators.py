@@ -187,7 +187,10 @@ def with_output(estimator: Any, output: str | None) -> Any:
 
 def _refit_imputer(imputer: Any, fitted: dict[str, Any]) -> None:
     # The median, the mode and the mean of a single row are the row.
-    imputer.fit(fitted["statistics_"].reshape(1, -1))
+    row = fitted["statistics_"].reshape(1, -1)
+    if all(isinstance(value, int | float) for value in row[0].tolist()):
+        row = row.astype(np.float64 if row.dtype.kind == "O" else row.dtype)  # constants come as objects
+    imputer.fit(row)
 
 
 def _refit_encoder(encoder: Any, fitted: dict[str, Any]) -> None:

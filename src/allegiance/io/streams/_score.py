@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from allegiance._core import Advance, Verbose, check_count, progress
 from allegiance.fitting import Fitted
 from allegiance.io import NO_ROOM, TableError, refuse_inputs
-from allegiance.io.state import encode_transformer, fingerprint
+from allegiance.io.state import encode_scorer, encode_transformer, fingerprint
 from allegiance.io.tables import BATCH_ROWS, PreparedSource, Sink, Source, open_sink
 from allegiance.results import Tally
 
@@ -98,7 +98,7 @@ def score_stream(
         Replace the output if it exists.
     verbose
         True to show progress with rate and time left on standard error, or a function that is called with a
-        :class:`StreamProgress` after each batch.
+        ``StreamProgress`` after each batch.
     observe
         A function that is called with each record batch of the output, in order, as it is written: for summaries
         without reading the output again. Batches that an interrupted run had scored are among them.
@@ -229,15 +229,28 @@ def _numbered(batches: Iterator[Any], first: int) -> Iterator[tuple[int, Any]]:
 
 def _describe(table: Source, scorer: Any) -> dict[str, Any]:
     """Return what of a table and a scorer makes two runs the same. Threads and progress do not count."""
-    state = scorer.to_dict()
+    fitted: Fitted = scorer.fitted_
+    # Transformers of the user's own can be used here, though not saved: their description must do.
+    state = encode_scorer(scorer.get_params(deep=False), fitted.bare())
     state["params"] = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
     stats = [(path, os.stat(path)) for path in table.files]
     return {
         "scorer": fingerprint(state),
         "estimator": repr(getattr(scorer, "estimator_", None)),
+        "transformers": _transformers(fitted.columns.preparation),
         "source": [[path, found.st_size, found.st_mtime_ns] for path, found in stats],
         "preparation": _preparation(table),
     }
+
+
+def _transformers(preparation: Any) -> str | None:
+    """Return a hash of the transformers before a scorer, or of their description if they cannot be saved."""
+    if preparation is None:
+        return None
+    try:
+        return fingerprint(encode_transformer(preparation, "preparation"))
+    except TypeError:
+        return repr(preparation)
 
 
 def _preparation(table: Source) -> str | None:

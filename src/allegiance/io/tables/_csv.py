@@ -35,7 +35,7 @@ _OTHER_FORMATS = {
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
     b"\x93NUMPY": "a NumPy file",
-    b"PK\x03\x04": "a ZIP archive (an .xlsx or .npz file?)",
+    b"PK\x03\x04": "a ZIP archive (an .xlsx or .npz file? Its name should then end so)",
     b"\x1f\x8b": "compressed by gzip (its name should then end in .csv.gz)",
     b"\xff\xfe": "UTF-16 text: save it as UTF-8",
     b"\xfe\xff": "UTF-16 text: save it as UTF-8",

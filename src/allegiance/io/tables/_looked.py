@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,13 +37,23 @@ class LookedAt:
         How the columns are read.
     medians
         Whether to find medians, for which values are kept.
+    known
+        The categories of a model, if there is one: then only others are counted.
     """
 
-    def __init__(self, where: str, readings: Readings, *, medians: bool) -> None:
+    def __init__(
+        self,
+        where: str,
+        readings: Readings,
+        *,
+        medians: bool,
+        known: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
         self.where = where
         self.rows = 0
         self.complete = 0
         self._readings = readings
+        self._known = None if known is None else {name: set(values) for name, values in known.items()}
         categories = [name for name, reading in readings.items() if reading.holds == "categories"]
         self.numbers = {name: NumberColumn(medians) for name in readings if name not in categories}
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in categories}
@@ -68,24 +79,28 @@ class LookedAt:
         self.complete += int(complete.sum())
 
     def _count(self, name: str, texts: AnyArray) -> None:
-        self.counts[name].update(texts.tolist())
-        if len(self.counts[name]) > _MOST_CATEGORIES:
+        counts = self.counts[name]
+        if self._known is not None:
+            counts.update(text for text in texts.tolist() if text not in self._known[name])
+            self.counts[name] = Counter(dict(counts.most_common(_MOST_CATEGORIES)))
+            return
+        counts.update(texts.tolist())
+        if len(counts) > _MOST_CATEGORIES:
             raise TableError(
                 f"{self.where}: column {name!r} has more than {_MOST_CATEGORIES:,} distinct values, too many to "
                 "encode.",
                 "many-categories",
             )
 
-    def check(self, impute: str | None, *, may_be_empty: bool = False) -> None:
+    def check(self, impute: str | None) -> None:
         """Raise for what stands in the way: no rows, infinite values, missing ones that nothing is done about.
 
         Parameters
         ----------
         impute
             What is done about missing values.
-        may_be_empty
-            Whether a column may have no values at all, since what stands in for them is known.
         """
+        planned = self._known is not None
         if self.rows == 0:
             raise TableError(f"{self.where} has a header, but no rows.")
         infinite = {name: column.infinite for name, column in self.numbers.items() if column.infinite}
@@ -94,12 +109,14 @@ class LookedAt:
         missing = {name: count for name, count in self.missing.items() if count}
         if missing and impute is None:
             total = sum(missing.values())
-            raise TableError(f"{self.where} has {_values(total)} missing: {_listed(missing)}.", "missing-values")
+            remedy = "missing-for-model" if planned else "missing-values"
+            raise TableError(f"{self.where} has {_values(total)} missing: {_listed(missing)}.", remedy)
         empty = [name for name, count in missing.items() if count == self.rows]
-        if empty and not may_be_empty:
+        if empty and not planned:
             raise TableError(f"{self.where}: column {empty[0]!r} has no values at all.", "no-values")
         if impute == "drop" and self.complete == 0:
-            raise TableError(f"{self.where} has no row without a missing value.", "no-complete-row")
+            remedy = "missing-for-model" if planned else "no-complete-row"
+            raise TableError(f"{self.where} has no row without a missing value.", remedy)
 
     def typical(self) -> dict[str, Any]:
         """Return what stands for each column: its median, or its most frequent category, of several the first."""
@@ -108,13 +125,9 @@ class LookedAt:
             name: min(counts, key=lambda text: (-counts[text], text)) for name, counts in self.counts.items()
         }
 
-    def unknown(self, categories: dict[str, tuple[str, ...]]) -> dict[str, dict[str, int]]:
-        """Return how often each category occurs that is not among the known ones, by column."""
-        new = {
-            name: {text: count for text, count in counts.most_common() if text not in set(categories[name])}
-            for name, counts in self.counts.items()
-        }
-        return {name: counts for name, counts in new.items() if counts}
+    def unknown(self) -> dict[str, dict[str, int]]:
+        """Return how often each category occurs that a model does not know, by column, the most frequent first."""
+        return {name: dict(counts.most_common()) for name, counts in self.counts.items() if counts}
 
     def counting(self) -> tuple[str, ...]:
         """Return the columns of whole numbers, each one more than in the row before."""

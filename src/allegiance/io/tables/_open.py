@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -17,6 +18,7 @@ from ._arrays import open_npy, open_npz
 from ._binary import ArrowSource, ParquetSource
 from ._csv import CsvSource, spooled
 from ._source import JoinedSource, Source
+from ._workbook import WorkbookSource
 
 #: The format that each ending of a file name stands for.
 READABLE = {
@@ -30,6 +32,7 @@ READABLE = {
     ".ipc": "arrow",
     ".npy": "npy",
     ".npz": "npz",
+    ".xlsx": "xlsx",
 }
 
 
@@ -48,12 +51,13 @@ def open_source(
     spec
         A path, a pattern such as ``"part-*.parquet"``, several paths, or ``"-"`` for CSV on standard input. Several
         files must have the same columns and are read one after the other, those of a pattern in the order of
-        their names. An array of an .npz file with several is named as ``"file.npz:name"``.
+        their names. An array of an .npz file with several is named as ``"file.npz:name"``, and a sheet of a workbook as
+        ``"file.xlsx:name"``; by default it is the first.
     columns
         Names of columns that must be there.
     format
-        "csv", "tsv", "parquet", "arrow", "npy" or "npz"; by default the ending of the file's name decides. Text may be
-        compressed (``.csv.gz``).
+        "csv", "tsv", "parquet", "arrow", "npy", "npz" or "xlsx"; by default the ending of the file's name decides. Text
+        may be compressed (``.csv.gz``).
     text
         Columns of CSV files to keep as they are written, such as identifiers with leading zeros.
     codes
@@ -108,7 +112,7 @@ def _open_one(path: str, format: str | None, text: tuple[str, ...], codes: tuple
             raise TableError(f"standard input is read as csv or tsv, not as {format}.")
         return spooled(sys.stdin.buffer, "standard input", delimiter, text, codes)
     key = None
-    if not os.path.exists(path) and ".npz:" in path:
+    if not os.path.exists(path) and re.search(r"\.(npz|xlsx):", path, re.IGNORECASE):
         path, _, key = path.rpartition(":")
     _check_file(path)
     if not os.path.isfile(path):
@@ -123,6 +127,8 @@ def _open_one(path: str, format: str | None, text: tuple[str, ...], codes: tuple
         return open_npy(path)
     if kind == "npz":
         return open_npz(path, key)
+    if kind == "xlsx":
+        return WorkbookSource(path, key, text)
     delimiter = "\t" if kind == "tsv" else None
     return CsvSource(path, [path], partial(_open_text, path), delimiter, text, codes)
 

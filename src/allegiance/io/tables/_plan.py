@@ -101,7 +101,7 @@ def plan_features(
         decimal=decimal,
         cycles=cycles,
     )
-    found = _look(source, readings, impute)
+    found = _look(source, LookedAt(source.where, readings, medians=impute == "median"))
     found.check(impute)
     single = not standardize and _is_single(source.schema, readings)
     planned = Features(
@@ -164,11 +164,11 @@ def check_features(source: Source, features: Features, *, aside: Sequence[str] =
         listed = ", ".join(repr(name) for name in lacking)
         raise TableError(f"{source.where}: {len(lacking)} {plural} missing: {listed}.")
     source.read_as_written([name for name, reading in features.readings.items() if reading.holds in _TEXTS])
-    found = _look(source, features.readings, features.impute, medians=False)
-    found.check(features.impute, may_be_empty=features.impute == "median")
+    found = _look(source, LookedAt(source.where, features.readings, medians=False, known=features.categories))
+    found.check(features.impute)
     noticed = replace(
         _noticed(found, features.impute),
-        unknown=found.unknown(features.categories),
+        unknown=found.unknown(),
         ignored=tuple(name for name in source.names if name not in (*features.columns, *aside, *_INDEX_NAMES)),
     )
     return replace(features, noticed=noticed)
@@ -184,9 +184,9 @@ def _by_column(missing: Mapping[str, Sequence[Any]] | Sequence[Any], columns: li
     return dict.fromkeys(columns, tuple(missing))
 
 
-def _look(source: Source, readings: Readings, impute: str | None, *, medians: bool = True) -> LookedAt:
-    found = LookedAt(source.where, readings, medians=medians and impute == "median")
-    for batch in source.batches(columns=list(readings)):
+def _look(source: Source, found: LookedAt) -> LookedAt:
+    """Go once through a table."""
+    for batch in source.batches(columns=list(found.missing)):
         found.add(batch)
     return found
 

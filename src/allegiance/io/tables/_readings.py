@@ -115,6 +115,9 @@ def choose_readings(
     kinds = {name: source.schema.field(name).type for name in columns}
     texts = [name for name in columns if name not in one_hot and _is_text(types, kinds[name])]
     written, ambiguous = _written_numbers(source, texts, missing, decimal)
+    if decimal == "," or set(written.values()) == {","}:
+        fractions = [name for name in columns if name not in one_hot and types.is_floating(kinds[name])]
+        written |= _written_fractions(source, fractions)
     found: dict[str, Reading] = {}
     unusable: list[str] = []
     for name, kind in kinds.items():
@@ -170,6 +173,21 @@ def _written_numbers(
     two_ways = {name for name, possible in marks.items() if len(possible) == 2 and not shown}
     differ = {name for name in two_ways if parse_number(examples[name]) != parse_number(examples[name], ",")}
     return chosen, {name: examples[name] for name in differ}
+
+
+def _written_fractions(source: Source, columns: list[str]) -> dict[str, str]:
+    """Return the decimal marks of columns that were read with a point, in a file whose decimal mark is the comma.
+
+    There 1.200 means 1200; only a column such as 0.5, in which it cannot, keeps the point.
+    """
+    types = require("pyarrow", "io", "reading tables").types
+    source.read_as_written(columns)
+    columns = [name for name in columns if _is_text(types, source.schema.field(name).type)]
+    first = next(iter(source.batches(columns=columns)), None) if columns else None
+    if first is None:
+        return {}
+    texts = {name: set(text_values(first.column(name))) - {""} for name in columns}
+    return {name: "," if "," in decimals_of(values) else "." for name, values in texts.items()}
 
 
 def _is_plain(text: str) -> bool:
