@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check
 export ALLEGIANCE_DATA ?= $(abspath $(wildcard ../shared/data))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format attack bench bench-quick bench-scale study paper clean
+.PHONY: help demo test test-slow lint format attack bench bench-quick bench-scale study paper docs docs-check dist release-check matrix clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,25 @@ paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs 
 	@$(RUN) -m reproduction -o out/paper
 	@mkdir -p docs/images/paper && cp out/paper/images/paper/*.png docs/images/paper/ && cp out/paper/paper.md docs/paper.md
 	@echo "The page is docs/paper.md, and out/paper/paper.html"
+
+docs: $(VENV)/.group-docs ## build the documentation site into out/site
+	$(RUN) -m sphinx -q -W --keep-going -n -b html docs out/site
+	@echo "The site: out/site/index.html"
+
+docs-check: $(VENV)/.group-docs docs ## run all code of all pages, check links inside the site, and spelling
+	PYTHONPATH=docs $(RUN) -m pytest -q -p run_pages -p no:cacheprovider README.md docs
+	$(VENV)/bin/linkchecker --config docs/linkchecker.cfg --no-status out/site/index.html
+	$(RUN) docs/check_spelling.py
+
+dist: $(VENV)/.group-release ## build the source distribution and the wheel
+	$(RUN) -m build --outdir dist .
+
+release-check: $(VENV)/.group-release ## build, check, install into empty environments, and use what would be released
+	$(RUN) release/check.py
+	$(VENV)/bin/cffconvert --validate
+
+matrix: ## the everyday tests on every Python and with the lowest versions
+	$(PYTHON) release/matrix.py
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) out benchmarks/results attacks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,10 +1,10 @@
-"""Write a report of the handwritten digits: ``python examples/report.py``.
-
-It clusters the 1,797 digits of scikit-learn with k-means, finds out which labels can be trusted, and writes
-``out/report.html``, which opens in any browser.
 """
+What do I show to others?
+=========================
 
-from __future__ import annotations
+One file, which opens in any browser without a network: how many labels to trust, a map, the profile of each cluster,
+and the labels to look at, with their images.
+"""
 
 from pathlib import Path
 
@@ -14,21 +14,18 @@ from sklearn.datasets import load_digits
 
 from allegiance import trust
 
+digits = load_digits()
+# Letters, since the numbers of k-means would read like digits.
+labels = np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(digits.data)]
+result = trust(digits.data, labels)
 
-def main() -> None:
-    """Cluster, score, write."""
-    digits = load_digits()
-    # Letters, since the numbers of k-means would read like digits.
-    labels = np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(digits.data)]
-    result = trust(digits.data, labels)
-    path = Path("out") / "report.html"
-    path.parent.mkdir(exist_ok=True)
-    names = [name.replace("_", " ") for name in digits.feature_names]
-    # Ink is dark on paper.
-    images = 16 - digits.images
-    result.report(path, digits.data, images=images, feature_names=names, title="Digits in ten clusters")
-    print(f"Open {path} in a browser.")
-
-
-if __name__ == "__main__":
-    main()
+path = Path("out") / "report.html"
+path.parent.mkdir(exist_ok=True)
+result.report(
+    path,
+    digits.data,
+    images=16 - digits.images,  # ink is dark on paper
+    feature_names=[name.replace("_", " ") for name in digits.feature_names],
+    title="Digits in ten clusters",
+)
+print(f"Open {path} in a browser.")

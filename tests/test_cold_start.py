@@ -103,7 +103,7 @@ EVERY_ENGINE = """
         values.flags.writeable = False
         return values
 
-    for d, k in [(1, 3), (2, 4), (3, 3), (6, 8), (9, 4)]:
+    for d, k in [(1, 3), (2, 4), (3, 3), (6, 8), (9, 4), (9, 20)]:
         X = rng.normal(size=(140, d))
         labels = np.arange(140) % k
         near = X.mean(axis=0) + 0.01 * X
@@ -145,11 +145,19 @@ COUNT_SIGNATURES = """
 def test_each_kernel_is_compiled_for_one_signature():
     signatures = json.loads(run(textwrap.dedent(EVERY_ENGINE) + textwrap.dedent(COUNT_SIGNATURES)))
     assert set(signatures) == {
+        "choose_samples",
         "count_owners",
+        "count_stolen",
+        "fill_bank",
+        "find_owners",
+        "four_values",
         "group_by_owner",
+        "nearest_slopes",
         "polytope_chain",
         "project_rows",
+        "site_values",
         "stolen_volumes",
         "walk_cells",
+        "weighted_shares",
     }
     assert {name: seen for name, seen in signatures.items() if len(seen) != 1} == {}

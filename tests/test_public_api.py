@@ -51,6 +51,7 @@ CALLED_BY_USERS = [
     "affinity",
     "apply_decisions",
     "compare_clusterings",
+    "compare_periods",
     "fit_stream",
     "sample_polytope",
     "score_stream",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         IncrementalKMeans,
         apply_decisions,
         compare_clusterings,
+        compare_periods,
         stability_curve,
         validate_consensus,
     )
@@ -59,6 +60,7 @@ _HOMES = {
         "IncrementalKMeans",
         "apply_decisions",
         "compare_clusterings",
+        "compare_periods",
         "stability_curve",
         "validate_consensus",
     ],
@@ -126,6 +128,7 @@ __all__ = [
     "affinity",
     "apply_decisions",
     "compare_clusterings",
+    "compare_periods",
     "displays",
     "fit_stream",
     "metrics",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from numpy.typing import ArrayLike
 
@@ -25,7 +25,7 @@ def affinity(
     representative: str = "mean",
     domain: str | Domain = "box",
     engine: str | Engine = "auto",
-    eps: float = 0.03,
+    eps: float | Literal["verdict"] = 0.03,
     calibration: int | Calibration | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
@@ -45,7 +45,7 @@ def affinity(
     representative: str = "mean",
     domain: str | Domain = "box",
     engine: str | Engine = "auto",
-    eps: float = 0.03,
+    eps: float | Literal["verdict"] = 0.03,
     calibration: int | Calibration | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
@@ -64,7 +64,7 @@ def affinity(
     representative: str = "mean",
     domain: str | Domain = "box",
     engine: str | Engine = "auto",
-    eps: float = 0.03,
+    eps: float | Literal["verdict"] = 0.03,
     calibration: int | Calibration | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,

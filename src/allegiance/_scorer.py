@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
@@ -21,6 +22,7 @@ from .fitting import (
     PreparedColumns,
     Specification,
     align,
+    check_comparable,
     fit,
     fit_clusterer,
     fitted_html,
@@ -28,9 +30,12 @@ from .fitting import (
     has_pipeline,
     labels_by,
     labels_of,
+    period_of,
+    profile_of,
+    with_baseline,
 )
 from .influence import Kernel
-from .results import AffinityResult, FrameLike, TopAffinityResult
+from .results import AffinityResult, FrameLike, Profile, TopAffinityResult
 
 
 class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -65,7 +70,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or :class:`Auto`,
         :class:`Exact`, :class:`SharedSamples`, :class:`HitAndRun`, :class:`ClosedForm`.
     eps
-        Half-width of the 95 % interval of every affinity, where it is not exact.
+        Half-width of the 95 % interval of every affinity, where it is not exact. "verdict" if only the verdicts matter:
+        sampling stops at 0.05 for points whose two largest affinities are told apart, and at 0.03 for the others.
     calibration
         How trust is calibrated: None for no trust, the number of halves of the data that are clustered anew, such as
         20, or :class:`Calibration`.
@@ -126,7 +132,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         representative: str = "mean",
         domain: Any = "box",
         engine: Any = "auto",
-        eps: float = 0.03,
+        eps: float | Literal["verdict"] = 0.03,
         calibration: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -381,6 +387,81 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
 
             return predict_lazily(self.fitted_, X)
         return self.fitted_.predict(X)
+
+    def score_arrow(
+        self,
+        data: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        keep: Sequence[str] | Mapping[str, str] = (),
+        labels: str | None = None,
+        top: int | None = None,
+        details: bool = False,
+    ) -> Any:
+        """Score Arrow data: what engines such as Spark, DuckDB and Polars hand over. ``docs/scale.md`` has the lines.
+
+        It keeps nothing between calls, may be called from several threads at once, and gives the scores of
+        :meth:`affinity` to the last bit, however rows are cut into batches. Needs the extra ``io``.
+
+        Parameters
+        ----------
+        data
+            A ``pyarrow.RecordBatch`` or ``Table``, or anything that offers itself as one by Arrow's C interface. One
+            without rows gives the columns of the result and their types.
+        columns
+            The columns that hold the features; by default those of the fit, by name, or if they had no names all but
+            ``keep`` and ``labels``.
+        keep
+            Columns to carry over, such as identifiers; or a mapping that says what they are called in the result.
+        labels
+            The column that holds the labels of the clustering the scorer was fitted to, -1 for noise. By default
+            points are new, and get the label of the estimator or of the nearest cluster.
+        top
+            With ``details``, only this many of the largest affinities of each row, and their clusters.
+        details
+            All columns of ``result.to_frame(details=True)``, or those that a person reads.
+
+        Returns
+        -------
+        pyarrow.RecordBatch or pyarrow.Table
+            One row for each, as ``data`` came.
+        """
+        from .io.arrow import score_arrow
+
+        check_is_fitted(self)
+        return score_arrow(self.fitted_, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
+
+    def profile(self, X: Any, *, reference: bool = False) -> Profile:
+        """Return the figures of a period, which :func:`compare_periods` compares: counts and means, but no rows.
+
+        Parameters
+        ----------
+        X
+            (n, d) points, known or new, or a Dask collection.
+        reference
+            Whether others will be compared with it: then it is also estimated how far the points of a fit flatter.
+        """
+        check_is_fitted(self)
+        check_comparable(self.fitted_)
+        if is_lazy(X):
+            from .io.dask import period_lazily
+
+            return profile_of(self.fitted_, period_lazily(self.fitted_, X), reference=reference)
+        return profile_of(self.fitted_, period_of(self.fitted_, X), reference=reference)
+
+    def keep_baseline(self, X: Any) -> AffinityScorer:
+        """Keep the figures of a first period, to compare later ones with; they are saved with the scorer.
+
+        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use them. They are counts, means and quantiles
+        of features: no row is kept.
+
+        Parameters
+        ----------
+        X
+            (n, d) the points of the period, usually those of the fit, or a Dask collection.
+        """
+        self.fitted_ = with_baseline(self.fitted_, self.profile(X, reference=True))
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that scoring needs, as plain values and arrays.

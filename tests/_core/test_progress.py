@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from allegiance._core import _progress
-from allegiance._core._progress import Progress, progress
+from allegiance._core._progress import Progress, progress, remark
 
 
 class Terminal(io.StringIO):
@@ -131,6 +131,21 @@ def test_nothing_is_imported_for_a_bar_that_is_not_shown():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_a_remark_reaches_only_those_who_watch(capsys):
+    remark("into the void")
+    with progress(2, "work", True) as advance:
+        remark("a reason")
+        advance(2)
+    remark("into the void again")
+    with progress(2, "work", lambda _: None) as advance:
+        remark("told to a function, not shown")
+        advance(2)
+    said = capsys.readouterr().err
+    assert "a reason\n" in said
+    assert "void" not in said
+    assert "function" not in said
 
 
 def test_marimo_has_a_bar_of_its_own(monkeypatch, capsys):

@@ -84,3 +84,14 @@ def test_a_cache_that_cannot_be_written_any_more_costs_the_result_nothing(kernel
     (tmp_path / "__pycache__").write_text("")
     with pytest.warns(RuntimeWarning, match=r"not kept: .*__pycache__ cannot be written to"):
         assert compiled(waiting)
+
+
+def test_compiling_is_remarked_on_once(kernel, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(_cache, "_remarked", False)
+    monkeypatch.setattr(_cache, "remark", lambda text: said.append(text) or True)
+    double = kernel()
+    assert compiled(double)
+    assert double(2.5) == 5.0
+    assert sum(double.stats.cache_misses.values()) == 2
+    assert len(said) == 1

@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 
+from allegiance._kernels._affine_block import BLOCK
 from allegiance._kernels._grouping import group_by_owner
+from allegiance._kernels._owner_banks import fill_bank
 from allegiance._kernels._owner_chain import walk_cells
-from allegiance._kernels._owner_counts import BLOCK, count_owners
+from allegiance._kernels._owner_counts import count_owners
 from allegiance._kernels._projection import project_rows
+from allegiance._kernels._sample_choice import CLASSES, choose_samples
 from allegiance._kernels._simplex_fraction import stolen_volumes
+from allegiance._kernels._stolen_counts import SQUARE, count_stolen, nearest_slopes, weighted_shares
+from allegiance.engines import binomial_errors
 from reference import kernels as twin
 from reference.volumes import polytope_volume
 
@@ -58,6 +63,110 @@ def test_count_owners(rng, r):
     expected = twin.count_owners(query_a, query_b, site_a, site_b, points, owner)
     np.testing.assert_array_equal(counts[rows], expected[rows])
     assert not np.delete(counts, rows, axis=0).any(), "other queries are left alone"
+
+
+def _draw(rng, m, r, k):
+    """Sites, samples whose owner is beyond doubt in single precision, and limits that make all classes occur."""
+    site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
+    points = rng.uniform(-1, 1, (2 * m + 300, r)).astype(np.float32)
+    values = points.astype(np.float64) @ site_a.T - site_b
+    ranked = np.sort(values, axis=1)
+    clear = ranked[:, -1] - ranked[:, -2] > 1e-4 if k > 1 else np.ones(len(points), dtype=bool)
+    points = points[clear][:m]
+    margins = np.quantile(ranked[:, -1] - ranked[:, 0], np.linspace(0.05, 0.7, CLASSES - 1))
+    limits = np.append(margins, np.inf).astype(np.float32)
+    return site_a, site_b, points, np.tile(limits, (k, 1))
+
+
+def _choose(site_a, site_b, points, limits):
+    m, k = len(points), len(site_a)
+    owner = np.empty(m, np.int32)
+    chosen, classes = np.empty((2, m * k + 1), np.uint8)
+    starts = np.empty((-(-m // BLOCK), k), np.int64)
+    n = choose_samples(points, site_a, site_b, limits, owner, chosen, classes, starts)
+    return owner, chosen[:n], classes[:n], np.append(starts.ravel(), n)
+
+
+@pytest.mark.parametrize(("m", "r", "k"), [(3000, 3, 5), (256, 1, 1), (17, 2, 9), (1, 4, 3), (700, 9, 12)])
+def test_choose_samples(rng, m, r, k):
+    """A margin within 1e-5 of a limit may round to the other side; such samples are not compared."""
+    site_a, site_b, points, limits = _draw(rng, m, r, k)
+    owner, chosen, classes, starts = _choose(site_a, site_b, points, limits)
+    expected_owner, expected, near = twin.choose_samples(points, site_a, site_b, limits)
+    np.testing.assert_array_equal(owner, expected_owner)
+    for i in range(k):
+        found = {}
+        for b in range(-(-m // BLOCK)):
+            part = slice(starts[b * k + i], starts[b * k + i + 1])
+            found.update(zip(b * BLOCK + chosen[part].astype(int), classes[part].tolist(), strict=True))
+        assert {s: c for s, c in found.items() if s not in near[i]} == expected[i]
+
+
+def test_owners_of_sites_that_nearly_coincide(rng):
+    """Single precision cannot tell these sites apart: owners are those of double precision all the same."""
+    r = 3
+    site_a = np.vstack([np.full(r, 0.3) + 1e-9 * rng.normal(size=(4, r)), [[-0.5, 0.2, 0.1]]])
+    site_b = np.square(site_a).sum(axis=1) / 4
+    points = rng.uniform(-1, 1, (1000, r)).astype(np.float32)
+    owner = _choose(site_a, site_b, points, np.full((5, CLASSES), np.inf, np.float32))[0]
+    values = (site_a[:, None] * points.astype(np.float64)).sum(axis=2) - site_b[:, None]
+    best = values.max(axis=0)
+    assert (best - values[owner, np.arange(1000)] <= 1e-15).all()
+    assert len(set(owner.tolist())) == 5
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 7, 9, 50])
+def test_banks_count_what_is_stolen(rng, r):
+    """Choosing, filling and counting together, against weights summed over all samples in double precision. Float32
+    sums may move a sample across a plane only if it lies within 1e-4 of it; such samples are left out."""
+    k, n, m = 5, 13, 3000
+    site_a, site_b, points, limits = _draw(rng, m, r, k)
+    query_a, query_b = site_a[rng.integers(k, size=n)] + 0.3 * rng.normal(size=(n, r)), rng.normal(size=n)
+    values = points.astype(np.float64) @ site_a.T - site_b
+    gaps = points.astype(np.float64) @ query_a.T - query_b - values.max(axis=1)[:, None]
+    points = np.ascontiguousarray(points[(np.abs(gaps) > 1e-4).all(axis=1)])
+    owner, chosen, classes, starts = _choose(site_a, site_b, points, limits)
+    n_blocks = -(-len(points) // BLOCK)
+    table = np.append(starts[:-1].reshape(n_blocks, k), np.append(starts[k:-1:k], starts[-1])[:, None], axis=1)
+    rows = np.array([3, 0, 7, 9, 1])
+    for site in range(k):
+        first, last = table[:, site].copy(), table[:, site + 1].copy()
+        blocks = np.full((-(-(last - first).sum() // BLOCK), r + 1, BLOCK), np.nan, np.float32)
+        runs = fill_bank(site, points, owner, chosen, classes, first, last, site_a, site_b, blocks)
+        assert np.isfinite(blocks[:, 1:]).all()
+        sums, squares = np.zeros((2, n, k), np.int64)
+        count_stolen(rows, query_a, query_b, site_a, site_b, site, blocks, *runs, sums, squares)
+        part = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)]).astype(int)
+        block = np.repeat(np.arange(n_blocks), last - first)
+        samples = block * BLOCK + chosen[part]
+        expected = twin.count_stolen(query_a, query_b, site_a, site_b, points[samples], owner[samples], classes[part])
+        np.testing.assert_array_equal(sums[rows], expected[0][rows])
+        np.testing.assert_array_equal(squares[rows], expected[1][rows])
+        assert not np.delete(sums, rows, axis=0).any(), "other queries are left alone"
+
+
+def test_the_heaviest_bank_does_not_overflow():
+    """A round of 2**18 samples of the heaviest class, all stolen, keeps sums and squares apart."""
+    assert 2**18 * 2 ** (CLASSES - 1) < SQUARE
+    assert 2**18 * 4 ** (CLASSES - 1) * SQUARE < 2**63
+
+
+def test_nearest_slopes(rng):
+    sites, queries = rng.normal(size=(7, 4)), rng.normal(size=(50, 4))
+    found = np.empty(50, np.int64)
+    nearest_slopes(queries, np.ascontiguousarray(sites.T), found)
+    np.testing.assert_array_equal(found, np.linalg.norm(queries[:, None] - sites, axis=2).argmin(axis=1))
+
+
+def test_weighted_shares_of_equal_weights_are_those_of_plain_counting(rng):
+    """With one weight for all, errors are binomial ones with two successes and two failures added."""
+    counts = rng.integers(0, 40, (30, 6))
+    shares, errors, totals, worst = np.zeros((30, 6)), np.zeros((30, 6)), np.zeros(30), np.zeros(30)
+    weighted_shares(4 * counts, 16 * counts, np.arange(30), shares, errors, totals, worst)
+    np.testing.assert_allclose(shares, counts / counts.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(errors, binomial_errors(counts, counts.sum(axis=1)), rtol=1e-12)
+    np.testing.assert_array_equal(totals, 4 * counts.sum(axis=1))
+    np.testing.assert_array_equal(worst, errors.max(axis=1))
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 5])

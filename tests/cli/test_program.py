@@ -27,6 +27,7 @@ COMMANDS = [
     "report",
     "score",
     "warmup",
+    "watch",
 ]
 
 

@@ -146,3 +146,62 @@ def test_without_the_point_a_cluster_of_one_is_all_its_own(rng):
     result = affinity(X, labels, representative="mean-without-point", random_state=0)
     assert result.affinity[-1, 2] == pytest.approx(1.0)
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1)
+
+
+def test_intervals_cover_in_nine_dimensions():
+    """At least 94 % of 12,000 nominal 95 % intervals hold a reference of plain counting with 400,000 points, its own
+    error allowed for. Over 12 pools of other seeds the mean was 96.0 % with a standard deviation of 0.25 % and the
+    lowest 95.6 %, so a false alarm has a probability well below 0.1 %."""
+    rng = np.random.default_rng(5)
+    centers = 1.5 * rng.normal(size=(20, 9))
+    X = centers[np.arange(60) % 20] + rng.normal(size=(60, 9))
+    tessellation, queries = make_scene(centers, X)
+    points = rng.uniform(-1, 1, (400_000, 9))
+    values = points @ tessellation.functions.a.T - tessellation.functions.b
+    stolen = points @ queries.a.T - queries.b >= values.max(axis=1)[:, None]
+    counts = stolen.T.astype(float) @ np.eye(20)[values.argmax(axis=1)]
+    truth = counts / counts.sum(axis=1, keepdims=True)
+    held = []
+    for seed in range(10):
+        found = measurer(tessellation, "shared", seed=seed).estimate(queries)
+        held.append(np.abs(found.affinity - truth) <= 1.96 * np.hypot(found.standard_error, np.sqrt(truth / 2e4)))
+    assert np.mean(held) >= 0.94
+
+
+@pytest.mark.parametrize("k", [12, 24])
+def test_answers_depend_on_the_query_alone(rng, k):
+    """Same bits for any threads, order and company, and whether banks are made, made again or kept."""
+    centers, X = 2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(300, 8))
+    tessellation, queries = make_scene(centers, X)
+    one = measurer(tessellation, "shared", threads=1)
+    first = one.estimate(queries)
+    order = rng.permutation(300)
+    for threads in (1, 3):
+        other = measurer(tessellation, "shared", threads=threads)
+        for _ in range(3):
+            for a, b in zip(other.estimate(queries.take(order)), first, strict=True):
+                np.testing.assert_array_equal(a, b[order])
+    alone = one.estimate(queries.take(slice(7, 8)))
+    np.testing.assert_array_equal(alone.affinity, first.affinity[7:8])
+
+
+@pytest.mark.parametrize("k", [10, 24])
+def test_verdicts_need_fewer_samples(rng, k):
+    """Decided points may stop at 0.05, the others reach 0.03; verdicts are those of full precision but for a few."""
+    centers = 1.5 * rng.normal(size=(k, 9))
+    labels = np.arange(200) % k
+    X = centers[labels] + rng.normal(size=(200, 9))
+    full = affinity(X, labels, centers=centers, engine="shared", random_state=0)
+    quick = affinity(X, labels, centers=centers, engine="shared", eps="verdict", random_state=0)
+    width = 1.96 * quick.standard_error.max(axis=1)
+    decided = quick.verdict != "contested"
+    assert (width <= 0.0501).all()
+    assert (width[~decided & (quick.engine == "shared")] <= 0.0301).all()
+    assert (width > 0.031).mean() > 0.2
+    assert (quick.verdict == full.verdict).mean() > 0.9
+    assert quick.how.eps == "verdict"
+
+
+def test_eps_is_a_number_or_verdict():
+    with pytest.raises(ValueError, match="eps must be a number or 'verdict', got 'fast'"):
+        affinity([[0.0, 1.0], [1.0, 0.0]], [0, 1], eps="fast")

@@ -121,7 +121,8 @@ def test_a_million_points(browser, serving):
     browser.open(explorer.url)
     assert "1,000,000 points in view, drawn as density" in browser.text("#map-said")
     browser.screenshot("explorer-million")
-    browser.redrawn_after(lambda: browser.drag_map((0.4, 0.4), (0.6, 0.6)))
+    browser.drag_map((0.4, 0.4), (0.6, 0.6))
+    browser.until(lambda: "selected" in browser.text("#panel-selection strong"), "points are selected")
     assert explorer._session.selected.size > 10_000
     browser.redrawn_after(lambda: browser.choose("#colour-choice", "cluster"))
     browser.redrawn_after(lambda: browser.wheel(0.5, 0.5, 8))

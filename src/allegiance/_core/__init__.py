@@ -5,7 +5,7 @@ from ._extras import require
 from ._fork_lock import ForkLock
 from ._lazy import Lazy
 from ._parameters import Parameters
-from ._progress import Advance, Progress, Verbose, in_notebook, progress
+from ._progress import Advance, Progress, Verbose, in_notebook, progress, remark
 from ._random import resolve_seed, stream
 from ._registry import Registry
 from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
@@ -94,6 +94,7 @@ __all__ = [
     "power_of_two",
     "progress",
     "real_array",
+    "remark",
     "require",
     "resolve_seed",
     "row_dots",

@@ -10,6 +10,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeAlias
 
+#: How many pieces of work are shown on standard error at this moment.
+_shown = 0
+
 #: What to call with the number of items just finished.
 Advance = Callable[[int], None]
 #: What ``verbose`` takes everywhere: whether to show progress, or a function that is called with :class:`Progress`.
@@ -75,7 +78,7 @@ def progress(
         elapsed = max(time.perf_counter() - started, 1e-9)
         return Progress(count, total, (count - done) / elapsed, unit)
 
-    with _bar(total, what, show, unit, done) as draw:
+    with _bar(total, what, show, unit, done) as draw, _counted(show):
 
         def advance(items: int) -> None:
             nonlocal count
@@ -85,6 +88,30 @@ def progress(
         yield advance
     if not callable(show):
         print(f"{what}: {count - done:,} {unit} in {time.perf_counter() - started:.2f} s", file=sys.stderr)
+
+
+def remark(text: str) -> bool:
+    """Tell a user who watches the progress of some work why it takes longer this time; return whether any is shown.
+
+    Parameters
+    ----------
+    text
+        One sentence.
+    """
+    if _shown:
+        print(text, file=sys.stderr, flush=True)
+    return _shown > 0
+
+
+@contextmanager
+def _counted(show: Verbose) -> Iterator[None]:
+    global _shown  # noqa: PLW0603
+    more = 0 if callable(show) else 1
+    _shown += more
+    try:
+        yield
+    finally:
+        _shown -= more
 
 
 def _bar(total: int | None, what: str, show: Verbose, unit: str, done: int) -> Any:

@@ -10,9 +10,12 @@ from typing import Any
 
 from numba.core.caching import FunctionCache, NullCache
 
+from allegiance._core import remark
+
 #: What reading a damaged file raises: unpickling one may call for anything.
 _DAMAGED = (pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError)
 _noted = False
+_remarked = False
 
 
 def cache_for(function: Callable[..., Any]) -> Any:
@@ -33,7 +36,10 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function from the disk; None if it is not there, or damaged."""
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
+            if found is None:
+                _remark()
+            return found
         except (*_DAMAGED, MemoryError, OSError):
             # An empty index: saving reads it first, and would fail as loading did.
             with suppress(OSError):
@@ -46,6 +52,14 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except (*_DAMAGED, OSError) as error:
             _note(f"{self.cache_path} cannot be written to ({error})")
+
+
+def _remark() -> None:
+    """Say once, to a user who watches, why the first call takes longer than the next ones."""
+    global _remarked  # noqa: PLW0603
+    _remarked = _remarked or remark(
+        "Kernels are compiled for their first use, which takes some seconds, and kept for the next time."
+    )
 
 
 def _note(reason: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._active import ActiveKMeans
 from ._base_clusterings import default_labelings
 from ._compare_clusterings import CandidateLine, ClusteringComparison, compare_clusterings
+from ._compare_periods import PeriodComparison, compare_periods, compare_profiles
 from ._consensus import ConsensusClustering
 from ._decisions import (
     DECISIONS,
@@ -40,11 +41,14 @@ __all__ = [
     "ConsensusValidation",
     "Documents",
     "IncrementalKMeans",
+    "PeriodComparison",
     "StabilityCurve",
     "WordScores",
     "apply_decisions",
     "as_label",
     "compare_clusterings",
+    "compare_periods",
+    "compare_profiles",
     "default_labelings",
     "read_decisions",
     "reference_axes",

@@ -35,8 +35,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     """Agree on one clustering among several of the same points.
 
     The lift of a cluster is the sum of its points in the feature space of a kernel, divided by its length. The lifts of
-    all clusters of all clusterings, each with the weight |C| / n, are themselves clustered, and each point goes to the
-    centre nearest to its own lift. This is the spatially aware consensus of Raman, Phillips and Venkatasubramanian
+    all clusters of all clusterings, each with the weight ``|C| / n``, are themselves clustered, and each point goes to
+    the centre nearest to its own lift. This is the spatially aware consensus of Raman, Phillips and Venkatasubramanian
     (2011) as we understand it. Whether it is better than they are, :func:`validate_consensus` says.
 
     Parameters
@@ -79,11 +79,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     lift_gram_
         (m, m) inner products of the lifts. Equal clusters have one lift.
     lift_weights_
-        (m,) sum of the shares |C| / n of the clusters with this lift.
+        (m,) sum of the shares ``|C| / n`` of the clusters with this lift.
     lift_groups_
         (m,) the consensus cluster of each lift; -1 if that was left empty.
     centers_
-        (n_clusters_, m) the centres of the consensus clusters, as combinations of lifts.
+        (k, m) the centres of the consensus clusters, as combinations of lifts.
     n_features_in_
         The number of columns of X.
     feature_names_in_

@@ -33,6 +33,18 @@ class Calibration(Parameters):
     crowding
         How much less points of large and wide clusters are trusted, in standard deviations of log(size x spread);
         such clusters more often hold several classes. 0 switches it off.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import SpectralClustering
+    >>> from sklearn.datasets import make_moons
+    >>> from allegiance import AffinityScorer, Calibration
+    >>> X, moon = make_moons(300, noise=0.05, random_state=0)
+    >>> spectral = SpectralClustering(2, gamma=30, random_state=0)
+    >>> calibration = Calibration(n_resamples=5, clusterer=spectral)
+    >>> scorer = AffinityScorer(influence="rbf", calibration=calibration).fit(X, moon)
+    >>> scorer.affinity(X).expected_right > 0.8
+    True
     """
 
     n_resamples: int = 20

@@ -28,6 +28,7 @@ from ._outputs import (
     say_written,
     write_output,
 )
+from ._param_type import ParamType
 from ._points import load_points, open_data
 
 EPILOG = """\b
@@ -38,7 +39,7 @@ Examples:
 _HEADER = ("clusters", "above chance", "half of the halves", "no clusters", "at most", "")
 
 
-class Numbers(click.ParamType[tuple[int, ...]]):
+class Numbers(ParamType[tuple[int, ...]]):
     """Whole numbers such as 2-10 or 2,3,5."""
 
     name = "numbers"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from ._param_type import ParamType
+
 if TYPE_CHECKING:
     from allegiance._core import Registry
 
@@ -26,7 +28,7 @@ def registry_of(argument: str) -> Registry[Any]:
     return ENGINES
 
 
-class Kind(click.ParamType[Any]):
+class Kind(ParamType[Any]):
     """NAME, or NAME:KEY=VALUE,KEY=VALUE for one with other parameters than its defaults."""
 
     name = "kind"
@@ -90,7 +92,28 @@ def kind_option(argument: str, default: str | None, help: str) -> Any:
     )
 
 
-class Budget(click.ParamType[Any]):
+class Precision(ParamType[Any]):
+    """A half-width such as 0.03, or verdict."""
+
+    name = "precision"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """Return a number, or "verdict".
+
+        Parameters
+        ----------
+        value, param, ctx
+            From click.
+        """
+        if value == "verdict":
+            return str(value)
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number such as 0.03 nor verdict.", param, ctx)
+
+
+class Budget(ParamType[Any]):
     """How many labels: 500, or 5%."""
 
     name = "budget"

@@ -18,6 +18,7 @@ from ._program import Program
 from ._report import report
 from ._score import score
 from ._warmup import warmup
+from ._watch import watch
 
 EPILOG = """\b
 Examples:
@@ -41,5 +42,5 @@ def program() -> None:
     """
 
 
-for command in (score, model, report, explore, plot, compare, consensus, curve, info, warmup, completion):
+for command in (score, watch, model, report, explore, plot, compare, consensus, curve, info, warmup, completion):
     program.add_command(command)

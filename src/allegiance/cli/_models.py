@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ._console import say
+from ._console import say, working
 from ._notes import notes_on
 from ._options import ClusteringOptions, DataOptions, RunOptions, bundled
 from ._outputs import provenance
@@ -162,5 +162,20 @@ def save_model(
         clusters=[{name: line[name] for name in figures} for line in summary["clusters"]],
         expected_right=summary["expected_right"],
     )
-    Model(scorer, opened.features, about).save(path)
+    Model(_with_baseline(scorer, opened, run), opened.features, about).save(path)
     say(run, f"Wrote {path}")
+
+
+def _with_baseline(scorer: AffinityScorer, opened: Opened, run: RunOptions) -> AffinityScorer:
+    """Return the scorer with the figures of the table, which ``allegiance watch`` compares later ones with."""
+    from allegiance.fitting import with_baseline
+    from allegiance.io.streams import profile_stream
+    from allegiance.io.tables import PreparedSource
+
+    if scorer.fitted_.trust_map is None:
+        return scorer
+    source = PreparedSource(opened.source, opened.features, number=True)
+    with working(run, "describing the rows for later comparisons"):
+        profile = profile_stream(source, scorer.fitted_, columns=opened.features.names, reference=True)
+    scorer.fitted_ = with_baseline(scorer.fitted_, profile)
+    return scorer

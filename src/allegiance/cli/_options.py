@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
-from ._kinds import kind_option
+from ._kinds import Precision, kind_option
+from ._param_type import ParamType
 
 Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
@@ -24,7 +25,7 @@ INPUT_FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "xlsx")
 ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 
 
-class ImageShape(click.ParamType[tuple[int, ...]]):
+class ImageShape(ParamType[tuple[int, ...]]):
     """HEIGHTxWIDTH, or HEIGHTxWIDTHx3 in colours."""
 
     name = "HxW"
@@ -81,7 +82,7 @@ class ScoringOptions:
     representative: str = "mean"
     domain: Any = "box"
     engine: Any = "auto"
-    eps: float = 0.03
+    eps: float | str = 0.03
     recluster: str | None = None
     no_calibration: bool = False
 
@@ -248,11 +249,12 @@ _MEASURE = [
     kind_option("engine", "auto", "How volume is measured."),
     click.option(
         "--eps",
-        metavar="NUMBER",
-        type=float,
+        metavar="NUMBER|verdict",
+        type=Precision(),
         default=0.03,
         show_default=True,
-        help="Half-width of the 95 % interval of an affinity that is sampled.",
+        help="Half-width of the 95 % interval of an affinity that is sampled; verdict stops as soon as the verdict is "
+        "clear.",
     ),
 ]
 _RESAMPLES = click.option(

@@ -20,6 +20,7 @@ from ._remedies import error_in_words_of_the_command, in_words_of_the_command
 #: Exit codes, by convention: usage errors are 2, and a process ended by signal s exits with 128 + s.
 FAILED = 1
 UNDER_THRESHOLD = 3
+DRIFTED = 4
 _INTERRUPTED = 130
 _TERMINATED = 143
 #: Errors that say what the user can do. Anything else is a defect of ours.

@@ -29,10 +29,10 @@ def warmup(run: RunOptions) -> None:
 
     started = time.perf_counter()
     rng = np.random.default_rng(0)
-    # Few dimensions are measured exactly, many by samples; leaving points out walks chains.
-    for dimensions, engine in [(2, "exact"), (6, "shared"), (6, "hit-and-run")]:
-        X = rng.normal(size=(32, dimensions))
-        trust(X, np.arange(32) % 8, engine=engine, eps=0.2, n_resamples=2)
+    # Few dimensions are measured exactly, many by samples, those of many clusters from banks; the rest by walks.
+    for dimensions, clusters, engine in [(2, 8, "exact"), (6, 8, "shared"), (6, 20, "shared"), (6, 8, "hit-and-run")]:
+        X = rng.normal(size=(4 * clusters, dimensions))
+        trust(X, np.arange(4 * clusters) % clusters, engine=engine, eps=0.2, n_resamples=2)
     sample_polytope(np.vstack([np.eye(2), -np.eye(2)]), np.ones(4), 10, random_state=0)
     seconds = time.perf_counter() - started
     if run.json:

@@ -104,7 +104,7 @@ class AffinityMapDisplay:
         Parameters
         ----------
         scorer
-            A fitted :class:`AffinityScorer`.
+            A fitted :class:`~allegiance.AffinityScorer`.
         X
             (n, d) points to draw.
         labels

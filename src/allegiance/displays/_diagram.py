@@ -20,8 +20,8 @@ class DiagramDisplay:
     """The cells of the clusters in the plane: Voronoi, power or Bregman diagram.
 
     Weights are drawn as circles around the representatives, of radius sqrt(weight) in the units of the distance. A cell
-    is where |x - c|² - weight is least, so it reaches farther on the side of a smaller circle. For other divergences
-    than the Euclidean the line is where the divergence equals the weight.
+    is where ``|x - c|² - weight`` is least, so it reaches farther on the side of a smaller circle. For other
+    divergences than the Euclidean the line is where the divergence equals the weight.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ class DiagramDisplay:
         Parameters
         ----------
         scorer
-            A fitted :class:`AffinityScorer`, without a kernel: its cells have no straight sides in the space of X.
+            A fitted :class:`~allegiance.AffinityScorer`, without a kernel: its cells have no straight sides in the
+            space of X.
         X
             (n, d) points to draw, or None.
         labels

@@ -82,7 +82,7 @@ class SamplesDisplay:
         Parameters
         ----------
         scorer
-            A fitted :class:`AffinityScorer` without a kernel.
+            A fitted :class:`~allegiance.AffinityScorer` without a kernel.
         query
             (d,) the point.
         X

@@ -81,7 +81,7 @@ class StolenAreaDisplay:
         Parameters
         ----------
         scorer
-            A fitted :class:`AffinityScorer` without a kernel.
+            A fitted :class:`~allegiance.AffinityScorer` without a kernel.
         query
             (d,) the point.
         X

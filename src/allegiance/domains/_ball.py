@@ -16,7 +16,15 @@ from ._region import Region
 @DOMAINS.register("ball")
 @dataclass(frozen=True, eq=False, repr=False)
 class Ball(Domain):
-    """The ball around the mean of the representatives that holds the data: the same whichever way the axes turn."""
+    """The ball around the mean of the representatives that holds the data: the same whichever way the axes turn.
+
+    Examples
+    --------
+    >>> from allegiance import Ball, affinity
+    >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
+    >>> affinity(X, labels, domain=Ball()).affinity[3].round(2)
+    array([0.  , 0.86, 0.14])
+    """
 
     needs_radius: ClassVar[bool] = True
 

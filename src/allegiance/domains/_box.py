@@ -27,6 +27,13 @@ class Box(Domain):
     ----------
     margin
         How much wider the box is than the data, on each side, as a share of its extent; less than 1e12.
+
+    Examples
+    --------
+    >>> from allegiance import Box, affinity
+    >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
+    >>> affinity(X, labels, domain=Box(margin=0.5)).affinity[3].round(2)
+    array([0. , 0.8, 0.2])
     """
 
     margin: float = 0.1

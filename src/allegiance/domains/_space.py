@@ -18,6 +18,13 @@ class Space(Domain):
     """The whole space, the paper's literal definition.
 
     Points outside the hull of the representatives would claim infinite territory; they get the limit of a growing ball.
+
+    Examples
+    --------
+    >>> from allegiance import Space, affinity
+    >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
+    >>> affinity(X, labels, domain=Space()).affinity[3].round(2)
+    array([0.  , 0.83, 0.17])
     """
 
     def region(self, diagram: Diagram, extent: Extent) -> Region:

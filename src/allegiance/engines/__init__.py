@@ -5,6 +5,8 @@ from ._closed_form import ClosedForm
 from ._engine import (
     ENGINES,
     LEAST_EPS,
+    UNDECIDED_EPS,
+    VERDICT,
     Z95,
     Engine,
     Estimate,
@@ -27,6 +29,8 @@ __all__ = [
     "ENGINES",
     "EXACT_SITES",
     "LEAST_EPS",
+    "UNDECIDED_EPS",
+    "VERDICT",
     "Z95",
     "Auto",
     "ClosedForm",

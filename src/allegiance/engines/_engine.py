@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 #: Two-sided 95 % point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
 Z95 = 1.959963984540054
 
+#: What users ask for as ``eps`` who need only a verdict on each label.
+VERDICT = "verdict"
+#: Half-width with which a point may stop that needs only a verdict, and what the others must reach.
+VERDICT_EPS, UNDECIDED_EPS = 0.05, 0.03
+
 #: Who measured a point, by the code kept in :attr:`Estimate.engine`; engines from elsewhere are appended.
 _MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
 #: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
@@ -49,9 +54,21 @@ class Settings:
 
     eps: float = 0.03
     """Half-width of the 95 % interval of every affinity."""
+    verdict: bool = False
+    """Whether a point whose two largest affinities are told apart may stop at a half-width of ``VERDICT_EPS``."""
     seed: int = 0
     threads: int = 1
     verbose: Verbose = False
+
+    @property
+    def widest(self) -> float:
+        """The largest half-width that is precise enough for some point."""
+        return VERDICT_EPS if self.verdict else self.eps
+
+    @property
+    def asked(self) -> float | str:
+        """What the user asked for as ``eps``."""
+        return VERDICT if self.verdict else self.eps
 
 
 class Moved(NamedTuple):
@@ -177,3 +194,17 @@ def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
     share = (counts + 2.0) / size
     errors: FloatArray = np.sqrt(share * np.maximum(1.0 - share, 2.0 / size) / size)
     return errors
+
+
+def told_apart(affinity: FloatArray, error: FloatArray) -> BoolArray:
+    """Tell for which rows the two largest affinities (n, k) differ beyond their 95 % intervals.
+
+    As in the verdict on a label: that of any cluster against its rival then follows.
+    """
+    rows = np.arange(affinity.shape[0])
+    first = affinity.argmax(axis=1)
+    rest = affinity.copy()
+    rest[rows, first] = -1.0
+    second = rest.argmax(axis=1)
+    lead = affinity[rows, first] - affinity[rows, second]
+    return np.asarray(lead > Z95 * (error[rows, first] + error[rows, second]))

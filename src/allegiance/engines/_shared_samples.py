@@ -1,67 +1,30 @@
-"""Shared samples: one uniform sample of the region serves every query."""
+"""Shared samples: uniform samples of the region serve every query."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
-import numpy as np
+from allegiance._core import check_count
 
-from allegiance._core import AnyArray, BoolArray, ForkLock, check_count, for_row_blocks, kernel_ready, stream
-
-from ._engine import (
-    ENGINES,
-    MAX_SAMPLES,
-    SHARED,
-    Z95,
-    Engine,
-    Estimate,
-    Measurer,
-    Queries,
-    Settings,
-    binomial_errors,
-)
+from ._bank_counts import BankCounts
+from ._engine import ENGINES, MAX_SAMPLES, Engine, Measurer, Settings
+from ._plain_counts import PlainCounts
 from ._tessellation import Tessellation
 
-#: Samples in one bank: enough that an average cell, one of k + 1 that tile the region, gets this many. Later banks,
-#: which only queries with small cells need, are larger.
-_HITS_PER_BANK = 256
-_SMALL_BANKS = 14
-_LATER = 8
-_MAX_LATER = 2**16
-#: Most samples in a bank, and most coordinates in one of more than ``_MAX_LATER``. With hundreds of sites a bank must
-#: be large, since the kernel handles the samples of one owner at a time.
-_MAX_BANK = 2**18
-_MAX_COORDINATES = 2**24
-#: Banks are kept for the next call as long as they take less than this many bytes together: in 50 dimensions about the
-#: default ``max_samples``, so that the owners among a thousand sites are looked up once.
-_KEEP_BYTES = 320 * 2**20
-#: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
-_FIRST_LOOK = 2
-_MAX_GROWTH = 3.0
-#: A cell with less than this share of the region, which would need more than this many small banks, is walked: that is
-#: cheaper than waiting for samples to fall into it.
-_RARE = 0.02
-_PATIENCE = 40
-
-
-class _Bank(NamedTuple):
-    """Samples grouped by owner and cut into blocks, as the counting kernel wants them."""
-
-    blocks: AnyArray
-    widths: AnyArray
-    owners: AnyArray
+#: Up to this many sites all samples are tested for every query: choosing those worth testing would cost more than it
+#: saves (docs/decisions/0011-owner-banks.md).
+FEW_SITES = 16
 
 
 @ENGINES.register("shared")
 @dataclass(frozen=True, eq=False, repr=False)
 class SharedSamples(Engine):
-    """One uniform sample of the region for all points: the default in more than a few dimensions.
+    """Uniform samples of the region for all points: the default in more than a few dimensions.
 
     Parameters
     ----------
     max_samples
-        Most samples spent on one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+        Most samples tested for one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
     """
 
     max_samples: int = MAX_SAMPLES
@@ -77,97 +40,6 @@ class SharedSamples(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
-        """Return what counts."""
-        return SharedSamplesMeasurer(tessellation, settings, self.max_samples)
-
-
-class SharedSamplesMeasurer:
-    """Estimate shares by counting which of a fixed set of uniform samples each query steals, and from whom.
-
-    The owner of every sample is known in advance; a query then steals y if f_x(y) <= f_owner(y). Samples inside
-    its cell are independent, so the intervals are those of plain counting. The same draws serve every query: scores
-    are comparable, and no answer depends on the order or number of queries.
-
-    Samples come in banks. At each look a query that reached ``eps`` leaves, and another one is told how many banks it
-    will need. Queries with a small cell that would need very many are returned as not found.
-    """
-
-    block = 32_768
-
-    def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
-        self._tessellation = tessellation
-        self._settings = settings
-        self._max_samples = max_samples
-        self._kept: dict[int, _Bank] = {}
-        self._drawing = ForkLock()
-
-    def estimate(self, queries: Queries) -> Estimate:
-        """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
-        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
-        counts = np.zeros((queries.n, self._tessellation.n_sites), np.int32)
-
-        def work(rows: slice) -> None:
-            self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts)
-
-        for_row_blocks(work, queries.n, self._settings.threads, blocks_per_thread=1)
-        total = counts.sum(axis=1)
-        estimate.affinity[:] = counts / np.maximum(total, 1)[:, None]
-        estimate.standard_error[:] = binomial_errors(counts, total)
-        return estimate
-
-    def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray) -> None:
-        """Count for the queries in ``active`` until they are precise; zero for queries given up."""
-        from allegiance._kernels._owner_counts import count_owners
-
-        most = self._max_samples
-        next_look = np.full(queries.n, min(_FIRST_LOOK * self._bank_size(0), most))
-        slopes, constants = kernel_ready(*self._tessellation.functions)
-        n_banks, drawn = 0, 0
-        while active.size:
-            count_owners(active, queries.a, queries.b, slopes, constants, *self._bank(n_banks), counts)
-            drawn += self._bank_size(n_banks)
-            n_banks += 1
-            due = next_look[active] <= drawn
-            looked = active[due]
-            precise, needed = self._judge(counts[looked], drawn)
-            rare = counts[looked].sum(axis=1) < _RARE * drawn
-            hopeless = ~precise & rare & (needed > min(most, _PATIENCE * self._bank_size(0)))
-            counts[looked[hopeless]] = 0
-            next_look[looked] = np.minimum(needed, most)
-            due[due] = precise | hopeless | (drawn >= most)
-            active = active[~due]
-
-    def _judge(self, counts: AnyArray, drawn: int) -> tuple[BoolArray, AnyArray]:
-        """Tell which queries are precise enough, and after how many samples to look at the others again."""
-        half_width = Z95 * binomial_errors(counts, counts.sum(axis=1)).max(axis=1)
-        growth = (half_width / self._settings.eps) ** 2
-        hits = counts.any(axis=1)
-        needed = np.ceil(drawn * np.minimum(growth, np.where(hits, np.inf, _MAX_GROWTH)))
-        return growth <= 1.0, np.maximum(needed, drawn + 1).astype(np.int64)
-
-    def _bank_size(self, index: int) -> int:
-        """Return the number of samples in a bank; the last one ends at ``max_samples``."""
-        most = min(_MAX_BANK, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MAX_LATER))
-        small = min(_HITS_PER_BANK * (self._tessellation.n_sites + 1), most)
-        large = max(small, min(small * _LATER, _MAX_LATER))
-        before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
-        return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
-
-    def _bank(self, index: int) -> _Bank:
-        from allegiance._kernels._grouping import group_by_owner
-
-        with self._drawing:
-            bank = self._kept.get(index)
-            if bank is None:
-                points = self._tessellation.region.sample(
-                    self._bank_size(index), stream(self._settings.seed, SHARED, index)
-                )
-                columns = points.T.astype(np.float32, order="C")
-                bank = _Bank(*group_by_owner(*kernel_ready(columns, *self._tessellation.functions)))
-                if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
-                    self._kept[index] = bank
-        return bank
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Banks follow from the seed: a pickle need not carry them.
-        return self.__dict__ | {"_kept": {}}
+        """Return what counts: plainly for few sites, with banks for many."""
+        counts = PlainCounts if tessellation.n_sites <= FEW_SITES else BankCounts
+        return counts(tessellation, settings, self.max_samples)

@@ -48,6 +48,11 @@ class Tessellation:
         return self.functions.a.shape[1]
 
     @property
+    def positions(self) -> FloatArray:
+        """(n_sites, r) where the distinct sites are, in the diagram's coordinates."""
+        return self.diagram.positions[self._rows]
+
+    @property
     def n_sites(self) -> int:
         """The number of distinct sites."""
         return self.functions.a.shape[0]

@@ -7,6 +7,7 @@ from ._fit import Fit, fit, needs_memory
 from ._fitted import Fitted
 from ._fitted_card import fitted_html
 from ._labels import NOISE, Labels, align, labels_of
+from ._periods import baseline_of, check_comparable, in_own_units, period_of, profile_of, with_baseline
 from ._pipelines import follow, has_pipeline
 from ._specification import Specification
 
@@ -22,14 +23,20 @@ __all__ = [
     "PreparedColumns",
     "Specification",
     "align",
+    "baseline_of",
+    "check_comparable",
     "cluster",
     "fit",
     "fit_clusterer",
     "fitted_html",
     "follow",
     "has_pipeline",
+    "in_own_units",
     "labels_by",
     "labels_of",
     "nearest_sites",
     "needs_memory",
+    "period_of",
+    "profile_of",
+    "with_baseline",
 ]

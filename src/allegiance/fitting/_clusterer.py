@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,15 @@ def cluster(estimator: Any, X: Any) -> AnyArray:
     """Return the labels (n,) that a clone of an estimator, perhaps a pipeline, gives to X."""
     followed = follow(fit_clusterer(estimator, X, {}))
     return labels_by(followed, X if followed.preparation is None else followed.preparation.transform(X))
+
+
+def nameless(estimator: Any) -> Any:
+    """Return a fitted estimator that takes arrays without a warning that names of columns are missing."""
+    if "feature_names_in_" not in getattr(estimator, "__dict__", ()):
+        return estimator
+    found = copy(estimator)
+    del found.feature_names_in_
+    return found
 
 
 def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:

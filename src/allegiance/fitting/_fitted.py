@@ -36,7 +36,7 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
 
-from ._clusterer import nearest_sites
+from ._clusterer import nameless, nearest_sites
 from ._columns import Columns, Entered, PreparedColumns
 from ._labels import Labels, align, labels_of
 from ._pipelines import last_step
@@ -129,7 +129,7 @@ class Fitted:
 
     def bare(self) -> Fitted:
         """Return the same for points that have passed the transformers already."""
-        return replace(self, columns=Columns(self.columns.n_prepared))
+        return replace(self, columns=Columns(self.columns.n_prepared), clusterer=nameless(self.clusterer))
 
     def behind(self, preparation: Any, columns: Columns) -> Fitted:
         """Return the same for points as they are before fitted transformers, which they then pass first."""
@@ -272,7 +272,7 @@ class Fitted:
             influence=specification.describe_influence(),
             domain=specification.domain.describe(),
             engine=specification.engine.describe(),
-            eps=specification.settings.eps,
+            eps=specification.settings.asked,
             seed=specification.settings.seed,
             dim=self.tessellation.dim,
             n_features=self.columns.n_prepared,
@@ -380,7 +380,7 @@ class Fitted:
 
     def n_imprecise(self, result: Result) -> int:
         """Return how many points did not reach the precision asked for."""
-        return result.n_wider_than(self.specification.settings.eps)
+        return result.n_wider_than(self.specification.settings.widest)
 
     def warn_if_imprecise(self, result: Result) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""
@@ -391,7 +391,7 @@ class Fitted:
         if imprecise:
             specification = self.specification
             warnings.warn(
-                f"{imprecise} of {n_points} points did not reach eps={specification.settings.eps:g} within "
+                f"{imprecise} of {n_points} points did not reach eps={specification.settings.widest:g} within "
                 f"max_samples={specification.engine.max_samples:,}: see standard_error, raise eps, or max_samples of "
                 "the engine, as in engine=Auto(max_samples=10**7).",
                 PrecisionWarning,

@@ -8,7 +8,7 @@ from typing import Any
 from allegiance._core import check_choice, check_jobs, check_number, effective_threads, resolve_seed
 from allegiance.calibration import Calibration
 from allegiance.domains import DOMAINS, Domain
-from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings
+from allegiance.engines import ENGINES, LEAST_EPS, UNDECIDED_EPS, VERDICT, Engine, Settings
 from allegiance.influence import INFLUENCES, Influence, Weights
 
 from ._clusterer import check_clusterer
@@ -36,7 +36,8 @@ class Specification:
             check_clusterer(scorer.estimator)
         check_choice(scorer.representative, "representative", REPRESENTATIVES)
         settings = Settings(
-            eps=check_number(scorer.eps, "eps", low=LEAST_EPS, high=1.0, closed=True),
+            eps=_checked_eps(scorer.eps),
+            verdict=isinstance(scorer.eps, str),
             seed=resolve_seed(scorer.random_state),
             threads=effective_threads(check_jobs(scorer.n_jobs)),
             verbose=scorer.verbose,
@@ -82,3 +83,12 @@ class Specification:
         """Say in a few words what closeness means, weights included."""
         words = self.influence.describe()
         return words if self.weights is None else f"{words}, {self.weights.describe()}"
+
+
+def _checked_eps(eps: Any) -> float:
+    """Return the half-width that an undecided point must reach."""
+    if isinstance(eps, str):
+        if eps != VERDICT:
+            raise ValueError(f"eps must be a number or {VERDICT!r}, got {eps!r}.")
+        return UNDECIDED_EPS
+    return check_number(eps, "eps", low=LEAST_EPS, high=1.0, closed=True)

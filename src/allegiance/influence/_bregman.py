@@ -86,6 +86,13 @@ class KL(_Smoothed):
     ----------
     smoothing
         Added to every entry of X and of the centers, so that zeros are accepted.
+
+    Examples
+    --------
+    >>> from allegiance import KL, affinity
+    >>> counts = [[9, 1, 0], [8, 2, 0], [1, 7, 2], [0, 9, 1]]
+    >>> affinity(counts, ["sports", "sports", "news", "news"], influence=KL(smoothing=0.5)).owner
+    array(['sports', 'sports', 'news', 'news'], dtype='<U6')
     """
 
     smoothing: float = 0.0
@@ -105,6 +112,13 @@ class ItakuraSaito(_Smoothed):
     ----------
     smoothing
         Added to every entry of X and of the centers, so that zeros are accepted.
+
+    Examples
+    --------
+    >>> from allegiance import ItakuraSaito, affinity
+    >>> spectra = [[1.0, 4.0], [10.0, 41.0], [4.0, 1.0], [39.0, 10.0]]
+    >>> affinity(spectra, ["rising", "rising", "falling", "falling"], influence=ItakuraSaito()).owner
+    array(['rising', 'rising', 'falling', 'falling'], dtype='<U7')
     """
 
     smoothing: float = 0.0
@@ -118,7 +132,15 @@ class ItakuraSaito(_Smoothed):
 @INFLUENCES.register("logistic")
 @dataclass(frozen=True, eq=False, repr=False)
 class Logistic(BregmanInfluence):
-    """Logistic loss, for probabilities: every entry of X must lie strictly between 0 and 1."""
+    """Logistic loss, for probabilities: every entry of X must lie strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> from allegiance import Logistic, affinity
+    >>> chances = [[0.9, 0.2], [0.8, 0.1], [0.1, 0.7], [0.3, 0.9]]
+    >>> affinity(chances, ["a", "a", "b", "b"], influence=Logistic()).owner
+    array(['a', 'a', 'b', 'b'], dtype='<U1')
+    """
 
     @property
     def divergence(self) -> BregmanDivergence:

@@ -59,6 +59,12 @@ class Fourier(Approximation):
     ----------
     n_components
         The number of features.
+
+    Examples
+    --------
+    >>> from allegiance import Fourier, Kernel
+    >>> Kernel("rbf", gamma=0.5, approximation=Fourier(800))
+    Kernel('rbf', gamma=0.5, approximation=Fourier(n_components=800))
     """
 
     n_components: int = 500
@@ -82,6 +88,12 @@ class Nystroem(Approximation):
     ----------
     n_components
         The number of features; no more than the rows of X are used.
+
+    Examples
+    --------
+    >>> from allegiance import Kernel, Nystroem
+    >>> Kernel("laplacian", approximation=Nystroem(200))
+    Kernel('laplacian', approximation=Nystroem(n_components=200))
     """
 
     n_components: int = 500
@@ -114,6 +126,12 @@ class Hashing(Approximation):
     ----------
     n_components
         The number of features.
+
+    Examples
+    --------
+    >>> from allegiance import Hashing, Kernel
+    >>> Kernel("polynomial", degree=2, approximation=Hashing(1000))
+    Kernel('polynomial', degree=2, approximation=Hashing(n_components=1000))
     """
 
     n_components: int = 500

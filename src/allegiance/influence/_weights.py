@@ -48,14 +48,22 @@ class Weights(Parameters):
     Parameters
     ----------
     of
-        "size": the share |C_i| / n of the points. "density": the share of |C_i| / s_i^(r/2) in their sum, where s_i is
-        the mean divergence of the cluster's points from its representative and r the dimension in which volume is
-        measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
+        "size": the share ``|C_i| / n`` of the points. "density": the share of ``|C_i| / s_i^(r/2)`` in their sum, where
+        s_i is the mean divergence of the cluster's points from its representative and r the dimension in which volume
+        is measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
     scale
         What the weights are multiplied with to become squared distances. "auto" is the mean squared distance of the
         points from their representatives, with which rescaling the data changes nothing.
     query
         The weight of a point before scaling. None is the average over points, sum of weights / n: 1 / n for "size".
+
+    Examples
+    --------
+    >>> from allegiance import Weights, affinity
+    >>> X, labels = [[0, 0], [1, 2], [0, 1], [1, 1], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 0, 0, 1, 1, 2, 2]
+    >>> plain, weighted = (affinity(X, labels, weights=kind) for kind in (None, Weights("size", scale=20.0)))
+    >>> plain.affinity[4].round(2), weighted.affinity[4].round(2)
+    (array([0.15, 0.84, 0.01]), array([0.15, 0.85, 0.  ]))
     """
 
     of: Any

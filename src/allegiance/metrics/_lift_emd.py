@@ -27,8 +27,9 @@ def lift_emd(
     """Return the distance between two clusterings of the same points, by where their clusters are.
 
     The lift of a cluster is the sum of its points in the feature space of a kernel, divided by its length. Lifts A and
-    B are √(2 - 2<A, B>) apart, and a cluster has the mass |C| / n. The distance is the least cost of moving the masses
-    of one clustering to the other's. This is LiftEMD (Raman, Phillips, Venkatasubramanian 2011) as we understand it.
+    B are √(2 - 2<A, B>) apart, and a cluster has the mass ``|C| / n``. The distance is the least cost of moving the
+    masses of one clustering to the other's. This is LiftEMD (Raman, Phillips, Venkatasubramanian 2011) as we understand
+    it.
 
     It is a metric: symmetric, no more by way of a third clustering, and 0 only between equal partitions, with these
     limits. Rows of X that coincide have the same place, and clusters that differ in exchanged copies are the same. Soft
@@ -44,12 +45,12 @@ def lift_emd(
     labels_a, labels_b
         (n,) labels, or (n, k) memberships whose rows sum to 1. A point of noise (-1) is a cluster of its own.
     kernel
-        "rbf", exp(-gamma |x - y|²); "laplacian", exp(-gamma |x - y|₁); a function k(X, Y) -> (n, m), positive and
-        positive definite; or :class:`Kernel`, such as ``Kernel("rbf", gamma=0.5)``. By default gamma is 1 / 2 s² for
-        "rbf" and 1 / s for "laplacian", where s is the median distance between points (for "laplacian" the Manhattan
-        one), of a fixed sample of 1,000 points if there are more. The exact kernel takes n² kernel values of time, in
-        blocks, never n² of memory; with an approximation, as in ``Kernel("rbf", approximation=Fourier(500))``, time is
-        linear in n.
+        "rbf", ``exp(-gamma |x - y|²)``; "laplacian", ``exp(-gamma |x - y|₁)``; a function k(X, Y) -> (n, m), positive
+        and positive definite; or :class:`~allegiance.Kernel`, such as ``Kernel("rbf", gamma=0.5)``. By default gamma is
+        1 / 2 s² for "rbf" and 1 / s for "laplacian", where s is the median distance between points (for "laplacian" the
+        Manhattan one), of a fixed sample of 1,000 points if there are more. The exact kernel takes n² kernel values of
+        time, in blocks, never n² of memory; with an approximation, as in ``Kernel("rbf", approximation=Fourier(500))``,
+        time is linear in n.
     n_jobs
         Threads; None or -1 for all cores. The result does not depend on it.
     random_state

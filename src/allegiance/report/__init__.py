@@ -5,11 +5,12 @@ are ranked by, ``_shown`` chooses the points that travel with the page and ``_ex
 ``_counts`` counts all labels, ``_projection``, ``_pulls``, ``_traits``, ``_words``, ``_clusters`` and ``_columns``
 prepare what is told of points and clusters, ``_wording`` says it in words, ``_figures`` draws it, and ``_build`` and
 ``_render`` put the page together; ``_inline`` shows it in a notebook. In the browser ``static/state.js`` holds what
-the reader looks at, and everything else follows it.
+the reader looks at, and everything else follows it. ``_drift`` is another page, about periods.
 """
 
 from ._build import render_report, write_report
 from ._centers import Centers, cluster_centers
+from ._drift import render_drift_report, write_drift_report
 from ._images import Images, Thumbnail, check_images
 from ._inline import InlinePage
 from ._inputs import Coordinates, Features, check_coordinates, check_features, point_ids
@@ -41,8 +42,10 @@ __all__ = [
     "cluster_traits",
     "point_ids",
     "project",
+    "render_drift_report",
     "render_report",
     "shorten",
     "trust_palette",
+    "write_drift_report",
     "write_report",
 ]

@@ -40,7 +40,6 @@ def render(figures: Figures, page_data: dict[str, Any], **words: Any) -> str:
     **words
         What the template needs.
     """
-    jinja2 = require("jinja2", "report", "report()")
     to_html_safe_json = require("jinja2.utils", "report", "report()").htmlsafe_json_dumps
     bokeh_json = require("bokeh.core.json_encoder", "report", "report()").serialize_json
     resources = require("bokeh.resources", "report", "report()").Resources(
@@ -56,6 +55,24 @@ def render(figures: Figures, page_data: dict[str, Any], **words: Any) -> str:
         ),
         "page": to_html_safe_json(page_data),
     }
+    # Only scripts with this word run: names from the data cannot know it. It also tells pages apart.
+    nonce = hashlib.sha256("".join(embedded.values()).encode()).hexdigest()[:32]
+    return fill(
+        "report.html.j2", embedded=embedded, nonce=nonce, bokeh_scripts=resources.js_raw, scripts=_SCRIPTS, **words
+    )
+
+
+def fill(template: str, **words: Any) -> str:
+    """Return a page from a template, in which all that is not marked as safe is escaped.
+
+    Parameters
+    ----------
+    template
+        The name of its file.
+    **words
+        What it needs, besides ``static(name)``, which returns the text of a file of styles or scripts.
+    """
+    jinja2 = require("jinja2", "report", "a report")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
         autoescape=True,
@@ -63,11 +80,7 @@ def render(figures: Figures, page_data: dict[str, Any], **words: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Only scripts with this word run: names from the data cannot know it. It also tells pages apart.
-    nonce = hashlib.sha256("".join(embedded.values()).encode()).hexdigest()[:32]
-    page: str = environment.get_template("report.html.j2").render(
-        embedded=embedded, nonce=nonce, static=_static, bokeh_scripts=resources.js_raw, scripts=_SCRIPTS, **words
-    )
+    page: str = environment.get_template(template).render(static=_static, **words)
     return page
 
 

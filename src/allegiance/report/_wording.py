@@ -148,7 +148,7 @@ def computed(result: Result, tally: Tally, projection: Projection) -> list[tuple
         ("Territory", f"{how.domain}, {count(how.dim, 'dimension')}{reduced}"),
         ("Trust", trust if result.calibrated else "not calibrated: use trust(X, labels), or calibration=20"),
         ("Engine", f"{how.engine}; {measured_by(tally)}"),
-        ("Asked precision", f"95 % intervals within ±{how.eps:g} (eps)"),
+        ("Asked precision", _precision(how.eps)),
         ("The paper's score", _stable(tally)),
         ("Seed", str(how.seed)),
         ("Time", f"{how.seconds:.2f} s"),
@@ -164,3 +164,10 @@ def _stable(tally: Tally) -> str:
         f"{tally.stable:,} of {count(tally.n_points, 'point')} ({share}) stable: one cluster gives more than half of "
         f"the territory{undecided}"
     )
+
+
+def _precision(eps: float | str) -> str:
+    """Say how precisely affinities were measured."""
+    if isinstance(eps, str):
+        return "until the verdict is clear: 95 % intervals within ±0.05, within ±0.03 where it is not (eps=verdict)"
+    return f"95 % intervals within ±{eps:g} (eps)"

@@ -43,7 +43,8 @@ class HowMeasured:
     domain: str
     engine: str
     """What was asked for; which engine measured a point is in the result."""
-    eps: float
+    eps: float | str
+    """Half-width of 95 % intervals, or "verdict"."""
     seed: int
     dim: int
     """Dimensions in which volume was measured, after reduction to the span of the sites."""

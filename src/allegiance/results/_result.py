@@ -40,6 +40,16 @@ class AffinityResult(Result):
         Bregman divergences it is the divergence of the point from its projection on the span.
     how
         How it was measured.
+
+    Examples
+    --------
+    >>> from allegiance import affinity
+    >>> result = affinity([[0.0], [1.0], [4.0], [9.0], [10.0]], [0, 0, 1, 1, 1])
+    >>> result.own_affinity.round(2)
+    array([1.  , 0.93, 0.49, 1.  , 1.  ])
+    >>> result.verdict
+    array(['supported', 'supported', 'contradicted', 'supported', 'supported'],
+          dtype='<U12')
     """
 
     affinity: FloatArray

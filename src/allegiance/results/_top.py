@@ -37,6 +37,14 @@ class TopAffinityResult(Result):
         (n,) as in :class:`AffinityResult`.
     how
         How it was measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allegiance import affinity
+    >>> result = affinity(np.arange(10.0)[:, None], np.arange(10) // 2, top=2)
+    >>> result.clusters[3], result.affinity[3].round(2)
+    (array([1, 2]), array([0.75, 0.25]))
     """
 
     clusters: AnyArray

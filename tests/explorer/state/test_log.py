@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,16 @@ def test_a_decision_has_the_agreed_keys_in_their_order(subject, tmp_path):
     assert (record["row"], record["customer"], record["label"]) == (7, "c7", subject.label(7))
     assert record["decided_at"].endswith("+00:00")
     log.close()
+
+
+def test_an_identifier_cannot_take_the_place_of_the_row(subject, tmp_path):
+    named = replace(subject, ids={"row": list(range(1000, 1300)), "label": ["x"] * 300})
+    log = DecisionLog(tmp_path / "log.jsonl", named)
+    record = log.decide(7, "keep")
+    log.close()
+    assert list(record) == ["row", "row (id)", "label (id)", "label", "decision", "new_label", "decided_at"]
+    assert (record["row"], record["row (id)"]) == (7, 1007)
+    assert list(DecisionLog(tmp_path / "log.jsonl", named).standing) == [7]
 
 
 def test_a_log_is_taken_up_where_it_ended_even_after_a_cut_line(subject, tmp_path):

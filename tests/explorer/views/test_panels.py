@@ -7,7 +7,7 @@ import pytest
 from allegiance import affinity
 from allegiance.calibration import PairCompany
 from allegiance.explorer import subject_of_scores
-from allegiance.explorer.state import Question, Session, Subject
+from allegiance.explorer.state import Question, Session, Showing, Subject
 from allegiance.explorer.views import Anatomy, Maps, Panels, choices, colouring, headline
 
 
@@ -134,3 +134,14 @@ def test_umap_is_offered_where_it_is_installed_and_computed_once(subject, scored
     assert maps["UMAP"] is maps["UMAP"]
     assert calls == [{"random_state": 7, "n_jobs": 1}]
     np.testing.assert_allclose(maps["UMAP"].x, X[:, 0], rtol=1e-6)
+
+
+def test_a_doubtful_text_has_its_words_for_the_rival():
+    texts = ["wave tide", "wave sail", "tide sail", "oven dough", "oven salt", "dough salt"] * 8 + ["Oven <b>dough"]
+    places = np.array([[0.0, 0.0], [0.3, 0.1], [0.1, 0.4], [4.0, 4.0], [4.3, 4.1], [4.1, 4.4]] * 8 + [[3.6, 3.7]])
+    result = affinity(places, ["sea", "sea", "sea", "kitchen", "kitchen", "kitchen"] * 8 + ["sea"])
+    subject = Subject.of_result(result, showing=Showing.of(texts, None, 49))
+    assert set(subject.words_for_rival(48)) == {"oven", "dough"}
+    assert subject.words_for_rival(0) == []
+    assert Subject.of_result(result).words_for_rival(48) == []
+    assert Subject.of_result(result, showing=Showing.of(["?"] * 49, None, 49)).words_for_rival(48) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,7 @@ class Commands:
         self._session = session
         self._maps = maps
         self._finders: dict[str, Finder] = {}
+        self._finding = threading.Lock()
         self._known: dict[str, Callable[..., Any]] = {
             name: getattr(self, f"_{name}")
             for name in (
@@ -72,6 +74,8 @@ class Commands:
     def _map(self, map: str) -> dict[str, Any]:
         """Return all about a map but its points."""
         projection, session = self._maps[map], self._session
+        # Of a million points it takes a second: begun before the pointer comes.
+        threading.Thread(target=self._finder, args=(map,), daemon=True).start()
         subject = session.subject
         window = whole(projection)
         names: dict[str, list[Any]] = {"x": [], "y": [], "name": []}
@@ -138,9 +142,10 @@ class Commands:
         return chosen
 
     def _finder(self, map: str) -> Finder:
-        if map not in self._finders:
-            self._finders[map] = Finder(self._maps[map])
-        return self._finders[map]
+        with self._finding:
+            if map not in self._finders:
+                self._finders[map] = Finder(self._maps[map])
+            return self._finders[map]
 
     def _hover(self, map: str, x: float, y: float, window: list[float]) -> dict[str, Any]:
         """Return what the point under the pointer is."""

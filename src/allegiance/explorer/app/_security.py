@@ -22,7 +22,7 @@ POLICY = "; ".join(
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
-        "frame-ancestors http://localhost:* http://127.0.0.1:* http://[::1]:*",
+        "frame-ancestors http://localhost:* http://127.0.0.1:*",
     )
 )
 HEADERS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,14 +49,19 @@ class Hub:
         """Work that nothing waits for; the loop alone would let go of it."""
         self.workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="allegiance-explorer")
         self._loop = IOLoop.current()
+        self._in_order = threading.Lock()
         session.listen(self._tell_all)
 
     def _tell_all(self, topics: set[str]) -> None:
         """Send what changed to every tab; called from any thread."""
         if not self.tabs:
             return
-        message = self.news(topics)
-        self._loop.add_callback(self._send_all, message)
+        # What is sent last must have been rendered last, or a tab would be left with an older state.
+        with self._in_order:
+            try:
+                self._loop.add_callback(self._send_all, self.news(topics))
+            except Exception:  # The change itself was made, and must not look as if it had failed.
+                _LOGGER.exception("the panels %s could not be shown", ", ".join(sorted(topics)))
 
     def _send_all(self, message: str) -> None:
         for tab in list(self.tabs):
@@ -193,6 +199,8 @@ class Socket(tornado.websocket.WebSocketHandler):
         loop = asyncio.get_running_loop()
         try:
             answer = await loop.run_in_executor(self.hub.workers, self.hub.commands.run, asked)
+        except asyncio.CancelledError:  # The server is being closed.
+            return
         except (ValueError, OSError) as error:
             self.send(json.dumps({"id": number, "error": str(error)}))
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from ._queue import ReviewQueue
 from ._subject import Subject
 from ._what_if import Changes, Job, Question, changes
 
+_LOGGER = logging.getLogger("allegiance.explorer")
 #: What can change; a listener is told which of these did.
 POINT, CLUSTER, QUEUE, SELECTION, WHAT_IF = TOPICS = ("point", "cluster", "queue", "selection", "what-if")
 #: Commands that are remembered, so that one sent again after a lost connection is not carried out twice.
@@ -135,7 +137,8 @@ class Session:
         assert self._find_pairs is not None
         try:
             self.pairs = self._find_pairs()
-        except ValueError:  # Too few points to cluster anew: nothing is known then.
+        except Exception as error:  # Such as too few points to cluster anew: nothing is known then.
+            _LOGGER.warning("whether clusters are split or merged is not known: %s", error)
             self._find_pairs = None
         self.finding_pairs = False
         self._changed(CLUSTER)

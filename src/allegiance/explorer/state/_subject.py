@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance.applications import FIELDS, Documents
 from allegiance.engines import Z95
 from allegiance.report import Features
 from allegiance.results import ATYPICAL, CONTESTED, CONTRADICTED, SUPPORTED, VERDICTS, AffinityResult, Result
@@ -18,6 +19,8 @@ from ._showing import Showing
 
 #: Affinities listed for a point.
 _LISTED = 8
+#: Words that speak for the rival, of a text.
+_WORDS = 8
 
 
 class Share(NamedTuple):
@@ -103,6 +106,11 @@ class Subject:
     title: str = ""
     note: str | None = None
 
+    def __post_init__(self) -> None:
+        # A decision has columns of its own, which an identifier must not take the place of.
+        free = {f"{name} (id)" if name in FIELDS else name: column for name, column in self.ids.items()}
+        object.__setattr__(self, "ids", free)
+
     @classmethod
     def of_result(cls, result: Result, **shown: Any) -> Subject:
         """Return what a result says of its points; for ``shown`` see the attributes."""
@@ -182,6 +190,21 @@ class Subject:
     def doubtful(self) -> BoolArray:
         """(n,) whether a label is not supported; noise is not doubtful."""
         return (self.verdict == VERDICTS.index(CONTESTED)) | (self.verdict == VERDICTS.index(CONTRADICTED))
+
+    @cached_property
+    def _documents(self) -> Documents | None:
+        if self.result is None or self.showing.texts is None:
+            return None
+        try:
+            return Documents(self.result, self.showing.texts)
+        except ValueError:  # Texts in which no word can be counted.
+            return None
+
+    def words_for_rival(self, row: int) -> list[str]:
+        """Return the words of a doubtful point's text that are more typical of its rival; none without a result."""
+        if self._documents is None or not self.doubtful[row]:
+            return []
+        return self._documents.words_for_rival(row, _WORDS).words
 
     def shares(self, row: int) -> list[Share]:
         """Return the largest affinities of a point, and that to its own cluster; without a result only the latter."""

@@ -100,6 +100,7 @@ class Panels:
             "shares_known": subject.result is not None,
             "story": self._story(row),
             "text": subject.showing.text(row, _TEXT),
+            "words": subject.words_for_rival(row),
             "image": subject.showing.image(row, _LARGE),
             "features": None if self._anatomy is None else self._deviations(row, own, rival),
             "near": self._near(row, own, rival),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import Array, CheckedLater, Lazy, OrNone, Part, Size, Spec, floats
+from allegiance._core import Array, CheckedLater, Lazy, OrNone, Part, Size, Spec, Text, floats
 from allegiance.engines import Tessellation
 from allegiance.fitting import Columns, Fitted, PreparedColumns
 
@@ -28,6 +28,9 @@ _PARTS: dict[str, Spec] = {
     "members": OrNone(Part("member-distances", k="k")),
     "trust_map": OrNone(Part("trust-map", k="k")),
 }
+
+#: What a state may hold besides, under "parts": objects are declared here, others are texts.
+_OPTIONAL: dict[str, Spec] = {"baseline": Part("profile", k="k")}
 
 
 def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
@@ -79,12 +82,19 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 
 def _decode_optional(state: dict[str, Any], n_features: int) -> dict[str, Any]:
     """Return the parts that a state need not have, as the first files of this version do not."""
-    parts: dict[str, Any] = {"parts": {name: decode(value) for name, value in (state.get("parts") or {}).items()}}
+    parts: dict[str, Any] = {"parts": _decode_parts(state.get("parts") or {}, state["classes"])}
     if state.get("preparation") is not None:
         parts["columns"] = _decode_preparation(state["preparation"], n_features)
     if state.get("clusterer") is not None:
         parts["clusterer"] = decode_estimator(state["clusterer"])
     return parts
+
+
+def _decode_parts(parts: dict[str, Any], classes: Any) -> dict[str, Any]:
+    # The classes settle how many clusters there are.
+    asked = {"classes": _PARTS["classes"]} | {name: _OPTIONAL.get(name, Text()) for name in parts}
+    check(parts | {"classes": classes}, asked)
+    return {name: decode(value) for name, value in parts.items()}
 
 
 def _encode_preparation(columns: Any) -> dict[str, Any]:

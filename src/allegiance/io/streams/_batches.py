@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from allegiance._core import require
 from allegiance.fitting import Fitted
 from allegiance.io import TableError
-from allegiance.results import Tally
+from allegiance.results import FrameLike, Result, Tally
 
 from ._rows import frame_of, labels_in, matrix_of
 
@@ -84,14 +84,7 @@ class BatchScorer:
     def __call__(self, batch: Any, first: int) -> Any:
         """Score a batch whose first row is number ``first`` of the table."""
         arrow = require("pyarrow", "io", "score_stream")
-        rows = self._rows(batch, first)
-        labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
-        try:
-            result = self._fitted.score(rows, labels=labels, top=self._top)
-        except ValueError as error:
-            beside = "" if self._labels is None else f", with labels in column {self._labels!r}"
-            last = first + rows.shape[0] - 1
-            raise TableError(f"rows {first:,} to {last:,} of {self._where}{beside}: {error}") from error
+        result = self._scores(batch, first)
         scores = result.columns(details=self._details)
         twice = [name for name in self._keep.values() if name in scores]
         if twice:
@@ -100,6 +93,18 @@ class BatchScorer:
         scored = arrow.RecordBatch.from_arrays(arrays, names=[*self._keep.values(), *scores])
         imprecise = str(self._fitted.n_imprecise(result))
         return scored.replace_schema_metadata({_TALLY: result.tally().to_json(), _IMPRECISE: imprecise})
+
+    def _scores(self, batch: Any, first: int) -> Result:
+        if not batch.num_rows:
+            return self._fitted.nothing(FrameLike(), self._top)
+        rows = self._rows(batch, first)
+        labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
+        try:
+            return self._fitted.score(rows, labels=labels, top=self._top)
+        except ValueError as error:
+            beside = "" if self._labels is None else f", with labels in column {self._labels!r}"
+            last = first + rows.shape[0] - 1
+            raise TableError(f"rows {first:,} to {last:,} of {self._where}{beside}: {error}") from error
 
     def _rows(self, batch: Any, first: int) -> Any:
         """Return the features of a batch: numbers, or a frame for transformers that know columns by their names."""

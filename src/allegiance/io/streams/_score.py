@@ -98,7 +98,7 @@ def score_stream(
         Replace the output if it exists.
     verbose
         True to show progress with rate and time left on standard error, or a function that is called with a
-        :class:`StreamProgress` after each batch.
+        ``StreamProgress`` after each batch.
     observe
         A function that is called with each record batch of the output, in order, as it is written: for summaries
         without reading the output again. Batches that an interrupted run had scored are among them.

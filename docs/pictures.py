@@ -1,6 +1,6 @@
 """Draw every kind of picture that allegiance makes.
 
-``python examples/gallery.py`` writes the pictures of ``docs/plots.md`` to ``docs/images``; a folder may be named
+``python docs/pictures.py`` writes the pictures of ``docs/plots.md`` to ``docs/images``; a folder may be named
 instead, and ``--style dark_background`` draws them for dark pages.
 """
 
@@ -130,7 +130,7 @@ PICTURES: dict[str, Callable[[], object]] = {
 def main() -> None:
     """Draw all pictures."""
     parser = argparse.ArgumentParser(description="Draw every kind of picture that allegiance makes.")
-    here = Path(__file__).resolve().parents[1] / "docs" / "images"
+    here = Path(__file__).resolve().parent / "images"
     parser.add_argument("folder", nargs="?", type=Path, default=here, help="where to (default: docs/images)")
     parser.add_argument("--style", default="default", help="a style of matplotlib, such as dark_background")
     parser.add_argument("--transparent", action="store_true", help="leave the background out")

@@ -1,0 +1,213 @@
+"""How often ``compare_periods`` raises a false alarm, and what it finds: the trials behind ``docs/drift.md``.
+
+``python benchmarks/drift.py`` draws pairs of periods from nine worlds in which nothing changed, and counts comparisons
+with any finding at all (at most 5 % are promised); then from one world in which something did, and counts how often it
+is found, and named rightly by the first finding. ``--draws 200`` (the default) takes about an hour on two cores,
+``--draws 20`` some minutes. ``--only blobs`` keeps worlds and changes whose name contains the word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binomtest
+from sklearn.cluster import AgglomerativeClustering, KMeans
+
+from allegiance import AffinityScorer, PrecisionWarning, compare_periods
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int], Floats]
+
+
+class World(NamedTuple):
+    """Where points come from when nothing changes, and how they are clustered."""
+
+    name: str
+    draw: Draw
+    n_then: int
+    n_now: int
+    k: int
+    influence: str = "within"
+    ward: bool = False
+    fresh: bool = False
+    """Whether the first period is not the data of the fit, but drawn anew."""
+
+
+def blobs(k: int, d: int, separation: float) -> Draw:
+    """Return a drawer of round clusters, ``separation`` times as far apart as they are wide on average."""
+    centers = np.random.default_rng([7, k, d]).normal(size=(k, d)) * separation
+
+    def draw(rng: np.random.Generator, n: int) -> Floats:
+        return centers[rng.integers(k, size=n)] + rng.normal(size=(n, d))
+
+    return draw
+
+
+def skewed(rng: np.random.Generator, n: int) -> Floats:
+    """Draw log-normal features: money, durations."""
+    return np.exp(blobs(4, 4, 1.5)(rng, n))
+
+
+def counted(rng: np.random.Generator, n: int) -> Floats:
+    """Draw small counts, with many equal rows."""
+    return rng.poisson(np.exp(0.5 * blobs(3, 4, 1.5)(rng, n) + 0.5)).astype(np.float64)
+
+
+WORLDS = (
+    World("blobs, 4 clusters, 5 features", blobs(4, 5, 4.0), 1000, 1000, 4),
+    World("blobs, then not of the fit", blobs(4, 5, 4.0), 1000, 1000, 4, fresh=True),
+    World("overlapping, 5 clusters, 5 features", blobs(5, 5, 1.5), 1000, 2000, 5),
+    World("small: 150 rows then, 60 now", blobs(3, 4, 3.0), 150, 60, 3),
+    World("wide: 50 features, 400 rows", blobs(5, 50, 0.7), 400, 400, 5),
+    World("no clusters, cut into 8", blobs(1, 10, 0.0), 1000, 1000, 8),
+    World("skewed: log-normal features", skewed, 1000, 500, 4, "euclidean"),
+    World("counts: many equal rows", counted, 800, 800, 3),
+    World("Ward's clusters, overlapping", blobs(4, 4, 1.5), 600, 600, 4, ward=True),
+)
+
+
+def fitted(world: World, X: Floats, seed: int) -> AffinityScorer:
+    """Return a scorer fitted to the first period."""
+    settings = {"influence": world.influence, "calibration": 10, "n_jobs": 1, "random_state": seed}
+    if world.ward:
+        return AffinityScorer(**settings).fit(X, AgglomerativeClustering(world.k).fit_predict(X))
+    return AffinityScorer(KMeans(world.k, n_init=2, random_state=seed), **settings).fit(X)
+
+
+def false_alarms(world: World, draws: int) -> tuple[int, dict[str, int]]:
+    """Return in how many draws something was found, and what."""
+    alarms, kinds = 0, dict[str, int]()
+    for seed in range(draws):
+        rng = np.random.default_rng([11, seed])
+        X = world.draw(rng, world.n_then)
+        scorer = fitted(world, X, seed)
+        then = world.draw(rng, world.n_then) if world.fresh else X
+        comparison = compare_periods(scorer, then, world.draw(rng, world.n_now))
+        alarms += comparison.drifted
+        for kind in {finding.kind for finding in comparison.findings}:
+            kinds[kind] = kinds.get(kind, 0) + 1
+    return alarms, kinds
+
+
+class Happened(NamedTuple):
+    """Something that happens to the second period."""
+
+    name: str
+    kind: str
+    """What the first finding should say."""
+    change: Callable[[np.random.Generator, Floats, npt.NDArray[np.int64]], Floats]
+    where: str | None = None
+    """The feature that it should name; "cluster" for the cluster that changed."""
+
+
+CENTERS = np.random.default_rng([7, 4, 5]).normal(size=(4, 5)) * 4.0 + 20.0
+AWAY = 20.0 + 14.0 * np.array([1.0, -1.0, 1.0, -1.0, 0.0]) / 2.0
+
+
+def moved(by: float) -> Callable[..., Floats]:
+    """Move the first cluster along the first feature."""
+
+    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
+        X[cluster == 0, 0] += by
+        return X
+
+    return change
+
+
+def appeared(share: float) -> Callable[..., Floats]:
+    """Let points appear where none were."""
+
+    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
+        n = round(share * X.shape[0])
+        X[:n] = AWAY + rng.normal(size=(n, X.shape[1]))
+        return X
+
+    return change
+
+
+def resized(share: float) -> Callable[..., Floats]:
+    """Let the first cluster hold this share of the points."""
+
+    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
+        first = rng.random(X.shape[0]) < share
+        other = rng.integers(1, 4, X.shape[0])
+        return CENTERS[np.where(first, 0, other)] + rng.normal(size=X.shape)
+
+    return change
+
+
+def scaled(factor: float) -> Callable[..., Floats]:
+    """Multiply the second feature."""
+
+    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
+        X[:, 1] *= factor
+        return X
+
+    return change
+
+
+CHANGES = (
+    *(Happened(f"a cluster moved by {by:g} sd", "moved", moved(by), "cluster") for by in (0.3, 0.5, 1.0, 3.0, 8.0)),
+    *(
+        Happened(f"a new cluster, {share:.0%} of the points", "new cluster", appeared(share))
+        for share in (0.02, 0.05, 0.2)
+    ),
+    *(
+        Happened(f"a cluster of 25 % is now {share:.0%}", "grew", resized(share), "cluster")
+        for share in (0.3, 0.35, 0.5)
+    ),
+    Happened("cents to dollars", "unit", scaled(0.01), "x1"),
+    Happened("pounds to kilograms", "unit", scaled(0.4536), "x1"),
+)
+
+
+def found(happened: Happened, draws: int, n: int = 1000) -> tuple[int, int]:
+    """Return how often anything was found, and how often the first finding names what happened."""
+    any_finding = named = 0
+    for seed in range(draws):
+        rng = np.random.default_rng([13, seed])
+        X, Y = (CENTERS[codes] + rng.normal(size=(n, 5)) for codes in (rng.integers(4, size=n) for _ in range(2)))
+        scorer = AffinityScorer(
+            KMeans(4, n_init=2, random_state=seed), influence="within", calibration=10, n_jobs=1
+        ).fit(X)
+        cluster = scorer.predict(Y)
+        first = int(scorer.predict(CENTERS[:1])[0])
+        comparison = compare_periods(scorer, X, happened.change(rng, Y, np.where(cluster == first, 0, 1)))
+        any_finding += comparison.drifted
+        if comparison.findings:
+            finding = comparison.findings[0]
+            right = {None: True, "cluster": finding.cluster == first}.get(
+                happened.where, finding.feature == happened.where
+            )
+            named += finding.kind == happened.kind and right
+    return any_finding, named
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--only", default="", help="worlds and changes whose name contains this")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", PrecisionWarning)
+    print(f"nothing changed, {asked.draws} draws{'':26} false alarms   95 % interval   of which")
+    for world in WORLDS:
+        if asked.only in world.name:
+            alarms, kinds = false_alarms(world, asked.draws)
+            low, high = binomtest(alarms, asked.draws).proportion_ci()
+            what = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
+            print(f"{world.name:44} {alarms / asked.draws:12.1%}   {low:5.1%} to {high:5.1%}   {what}", flush=True)
+    print(f"\nsomething changed, 1,000 rows then and now{'':12} found   named rightly")
+    for happened in CHANGES:
+        if asked.only in happened.name:
+            number, right = found(happened, max(asked.draws // 4, 5))
+            draws = max(asked.draws // 4, 5)
+            print(f"{happened.name:44} {number / draws:12.0%}   {right / draws:12.0%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

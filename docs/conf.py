@@ -1,0 +1,92 @@
+"""The documentation site: ``make docs``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import allegiance
+from allegiance._core import Parameters
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from inventories import compile_inventories  # noqa: E402
+
+
+def parameter_names() -> list[str]:
+    """Return the names of the public classes whose objects are parameters."""
+    public = {name: getattr(allegiance, name) for name in allegiance.__all__}
+    return [name for name, cls in public.items() if isinstance(cls, type) and issubclass(cls, Parameters)]
+
+
+project = "allegiance"
+author = "The allegiance developers"
+project_copyright = author
+version = release = allegiance.__version__
+
+extensions = [
+    # Reads MyST Markdown, and runs the tutorials that are notebooks.
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
+templates_path = ["_templates"]
+
+# Pages are MyST Markdown, and read well as plain files too: links between them are links to files.
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_merge_streams = True
+
+# Signatures show defaults; the docstrings say what an argument may be, and its shape.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autosummary_generate = True
+# Parameter objects are described by their docstrings; their methods are for engines and influences.
+autosummary_context = {"parameters": parameter_names()}
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+nitpicky = True
+# Other projects' names, from inventories that lie in the project: building needs no network.
+intersphinx_mapping = compile_inventories(HERE / "_build" / "inventories")
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    # All scripts but the one that writes the table of the demo run, and one that fails stops the build.
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"digits\.py$",
+    "abort_on_example_error": True,
+    # Displays draw; what they are called in memory is not worth a line.
+    "capture_repr": (),
+    "nested_sections": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "allegiance"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "pygments_light_style": "default",
+    "pygments_dark_style": "github-dark",
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {"glossary": [], "alternatives": []}

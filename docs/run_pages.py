@@ -1,0 +1,143 @@
+"""Runs the code of the README and of every page: a pytest plugin, ``make docs-check``.
+
+Python runs page by page, in one namespace and one empty folder for each page; console blocks run there too, and must
+exit as the page says. Pages may take the names and tables below for granted, as readers do; others are set up in
+invisible blocks of the page. What must not run (``make``, ``pip``) is left out by its first word.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sybil import Example, Sybil
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Commands that install, build the project, or serve until they are stopped.
+NOT_RUN = ("make", "pip", "python", "curl", "sha256sum")
+
+
+def set_up(namespace: dict[str, Any]) -> None:
+    """Enter an empty folder with the tables that pages speak of, and define the names they take for granted."""
+    namespace["_home"] = os.getcwd()
+    namespace["_folder"] = tempfile.TemporaryDirectory()
+    os.chdir(namespace["_folder"].name)
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    namespace.update(_names())
+    _write_tables()
+
+
+def tear_down(namespace: dict[str, Any]) -> None:
+    """Leave the folder, and remove it."""
+    os.chdir(namespace["_home"])
+    with suppress(Exception):
+        import matplotlib.pyplot as plt
+
+        plt.close("all")
+    namespace["_folder"].cleanup()
+
+
+def _names() -> dict[str, Any]:
+    """Return what readers take for granted: data, labels, new points, a fitted scorer, usual imports."""
+    import numpy as np
+    from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+    from sklearn.datasets import load_iris
+
+    from allegiance import AffinityScorer, Calibration, trust
+
+    X = load_iris(as_frame=True).data
+    labels = KMeans(3, n_init=10, random_state=0).fit_predict(X)
+    scorer = AffinityScorer(KMeans(3, n_init=10, random_state=0), influence="within", calibration=20).fit(X)
+    return {
+        "np": np,
+        "KMeans": KMeans,
+        "AgglomerativeClustering": AgglomerativeClustering,
+        "SpectralClustering": SpectralClustering,
+        "AffinityScorer": AffinityScorer,
+        "Calibration": Calibration,
+        "trust": trust,
+        "X": X,
+        "X_new": X.iloc[:10],
+        "counts": np.random.default_rng(0).poisson(5, size=(len(X), 4)),
+        "labels": labels,
+        "scorer": scorer,
+        "result": trust(X, labels),
+    }
+
+
+def _write_tables() -> None:
+    """Write the tables that pages speak of: customers in segments, and the parts of a large table."""
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    segment = rng.integers(0, 4, 400)
+    plan = np.array(["basic", "family", "premium"])[np.minimum(segment, 2)]
+    customers = pd.DataFrame(
+        {
+            "customer_id": [f"{number:05d}" for number in range(400)],
+            "visits": rng.poisson(4 + 6 * segment),
+            "avg_basket": rng.normal(30 + 25 * (segment % 2), 5).round(2),
+            "months": rng.normal(20 + 8 * segment, 4).round(1),
+        }
+    )
+    customers.assign(segment=segment).to_csv("customers.csv", index=False)
+    for month, shift in (("jan", 0.0), ("feb", 0.2), ("mar", 9.0)):
+        moved = customers.assign(plan=plan, avg_basket=customers.avg_basket + shift)
+        moved.rename(columns={"customer_id": "customer"}).to_csv(f"{month}.csv", index=False)
+    for part in range(2):
+        rows = pd.DataFrame(rng.normal(3 * segment[:, None], 1.0, (400, 4)), columns=list("abcd"))
+        rows.insert(0, "id", range(400 * part, 400 * part + 400))
+        rows.assign(cluster=segment).to_parquet(f"part-{part}.parquet", index=False)
+
+
+def run_console(example: Example) -> None:
+    """Run the lines of a console block that begin with ``$``, and check how they end."""
+    lines = example.parsed.splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "120"}
+    status = 0
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        command = _whole_command(lines[start:end])
+        said = lines[start + 1 : end]
+        if command.split()[0] in NOT_RUN:
+            continue
+        if command == "echo $?":
+            assert said[0] == str(status), f"line {example.line}: exit status {status}, not {said[0]}"
+            continue
+        done = subprocess.run(
+            ["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        status = done.returncode
+        fails = any(re.match(r"(Error|Usage):", line) for line in said)
+        checked = end < len(lines) and lines[end] == "$ echo $?"
+        if not checked:
+            assert (status != 0) == fails, f"line {example.line}: {command}\nexit status {status}\n{done.stderr}"
+
+
+def _whole_command(lines: list[str]) -> str:
+    """Return a command with the lines it is continued on, without a comment behind it."""
+    command = lines[0].removeprefix("$ ")
+    for line in lines[1:]:
+        if not command.endswith("\\"):
+            break
+        command = command[:-1] + line.strip()
+    return re.sub(r"\s{2,}#.*$", "", command)
+
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser(), CodeBlockParser(language="console", evaluator=run_console), SkipParser()],
+    path=str(ROOT),
+    patterns=["README.md", "docs/*.md", "docs/how-to/*.md", "docs/tutorials/*.md"],
+    setup=set_up,
+    teardown=tear_down,
+).pytest()

@@ -1,0 +1,42 @@
+"""
+Which labels should I look at first?
+====================================
+
+Ten clusters of handwritten digits, without the truth. Trust says how many labels to expect to be right, which clusters
+are in trouble, and which images to look at first; the truth, which it has not seen, says how good that advice is.
+"""
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+
+from allegiance import trust
+from allegiance.displays import AffinityProfileDisplay, GalleryDisplay
+
+digits = load_digits()
+# Letters, since the numbers of k-means would read like digits.
+labels = np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(digits.data)]
+
+# %%
+# One call. What it prints is the answer: expected right, each cluster, its usual rival.
+result = trust(digits.data, labels)
+print(result)
+
+# %%
+# Each band is a cluster, its labels sorted by trust; labels that are not supported are hatched.
+AffinityProfileDisplay.from_result(result)
+
+# %%
+# The most and the least trusted members of each cluster.
+GalleryDisplay.from_result(result, digits.images, cmap="gray_r")
+
+# %%
+# The rows to review are the least trusted ones. How many of them are wrong? A label counts as wrong here if the image
+# shows another digit than most of its cluster.
+review = result.review("5%")
+print(review)
+
+majority = {letter: np.bincount(digits.target[labels == letter]).argmax() for letter in np.unique(labels)}
+wrong = digits.target != np.array([majority[letter] for letter in labels])
+first = result.least_trusted("5%")
+print(f"wrong among the 5 % to review: {wrong[first].mean():.0%}, among all: {wrong.mean():.0%}")

@@ -1,0 +1,20 @@
+"""The number of bits set in a word: one instruction, which Python has no name for that numba knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+
+def _count_bits(typing_context: Any, word: Any) -> Any:
+    """Return how many bits of a uint32 are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint32(types.uint32), generate
+
+
+count_bits: Any = intrinsic(_count_bits)

@@ -1,0 +1,140 @@
+"""Counting with banks: which samples worth testing each query steals. For many sites."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from allegiance._core import IntArray, for_row_blocks, kernel_ready
+
+from ._engine import MAX_SAMPLES, SHARED, Z95, Estimate, Queries, Settings, told_apart
+from ._owner_banks import BankSupply, OwnerBanks
+from ._tessellation import Tessellation
+
+#: Most samples drawn in a round, and most coordinates in a round of more than ``_MIN_LARGE``.
+_MAX_ROUND = 2**18
+_MAX_COORDINATES = 2**24
+_MIN_LARGE = 2**16
+#: Samples in a round are a multiple of this many.
+_BLOCK = 256
+#: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
+_MAX_GROWTH = 2.0
+#: A cell with less than this share of the region, which would need more than this many first rounds, is walked: that is
+#: cheaper than waiting for samples to fall into it.
+_RARE = 0.02
+_PATIENCE = 16
+#: Rounds before a look at how precise a query is, and before one is given up.
+_FIRST_LOOK, _FIRST_VERDICT = 2, 4
+
+
+class _Tally:
+    """What has been counted for n queries, and who still counts."""
+
+    def __init__(self, n: int, k: int) -> None:
+        self.sums = np.zeros((n, k), np.int64)
+        self.squares = np.zeros((n, k), np.int64)
+        self.tested = np.zeros(n, np.int64)
+        self.next_look = np.zeros(n)
+        self.active = np.ones(n, dtype=bool)
+
+
+class BankCounts:
+    """Estimate shares by counting which samples of the region each query steals, and from whom.
+
+    The owner of every sample is known in advance, and for each site which samples a query close to it may steal
+    (:class:`OwnerBanks`). The samples of the bank of the closest site are tested; one that stands for several counts as
+    often. Samples inside the cell of a query are independent, so standard errors follow from the sums of weights and of
+    their squares. No answer depends on the order or number of queries.
+
+    Samples come in rounds. At each look a query that reached ``eps`` leaves, and another one is told how many samples
+    it will need. Queries with a small cell that would need very many are returned as not found.
+    """
+
+    block = 32_768
+
+    def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
+        self._tessellation = tessellation
+        self._settings = settings
+        self._max_samples = max_samples
+        self._banks = OwnerBanks(tessellation, settings)
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        n, k = queries.n, self._tessellation.n_sites
+        estimate = Estimate.blank(n, k, SHARED)
+        site = self._closest_sites(queries)
+        order = np.argsort(site, kind="stable")
+        tally = _Tally(n, k)
+        supply = BankSupply(self._banks)
+        size = self._round_size()
+        tally.next_look[:] = _FIRST_LOOK * size
+        index, drawn = 0, 0
+        while order.size:
+            supply.draw(index, size)
+            self._count(queries, order, site, supply, tally)
+            index, drawn = index + 1, drawn + size
+            self._look(order, drawn, tally, estimate)
+            order = order[tally.active[order]]
+        return estimate
+
+    def _closest_sites(self, queries: Queries) -> IntArray:
+        """Return the sites (n,) whose banks the queries use: those with the closest slopes."""
+        from allegiance._kernels._stolen_counts import nearest_slopes
+
+        site = np.empty(queries.n, np.int64)
+        slopes, columns = kernel_ready(queries.a, self._tessellation.functions.a.T)
+
+        def work(rows: slice) -> None:
+            nearest_slopes(slopes[rows], columns, site[rows])
+
+        for_row_blocks(work, queries.n, self._settings.threads)
+        return site
+
+    def _count(self, queries: Queries, order: IntArray, site: IntArray, supply: BankSupply, tally: _Tally) -> None:
+        """Test the samples of one round for the queries in ``order``, sorted by site."""
+        from allegiance._kernels._stolen_counts import count_stolen
+
+        query_a, query_b, slopes, constants = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
+
+        def work(part: slice) -> None:
+            rows = order[part]
+            cuts = np.flatnonzero(np.diff(site[rows])) + 1
+            for same in np.split(rows, cuts):
+                closest = int(site[same[0]])
+                bank = supply.bank(closest)
+                within = tally.tested[same] + bank.size <= max(self._max_samples, bank.size)
+                tally.active[same[~within]] = False
+                going = same[within]
+                count_stolen(going, query_a, query_b, slopes, constants, closest, *bank, tally.sums, tally.squares)
+                tally.tested[going] += bank.size
+
+        for_row_blocks(work, order.size, self._settings.threads)
+
+    def _look(self, order: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
+        """Turn counts into shares, and decide who goes on."""
+        from allegiance._kernels._stolen_counts import weighted_shares
+
+        looked = order[(tally.next_look[order] <= drawn) | ~tally.active[order]]
+        totals, worst = np.empty((2, looked.size))
+
+        def work(part: slice) -> None:
+            weighted_shares(tally.sums, tally.squares, looked[part], *estimate[:2], totals[part], worst[part])
+
+        for_row_blocks(work, looked.size, self._settings.threads)
+        wanted = np.full(looked.size, self._settings.eps)
+        if self._settings.verdict:
+            wanted[told_apart(*(part[looked] for part in estimate[:2]))] = self._settings.widest
+        growth = np.where(totals > 0, (Z95 * worst / wanted) ** 2, _MAX_GROWTH)
+        precise = (totals > 0) & (growth <= 1.0)
+        needed = drawn * growth
+        first = self._round_size()
+        hopeless = ~precise & (totals < _RARE * drawn) & (needed > _PATIENCE * first)
+        hopeless &= drawn >= min(_FIRST_VERDICT * first, self._max_samples)
+        estimate.affinity[looked[hopeless]] = 0.0
+        tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
+        tally.active[looked[precise | hopeless]] = False
+
+    def _round_size(self) -> int:
+        """Return how many samples a round draws: an average cell, one of k + 1, gets what ``eps`` needs."""
+        wanted = 0.25 * (Z95 / self._settings.widest) ** 2 * (self._tessellation.n_sites + 1)
+        most = min(_MAX_ROUND, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MIN_LARGE), self._max_samples)
+        return max(min(-(-int(wanted) // _BLOCK) * _BLOCK, most), 1)
