@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from allegiance._core import check_count, require
+from allegiance._core import ForkLock, check_count, require
 from allegiance.fitting import Fitted
 from allegiance.io import TableError
 from allegiance.io.streams import BatchScorer
@@ -45,7 +44,7 @@ def score_arrow(
 
 #: What scores the batches of each fitted object, so that volumes are prepared once and not with every batch.
 _SCORERS: WeakKeyDictionary[Fitted, dict[Any, BatchScorer]] = WeakKeyDictionary()
-_PREPARING = threading.Lock()
+_PREPARING = ForkLock()
 
 
 def _scorer_for(
