@@ -12,6 +12,8 @@ from ._attack import Attack, Tally
 from ._streams import leftovers, prepare, run, score
 
 _BATCH = 200
+#: Kills come until as long after the start as the last undisturbed run took, in seconds, and at least this long.
+_SHORTEST = 0.5
 
 
 def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
@@ -21,8 +23,7 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
     score(table, scorer, folder / "undisturbed.parquet", _BATCH)
     expected = pq.read_table(folder / "undisturbed.parquet")
     known = {path.name for path in folder.iterdir()}
-    duration = _duration(table, scorer, folder / "timed.parquet")
-    (folder / "timed.parquet").unlink()
+    duration = _SHORTEST
     tally, kills = Tally(), 0
     while kills < attempts:
         out.unlink(missing_ok=True)
@@ -36,8 +37,10 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
             tally.held["killed at work" if child.exitcode else "done before it was killed"] += 1
             if out.exists() and not pq.read_table(out).equals(expected):
                 tally.broken.append(f"kill {kills}: an output that is not complete")
+        started = time.perf_counter()
         child = run(table, scorer, out, _BATCH)
         child.join()
+        duration = max(time.perf_counter() - started, _SHORTEST)
         if child.exitcode != 0:
             tally.broken.append(f"kill {kills}: the next run failed")
         elif not pq.read_table(out).equals(expected):
@@ -45,15 +48,6 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
         elif left := leftovers(folder, known | {"out.parquet"}):
             tally.broken.append(f"kill {kills}: left behind {left}")
     return tally
-
-
-def _duration(table: Path, scorer: Path, out: Path) -> float:
-    """Return how long a run takes, start of the process included; the first one also starts what forks them."""
-    for _ in range(2):
-        out.unlink(missing_ok=True)
-        started = time.perf_counter()
-        run(table, scorer, out, _BATCH).join()
-    return time.perf_counter() - started
 
 
 ATTACK = Attack(
