@@ -74,7 +74,7 @@ def _outcome(words: list[str], out: Path, ids: list[str] | None) -> str:
         return f"broken: {type(result.exception).__name__}: {result.exception}"
     if result.exit_code:
         if "Run again with --debug" in result.output or "Traceback" in result.output:
-            return f"broken: an error nobody thought of: {result.output[-300:]}"
+            return f"broken: an unforeseen error: {result.output[-300:]}"
         return "refused" if not out.exists() else "broken: refused, and yet wrote"
     found = [str(value) for value in pq.read_table(out)["id"].to_pylist()]
     if ids is None:
@@ -135,7 +135,7 @@ def _broken_csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str]
         "a name twice": lambda: text.replace("id,x,y,kind", "id,x,x,kind", 1),
         "no header": lambda: "",
         "a header alone": lambda: lines[0],
-        "bytes that are no text": lambda: text.replace("kind", "k\udcffnd", 1),
+        "bytes that are not text": lambda: text.replace("kind", "k\udcffnd", 1),
         "NUL bytes": lambda: "\0".join(text),
         "UTF-16": lambda: text.encode("utf-16").decode("latin-1"),
     }

@@ -28,7 +28,7 @@ BENCHMARKS = (
     "trust_cost",
     "applications",
     "report_page",
-    "explorer",
+    "explorer_page",
 )
 
 

@@ -117,7 +117,8 @@ BAD_CENTERS = [
 ]
 BAD_SETTINGS = [
     *cases(ValueError, "eps", 0, 0.0, 1, 1.5, -0.1, np.nan, np.inf),
-    *cases(TypeError, "eps", "0.1", None, True, [0.1], 0.1j),
+    *cases(ValueError, "eps", "0.1"),
+    *cases(TypeError, "eps", None, True, [0.1], 0.1j),
     *cases(ValueError, "engine", "fast", "EXACT", "", "rejection"),
     *cases(TypeError, "engine", None, 3, ["auto"], Exact, Box()),
     *cases(

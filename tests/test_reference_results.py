@@ -33,6 +33,7 @@ from allegiance import (
     Within,
     affinity,
 )
+from allegiance.engines import FEW_SITES
 
 BEFORE = np.load(Path(__file__).parent / "data" / "reference" / "before_redesign.npz")
 
@@ -145,12 +146,14 @@ def test_results_are_those_of_before(name):
     found["new"] = new.affinity
     for part, values in found.items():
         before = BEFORE[f"{name}.{part}"]
-        walked = (new if part == "new" else result).engine == "hit-and-run"
+        # Since then walks have more honest errors, and samples are chosen where there are many clusters.
+        others = ["hit-and-run"] if result.n_clusters <= FEW_SITES else ["hit-and-run", "shared"]
+        sampled_anew = np.isin((new if part == "new" else result).engine, others)
         if part == "affinity":
-            # The errors of walks are more honest since, so that walks are others: the same within 4.5 joint errors.
+            # Of some 10,000 independent shares one is off by 5 joint errors with a probability below 1 %.
             joint = np.hypot(result.standard_error, BEFORE[f"{name}.standard_error"])
-            assert (np.abs(values - before) <= 4.5 * joint)[walked].all()
-        same = ~walked if part in ("affinity", "standard_error", "new") else slice(None)
+            assert (np.abs(values - before) <= 5.0 * joint)[sampled_anew].all()
+        same = ~sampled_anew if part in ("affinity", "standard_error", "new") else slice(None)
         _check_same(name, part, values[same], before[same])
 
 

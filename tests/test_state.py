@@ -477,9 +477,13 @@ def test_what_is_not_a_state_is_refused():
 def test_files_of_every_version_load_for_ever(path):
     expected = np.load(path.with_suffix(".npz"))
     result = AffinityScorer.load(path).affinity(expected["points"])
+    # Walks are others since; 5 joint errors off are the few shares of them with a probability below 0.1 %.
+    walked = result.engine == "hit-and-run"
+    joint = np.hypot(result.standard_error, expected["error"])
+    assert (np.abs(result.affinity - expected["affinity"]) <= 5.0 * joint)[walked].all()
     # Other processors may round otherwise in the last digits.
-    np.testing.assert_allclose(result.affinity, expected["affinity"], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(result.standard_error, expected["error"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result.affinity[~walked], expected["affinity"][~walked], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(result.standard_error[~walked], expected["error"][~walked], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(result.label, expected["label"])
     version = int(path.stem.rpartition("-v")[2])
     if version == 1:
@@ -490,7 +494,7 @@ def test_files_of_every_version_load_for_ever(path):
         np.testing.assert_allclose(result.typicality, expected["typicality"])
         assert result.calibrated == ("trust" in expected)
         if result.calibrated:
-            np.testing.assert_allclose(result.trust, expected["trust"], rtol=1e-6)
+            np.testing.assert_allclose(result.trust[~walked], expected["trust"][~walked], rtol=1e-6)
 
 
 def test_files_of_every_version_are_written_anew_in_the_present_one(tmp_path):

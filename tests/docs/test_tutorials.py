@@ -21,7 +21,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_every_tutorial_is_run():
-    assert {path.stem for path in TUTORIALS.glob("*.md")} == set(PROMISED)
+    """Those that are notebooks; the code of the others runs with that of all pages."""
+    notebooks = [path for path in TUTORIALS.glob("*.md") if "jupytext" in path.read_text()]
+    assert {path.stem for path in notebooks} == set(PROMISED)
 
 
 @pytest.mark.parametrize(

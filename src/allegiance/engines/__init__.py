@@ -21,13 +21,14 @@ from ._engine import (
 from ._exact import Exact
 from ._hit_and_run import HitAndRun
 from ._measure import measure, measure_top
-from ._shared_samples import SharedSamples
+from ._shared_samples import FEW_SITES, SharedSamples
 from ._standing import Standing, standing_of
 from ._tessellation import Tessellation
 
 __all__ = [
     "ENGINES",
     "EXACT_SITES",
+    "FEW_SITES",
     "LEAST_EPS",
     "UNDECIDED_EPS",
     "VERDICT",

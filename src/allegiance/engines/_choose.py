@@ -40,6 +40,14 @@ class Auto(Engine):
     max_samples
         Most samples, or steps of a walk, spent on one point. Points that need more get fewer, a larger
         ``standard_error`` and one warning.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance import Auto, affinity
+    >>> iris = load_iris()
+    >>> affinity(iris.data, iris.target, engine=Auto()).engine[:2]
+    array(['exact', 'exact'], dtype='<U11')
     """
 
     max_samples: int = MAX_SAMPLES

@@ -21,6 +21,13 @@ class ClosedForm(Engine):
     """Barycentric coordinates, without measuring: for the whole space and at most one cluster more than dimensions.
 
     Points must lie in the hull of the representatives.
+
+    Examples
+    --------
+    >>> from allegiance import ClosedForm, affinity
+    >>> centers = [[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
+    >>> affinity([[1.0, 1.0]], centers=centers, engine=ClosedForm(), domain="space").affinity
+    array([[0.5 , 0.25, 0.25]])
     """
 
     def refusal(self, tessellation: Tessellation) -> str | None:

@@ -34,7 +34,15 @@ _TILING = 1e-10
 @ENGINES.register("exact")
 @dataclass(frozen=True, eq=False, repr=False)
 class Exact(Engine):
-    """Exact volumes of triangulated cells: for few dimensions and regions with flat walls."""
+    """Exact volumes of triangulated cells: for few dimensions and regions with flat walls.
+
+    Examples
+    --------
+    >>> from allegiance import Exact, affinity
+    >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
+    >>> float(affinity(X, labels, engine=Exact()).standard_error.max())
+    0.0
+    """
 
     exact_where_possible: ClassVar[bool] = True
 

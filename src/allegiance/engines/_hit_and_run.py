@@ -87,6 +87,15 @@ class HitAndRun(Engine):
     ----------
     max_samples
         Most steps spent on one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from allegiance import HitAndRun, affinity
+    >>> wine = load_wine()
+    >>> result = affinity(wine.data[:5], centers=wine.data[::60], engine=HitAndRun(), eps=0.1)
+    >>> result.affinity.shape
+    (5, 3)
     """
 
     max_samples: int = MAX_SAMPLES

@@ -25,6 +25,15 @@ class SharedSamples(Engine):
     ----------
     max_samples
         Most samples tested for one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from allegiance import SharedSamples, affinity
+    >>> wine = load_wine()
+    >>> result = affinity(wine.data, wine.target, engine=SharedSamples(max_samples=10**7), eps=0.02)
+    >>> bool((1.96 * result.standard_error).max() <= 0.02)
+    True
     """
 
     max_samples: int = MAX_SAMPLES

@@ -27,6 +27,13 @@ class Cosine(Influence):
     rows, as in k-means of normalised rows; ``centers`` that are given are divided by their length too. A row of zeros
     has no direction: it stays at the origin, where its cosine with everything is 0, as in scikit-learn.
     ``Kernel("cosine")`` is the same distance from sums over all pairs of rows: use this one.
+
+    Examples
+    --------
+    >>> from allegiance import Cosine, affinity
+    >>> documents = [[3, 0, 1], [9, 1, 2], [0, 5, 1], [1, 9, 0]]
+    >>> affinity(documents, ["sports", "sports", "news", "news"], influence=Cosine()).owner
+    array(['sports', 'sports', 'news', 'news'], dtype='<U6')
     """
 
     flat_sides: ClassVar[bool] = False
