@@ -144,13 +144,12 @@ COUNT_SIGNATURES = """
 @pytest.mark.slow
 def test_each_kernel_is_compiled_for_one_signature():
     signatures = json.loads(run(textwrap.dedent(EVERY_ENGINE) + textwrap.dedent(COUNT_SIGNATURES)))
-    assert set(signatures) == {
+    called_by_kernels = {"_product", "_transpose", "find_owners", "four_values"}
+    assert set(signatures) == called_by_kernels | {
         "choose_samples",
         "count_owners",
         "count_stolen",
         "fill_bank",
-        "find_owners",
-        "four_values",
         "group_by_owner",
         "nearest_slopes",
         "polytope_chain",
@@ -160,4 +159,6 @@ def test_each_kernel_is_compiled_for_one_signature():
         "walk_cells",
         "weighted_shares",
     }
-    assert {name: seen for name, seen in signatures.items() if len(seen) != 1} == {}
+    # Those that only kernels call are part of the kernels' code: compiled in this process, or come from the cache.
+    expected = {name: (0, 1) if name in called_by_kernels else (1,) for name in signatures}
+    assert {name: seen for name, seen in signatures.items() if len(seen) not in expected[name]} == {}
