@@ -101,7 +101,7 @@ def count_stolen(
         block = blocks[b]
         first, last = first_run[b], first_run[b + 1]
         for q in range(0, n, 4):
-            four_values(constants, slopes, q, block, gap, 0)
+            four_values(constants, slopes, q, block, gap, np.int64(0))
             for j in range(4):
                 own = np.uint64((q + j) * k)
                 for w in range(WORDS):
