@@ -1,4 +1,6 @@
-"""Which influence suits vectors of documents: ``python examples/embeddings.py``.
+"""
+Which influence suits vectors of documents?
+===========================================
 
 The documents are the docstrings of NumPy, SciPy and scikit-learn, the vectors TF-IDF weights and their reductions.
 Topics are found by k-means of normalised rows. A document counts as right if its topic's most frequent subpackage is
