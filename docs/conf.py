@@ -63,8 +63,7 @@ intersphinx_mapping = compile_inventories(HERE / "_build" / "inventories")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    # All scripts run but the one that writes the table of the demo, and the explorer, which waits for a person. One that
-    # fails stops the build.
+    # All scripts run but the one that writes the table of the demo, and the explorer, which waits for a person.
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"(digits|explorer)\.py$",
     "abort_on_example_error": True,

@@ -96,12 +96,14 @@ def count_stolen(
     hits = np.zeros(WORDS, np.uint32)
     before = np.zeros(WORDS + 1, np.uint32)
     zero = np.float32(0.0)
+    # Not a literal, for which the function below would be compiled once more.
+    first_row: Any = np.int64(0)
     # A block stays in the inner caches for all queries.
     for b in range(blocks.shape[0]):
         block = blocks[b]
         first, last = first_run[b], first_run[b + 1]
         for q in range(0, n, 4):
-            four_values(constants, slopes, q, block, gap, np.int64(0))
+            four_values(constants, slopes, q, block, gap, first_row)
             for j in range(4):
                 own = np.uint64((q + j) * k)
                 for w in range(WORDS):

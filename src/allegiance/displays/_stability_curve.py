@@ -123,7 +123,7 @@ class StabilityCurveDisplay:
         return self
 
     def frame(self, like: Any = None) -> Any:
-        """Return one row per number of clusters: what :meth:`allegiance.applications.StabilityCurve.frame` returns.
+        """Return one row per number of clusters: what ``StabilityCurve.frame`` returns.
 
         Parameters
         ----------
