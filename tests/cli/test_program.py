@@ -143,7 +143,7 @@ def test_usage_errors_exit_with_2(flowers, words, message):
         (["--labels", "species", "--features", "widht"], "Did you mean 'width'?"),
         (["--labels", "species", "--centers", "none.csv"], "none.csv does not exist"),
         (["--labels", "name"], "'species' (string)"),
-        (["--labels", "species", "--id", "name", "--eps", "2"], "eps must be in (0, 1), got 2.0"),
+        (["--labels", "species", "--id", "name", "--eps", "2"], "eps must be in [1e-09, 1), got 2.0"),
         (["--labels", "species", "--id", "name", "-o", "none/scores.csv"], "the folder none does not exist"),
         (["--labels", "species", "--id", "name", "-o", "scores.xlsx"], "the ending of scores.xlsx"),
         (["--clusters", "999", "--id", "name", "--drop", "species"], "n_samples=60"),
