@@ -1,5 +1,7 @@
 """Brushes, clicks and colours in the figures."""
 
+import time
+
 import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -63,6 +65,8 @@ def test_brushing_the_profile_and_a_click_on_a_band(reader, scene):
     alpha = reader.data("bands-data", "alpha")
     assert alpha[2] == 1
     assert max(alpha[:2] + alpha[3:]) < 0.5
+    # Not a double click.
+    time.sleep(1.0)
     reader.click_figure("profile", 0.3, 2.5)
     assert reader.looked_at() == set(range(240))
 
