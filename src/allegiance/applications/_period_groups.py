@@ -103,7 +103,7 @@ def _lost(groups: list[Group], then: Profile, now: Profile) -> FloatArray:
 
 
 def _follows(group: Group, then: Profile, now: Profile) -> bool:
-    """Tell whether the members like those known have moved towards a group as well: then it is no other cluster."""
+    """Tell whether the members like those known have moved towards a group as well: then it is not another cluster."""
     assert then.moments is not None
     assert now.moments is not None
     spread = pooled_spread(then)
