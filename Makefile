@@ -95,8 +95,8 @@ release-check: $(VENV)/.group-release ## build, check, install into empty enviro
 	$(RUN) release/check.py
 	$(VENV)/bin/cffconvert --validate
 
-matrix: ## the everyday tests on every Python and with the lowest versions
-	$(PYTHON) release/matrix.py
+matrix: ## the everyday tests on every Python and with the lowest versions; JOBS="3.13 lowest" chooses
+	$(PYTHON) release/matrix.py $(if $(JOBS),--jobs $(JOBS))
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) out benchmarks/results attacks/results .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,40 +1,43 @@
 """Run the everyday tests on every promised Python, and with the lowest versions of dependencies: ``make matrix``.
 
-Interpreters are looked for on the PATH and under pyenv; one that is not there is skipped by name. Each gets an
-environment of its own in ``out/matrix``. Arguments go to pytest: ``python release/matrix.py tests/engines``.
+Interpreters are looked for on the PATH and under pyenv; one that is not there is skipped by name, and so is a library
+that only tests need and that has no build for an interpreter. Each job gets an environment of its own in
+``out/matrix``, with the package as users install it. ``--jobs`` chooses among the jobs, other arguments go to pytest::
+
+    python release/matrix.py --jobs 3.13 lowest -n 1 tests/engines
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENTS = ROOT / "out" / "matrix"
 LOWEST = Path(__file__).parent / "lowest.txt"
 VERSIONS = ("3.11", "3.12", "3.13")
+#: The Python of each job.
+JOBS = {version: version for version in VERSIONS} | {"lowest": VERSIONS[0]}
 
 
-def main(arguments: list[str]) -> int:
-    """Run all jobs, and return how many failed."""
+def main() -> int:
+    """Run the jobs, and return how many failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
+    chosen, arguments = parser.parse_known_args()
     outcomes = {}
-    for version in VERSIONS:
-        interpreter = find_interpreter(version)
-        if interpreter is None:
-            outcomes[f"Python {version}"] = "skipped: no such interpreter"
-            continue
-        outcomes[f"Python {version}"] = run_tests(interpreter, version, [], arguments)
-        if version == VERSIONS[0]:
-            # Old versions of other packages warn about new ones: that is not ours to mend.
-            outcomes[f"Python {version}, lowest versions"] = run_tests(
-                interpreter, "lowest", ["--constraint", str(LOWEST)], ["-W", "default", *arguments]
-            )
+    for job in chosen.jobs:
+        interpreter = find_interpreter(JOBS[job])
+        outcomes[job] = run_job(job, interpreter, arguments) if interpreter else "skipped: no such interpreter"
     print()
     for job, outcome in outcomes.items():
-        print(f"{job:<30} {outcome}")
+        name = f"Python {JOBS[job]}" + (", lowest versions" if job == "lowest" else "")
+        print(f"{name:<30} {outcome}")
     return sum(outcome.startswith("failed") for outcome in outcomes.values())
 
 
@@ -52,22 +55,38 @@ def _answers(path: str, version: str) -> bool:
     return done.stdout.startswith(f"Python {version}.")
 
 
-def run_tests(interpreter: str, name: str, constraint: list[str], arguments: list[str]) -> str:
+def run_job(job: str, interpreter: str, arguments: list[str]) -> str:
     """Install the project and what its tests need into an environment, run the tests, and say how it went."""
-    folder = ENVIRONMENTS / name
+    folder = ENVIRONMENTS / job
     python = str(folder / "bin" / "python")
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for command in (
-        [interpreter, "-m", "venv", str(folder)],
-        [*install, "--upgrade", "pip>=25.1"],
-        [*install, *constraint, "--editable", f"{ROOT}[all]", "--group", "test"],
-        [python, "-m", "pytest", "-n", "2", "-m", "not slow", "-q", *arguments],
-    ):
-        print("$", *command, flush=True)
-        if subprocess.run(command, cwd=ROOT, check=False).returncode:
-            return f"failed: {' '.join(command[1:4])} ..."
-    return "passed"
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # Old versions of other libraries warn about new ones: that is not ours to mend.
+    warnings = ["-W", "default"] if job == "lowest" else []
+    tests = [python, "-m", "pytest", "-n", "2", "-m", "not slow", "-q", *warnings, *arguments]
+    if not (run(interpreter, "-m", "venv", str(folder)) and run(*pip, "--upgrade", "pip>=25.1")):
+        return "failed: no environment"
+    missing = install([*pip, *(["--constraint", str(LOWEST)] if job == "lowest" else [])])
+    if missing is None:
+        return "failed: the package cannot be installed"
+    without = f", without {', '.join(missing)}" if missing else ""
+    return ("passed" if run(*tests) else "failed") + without
+
+
+def install(pip: list[str]) -> list[str] | None:
+    """Install the package and what its tests need; return what has no build here, None if the package has none."""
+    if run(*pip, f"{ROOT}[all]", "--group", "test"):
+        return []
+    if not run(*pip, f"{ROOT}[all]"):
+        return None
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["test"]
+    return [library for library in needed if not run(*pip, "--only-binary", ":all:", library)]
+
+
+def run(*command: str) -> bool:
+    """Run a command in the project's folder, and return whether it succeeded."""
+    print("$", *command, flush=True)
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

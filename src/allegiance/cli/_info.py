@@ -15,15 +15,20 @@ from ._options import INPUT_FORMATS, RunOptions, run_options
 if TYPE_CHECKING:
     from allegiance.io.tables import Source
 
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "threadpoolctl")
+#: What each extra of pyproject.toml adds, without the extras that it includes.
 EXTRAS = {
     "plot": ("matplotlib",),
+    "pandas": ("pandas",),
+    "transport": ("POT",),
     "report": ("bokeh", "jinja2", "pillow"),
-    "io": ("pyarrow", "pandas"),
+    "explorer": ("tornado",),
+    "io": ("pyarrow",),
     "excel": ("python-calamine",),
     "cli": ("click", "rich"),
-    "transport": ("POT",),
-    "dask": ("dask", "distributed"),
+    "anndata": ("anndata",),
+    "scanpy": ("scanpy", "igraph"),
+    "dask": ("dask",),
 }
 
 EPILOG = """\b

@@ -12,6 +12,7 @@ import click
 
 from ._options import ImageShape, RunOptions, bundled
 from ._outputs import say_written
+from ._param_type import ParamType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +44,7 @@ class PageOptions:
         return list(self.coordinates or ())
 
 
-class TwoColumns(click.ParamType[tuple[str, str]]):
+class TwoColumns(ParamType[tuple[str, str]]):
     """The names of two columns, with a comma between them."""
 
     name = "X,Y"
