@@ -1,7 +1,7 @@
 """Is the package ready to be released? ``make release-check``.
 
 Builds the source distribution and, from it, the wheel; checks their metadata, what they hold and what they do not;
-installs the wheel into empty environments without and with the extras, and uses it there. Versions agree everywhere.
+installs the wheel into empty environments without and with extras, and uses it there. Versions agree everywhere.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).parent
 #: Nothing of these belongs into a wheel.
-FOREIGN = ("tests/", "benchmarks/", "reproduction/", "docs/", "examples/", "release/")
-#: Files that are not Python and must come along.
-NEEDED = ("py.typed", "report/templates/report.html.j2", "report/static/report.css")
+FOREIGN = ("tests/", "attacks/", "benchmarks/", "reproduction/", "docs/", "examples/", "release/")
 
 
 def main() -> None:
@@ -33,10 +31,11 @@ def main() -> None:
         (wheel,) = dist.glob("*.whl")
         (sdist,) = dist.glob("*.tar.gz")
         look_inside(wheel, sdist, version)
-        for name, extras in (("core", ""), ("all", "[all]")):
+        for name, extras in (("core", ""), ("cli", "[cli]"), ("all", "[all]")):
             python = new_environment(Path(folder) / name)
             run(python, "-m", "pip", "install", "--quiet", f"{wheel}{extras}")
-            run(python, HERE / "smoke.py", *(["--extras"] if extras else []), cwd=folder)
+            run(python, "-m", "pip", "check")
+            run(python, HERE / "smoke.py", name, cwd=folder)
     print(f"allegiance {version} is ready to be released.")
 
 
@@ -58,11 +57,19 @@ def look_inside(wheel: Path, sdist: Path, version: str) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert not [name for name in names if name.startswith(FOREIGN)]
-    missing = [name for name in NEEDED if f"allegiance/{name}" not in names]
-    assert not missing, f"missing in the wheel: {missing}"
+    kept_back = {path.relative_to(ROOT / "src").as_posix() for path in tracked("src")} - set(names)
+    assert not kept_back, f"missing in the wheel: {sorted(kept_back)}"
+    assert sdist.name == f"allegiance-{version}.tar.gz", sdist.name
     with tarfile.open(sdist) as archive:
         kept = {name.split("/", 1)[-1] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "tests/conftest.py", "pyproject.toml"} <= kept
+    assert not [name for name in kept if name.startswith(("out/", "dist/", ".venv/"))]
+
+
+def tracked(folder: str) -> list[Path]:
+    """Return the files of a folder that belong to the project."""
+    listed = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
 
 
 def new_environment(folder: Path) -> Path:

@@ -1,56 +1,139 @@
-"""A first look at an installed package, outside its source tree: ``python smoke.py [--extras]``."""
+"""A first look at an installed package, outside its source tree: ``python smoke.py core|cli|all``.
+
+Each word is an environment: the package alone, with the extra ``cli``, or with ``all``. What an environment lacks must
+be said in one sentence that names the extra.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import allegiance
 
+COMMAND = Path(sys.executable).parent / "allegiance"
+LABELS = np.repeat([0, 1, 2], 40)
+
+
+def points(dimensions: int) -> np.ndarray:
+    """Return points of three clusters."""
+    return np.random.default_rng(0).normal(4.0 * LABELS[:, None], 1.0, (120, dimensions))
+
 
 def score() -> None:
-    """Score points of three clusters, in a few dimensions and in many, and save the scorer."""
-    rng = np.random.default_rng(0)
-    labels = np.repeat([0, 1, 2], 40)
+    """Score points in a few dimensions and in many, and save and load the scorer."""
     for dimensions in (2, 12):
-        X = rng.normal(4.0 * labels[:, None], 1.0, (120, dimensions))
-        result = allegiance.trust(X, labels)
+        X = points(dimensions)
+        result = allegiance.trust(X, LABELS)
         assert np.allclose(result.affinity.sum(axis=1), 1.0)
         assert result.expected_right > 0.8
-        scorer = allegiance.AffinityScorer(calibration=5).fit(X, labels)
+        scorer = allegiance.AffinityScorer(calibration=5).fit(X, LABELS)
         scorer.save("points.scorer")
         again = allegiance.AffinityScorer.load("points.scorer").affinity(X)
         assert np.array_equal(again.affinity, scorer.affinity(X).affinity)
+    assert abs(allegiance.metrics.lift_emd(X, LABELS, LABELS)) < 1e-6
+
+
+def ask_the_core_for_more() -> None:
+    """Ask for what extras bring."""
+    X = points(2)
+    result = allegiance.trust(X, LABELS)
+    asked: dict[str, Callable[[], Any]] = {
+        "pandas": result.to_frame,
+        "report": lambda: result.report("report.html", X),
+        "explorer": lambda: result.explore(X, open_browser=False),
+        "plot": result.plot,
+        "io": lambda: allegiance.score_stream("points.csv", allegiance.AffinityScorer().fit(X, LABELS), "out.csv"),
+    }
+    for extra, ask in asked.items():
+        said = ""
+        try:
+            ask()
+        except ImportError as error:
+            said = str(error)
+        assert f"pip install 'allegiance[{extra}]'" in said, f"without the extra {extra}: {said!r}"
+    assert not Path("report.html").exists()
+    refused(["info"], "cli")
+
+
+def use_the_command() -> None:
+    """Score a table, save the model, and score with it."""
+    write_table()
+    call("score", "points.csv", "--labels", "cluster", "-o", "scores.parquet", "--save", "points.model", "--verbose")
+    call("score", "points.csv", "--model", "points.model", "-o", "again.csv")
+    call("model", "points.model")
+    assert "numba" in call("info")
+    assert len(Path("again.csv").read_text().splitlines()) == 121
+    assert Path("scores.parquet").stat().st_size > 1000
+
+
+def ask_the_command_for_more() -> None:
+    """Ask for what other extras bring."""
+    table = ["points.csv", "--labels", "cluster"]
+    refused(["score", *table, "-o", "other.csv", "--report", "report.html"], "report")
+    refused(["report", *table, "-o", "report.html"], "report")
+    refused(["plot", *table, "--kind", "profile", "-o", "profile.png"], "plot")
+    refused(["explore", *table, "--no-browser"], "explorer")
+    refused(["score", *table, "-o", "other.csv", "--scheduler", "tcp://127.0.0.1:1"], "dask")
+    Path("points.xlsx").write_bytes(b"PK\x03\x04")
+    refused(["score", "points.xlsx", "--labels", "cluster"], "excel")
+    assert not [name for name in ("other.csv", "report.html", "profile.png") if Path(name).exists()]
 
 
 def use_extras() -> None:
-    """Run the command, which writes a table, a report and a picture."""
-    rng = np.random.default_rng(0)
-    cluster = np.repeat([0, 1, 2], 40)
-    rows = np.column_stack([rng.normal(4.0 * cluster[:, None], 1.0, (120, 3)), cluster])
-    np.savetxt("points.csv", rows, delimiter=",", header="a,b,c,cluster", comments="")
-    command = Path(sys.executable).parent / "allegiance"
-    for arguments in (
-        ["score", "points.csv", "--labels", "cluster", "-o", "scores.parquet", "--report", "report.html"],
-        ["plot", "points.csv", "--kind", "profile", "--labels", "cluster", "-o", "profile.png"],
-        ["info"],
-    ):
-        subprocess.run([command, *arguments], check=True, stdout=subprocess.DEVNULL)
-    for written in ("scores.parquet", "report.html", "profile.png"):
-        assert Path(written).stat().st_size > 1000, written
+    """Write a report and a picture, look at the explorer's page, read a frame."""
+    call("report", "points.csv", "--labels", "cluster", "-o", "report.html")
+    call("plot", "points.csv", "--kind", "profile", "--labels", "cluster", "-o", "profile.png")
+    assert Path("profile.png").read_bytes().startswith(b"\x89PNG")
+    assert "</html>" in Path("report.html").read_text()
+    X = points(3)
+    result = allegiance.trust(X, LABELS)
+    assert len(result.to_frame()) == 120
+    with result.explore(X, open_browser=False, decisions="points.jsonl") as explorer:
+        page = urllib.request.urlopen(explorer.url, timeout=60).read().decode()
+        assert "</html>" in page
 
+
+def write_table() -> None:
+    """Write the points as a table with their labels."""
+    rows = np.column_stack([points(3), LABELS])
+    np.savetxt("points.csv", rows, delimiter=",", header="a,b,c,cluster", comments="")
+
+
+def call(*arguments: str) -> str:
+    """Run the command, and return what it printed."""
+    return subprocess.run([COMMAND, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def refused(arguments: list[str], extra: str) -> None:
+    """Check that the command says which extra it needs, and nothing else."""
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode != 0, arguments
+    assert f"pip install 'allegiance[{extra}]'" in done.stderr, f"{arguments}: {done.stderr}"
+    assert "Traceback" not in done.stderr, done.stderr
+
+
+#: What is tried in each environment.
+TRIALS: dict[str, tuple[Callable[[], None], ...]] = {
+    "core": (score, ask_the_core_for_more),
+    "cli": (score, use_the_command, ask_the_command_for_more),
+    "all": (score, use_the_command, use_extras),
+}
 
 if __name__ == "__main__":
+    environment = sys.argv[1]
+    assert "site-packages" in allegiance.__file__, f"{allegiance.__file__} is not the installed package"
     with tempfile.TemporaryDirectory() as folder:
-        import os
-
         os.chdir(folder)
-        assert "site-packages" in allegiance.__file__, f"{allegiance.__file__} is not the installed package"
-        score()
-        if "--extras" in sys.argv:
-            use_extras()
-    print(f"allegiance {allegiance.__version__} works on Python {sys.version.split()[0]}")
+        for trial in TRIALS[environment]:
+            trial()
+        os.chdir("/")
+    print(f"allegiance {allegiance.__version__} ({environment}) works on Python {sys.version.split()[0]}")
