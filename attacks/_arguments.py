@@ -154,7 +154,8 @@ class Draw:
             ),
             "engine": (
                 [Auto(_SAMPLES), SharedSamples(_SAMPLES), HitAndRun(_SAMPLES), "exact", Exact(), ClosedForm()],
-                ["fast", None, Auto(0), Auto(huge), SharedSamples(1), HitAndRun(-1), HitAndRun(2.5), Exact],
+                ["fast", None, Auto(0), Auto(huge), SharedSamples(1), HitAndRun(-1), Exact,
+                 HitAndRun(2.5)],  # type: ignore[arg-type]
             ),
             "eps": ([0.1, 0.3], [0.0, -1.0, 1.0, np.nan, "0.1", None, 1e-300]),
             "calibration": ([None, 2], [0, -1, 2.5, "yes", huge]),

@@ -55,7 +55,15 @@ def test_building_an_estimator_and_its_parameters_compiles_nothing():
 # scikit-learn imports pandas wherever it is installed, so "we do not import it" is tested as "we work without it".
 WITHOUT_PANDAS = """
     import sys
-    sys.modules["pandas"] = None
+
+    class Missing:
+        names = {"pandas"}
+
+        def find_spec(self, name, path=None, target=None):
+            if name in self.names:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, Missing())
 """
 
 
@@ -72,7 +80,7 @@ def test_polars_input_and_output_need_no_pandas():
 
 def test_numpy_input_and_the_summary_need_no_frame_library():
     statements = """
-        sys.modules["polars"] = sys.modules["pyarrow"] = None
+        Missing.names |= {"polars", "pyarrow"}
         import numpy as np
         from allegiance import affinity
         result = affinity(np.arange(10.0)[:, None], [0] * 5 + [1] * 5)

@@ -388,7 +388,7 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
         """Return how ``fit`` passes metadata to the estimator."""
         router = MetadataRouter(owner=self)
         if self.estimator is not None:
-            mapping = MethodMapping().add(caller="fit", callee="fit")
+            mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="fit_transform", callee="fit")
             router.add(estimator=self.estimator, method_mapping=mapping)
         return router
 

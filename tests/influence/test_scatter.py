@@ -122,7 +122,7 @@ def test_within_needs_variation(rng, columns):
 
 
 def wide_table(rng, d=MOST_CORRELATED + 1):
-    X = sp.random_array((N, d), density=0.02, format="csr", rng=rng)
+    X = sp.csr_array(np.where(rng.random((N, d)) < 0.02, rng.random((N, d)), 0.0))
     codes = CODES - (np.arange(N) % 7 == 0)
     return X, codes, means(X, codes)
 
@@ -167,7 +167,7 @@ def test_sums_of_parts_merge(rng, columns, sparse):
     X, codes, centers = wide_table(rng)
     X, centers = X[:, :columns], centers[:, :columns]
     rows = X if sparse else X.toarray()
-    unit = unit_of(np.abs(X).max(axis=0).toarray())
+    unit = unit_of(np.abs(X.toarray()).max(axis=0))
     whole = scatter_sums(rows, codes, centers, unit)
     parts = [scatter_sums(rows[part], codes[part], centers, unit) for part in (slice(0, 90), slice(90, N))]
     merged = parts[0].plus(parts[1])

@@ -60,6 +60,8 @@ def with_last(value: Any, entry: Any) -> Any:
     if not value.size:
         return value[None]
     value = value.copy()
+    if value.dtype.kind == "i":
+        entry = np.clip(entry, np.iinfo(value.dtype).min, np.iinfo(value.dtype).max)
     value.flat[-1] = entry
     return value
 

@@ -19,7 +19,7 @@ import pytest
 from allegiance import AffinityScorer, score_stream
 from allegiance.io import TableError
 from allegiance.io.streams._checkpoint import Checkpoint
-from allegiance.io.tables import PreparedSource, open_source, plan_features
+from allegiance.io.tables import PreparedSource, open_sink, open_source, plan_features
 
 N = 600
 
@@ -204,8 +204,9 @@ def test_what_is_written_can_be_observed(scorer, table, tmp_path):
     ids=["struct", "list", "string_view"],
 )
 def test_identifiers_of_any_kind_are_carried_over(scorer, table, tmp_path, ids, ending):
-    pq.write_table(pq.read_table(table).set_column(0, "id", ids), table)
-    source = open_source(table)
+    with open_sink(tmp_path / "points.arrow") as sink:
+        sink.write(pq.read_table(table).set_column(0, "id", ids))
+    source = open_source(tmp_path / "points.arrow")
     prepared = PreparedSource(source, plan_features(source, apart=["id", "kind"]), ["id", "kind"])
     assert score_stream(prepared, scorer, tmp_path / f"out.{ending}", keep=["id"], batch_rows=100).rows == N
 

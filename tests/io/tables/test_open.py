@@ -303,14 +303,12 @@ def test_views_and_runs_are_read_as_plain_columns(tmp_path, ending):
     views = {
         "text": pa.array(["a", None, "c"], pa.string_view()),
         "bytes": pa.array([b"a", None, b"c"], pa.binary_view()),
+        "runs": pa.RunEndEncodedArray.from_arrays([2, 3], ["x", "y"]),
     }
-    if ending == "arrow":
-        views["runs"] = pa.RunEndEncodedArray.from_arrays([2, 3], ["x", "y"])
     with open_sink(tmp_path / f"table.{ending}") as sink:
         sink.write(pa.table(views))
     source = open_source(tmp_path / f"table.{ending}")
     found = source.read(["bytes", "text"])
     assert found.schema.types == [pa.binary(), pa.string()]
     assert found.take([2, 1]).to_pylist() == [{"bytes": b"c", "text": "c"}, {"bytes": None, "text": None}]
-    if ending == "arrow":
-        assert source.read(["runs"])["runs"].to_pylist() == ["x", "x", "y"]
+    assert source.read(["runs"])["runs"].to_pylist() == ["x", "x", "y"]

@@ -61,7 +61,7 @@ class ParquetSource(Source):
         batches = self._file.iter_batches(batch_size=rows, row_groups=list(groups)[first:], columns=columns)
         try:
             # Parquet keeps the order of the file, whatever was asked for.
-            yield from (_plain(batch, columns, self._schema) for batch in skipped(batches, start - starts[first]))
+            yield from (plain_batch(batch, columns, self._schema) for batch in skipped(batches, start - starts[first]))
         except (arrow.ArrowInvalid, OSError) as error:
             raise TableError(f"{self.where} is damaged. {error}") from error
 
@@ -125,7 +125,7 @@ class ArrowSource(Source):
             raise TableError(f"{self.where} is damaged. {error}") from error
 
     def _chunks(self, columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
-        yield from (_plain(batch, columns, self._schema) for batch in skipped(self._all(columns), start))
+        yield from (plain_batch(batch, columns, self._schema) for batch in skipped(self._all(columns), start))
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -143,7 +143,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return views.get(kind, kind)
 
 
-def _plain(batch: pa.RecordBatch, columns: list[str], schema: pa.Schema) -> pa.RecordBatch:
+def plain_batch(batch: pa.RecordBatch, columns: list[str], schema: pa.Schema) -> pa.RecordBatch:
     """Return some columns of a batch, in this order, as types that all of pyarrow knows."""
     arrow = require("pyarrow", "io", "reading tables")
     found = batch.select(columns)

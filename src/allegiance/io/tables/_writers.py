@@ -10,6 +10,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from allegiance._core import require
 
+from ._binary import plain_batch, plain_schema
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -105,11 +107,12 @@ class ParquetWriter:
     """
 
     def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
-        self._writer = require("pyarrow.parquet", "io", "writing tables").ParquetWriter(file, schema)
+        self._schema = plain_schema(schema)
+        self._writer = require("pyarrow.parquet", "io", "writing tables").ParquetWriter(file, self._schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append a batch, as a row group of its own."""
-        self._writer.write_batch(batch)
+        self._writer.write_batch(plain_batch(batch, self._schema.names, self._schema))
 
     def close(self) -> None:
         """Write the footer."""
