@@ -16,6 +16,9 @@ anndata = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
 al = pytest.importorskip("allegiance.anndata")
 
+# anndata asks pandas for an option that newer versions of pandas give up.
+pytestmark = pytest.mark.filterwarnings("ignore:The 'future.infer_string' option:DeprecationWarning")
+
 NAMES = np.array(["T", "B", "NK"])
 #: Which of the three categories, in their order, each blob is.
 ORDER = ["B", "T", "NK", "rare"]

@@ -10,6 +10,7 @@ import pytest
 
 from allegiance import AffinityScorer
 from cli.command import call
+from tables import read_exactly
 
 JANUARY = ("--clusters", 3, "--id", "customer", "--impute", "median", "--missing", "visits=-999", "--one-hot", "plan")
 JANUARY = (*JANUARY, "--standardize", "--resamples", 3)
@@ -66,7 +67,7 @@ def test_february_is_scored_by_the_model_of_january(months, tmp_path):
     scores = pd.read_parquet(tmp_path / "feb.parquet")
     assert scores["customer"].tolist() == [f"{i:04d}" for i in range(150)]
     scorer = AffinityScorer.load(months / "jan.model")
-    expected = scorer.affinity(pd.read_csv(months / "feb.csv", float_precision="round_trip"))
+    expected = scorer.affinity(read_exactly(months / "feb.csv"))
     np.testing.assert_array_equal(scores["trust"], expected.trust)
     np.testing.assert_array_equal(scores["label"], expected.label)
     assert (tmp_path / "feb.html").stat().st_size > 10_000
@@ -218,9 +219,7 @@ def test_a_scorer_saved_in_python_can_be_shown_and_used(tmp_path, points):
     words = ("score", tmp_path / "points.csv", "--model", tmp_path / "python.scorer", "-o", tmp_path / "scores.csv")
     assert "Warning" not in call(*words).output
     expected = AffinityScorer.load(tmp_path / "python.scorer").affinity(frame)
-    np.testing.assert_array_equal(
-        pd.read_csv(tmp_path / "scores.csv", float_precision="round_trip")["trust"], expected.trust
-    )
+    np.testing.assert_array_equal(read_exactly(tmp_path / "scores.csv")["trust"], expected.trust)
 
 
 def test_odd_columns_are_noticed(tmp_path):

@@ -25,6 +25,7 @@ from allegiance import AffinityScorer, PrecisionWarning, SharedSamples, score_st
 from allegiance.io import OutputExistsError
 from allegiance.io.streams import StreamProgress, fit_stream
 from allegiance.io.tables import PreparedSource, TableError, open_source, plan_features
+from tables import read_exactly
 
 COLUMNS = list("abcdef")
 
@@ -110,7 +111,7 @@ def test_a_mapped_array(data, tmp_path):
     scorer = AffinityScorer(centers=X[:4]).fit(X)
     scorer.save(tmp_path / "a.scorer")
     score_stream(tmp_path / "x.npy", tmp_path / "a.scorer", tmp_path / "out.csv", batch_rows=99, details=True)
-    found = pd.read_csv(tmp_path / "out.csv", float_precision="round_trip")
+    found = read_exactly(tmp_path / "out.csv")
     np.testing.assert_allclose(found.filter(like="affinity_"), scorer.transform(X), rtol=1e-12)
 
 
@@ -306,7 +307,7 @@ def test_a_run_with_labels_goes_on_where_it_stopped(data, tmp_path):
 
 def test_a_person_reads_few_columns(trusting, scorer, data, table, tmp_path):
     score_stream(table, trusting, tmp_path / "trust.csv", keep=["id"])
-    found = pd.read_csv(tmp_path / "trust.csv", float_precision="round_trip")
+    found = read_exactly(tmp_path / "trust.csv")
     assert list(found) == ["id", "label", "trust", "verdict", "rival", "own_affinity", "typicality"]
     np.testing.assert_array_equal(found["trust"], trusting.affinity(data[COLUMNS]).trust)
     score_stream(table, scorer, tmp_path / "affinity.csv")
