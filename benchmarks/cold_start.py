@@ -4,6 +4,9 @@ The import is timed after scikit-learn's own (``import sklearn``, or ``import sk
 clusters has paid for) and includes resolving the public names, since ``import allegiance`` alone loads little. The
 first call includes numba's import. An empty cache is a new folder in ``NUMBA_CACHE_DIR``; the process after it finds it
 warm. Every number is the best of several fresh processes.
+
+``python benchmarks/cold_start.py PYTHON...`` writes a table of these for interpreters of environments that have the
+package installed, such as those of ``make matrix``: ``out/matrix/3.1?/bin/python``.
 """
 
 from __future__ import annotations
@@ -50,9 +53,7 @@ def run(quick: bool) -> list[Row]:
     turns = 1 if quick else 3
     rows = []
     for first in ("sklearn", "sklearn.cluster")[: 1 if quick else None]:
-        code = _IMPORT.format(first=first)
-        _seconds(code)  # reads the files from disk and writes their bytecode
-        best = min(_seconds(code) for _ in range(2 * turns))
+        best = _import(first, turns)
         rows.append(limit_row(f"import allegiance after {first}", best, "s", IMPORT_SECONDS))
     for name, call in list(_CALLS.items())[: 2 if quick else None]:
         empty, warm = _first_call(_FIRST_CALL.format(**call), turns)
@@ -61,19 +62,45 @@ def run(quick: bool) -> list[Row]:
     return rows
 
 
-def _first_call(code: str, turns: int) -> tuple[float, float]:
+def compare(interpreters: list[str], turns: int = 3) -> None:
+    """Print a table of seconds, with a row for each interpreter."""
+    calls = [f"first call, {name}" for name in _CALLS]
+    print("| Python | numba | import |", " | ".join(f"{call}, empty cache | warm" for call in calls), "|")
+    print("|---" * 2 + "|---:" * (1 + 2 * len(calls)) + "|")
+    for python in interpreters:
+        versions = _said("import platform, numba; print(platform.python_version(), '|', numba.__version__)", python)
+        seconds = [_import("sklearn.cluster", turns, python)]
+        for call in _CALLS.values():
+            seconds += _first_call(_FIRST_CALL.format(**call), turns, python)
+        print(f"| {versions.strip()} |", " | ".join(f"{value:.2f} s" for value in seconds), "|", flush=True)
+
+
+def _import(first: str, turns: int, python: str = sys.executable) -> float:
+    """Return best seconds of the import after that of another library."""
+    code = _IMPORT.format(first=first)
+    _seconds(code, python)  # reads the files from disk and writes their bytecode
+    return min(_seconds(code, python) for _ in range(2 * turns))
+
+
+def _first_call(code: str, turns: int, python: str = sys.executable) -> tuple[float, float]:
     """Return best seconds with an empty and with a warm cache."""
     empty, warm = [], []
     for _ in range(turns):
         with tempfile.TemporaryDirectory() as folder:
-            empty.append(_seconds(code, folder))
-            warm.append(_seconds(code, folder))
+            empty.append(_seconds(code, python, folder))
+            warm.append(_seconds(code, python, folder))
     return min(empty), min(warm)
 
 
-def _seconds(code: str, cache: str | None = None) -> float:
-    environment = dict(os.environ)
-    if cache is not None:
-        environment["NUMBA_CACHE_DIR"] = cache
-    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return float(done.stdout)
+def _seconds(code: str, python: str, cache: str | None = None) -> float:
+    return float(_said(code, python, {} if cache is None else {"NUMBA_CACHE_DIR": cache}))
+
+
+def _said(code: str, python: str, variables: dict[str, str] | None = None) -> str:
+    """Return what a fresh process prints."""
+    environment = os.environ | (variables or {})
+    return subprocess.run([python, "-c", code], check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+
+
+if __name__ == "__main__":
+    compare(sys.argv[1:] or [sys.executable])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -170,3 +173,43 @@ def test_each_kernel_is_compiled_for_one_signature():
     # Those that only kernels call are part of the kernels' code: compiled in this process, or come from the cache.
     expected = {name: (0, 1) if name in called_by_kernels else (1,) for name in signatures}
     assert {name: seen for name, seen in signatures.items() if len(seen) not in expected[name]} == {}
+
+
+REMARK = "Kernels are compiled for their first use"
+FIRST_CALLS = """
+    import sys
+    from allegiance import affinity
+    for _ in range(2):
+        affinity([[0.0, 0.0], [1.0, 1.0], [0.0, 3.0], [2.0, 2.0]], [0, 1, 2, 2], verbose=True)
+        print("done", file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+def test_compiling_is_remarked_on_in_the_first_call_of_the_first_process(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", textwrap.dedent(FIRST_CALLS)]
+    first, second = (
+        subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stderr for _ in range(2)
+    )
+    before, after, _ = first.split("done")
+    assert REMARK in before
+    assert REMARK not in after
+    assert REMARK not in second
+
+
+@pytest.mark.slow
+def test_the_command_remarks_on_compiling_if_it_is_verbose(tmp_path):
+    """Also where no progress is shown, since standard error is not a terminal."""
+    (tmp_path / "points.csv").write_text("a,b,cluster\n" + "".join(f"{i},{i % 3},{i // 5}\n" for i in range(10)))
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    command = [Path(sys.executable).parent / "allegiance", "score", tmp_path / "points.csv", "--labels", "cluster"]
+
+    def said(*options: str) -> str:
+        done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment, check=True)
+        return done.stderr
+
+    assert REMARK in said("--verbose")
+    assert REMARK not in said("--verbose")
+    shutil.rmtree(tmp_path / "kernels")
+    assert REMARK not in said()

@@ -5,7 +5,7 @@ from ._extras import require
 from ._fork_lock import ForkLock
 from ._lazy import Lazy
 from ._parameters import Parameters
-from ._progress import Advance, Progress, Verbose, in_notebook, progress, remark
+from ._progress import Advance, Progress, Verbose, in_notebook, progress, remark, watched
 from ._random import resolve_seed, stream
 from ._registry import Registry
 from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
@@ -102,4 +102,5 @@ __all__ = [
     "stored",
     "stream",
     "texts_for_each",
+    "watched",
 ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeAlias
 
-#: How many pieces of work are shown on standard error at this moment.
+#: How many pieces of work a user watches at this moment.
 _shown = 0
 
 #: What to call with the number of items just finished.
@@ -78,7 +78,7 @@ def progress(
         elapsed = max(time.perf_counter() - started, 1e-9)
         return Progress(count, total, (count - done) / elapsed, unit)
 
-    with _bar(total, what, show, unit, done) as draw, _counted(show):
+    with _bar(total, what, show, unit, done) as draw, nullcontext() if callable(show) else watched():
 
         def advance(items: int) -> None:
             nonlocal count
@@ -104,14 +104,14 @@ def remark(text: str) -> bool:
 
 
 @contextmanager
-def _counted(show: Verbose) -> Iterator[None]:
+def watched() -> Iterator[None]:
+    """Work done meanwhile is watched by a user: remarks are shown."""
     global _shown  # noqa: PLW0603
-    more = 0 if callable(show) else 1
-    _shown += more
+    _shown += 1
     try:
         yield
     finally:
-        _shown -= more
+        _shown -= 1
 
 
 def _bar(total: int | None, what: str, show: Verbose, unit: str, done: int) -> Any:

@@ -16,6 +16,7 @@ from allegiance._core import (
     OrNone,
     Text,
     floats,
+    row_dots,
     stored,
 )
 from allegiance.engines import Z95
@@ -168,19 +169,15 @@ class TrustMap:
         """Return how the trust in a label comes about; the product of the last two steps is trust."""
         at = [np.array([value]) for value in (own_affinity, closeness, code, distance)]
         chance, seen, design = self._parts(*at)
-        return Steps(float(expit(self._logit(design))[0]), float(chance[0]), float(seen[0]))
-
-    def _logit(self, design: FloatArray) -> FloatArray:
-        """Return the logit (n,) of each row (n, 3), column by column: BLAS rounds one row otherwise than many."""
-        ones, total, difference = design.T * self.coefficients[:, None]
-        return ones + total + difference
+        return Steps(float(expit(row_dots(design, self.coefficients))[0]), float(chance[0]), float(seen[0]))
 
     def _parts(
         self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return for labelled points the chance (n,), the factor (n,) for lying outside, the columns (n, 3)."""
         design = Standardisation(self.center, self.scale).design(own_affinity, closeness)
-        chance = expit(self._logit(design) + self.offsets[codes])
+        # Not by BLAS, which rounds one row otherwise than many.
+        chance = expit(row_dots(design, self.coefficients) + self.offsets[codes])
         reach = self.reach[codes]
         outside = distance > reach
         seen = np.ones(codes.shape[0])

@@ -293,6 +293,15 @@ def _remember_debug(context: click.Context, option: click.Parameter, value: bool
         root.debug = True
 
 
+def _watch(context: click.Context, option: click.Parameter, value: bool) -> bool:
+    """Show remarks on the work as well, until the command ends."""
+    if value:
+        from allegiance._core import watched
+
+        context.with_resource(watched())
+    return value
+
+
 run_options = bundled(
     "run",
     RunOptions,
@@ -309,7 +318,7 @@ run_options = bundled(
         click.option("--force", is_flag=True, help="Replace output files that exist."),
         click.option("--json", is_flag=True, help="Print one JSON object instead of the summary."),
         click.option("-q", "--quiet", is_flag=True, help="Print only errors."),
-        click.option("-v", "--verbose", is_flag=True, help="Also say how it was measured."),
+        click.option("-v", "--verbose", is_flag=True, callback=_watch, help="Also say how it was measured."),
         click.option("--no-progress", is_flag=True, help="Show no progress bar on a terminal."),
         click.option(
             "--debug",
