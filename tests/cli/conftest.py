@@ -1,9 +1,11 @@
-"""Tables that many tests use."""
+"""Tables and a cluster that many tests use."""
 
 from __future__ import annotations
 
+import dask
 import numpy as np
 import pytest
+from distributed import LocalCluster
 
 
 @pytest.fixture
@@ -23,3 +25,17 @@ def flowers(tmp_path, points):
     lines = [f"{i:03d},{x!r},{y!r},{'abc'[g]}" for i, ((x, y), g) in enumerate(zip(X.tolist(), groups, strict=True))]
     path.write_text("\n".join(["name,width,height,species", *lines]) + "\n")
     return path
+
+
+@pytest.fixture
+def scheduler():
+    """Return the address of a cluster of two worker processes."""
+    # Processes start slowly on a busy machine.
+    patience = {"distributed.comm.timeouts.connect": "120s", "distributed.comm.timeouts.tcp": "120s"}
+    with (
+        dask.config.set(patience),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from allegiance import AffinityScorer
-from cli.command import call
+from cli.command import call, start
 from tables import read_exactly
 
 JANUARY = ("--clusters", 3, "--id", "customer", "--impute", "median", "--missing", "visits=-999", "--one-hot", "plan")
@@ -80,6 +82,40 @@ def test_a_stream_gives_the_same_bits(months, tmp_path):
     pd.testing.assert_frame_equal(
         pd.read_parquet(tmp_path / "stream.parquet"), pd.read_parquet(tmp_path / "memory.parquet"), check_exact=True
     )
+
+
+def test_a_cluster_gives_the_same_file(months, tmp_path, scheduler):
+    common = ("score", months / "feb.csv", "--model", months / "jan.model", "--batch-rows", 40)
+    call(*common, "--stream", "-o", tmp_path / "here.csv")
+    told = call(*common, "--scheduler", scheduler, "-o", tmp_path / "there.csv")
+    assert "'gold' (3)" in told.output
+    assert "Expected right: " in told.stdout
+    assert len((tmp_path / "there.csv").read_text().splitlines()) == 151
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_where_it_stopped(months, tmp_path):
+    """Killed between any two instructions. The run that goes on reads the model again, which must be the same."""
+    table, out = tmp_path / "march.csv", tmp_path / "march-scores.csv"
+    month(3, n=6000).to_csv(table, index=False)
+    common = ("score", table, "--model", months / "jan.model", "--stream", "--batch-rows", 20)
+    process = start(*common, "-o", out)
+    parts = tmp_path / "march-scores.csv.partial"
+    while process.poll() is None and not (parts / "part-00000003.arrow").exists():
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert not out.exists()
+    other = tmp_path / "other.model"
+    call("score", months / "jan.csv", *JANUARY, "--seed", 1, "--save", other, "-o", tmp_path / "jan.csv")
+    refused = call("score", table, "--model", other, *common[4:], "-o", out, code=1)
+    assert "differed" in refused.stderr
+    assert "of 6,000 rows were scored by an earlier run" in call(*common, "-o", out).stderr
+    assert not parts.exists()
+    call(*common, "-o", tmp_path / "whole.csv")
+    assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_several_files_and_a_pattern_are_one_table(months, tmp_path):

@@ -7,12 +7,10 @@ import os
 import subprocess
 import sys
 
-import dask
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from dask.distributed import LocalCluster
 
 from allegiance.io.tables import open_sink, open_source
 from cli.command import call
@@ -220,20 +218,6 @@ def test_runs_that_prepare_rows_otherwise_are_not_mixed(table, tmp_path, monkeyp
 
 def interrupt():
     raise KeyboardInterrupt
-
-
-@pytest.fixture
-def scheduler():
-    """Return the address of a cluster of two worker processes."""
-    # Processes start slowly on a busy machine.
-    patience = {"distributed.comm.timeouts.connect": "120s", "distributed.comm.timeouts.tcp": "120s"}
-    with (
-        dask.config.set(patience),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-    ):
-        yield cluster.scheduler_address
 
 
 def test_a_cluster_gives_the_same_file(table, tmp_path, scheduler):
