@@ -95,7 +95,7 @@ release-check: $(VENV)/.group-release ## build, check, install into empty enviro
 	$(RUN) release/check.py
 	$(VENV)/bin/cffconvert --validate
 
-matrix: ## the everyday tests on every Python and with the lowest versions; JOBS="3.13 lowest" chooses
+matrix: ## the everyday tests on every Python and with the lowest versions; JOBS=3.13,lowest chooses
 	$(PYTHON) release/matrix.py $(if $(JOBS),--jobs $(JOBS))
 
 clean: ## remove what the other targets made

@@ -4,7 +4,7 @@ Interpreters are looked for on the PATH and under pyenv; one that is not there i
 that only tests need and that has no build for an interpreter. Each job gets an environment of its own in
 ``out/matrix``, with the package as users install it. ``--jobs`` chooses among the jobs, other arguments go to pytest::
 
-    python release/matrix.py --jobs 3.13 lowest -n 1 tests/engines
+    python release/matrix.py --jobs 3.13,lowest -n 1 tests/engines
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ JOBS = {version: version for version in VERSIONS} | {"lowest": VERSIONS[0]}
 def main() -> int:
     """Run the jobs, and return how many failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
+    parser.add_argument("--jobs", default=",".join(JOBS), help=f"Some of {', '.join(JOBS)}, with commas.")
     chosen, arguments = parser.parse_known_args()
+    jobs = chosen.jobs.split(",")
+    if not set(jobs) <= set(JOBS):
+        parser.error(f"--jobs {chosen.jobs}: choose among {', '.join(JOBS)}, with commas between them.")
     outcomes = {}
-    for job in chosen.jobs:
+    for job in jobs:
         interpreter = find_interpreter(JOBS[job])
         outcomes[job] = run_job(job, interpreter, arguments) if interpreter else "skipped: no such interpreter"
     print()
