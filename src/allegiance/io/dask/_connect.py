@@ -18,7 +18,7 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
     Parameters
     ----------
     address
-        Of the scheduler, such as ``"tcp://10.0.0.1:8786"``.
+        Of the scheduler, such as ``"tcp://scheduler:8786"``.
     timeout
         Seconds to wait for it.
 
