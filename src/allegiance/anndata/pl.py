@@ -10,12 +10,12 @@ __all__ = ["embedding", "umap"]
 
 
 def umap(adata: Any, groupby: str, **kw: Any) -> Any:
-    """Draw groups, trust and verdicts on the UMAP; see :func:`embedding`.
+    """Draw groups, trust and verdicts on the UMAP; see :func:`~allegiance.anndata.pl.embedding`.
 
     Parameters
     ----------
     adata, groupby, **kw
-        As in :func:`embedding`.
+        As in :func:`~allegiance.anndata.pl.embedding`.
     """
     return embedding(adata, "umap", groupby, **kw)
 
