@@ -79,7 +79,14 @@ sphinx_gallery_conf = {
     # Displays draw; what they are called in memory is not worth a line.
     "capture_repr": (),
     "nested_sections": False,
+    "download_all_examples": False,
+    "show_signature": False,
 }
+
+# Quotes around values stay what Python reads.
+smartquotes = False
+# The list of a page's methods names them without their class.
+toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "allegiance"

@@ -232,7 +232,7 @@ def compare_clusterings(
         (n, d) data: array, sparse matrix, or frame (pandas, polars).
     clusterings
         The candidates by name. Each is (n,) labels, -1 for noise, or a clusterer, of which a clone is fitted; a fitted
-        one is kept as it is inside a ``sklearn.frozen.FrozenEstimator``.
+        one is kept as it is inside a :class:`~sklearn.frozen.FrozenEstimator`.
     scorer
         How labels are scored, with calibration and without clusters of its own. By default
         ``AffinityScorer(influence="within", calibration=20)``.
