@@ -81,6 +81,7 @@ sphinx_gallery_conf = {
     "nested_sections": False,
     "download_all_examples": False,
     "show_signature": False,
+    "remove_config_comments": True,
 }
 
 # Quotes around values stay what Python reads.
