@@ -14,7 +14,7 @@ from allegiance._core import Parameters
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from docstrings import LINKS, add_types  # noqa: E402
+from docstrings import LINKS, add_types, hide_constructor  # noqa: E402
 from inventories import compile_inventories  # noqa: E402
 
 
@@ -111,5 +111,6 @@ html_sidebars = {"index": [], "start": [], "search": []}
 
 
 def setup(app: Sphinx) -> None:
-    """Show types and defaults of parameters, before numpydoc reads the docstrings."""
+    """Show what users can pass, before numpydoc reads the docstrings."""
     app.connect("autodoc-process-docstring", add_types, priority=100)
+    app.connect("autodoc-process-signature", hide_constructor)

@@ -54,6 +54,12 @@ def add_types(_app: Any, _what: str, _name: str, obj: Any, _options: Any, lines:
             lines[number] = f"{line} : {described}" if described else line
 
 
+def hide_constructor(_app: Any, what: str, _name: str, obj: Any, *_: Any) -> tuple[str, None] | None:
+    """Leave out how an object is made that users are given: its docstring has no parameters."""
+    is_given = what in ("class", "exception") and "Parameters\n    ---" not in (obj.__doc__ or "")
+    return ("", None) if is_given else None
+
+
 def described_type(parameter: inspect.Parameter) -> str:
     """Return the type of a parameter and its default, as far as the signature tells them."""
     written = parameter.annotation if isinstance(parameter.annotation, str) else ""

@@ -61,6 +61,10 @@ class ClusteringComparison:
     ----------
     results
         The affinities of all points under each candidate, and trust in its labels, by name.
+
+    See Also
+    --------
+    allegiance.compare_clusterings : What returns it, with an example.
     """
 
     results: dict[str, AffinityResult]
