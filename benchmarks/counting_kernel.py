@@ -57,7 +57,7 @@ def _counting(job: Job) -> tuple[Task, tuple[int, int, int]]:
     engine = SharedSamples().build(scene, fitted.specification.settings)
     queries = scene.queries(scene.diagram.locate(job.X).position)
     bank = engine._bank(0)  # type: ignore[attr-defined]
-    counts = np.zeros((queries.n, scene.n_sites), np.int32)
+    counts = np.zeros((queries.n, scene.n_sites), np.int64)
 
     rows = np.arange(queries.n)
 
@@ -67,7 +67,7 @@ def _counting(job: Job) -> tuple[Task, tuple[int, int, int]]:
     def task() -> None:
         for_row_blocks(work, queries.n, usable_cores())
 
-    samples = int(np.isfinite(bank.blocks[:, 0]).sum())  # the rest of a block is padding, and no useful work
+    samples = int((bank.blocks[:, 0] == 0).sum())  # the rest of a block is padding, and no useful work
     return task, (queries.n, scene.dim, samples)
 
 

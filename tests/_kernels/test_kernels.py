@@ -8,6 +8,7 @@ from allegiance._kernels._grouping import group_by_owner
 from allegiance._kernels._owner_banks import fill_bank
 from allegiance._kernels._owner_chain import walk_cells
 from allegiance._kernels._owner_counts import count_owners
+from allegiance._kernels._owners import owners_of
 from allegiance._kernels._projection import project_rows
 from allegiance._kernels._sample_choice import CLASSES, choose_samples
 from allegiance._kernels._simplex_fraction import stolen_volumes
@@ -27,25 +28,32 @@ def test_project_rows(rng):
 
 
 @pytest.mark.parametrize(("m", "r", "k"), [(3000, 3, 5), (256, 1, 1), (17, 2, 9), (1, 4, 3)])
-def test_group_by_owner(rng, m, r, k):
-    """Every point stands once, in the group of its owner, in its order; unused places hold NaN."""
+def test_owners_of(rng, m, r, k):
     site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
-    points = rng.uniform(-1, 1, (m, r)).astype(np.float32).astype(np.float64)
-    blocks, widths, owners = group_by_owner(points.T.astype(np.float32, order="C"), site_a, site_b)
-    owner = (site_b - points @ site_a.T).argmin(axis=1)
+    points = rng.uniform(-1, 1, (m, r)).astype(np.float32)
+    owner = np.empty(m, np.int32)
+    owners_of(points, site_a, site_b, owner)
+    np.testing.assert_array_equal(owner, (site_b - points.astype(np.float64) @ site_a.T).argmin(axis=1))
+
+
+@pytest.mark.parametrize(("m", "r", "k"), [(3000, 3, 5), (256, 1, 1), (17, 2, 9), (1, 4, 3)])
+def test_group_by_owner(rng, m, r, k):
+    """Every point stands once, in the group of its owner, in its order; unused places are told by an infinite margin."""
+    points, owner = rng.uniform(-1, 1, (m, r)).astype(np.float32), rng.integers(k, size=m).astype(np.int32)
+    blocks, widths, owners = group_by_owner(points, owner, k)
     assert (np.diff(owners) >= 0).all()
     assert (widths % 16 == 0).all()
+    assert np.isin(blocks[:, 0], [0.0, np.inf]).all()
+    used = blocks[:, 0] == 0.0
     for i in range(k):
-        rows = blocks[owners == i].transpose(0, 2, 1).reshape(-1, r)
-        used = ~np.isnan(rows).any(axis=1)
-        np.testing.assert_array_equal(rows[used], points[owner == i])
+        rows = blocks[owners == i, 1:].transpose(0, 2, 1)[used[owners == i]]
+        np.testing.assert_array_equal(rows, points[owner == i])
         assert (owners == i).sum() == -(-(owner == i).sum() // BLOCK)
-    for block, width in zip(blocks, widths, strict=True):
-        assert np.isnan(block[:, width:]).all()
-        assert width - 16 < (~np.isnan(block[0])).sum() <= width
+    assert (widths - 16 < used.sum(axis=1)).all()
+    assert (used.sum(axis=1) <= widths).all()
 
 
-@pytest.mark.parametrize("r", [1, 2, 3, 4, 7, 9])
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 7, 9, 50])
 def test_count_owners(rng, r):
     """Float32 sums may move a sample across a plane only if it lies within 1e-5 of it; such samples are left out."""
     k, n, m = 5, 12, 3000
@@ -56,8 +64,8 @@ def test_count_owners(rng, r):
     gap = (query_b - points @ query_a.T) - (site_b[owner] - (points * site_a[owner]).sum(axis=1))[:, None]
     clear = (np.abs(gap) > 1e-5).all(axis=1)
     points, owner = points[clear], owner[clear]
-    blocks, widths, owners = group_by_owner(points.T.astype(np.float32, order="C"), site_a, site_b)
-    counts = np.zeros((n, k), np.int32)
+    blocks, widths, owners = group_by_owner(points.astype(np.float32), owner.astype(np.int32), k)
+    counts = np.zeros((n, k), np.int64)
     rows = np.array([3, 0, 7, 9, 1])
     count_owners(rows, query_a, query_b, site_a, site_b, blocks, widths, owners, counts)
     expected = twin.count_owners(query_a, query_b, site_a, site_b, points, owner)

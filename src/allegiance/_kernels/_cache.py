@@ -6,6 +6,9 @@ import pickle
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba.core.caching import FunctionCache, NullCache
@@ -30,8 +33,13 @@ def cache_for(function: Callable[..., Any]) -> Any:
 class KernelCache(FunctionCache):
     """numba's cache of one function, which compiles again where the file is damaged, and goes on where it cannot write.
 
-    numba itself would raise whatever reading or writing the file raised.
+    numba itself would raise whatever reading or writing the file raised, and would go on using a kernel although another
+    one that is compiled into it has changed.
     """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file._source_stamp = _stamp_of_all_kernels()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function from the disk; None if it is not there, or damaged."""
@@ -52,6 +60,13 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except (*_DAMAGED, OSError) as error:
             _note(f"{self.cache_path} cannot be written to ({error})")
+
+
+@cache
+def _stamp_of_all_kernels() -> str:
+    """Return a digest of all files of kernels."""
+    sources = (path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return sha256(b"".join(sources)).hexdigest()
 
 
 def _remark() -> None:

@@ -6,10 +6,11 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray
 
-from ._affine_block import BLOCK
+from ._affine_block import BLOCK, fill_columns
+from ._bits import WORDS
 from ._jit import jit
 from ._sample_choice import CLASSES
-from ._stolen_counts import SQUARE, WORDS
+from ._stolen_counts import SQUARE
 
 
 @jit()
@@ -60,23 +61,25 @@ def fill_bank(
             code = classes[t] * k + owner[s]
             order[at[code]] = s
             at[code] += 1
+    some = np.zeros(BLOCK, np.int64)
     slope = np.zeros(r)
     constant = 0.0
     last = -1
     for b in range(n_blocks):
-        some = order[b * BLOCK : (b + 1) * BLOCK]
-        _transpose(points, some, blocks[b])
         for t in range(BLOCK):
+            s = order[b * BLOCK + t]
             place = WORDS * (t % WORDS) + t // WORDS
+            some[place] = s
             if b * BLOCK + t >= n:
                 blocks[b, 0, place] = np.inf
                 continue
-            if owner[some[t]] != last:
-                last = owner[some[t]]
+            if owner[s] != last:
+                last = owner[s]
                 constant = site_b[site] - site_b[last]
                 for c in range(r):
                     slope[c] = site_a[site, c] - site_a[last, c]
-            blocks[b, 0, place] = constant - _product(slope, points[some[t]])
+            blocks[b, 0, place] = constant - _product(slope, points[s])
+        fill_columns(points, some, blocks[b])
     first_run = np.zeros(n_blocks + 1, np.uint64)
     stops = np.empty(n_runs + n_blocks, np.uint64)
     owners = np.empty(n_runs + n_blocks, np.uint64)
@@ -95,24 +98,6 @@ def fill_bank(
             first_run[b + 1] = u
             start = end
     return first_run, stops[:u].copy(), owners[:u].copy(), worths[:u].copy()
-
-
-@jit()
-def _transpose(points: AnyArray, some: AnyArray, block: AnyArray) -> None:
-    """Write the coordinates of BLOCK samples to the columns of a block, from its second row on.
-
-    Sixteen neighbouring columns at a time: their samples stay in the innermost cache.
-    """
-    r = points.shape[1]
-    tile = np.empty((WORDS, r), np.float32)
-    for bit in range(WORDS):
-        for w in range(WORDS):
-            point = points[some[WORDS * w + bit]]
-            for c in range(r):
-                tile[w, c] = point[c]
-        for c in range(r):
-            for w in range(WORDS):
-                block[c + 1, WORDS * bit + w] = tile[w, c]
 
 
 @jit(fuse=True, reorder=True)

@@ -9,11 +9,9 @@ import numpy as np
 from allegiance._core import AnyArray, FloatArray
 
 from ._affine_block import BLOCK, four_values
-from ._bits import count_bits
+from ._bits import WORDS, count_bits
 from ._jit import jit
 
-#: Words of bits for a block, and bits in a word.
-WORDS = 16
 #: Factor that keeps squares of weights apart from weights in one integer.
 SQUARE = 2**28
 
@@ -61,7 +59,7 @@ def count_stolen(
 
     Hits of a block become bits, and hits of a run a difference of counts of bits: the runs of a bank of many sites are
     too short for loops. Sample t of a block, in the order of the runs, is bit t % 16 of word t // 16 and stands in
-    column column 16 (t % 16) + t // 16, so that one vector operation sets a bit of all words.
+    column 16 (t % 16) + t // 16, so that one vector operation sets a bit of all words.
 
     Parameters
     ----------
@@ -103,7 +101,7 @@ def count_stolen(
         block = blocks[b]
         first, last = first_run[b], first_run[b + 1]
         for q in range(0, n, 4):
-            four_values(constants, slopes, q, block, gap, first_row)
+            four_values(constants, slopes, q, block, BLOCK, gap, first_row)
             for j in range(4):
                 own = np.uint64((q + j) * k)
                 for w in range(WORDS):

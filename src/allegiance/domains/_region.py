@@ -149,12 +149,11 @@ class Region:
             return direction * rng.random((n, 1)) ** (1.0 / r)
         if self.walls.shape[0]:
             return rng.uniform(-1.0, 1.0, (n, r))
-        # Single precision is drawn in half the time, and is all that the counting kernel keeps. Coordinate after
-        # coordinate, as it wants them.
-        z = rng.random((r, n), dtype=np.float32)
+        # Single precision is drawn in half the time, and is all that the counting kernels keep.
+        z = rng.random((n, r), dtype=np.float32)
         z *= 2.0
         z -= 1.0
-        return z.T
+        return z
 
     def _sample_by_walk(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw in a region so thin that points of the cube around it hardly ever hit it."""

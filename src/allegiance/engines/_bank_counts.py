@@ -6,24 +6,25 @@ import numpy as np
 
 from allegiance._core import IntArray, for_row_blocks, kernel_ready
 
-from ._engine import MAX_SAMPLES, SHARED, Z95, Estimate, Queries, Settings, told_apart
+from ._engine import MAX_SAMPLES, SHARED, Z95, Estimate, Queries, Settings
+from ._looks import look_at
 from ._owner_banks import BankSupply, OwnerBanks
 from ._tessellation import Tessellation
 
-#: Most samples drawn in a round, and most coordinates in a round of more than ``_MIN_LARGE``.
+#: Samples are counted in units in which an average cell, one of k + 1, gets what ``eps`` needs at most. A round has half
+#: a unit, up to as many samples as a bank can count.
+_ROUND = 0.5
 _MAX_ROUND = 2**18
-_MAX_COORDINATES = 2**24
-_MIN_LARGE = 2**16
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
+#: Units before the first look at how precise a query is, and before one is given up.
+_FIRST_LOOK, _FIRST_VERDICT = 1, 4
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
 _MAX_GROWTH = 2.0
-#: A cell with less than this share of the region, which would need more than this many first rounds, is walked: that is
+#: A cell with less than this share of the region, which would need more than this many units, is walked: that is
 #: cheaper than waiting for samples to fall into it.
 _RARE = 0.02
 _PATIENCE = 16
-#: Rounds before a look at how precise a query is, and before one is given up.
-_FIRST_LOOK, _FIRST_VERDICT = 2, 4
 
 
 class _Tally:
@@ -65,8 +66,8 @@ class BankCounts:
         order = np.argsort(site, kind="stable")
         tally = _Tally(n, k)
         supply = BankSupply(self._banks)
-        size = self._round_size()
-        tally.next_look[:] = _FIRST_LOOK * size
+        size = max(min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, self._max_samples), 1)
+        tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         index, drawn = 0, 0
         while order.size:
             supply.draw(index, size)
@@ -111,30 +112,17 @@ class BankCounts:
 
     def _look(self, order: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
         """Turn counts into shares, and decide who goes on."""
-        from allegiance._kernels._stolen_counts import weighted_shares
-
         looked = order[(tally.next_look[order] <= drawn) | ~tally.active[order]]
-        totals, worst = np.empty((2, looked.size))
-
-        def work(part: slice) -> None:
-            weighted_shares(tally.sums, tally.squares, looked[part], *estimate[:2], totals[part], worst[part])
-
-        for_row_blocks(work, looked.size, self._settings.threads)
-        wanted = np.full(looked.size, self._settings.eps)
-        if self._settings.verdict:
-            wanted[told_apart(*(part[looked] for part in estimate[:2]))] = self._settings.widest
-        growth = np.where(totals > 0, (Z95 * worst / wanted) ** 2, _MAX_GROWTH)
-        precise = (totals > 0) & (growth <= 1.0)
-        needed = drawn * growth
-        first = self._round_size()
-        hopeless = ~precise & (totals < _RARE * drawn) & (needed > _PATIENCE * first)
-        hopeless &= drawn >= min(_FIRST_VERDICT * first, self._max_samples)
+        weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings, self._settings.threads)
+        precise = growth <= 1.0
+        needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
+        hopeless = ~precise & (weight < _RARE * drawn) & (needed > _PATIENCE * self._unit)
+        hopeless &= drawn >= min(_FIRST_VERDICT * self._unit, self._max_samples)
         estimate.affinity[looked[hopeless]] = 0.0
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
 
-    def _round_size(self) -> int:
-        """Return how many samples a round draws: an average cell, one of k + 1, gets what ``eps`` needs."""
-        wanted = 0.25 * (Z95 / self._settings.widest) ** 2 * (self._tessellation.n_sites + 1)
-        most = min(_MAX_ROUND, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MIN_LARGE), self._max_samples)
-        return max(min(-(-int(wanted) // _BLOCK) * _BLOCK, most), 1)
+    @property
+    def _unit(self) -> float:
+        """How many samples give an average cell what ``eps`` needs at most."""
+        return 0.25 * (Z95 / self._settings.widest) ** 2 * (self._tessellation.n_sites + 1)

@@ -24,7 +24,7 @@ VERDICT_EPS, UNDECIDED_EPS = 0.05, 0.03
 #: Who measured a point, by the code kept in :attr:`Estimate.engine`; engines from elsewhere are appended.
 _MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
 #: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
-MAX_SAMPLES = 1_000_000
+MAX_SAMPLES = 4_000_000
 #: Least half-width of an interval that may be asked for: samples go with its inverse square.
 LEAST_EPS = 1e-9
 

@@ -1,4 +1,4 @@
-"""Plain counting: which samples of the region each query steals. For few sites."""
+"""Plain counting: which samples of the region each query steals. For few sites, and for very many."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, ForkLock, for_row_blocks, kernel_ready, stream
+from allegiance._core import AnyArray, ForkLock, for_row_blocks, kernel_ready, stream
 
-from ._engine import MAX_SAMPLES, SHARED, Z95, Estimate, Queries, Settings, binomial_errors, told_apart
+from ._engine import MAX_SAMPLES, SHARED, Estimate, Queries, Settings
+from ._looks import look_at
 from ._tessellation import Tessellation
 
 #: Samples in one bank: enough that an average cell, one of k + 1 that tile the region, gets this many. Later banks,
@@ -24,6 +25,9 @@ _MAX_COORDINATES = 2**24
 #: Banks are kept for the next call as long as they take less than this many bytes together: in 50 dimensions about the
 #: default ``max_samples``, so that the owners among a thousand sites are looked up once.
 _KEEP_BYTES = 320 * 2**20
+#: Products of coordinates from which owners are looked up on all threads.
+_MANY_PRODUCTS = 2**24
+_GROUP = 256
 #: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
 _FIRST_LOOK = 2
 _MAX_GROWTH = 3.0
@@ -59,28 +63,26 @@ class PlainCounts:
         self._settings = settings
         self._max_samples = max_samples
         self._kept: dict[int, _Bank] = {}
+        self._kept_owners: dict[int, AnyArray] = {}
         self._drawing = ForkLock()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
-        counts = np.zeros((queries.n, self._tessellation.n_sites), np.int32)
+        counts = np.zeros(estimate.affinity.shape, np.int64)
 
         def work(rows: slice) -> None:
-            self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts)
+            self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts, estimate)
 
         for_row_blocks(work, queries.n, self._settings.threads, blocks_per_thread=1)
-        total = counts.sum(axis=1)
-        estimate.affinity[:] = counts / np.maximum(total, 1)[:, None]
-        estimate.standard_error[:] = binomial_errors(counts, total)
         return estimate
 
-    def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray) -> None:
+    def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray, estimate: Estimate) -> None:
         """Count for the queries in ``active`` until they are precise; zero for queries given up."""
         from allegiance._kernels._owner_counts import count_owners
 
-        most = self._max_samples
-        next_look = np.full(queries.n, min(_FIRST_LOOK * self._bank_size(0), most))
+        most, first = self._max_samples, self._bank_size(0)
+        next_look = np.full(queries.n, min(_FIRST_LOOK * first, most))
         slopes, constants = kernel_ready(*self._tessellation.functions)
         n_banks, drawn = 0, 0
         while active.size:
@@ -89,25 +91,14 @@ class PlainCounts:
             n_banks += 1
             due = next_look[active] <= drawn
             looked = active[due]
-            precise, needed = self._judge(counts[looked], drawn)
-            rare = counts[looked].sum(axis=1) < _RARE * drawn
-            hopeless = ~precise & rare & (needed > min(most, _PATIENCE * self._bank_size(0)))
-            counts[looked[hopeless]] = 0
-            next_look[looked] = np.minimum(needed, most)
+            weight, growth = look_at(looked, counts, counts, estimate, self._settings)
+            needed = np.ceil(drawn * np.where(weight > 0, growth, _MAX_GROWTH))
+            precise = growth <= 1.0
+            hopeless = ~precise & (weight < _RARE * drawn) & (needed > min(most, _PATIENCE * first))
+            estimate.affinity[looked[hopeless]] = 0.0
+            next_look[looked] = np.clip(needed, drawn + 1, most)
             due[due] = precise | hopeless | (drawn >= most)
             active = active[~due]
-
-    def _judge(self, counts: AnyArray, drawn: int) -> tuple[BoolArray, AnyArray]:
-        """Tell which queries are precise enough, and after how many samples to look at the others again."""
-        total = counts.sum(axis=1)
-        errors = binomial_errors(counts, total)
-        wanted = np.full(total.size, self._settings.eps)
-        if self._settings.verdict:
-            wanted[told_apart(counts / np.maximum(total, 1)[:, None], errors)] = self._settings.widest
-        growth = (Z95 * errors.max(axis=1) / wanted) ** 2
-        hits = counts.any(axis=1)
-        needed = np.ceil(drawn * np.minimum(growth, np.where(hits, np.inf, _MAX_GROWTH)))
-        return growth <= 1.0, np.maximum(needed, drawn + 1).astype(np.int64)
 
     def _bank_size(self, index: int) -> int:
         """Return the number of samples in a bank; the last one ends at ``max_samples``."""
@@ -126,12 +117,29 @@ class PlainCounts:
                 points = self._tessellation.region.sample(
                     self._bank_size(index), stream(self._settings.seed, SHARED, index)
                 )
-                columns = points.T.astype(np.float32, order="C")
-                bank = _Bank(*group_by_owner(*kernel_ready(columns, *self._tessellation.functions)))
+                (points,) = kernel_ready(points.astype(np.float32, copy=False))
+                bank = _Bank(*group_by_owner(points, self._owners(index, points), self._tessellation.n_sites))
                 if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
                     self._kept[index] = bank
         return bank
 
+    def _owners(self, index: int, points: AnyArray) -> AnyArray:
+        """Return the owner (m,) int32 of each sample of a bank, and keep it: samples are drawn in no time."""
+        from allegiance._kernels._owners import owners_of
+
+        owner = self._kept_owners.get(index)
+        if owner is None:
+            owner = np.empty(points.shape[0], np.int32)
+            slopes, constants = kernel_ready(*self._tessellation.functions)
+
+            def work(rows: slice) -> None:
+                owners_of(points[rows], slopes, constants, owner[rows])
+
+            threads = self._settings.threads if points.size * self._tessellation.n_sites > _MANY_PRODUCTS else 1
+            for_row_blocks(work, points.shape[0], threads, multiple=_GROUP)
+            self._kept_owners[index] = owner
+        return owner
+
     def __getstate__(self) -> dict[str, Any]:
         # Banks follow from the seed: a pickle need not carry them.
-        return self.__dict__ | {"_kept": {}}
+        return self.__dict__ | {"_kept": {}, "_kept_owners": {}}

@@ -11,9 +11,9 @@ from ._engine import ENGINES, MAX_SAMPLES, Engine, Measurer, Settings
 from ._plain_counts import PlainCounts
 from ._tessellation import Tessellation
 
-#: Up to this many sites all samples are tested for every query: choosing those worth testing would cost more than it
-#: saves (docs/decisions/0011-owner-banks.md).
-FEW_SITES = 16
+#: With more sites than the first number and up to the second, samples are chosen for each site: with fewer or more,
+#: choosing costs more than it saves (docs/decisions/0011-owner-banks.md).
+FEW_SITES, MANY_SITES = 16, 128
 
 
 @ENGINES.register("shared")
@@ -49,6 +49,6 @@ class SharedSamples(Engine):
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
-        """Return what counts: plainly for few sites, with banks for many."""
-        counts = PlainCounts if tessellation.n_sites <= FEW_SITES else BankCounts
+        """Return what counts."""
+        counts = BankCounts if FEW_SITES < tessellation.n_sites <= MANY_SITES else PlainCounts
         return counts(tessellation, settings, self.max_samples)

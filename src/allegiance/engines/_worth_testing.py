@@ -17,7 +17,7 @@ from ._tessellation import Tessellation
 
 #: Queries from which the chance is learnt, and how far they are from their site towards a random place, at most.
 _PILOTS = 64
-_REACH = 0.3
+_REACH = 0.5
 #: Samples of the region for it: enough that some fall into an average cell.
 _SURVEY_PER_SITE = 32
 _MIN_SURVEY, _MAX_SURVEY = 2**11, 2**14
@@ -107,17 +107,14 @@ def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[Float
 def _values(points: AnyArray, a: FloatArray, b: FloatArray) -> AnyArray:
     """Return <a_i, y> - b_i (k, m) in single precision, the same bits on any number of threads."""
     from allegiance._kernels._affine_block import BLOCK
-    from allegiance._kernels._sample_choice import site_values
+    from allegiance._kernels._owners import single_precision, site_values
 
-    k = a.shape[0]
-    rows = -(-k // 4) * 4
-    slopes, constants = np.zeros((rows, a.shape[1]), np.float32), np.zeros(rows, np.float32)
-    slopes[:k], constants[:k] = a, -b
+    slopes, constants, _ = single_precision(*kernel_ready(a, b))
     (ready,) = kernel_ready(points.astype(np.float32))
-    values = np.empty((rows, BLOCK), np.float32)
-    found = np.empty((k, points.shape[0]), np.float32)
+    values = np.empty((slopes.shape[0], BLOCK), np.float32)
+    found = np.empty((a.shape[0], points.shape[0]), np.float32)
     for start in range(0, points.shape[0], BLOCK):
         part = ready[start : start + BLOCK]
         site_values(part, slopes, constants, values)
-        found[:, start : start + part.shape[0]] = values[:k, : part.shape[0]]
+        found[:, start : start + part.shape[0]] = values[: a.shape[0], : part.shape[0]]
     return found
