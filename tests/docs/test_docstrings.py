@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from allegiance import PrecisionWarning, TopAffinityResult, Within, trust
+from allegiance import TopAffinityResult, Within, trust
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
@@ -57,5 +57,5 @@ def test_they_stand_behind_the_names_of_parameters_only():
 
 
 def test_constructors_are_shown_of_what_users_make():
-    shown = {cls: hide_constructor(None, "class", "", cls) for cls in (Within, TopAffinityResult, PrecisionWarning)}
-    assert shown == {Within: None, TopAffinityResult: ("", None), PrecisionWarning: ("", None)}
+    assert hide_constructor(None, "class", "", Within) is None
+    assert hide_constructor(None, "class", "", TopAffinityResult) == ("", None)
