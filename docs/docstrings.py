@@ -56,7 +56,7 @@ def add_types(_app: Any, _what: str, _name: str, obj: Any, _options: Any, lines:
 
 def hide_constructor(_app: Any, what: str, _name: str, obj: Any, *_: Any) -> tuple[str, None] | None:
     """Leave out how an object is made that users are given: its docstring has no parameters."""
-    is_given = what == "class" and "Parameters\n    ---" not in (obj.__doc__ or "")
+    is_given = what == "class" and "Parameters\n---" not in (inspect.getdoc(obj) or "")
     return ("", None) if is_given else None
 
 
