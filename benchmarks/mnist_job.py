@@ -69,7 +69,7 @@ def _against_silhouette(job: Job, turns: int, what: str) -> list[Row]:
         ours, theirs = times["ours"].best, times["silhouette"].best
         seconds = {name: value.seconds for name, value in times.items()}
         rows.append(
-            faster_row(f"{what}, {np.dtype(dtype)}", ours, "sklearn silhouette_samples", theirs, 20.0, seconds=seconds)
+            faster_row(f"{what}, {np.dtype(dtype)}", ours, "sklearn silhouette_samples", theirs, 25.0, seconds=seconds)
         )
     return rows
 

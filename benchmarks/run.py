@@ -21,6 +21,7 @@ BENCHMARKS = (
     "cold_start",
     "exact_queries",
     "mnist_job",
+    "sampling_jobs",
     "counting_kernel",
     "growth",
     "memory",

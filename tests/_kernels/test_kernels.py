@@ -38,7 +38,7 @@ def test_owners_of(rng, m, r, k):
 
 @pytest.mark.parametrize(("m", "r", "k"), [(3000, 3, 5), (256, 1, 1), (17, 2, 9), (1, 4, 3)])
 def test_group_by_owner(rng, m, r, k):
-    """Every point stands once, in the group of its owner, in its order; unused places are told by an infinite margin."""
+    """Every point stands once, in the group of its owner, in its order; unused places have an infinite margin."""
     points, owner = rng.uniform(-1, 1, (m, r)).astype(np.float32), rng.integers(k, size=m).astype(np.int32)
     blocks, widths, owners = group_by_owner(points, owner, k)
     assert (np.diff(owners) >= 0).all()

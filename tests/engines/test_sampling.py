@@ -168,14 +168,14 @@ def test_intervals_cover_in_nine_dimensions():
     assert np.mean(held) >= 0.94
 
 
-@pytest.mark.parametrize("k", [12, 24])
+@pytest.mark.parametrize("k", [12, 24, 140])
 def test_answers_depend_on_the_query_alone(rng, k):
     """Same bits for any threads, order and company, and whether banks are made, made again or kept."""
-    centers, X = 2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(300, 8))
+    centers, X = 2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(100, 8))
     tessellation, queries = make_scene(centers, X)
     one = measurer(tessellation, "shared", threads=1)
     first = one.estimate(queries)
-    order = rng.permutation(300)
+    order = rng.permutation(100)
     for threads in (1, 3):
         other = measurer(tessellation, "shared", threads=threads)
         for _ in range(3):
@@ -183,6 +183,20 @@ def test_answers_depend_on_the_query_alone(rng, k):
                 np.testing.assert_array_equal(a, b[order])
     alone = one.estimate(queries.take(slice(7, 8)))
     np.testing.assert_array_equal(alone.affinity, first.affinity[7:8])
+
+
+@pytest.mark.parametrize("k", [12, 140])
+@pytest.mark.parametrize("owners", [0, 2**24])
+def test_samples_that_are_not_kept_are_drawn_again(rng, monkeypatch, k, owners):
+    """With no room for banks, or not even for owners, a second call finds the same bits."""
+    tessellation, queries = make_scene(2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(60, 8)))
+    expected = measurer(tessellation, "shared").estimate(queries)
+    monkeypatch.setattr("allegiance.engines._plain_counts._KEEP_BYTES", 0)
+    monkeypatch.setattr("allegiance.engines._plain_counts._KEEP_OWNERS", owners)
+    forgetful = measurer(tessellation, "shared")
+    for _ in range(2):
+        for a, b in zip(forgetful.estimate(queries), expected, strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("k", [10, 24])

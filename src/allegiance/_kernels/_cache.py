@@ -33,8 +33,8 @@ def cache_for(function: Callable[..., Any]) -> Any:
 class KernelCache(FunctionCache):
     """numba's cache of one function, which compiles again where the file is damaged, and goes on where it cannot write.
 
-    numba itself would raise whatever reading or writing the file raised, and would go on using a kernel although another
-    one that is compiled into it has changed.
+    numba itself would raise whatever reading or writing the file raised, and would go on using a kernel although a
+    function that is compiled into it has changed.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

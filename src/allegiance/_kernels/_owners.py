@@ -86,7 +86,7 @@ def find_owners(
 
 @jit()
 def owners_of(points: AnyArray, site_a: FloatArray, site_b: FloatArray, owner: AnyArray) -> None:
-    """Write the owner of each sample (m, r) float32 to ``owner`` (m,) int32: the site of lowest f, the first of equals."""
+    """Write the owner of each sample (m, r) float32, the site of lowest f, to ``owner`` (m,) int32."""
     slopes, constants, close = single_precision(site_a, site_b)
     values = np.empty((slopes.shape[0], BLOCK), np.float32)
     highest = np.empty(BLOCK, np.float32)

@@ -79,7 +79,7 @@ def choose_samples(
                 word = bits[w]
                 while word != np.uint32(0):
                     below = (word & (~word + np.uint32(1))) - np.uint32(1)
-                    s = WORDS * np.int64(count_bits(below)) + w
+                    s = WORDS * int(count_bits(below)) + w
                     word &= ~(below + np.uint32(1))
                     margin = highest[s] - values[i, s]
                     c = 0

@@ -11,8 +11,8 @@ from ._looks import look_at
 from ._owner_banks import BankSupply, OwnerBanks
 from ._tessellation import Tessellation
 
-#: Samples are counted in units in which an average cell, one of k + 1, gets what ``eps`` needs at most. A round has half
-#: a unit, up to as many samples as a bank can count.
+#: Samples are counted in units: with one, an average cell, one of k + 1, gets what ``eps`` needs at most. A round has
+#: half a unit, up to as many samples as a bank can count.
 _ROUND = 0.5
 _MAX_ROUND = 2**18
 #: Samples in a round are a multiple of this many.

@@ -22,9 +22,10 @@ _MAX_LATER = 2**16
 #: be large, since the kernel handles the samples of one owner at a time.
 _MAX_BANK = 2**18
 _MAX_COORDINATES = 2**24
-#: Banks are kept for the next call as long as they take less than this many bytes together: in 50 dimensions about the
-#: default ``max_samples``, so that the owners among a thousand sites are looked up once.
+#: Banks are kept for the next call as long as they take less than this many bytes together. Of later ones the owners
+#: are kept, up to this many: samples are drawn and grouped in a tenth of the time in which owners are looked up.
 _KEEP_BYTES = 320 * 2**20
+_KEEP_OWNERS = 2**24
 #: Products of coordinates from which owners are looked up on all threads.
 _MANY_PRODUCTS = 2**24
 _GROUP = 256
@@ -124,7 +125,7 @@ class PlainCounts:
         return bank
 
     def _owners(self, index: int, points: AnyArray) -> AnyArray:
-        """Return the owner (m,) int32 of each sample of a bank, and keep it: samples are drawn in no time."""
+        """Return the owner (m,) int32 of each sample of a bank."""
         from allegiance._kernels._owners import owners_of
 
         owner = self._kept_owners.get(index)
@@ -137,7 +138,8 @@ class PlainCounts:
 
             threads = self._settings.threads if points.size * self._tessellation.n_sites > _MANY_PRODUCTS else 1
             for_row_blocks(work, points.shape[0], threads, multiple=_GROUP)
-            self._kept_owners[index] = owner
+            if sum(kept.size for kept in self._kept_owners.values()) + owner.size <= _KEEP_OWNERS:
+                self._kept_owners[index] = owner
         return owner
 
     def __getstate__(self) -> dict[str, Any]:
