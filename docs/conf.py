@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from numpydoc.xref import DEFAULT_LINKS
+from sphinx.application import Sphinx
+
 import allegiance
 from allegiance._core import Parameters
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from docstrings import LINKS, add_types, hide_constructor  # noqa: E402
 from inventories import compile_inventories  # noqa: E402
 
 
@@ -45,9 +49,11 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
+# What a tutorial writes is not left behind.
+nb_execution_in_temp = True
 nb_merge_streams = True
 
-# Signatures show defaults; the docstrings say what an argument may be, and its shape.
+# Signatures without types are easier to read; the types go to the parameters (docstrings.py).
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True
@@ -55,6 +61,9 @@ autosummary_generate = True
 autosummary_context = {"parameters": parameter_names()}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+numpydoc_xref_param_type = True
+numpydoc_xref_aliases = {**{name: name for name in DEFAULT_LINKS}, **LINKS}
+numpydoc_xref_ignore = "all"
 
 nitpicky = True
 # Other projects' names, from inventories that lie in the project: building needs no network.
@@ -70,7 +79,15 @@ sphinx_gallery_conf = {
     # Displays draw; what they are called in memory is not worth a line.
     "capture_repr": (),
     "nested_sections": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
 }
+
+# Quotes around values stay what Python reads.
+smartquotes = False
+# The list of a page's methods names them without their class.
+toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "allegiance"
@@ -89,4 +106,11 @@ html_theme_options = {
     "footer_end": ["theme-version"],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"glossary": [], "alternatives": []}
+# Pages without others beside them need no list of them.
+html_sidebars = {"index": [], "start": [], "search": []}
+
+
+def setup(app: Sphinx) -> None:
+    """Show what users can pass, before numpydoc reads the docstrings."""
+    app.connect("autodoc-process-docstring", add_types, priority=100)
+    app.connect("autodoc-process-signature", hide_constructor)

@@ -2,7 +2,8 @@
 
 Python runs page by page, in one namespace and one empty folder for each page; console blocks run there too, and must
 exit as the page says. Pages may take the names and tables below for granted, as readers do; others are set up in
-invisible blocks of the page. What must not run (``make``, ``pip``) is left out by its first word.
+invisible blocks of the page. What must not run (``make``, ``pip``) is left out by its first word; a block that needs a
+cluster, a browser or a person says so in a comment, ``<!-- skip: next "reason" -->``.
 """
 
 from __future__ import annotations
@@ -16,12 +17,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sybil import Example, Sybil
-from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from sybil.evaluators.python import PythonEvaluator
+from sybil.parsers.myst import CodeBlockParser, SkipParser
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Commands that install, build the project, or serve until they are stopped.
 NOT_RUN = ("make", "pip", "python", "curl", "sha256sum")
+#: A block for an engine of tables, which the tests run with that engine.
+ENGINE_BLOCK = re.compile(r"<!-- engine: (\w+) -->\n\Z")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let libraries tell each other what they will deprecate one day."""
+    config.addinivalue_line("filterwarnings", "ignore::PendingDeprecationWarning")
 
 
 def set_up(namespace: dict[str, Any]) -> None:
@@ -75,7 +85,7 @@ def _names() -> dict[str, Any]:
 
 
 def _write_tables() -> None:
-    """Write the tables that pages speak of: customers in segments, and the parts of a large table."""
+    """Write the tables that pages speak of: customers in segments, month by month, and the parts of a large table."""
     import numpy as np
     import pandas as pd
 
@@ -88,16 +98,27 @@ def _write_tables() -> None:
             "visits": rng.poisson(4 + 6 * segment),
             "avg_basket": rng.normal(30 + 25 * (segment % 2), 5).round(2),
             "months": rng.normal(20 + 8 * segment, 4).round(1),
+            "since": "2024-05-31",
         }
     )
-    customers.assign(segment=segment).to_csv("customers.csv", index=False)
-    for month, shift in (("jan", 0.0), ("feb", 0.2), ("mar", 9.0)):
-        moved = customers.assign(plan=plan, avg_basket=customers.avg_basket + shift)
+    customers.drop(columns="since").assign(segment=segment).to_csv("customers.csv", index=False)
+    for month, shift, spread in (("jan", 0.0, 0.0), ("feb", 0.2, 0.0), ("mar", 9.0, 0.0), ("apr", 9.0, 12.0)):
+        basket = customers.avg_basket + shift + rng.normal(0, spread, len(customers))
+        visits = np.maximum(customers.visits + rng.normal(0, spread / 2, len(customers)).round(), 0)
+        moved = customers.assign(plan=plan, avg_basket=basket.round(2), visits=visits.astype(int))
         moved.rename(columns={"customer_id": "customer"}).to_csv(f"{month}.csv", index=False)
     for part in range(2):
-        rows = pd.DataFrame(rng.normal(3 * segment[:, None], 1.0, (400, 4)), columns=list("abcd"))
+        rows = pd.DataFrame(rng.normal(3 * segment[:, None], 1.0, (400, 3)), columns=list("abc"))
         rows.insert(0, "id", range(400 * part, 400 * part + 400))
         rows.assign(cluster=segment).to_parquet(f"part-{part}.parquet", index=False)
+
+
+def run_python(example: Example) -> None:
+    """Run a block of Python in the namespace of its page, unless the tests run it with an engine of its own."""
+    engine = ENGINE_BLOCK.search(example.document.text, 0, example.start)
+    if engine:
+        pytest.skip(f"run with {engine[1]} by tests/io/arrow/test_engines.py")
+    PythonEvaluator()(example)
 
 
 def run_console(example: Example) -> None:
@@ -135,7 +156,7 @@ def _whole_command(lines: list[str]) -> str:
 
 
 pytest_collect_file = Sybil(
-    parsers=[PythonCodeBlockParser(), CodeBlockParser(language="console", evaluator=run_console), SkipParser()],
+    parsers=[CodeBlockParser("python", run_python), CodeBlockParser("console", run_console), SkipParser()],
     path=str(ROOT),
     patterns=["README.md", "docs/*.md", "docs/how-to/*.md", "docs/tutorials/*.md"],
     setup=set_up,

@@ -6,6 +6,7 @@ Four clusterings of the same handwritten digits, one of them the truth, judged b
 above what unrelated labels would get.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import load_digits
@@ -24,6 +25,14 @@ comparison = compare_clusterings(
     },
 )
 print(comparison)
+
+# %%
+# All labels of each candidate, the least trusted first.
+_, ax = plt.subplots()
+for name, result in comparison.results.items():
+    ax.plot(np.sort(result.trust), label=name)
+ax.set(xlabel="labels, least trusted first", ylabel="trust", title="Trust in the labels of four clusterings")
+ax.legend()
 
 # %%
 # Trust says that labels come back when the data are clustered anew, not that they are the classes one has in mind: the

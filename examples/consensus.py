@@ -5,6 +5,7 @@ Can several clusterings agree on a better one?
 Sixteen groups of points, five unlucky runs of k-means that each miss some of them, and their consensus.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
@@ -21,6 +22,13 @@ print("Distance from the truth:\n")
 print("clustering  LiftEMD   Rand")
 for name, labels in {**model.labelings_, "consensus": model.labels_}.items():
     print(f"{name:<10}  {lift_emd(X, labels, truth):>7.3f}  {rand_distance(labels, truth):.3f}")
+
+# %%
+# A run that missed some groups, and the consensus. Colours tell neighbours apart and mean nothing else.
+_, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained", sharey=True)
+for ax, name, labels in zip(axes, ("run 1", "consensus"), (model.labelings_["run 1"], model.labels_), strict=True):
+    ax.scatter(*X.T, c=labels, cmap="tab20", s=4)
+    ax.set(title=name, aspect="equal")
 
 # %%
 # The truth is not needed to validate the consensus: points that turned stable speak for it.

@@ -6,6 +6,7 @@ Two blobs in the first three batches, three afterwards, and one point in the mid
 until it is clear where they belong; the one in the middle waits until the end.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
@@ -30,6 +31,16 @@ print("batch  rows  absorbed  waiting  births  centroids")
 for number, batch in enumerate(batches, start=1):
     print(f"{number:>5}  {batch.shape[0]:>4}  {line(model.partial_fit(batch))}")
 print(f"  end     -  {line(model.finalize())}")
+
+# %%
+# The third blob comes with the fourth batch, and gets its centroid at once.
+figure, axes = plt.subplots(1, 2, figsize=(8, 4.5), layout="constrained", sharex=True, sharey=True)
+for ax, part, title in zip(axes, (batches[:3], batches[3:]), ("batches 1 to 3", "batches 4 to 6"), strict=True):
+    ax.scatter(*np.vstack(part).T, s=6, label="rows")
+    ax.set(title=title, aspect="equal")
+axes[1].scatter(*model.cluster_centers_.T, marker="X", s=90, c="C3", edgecolors="white", label="centroids at the end")
+axes[1].scatter(5, 3, marker="o", s=60, c="C1", edgecolors="black", label="the point that waits")
+figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 # %%
 # How much is lost against k-means on everything at once?

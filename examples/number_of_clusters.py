@@ -18,6 +18,10 @@ curve = stability_curve(wine, KMeans(n_init=10))
 print(curve)
 
 # %%
+# Three clusters come back far better than those of data without clusters; more do worse.
+curve.plot()
+
+# %%
 # One round cloud has no clusters. About one such set in forty gets a suggestion all the same
 # (``python benchmarks/number_of_clusters.py``).
 cloud = np.random.default_rng(0).normal(size=(500, 3))

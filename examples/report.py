@@ -29,3 +29,10 @@ result.report(
     title="Digits in ten clusters",
 )
 print(f"Open {path} in a browser.")
+# sphinx_gallery_thumbnail_path = "images/report.png"
+
+# %%
+# .. image:: /images/report.png
+#    :alt: The report: how many labels to trust, the clusters, a histogram, a map, and profiles
+#
+# :doc:`/report` says what is on the page, and how to work with it.

@@ -41,8 +41,8 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
     ----------
     estimator
         A clusterer, cloned and fitted by :meth:`fit`; a fitted one is kept as it is inside a
-        ``sklearn.frozen.FrozenEstimator``. Of a pipeline that ends in a clusterer, influence is measured behind the
-        transformers, where the clusters are, and new points pass these first. None if labels are passed to
+        :class:`~sklearn.frozen.FrozenEstimator`. Of a pipeline that ends in a clusterer, influence is measured behind
+        the transformers, where the clusters are, and new points pass these first. None if labels are passed to
         :meth:`fit`, or ``centers`` are given.
     centers
         (k, d) representatives of the clusters. By default they are computed from the labels.

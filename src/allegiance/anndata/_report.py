@@ -29,6 +29,11 @@ def report(
         The heading of the page.
     **settings
         As in :func:`trust`.
+
+    Returns
+    -------
+    Path or page
+        Where it was written; without ``path`` what a notebook shows.
     """
     check_anndata(adata, "report")
     shown = basis or next((name for name in _MAPS if name in adata.obsm), None)

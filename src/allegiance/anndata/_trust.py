@@ -81,6 +81,16 @@ def trust(
     See Also
     --------
     result : The same as an object with tables and pictures.
+
+    Examples
+    --------
+    For cells that scanpy has clustered::
+
+        import allegiance.anndata as al
+
+        al.trust(adata, groupby="leiden", use_rep="X_pca")
+        adata.obs["leiden_trust"]
+        al.pl.umap(adata, groupby="leiden")
     """
     check_anndata(adata, "trust")
     if copy and adata.isbacked:
@@ -112,6 +122,11 @@ def result(
     ----------
     adata, groupby, use_rep, layer, n_pcs, recluster, influence, chunk_size, **settings
         As in :func:`trust`.
+
+    Returns
+    -------
+    AffinityResult
+        With the names of the cells as its index.
     """
     check_anndata(adata, "result")
     groups, matrix = find_groups(adata, groupby), find_matrix(adata, use_rep, layer, n_pcs)

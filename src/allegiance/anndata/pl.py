@@ -10,12 +10,12 @@ __all__ = ["embedding", "umap"]
 
 
 def umap(adata: Any, groupby: str, **kw: Any) -> Any:
-    """Draw groups, trust and verdicts on the UMAP; see :func:`embedding`.
+    """Draw groups, trust and verdicts on the UMAP; see :func:`~allegiance.anndata.pl.embedding`.
 
     Parameters
     ----------
     adata, groupby, **kw
-        As in :func:`embedding`.
+        As in :func:`~allegiance.anndata.pl.embedding`.
     """
     return embedding(adata, "umap", groupby, **kw)
 
@@ -35,6 +35,11 @@ def embedding(adata: Any, basis: str, groupby: str, *, key_added: str | None = N
         As it was passed to :func:`allegiance.anndata.trust`.
     **kw
         As in ``scanpy.pl.embedding``, such as ``color``, ``show`` and ``save``.
+
+    Returns
+    -------
+    Axes or None
+        What ``scanpy.pl.embedding`` returns: the axes with ``show=False``, else None.
     """
     scanpy = require("scanpy", "scanpy", "allegiance.anndata.pl")
     key = key_added or groupby

@@ -61,6 +61,10 @@ class ClusteringComparison:
     ----------
     results
         The affinities of all points under each candidate, and trust in its labels, by name.
+
+    See Also
+    --------
+    allegiance.compare_clusterings : What returns it, with an example.
     """
 
     results: dict[str, AffinityResult]
@@ -232,7 +236,7 @@ def compare_clusterings(
         (n, d) data: array, sparse matrix, or frame (pandas, polars).
     clusterings
         The candidates by name. Each is (n,) labels, -1 for noise, or a clusterer, of which a clone is fitted; a fitted
-        one is kept as it is inside a ``sklearn.frozen.FrozenEstimator``.
+        one is kept as it is inside a :class:`~sklearn.frozen.FrozenEstimator`.
     scorer
         How labels are scored, with calibration and without clusters of its own. By default
         ``AffinityScorer(influence="within", calibration=20)``.

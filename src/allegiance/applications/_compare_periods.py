@@ -40,6 +40,10 @@ class PeriodComparison:
         The figures of both periods.
     level
         The chance of any finding at all if nothing changed.
+
+    See Also
+    --------
+    allegiance.compare_periods : What returns it, with an example.
     """
 
     findings: tuple[Finding, ...]

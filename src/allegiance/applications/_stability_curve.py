@@ -49,6 +49,10 @@ class StabilityCurve:
         (n_references, m) trust above chance in each draw of the reference data.
     caveat
         What to keep in mind about the suggestion, in words.
+
+    See Also
+    --------
+    allegiance.stability_curve : What returns it, with an example.
     """
 
     n_clusters: IntArray

@@ -60,6 +60,10 @@ class ConsensusValidation:
         (m,) Rand distance between each clustering and the consensus.
     considerable
         The change of trust above chance that counts as considerable.
+
+    See Also
+    --------
+    allegiance.validate_consensus : What returns it, with an example.
     """
 
     names: list[str]

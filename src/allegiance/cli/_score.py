@@ -57,7 +57,7 @@ Examples:
   allegiance score flowers.csv --labels species
   allegiance score flowers.csv --clusters 3 --id name -o scores.csv
   allegiance score events.parquet --centers centers.csv -o scores.parquet
-  allegiance score events.parquet --labels cluster -o scores.parquet --scheduler tcp://10.0.0.1:8786
+  allegiance score events.parquet --labels cluster -o scores.parquet --scheduler tcp://scheduler:8786
   cat flowers.csv | allegiance score - --clusters 3 -o - > scores.csv
   allegiance score flowers.csv --labels species --review 5% -o review.csv
   allegiance score flowers.csv --labels species --fail-under 0.9

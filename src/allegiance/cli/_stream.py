@@ -58,7 +58,7 @@ class StreamOptions:
 
 def _checked_address(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     if value is not None and re.fullmatch(r"(\w+://)?\S+:\d+", value) is None:
-        raise click.BadParameter(f"{value!r} is not of the form HOST:PORT, such as tcp://10.0.0.1:8786.")
+        raise click.BadParameter(f"{value!r} is not of the form HOST:PORT, such as tcp://scheduler:8786.")
     return value
 
 
@@ -86,7 +86,7 @@ stream_options = bundled(
             "--scheduler",
             metavar="ADDRESS",
             callback=_checked_address,
-            help="Score on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786; implies --stream.",
+            help="Score on the Dask cluster with this scheduler, such as tcp://scheduler:8786; implies --stream.",
         ),
     ],
 )

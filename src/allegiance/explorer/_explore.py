@@ -74,6 +74,24 @@ def explore(
     -------
     Explorer
         With ``url``, ``decisions``, ``labels`` and ``close()``. It runs until it is closed or the process ends.
+
+    See Also
+    --------
+    allegiance.apply_decisions : Apply the decisions of a review to labels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance import trust
+    >>> from allegiance.explorer import explore
+    >>> X = load_iris().data
+    >>> result = trust(X, KMeans(3, random_state=0).fit_predict(X))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with explore(result, X, decisions=f"{folder}/decisions.jsonl", open_browser=False) as explorer:
+    ...         explorer.labels.shape  # the decisions so far applied
+    (150,)
     """
     features = check_features(X, feature_names, result.n_points)
     named = point_ids(result, X, ids)

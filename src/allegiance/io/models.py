@@ -57,7 +57,7 @@ class Model:
     about: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: Any) -> None:
-        """Write one file, which :meth:`AffinityScorer.load` reads as well: that scorer takes frames.
+        """Write one file, which :meth:`allegiance.AffinityScorer.load` reads as well: that scorer takes frames.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Model:
 
     @classmethod
     def load(cls, path: Any) -> Model:
-        """Return the model of a file that :meth:`save` or :meth:`AffinityScorer.save` wrote.
+        """Return the model of a file that :meth:`save` or :meth:`allegiance.AffinityScorer.save` wrote.
 
         Parameters
         ----------

@@ -108,6 +108,11 @@ def render_report(
     title
         The heading of the page.
 
+    Returns
+    -------
+    str
+        The page.
+
     Examples
     --------
     >>> from allegiance import affinity

@@ -8,7 +8,7 @@ from allegiance import affinity
 from allegiance.calibration import PairCompany
 from allegiance.explorer import subject_of_scores
 from allegiance.explorer.state import Question, Session, Showing, Subject
-from allegiance.explorer.views import Anatomy, Maps, Panels, choices, colouring, headline
+from allegiance.explorer.views import Anatomy, Maps, Panels, choices, colouring, headline, text_pieces
 
 
 @pytest.fixture
@@ -145,3 +145,15 @@ def test_a_doubtful_text_has_its_words_for_the_rival():
     assert subject.words_for_rival(0) == []
     assert Subject.of_result(result).words_for_rival(48) == []
     assert Subject.of_result(result, showing=Showing.of(["?"] * 49, None, 49)).words_for_rival(48) == []
+
+
+def test_words_are_marked_in_the_text():
+    assert text_pieces("Oven <b>dough, doughnut", ["dough", "oven"]) == [
+        ("Oven", True),
+        (" <b>", False),
+        ("dough", True),
+        (", doughnut", False),
+    ]
+    assert text_pieces("salt. (c++)", ["(c++)"]) == [("salt. ", False), ("(c++)", True)]
+    assert text_pieces("salt", []) == [("salt", False)]
+    assert text_pieces(None, ["salt"]) == []

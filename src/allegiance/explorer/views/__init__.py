@@ -3,7 +3,7 @@
 from ._anatomy import Anatomy
 from ._colouring import CHANGED, CLUSTER, FEATURE, TRUST, VERDICT, Colouring, choices, colouring
 from ._coordinates import Maps
-from ._panels import KEYS, Panels, headline
+from ._panels import KEYS, Panels, headline, text_pieces
 from ._picture import MAX_DOTS, Density, Dots, Finder, Window, channels, picture, whole
 
 __all__ = [
@@ -27,5 +27,6 @@ __all__ = [
     "colouring",
     "headline",
     "picture",
+    "text_pieces",
     "whole",
 ]

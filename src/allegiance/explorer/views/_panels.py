@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,7 +76,7 @@ class Panels:
             return {"row": None}
         own, rival = self._two_clusters(row)
         typicality = np.nan if subject.typicality is None else float(subject.typicality[row])
-        shares = subject.shares(row)
+        shares, words = subject.shares(row), subject.words_for_rival(row)
         return {
             **self._line(row, picture=False),
             "number": subject.number(row),
@@ -99,8 +100,8 @@ class Panels:
             ],
             "shares_known": subject.result is not None,
             "story": self._story(row),
-            "text": subject.showing.text(row, _TEXT),
-            "words": subject.words_for_rival(row),
+            "text": text_pieces(subject.showing.text(row, _TEXT), words),
+            "words": words,
             "image": subject.showing.image(row, _LARGE),
             "features": None if self._anatomy is None else self._deviations(row, own, rival),
             "near": self._near(row, own, rival),
@@ -384,3 +385,11 @@ def headline(subject: Subject) -> str:
         right = percent(float(subject.ranking[inside].mean()))
         return f"Expected right: {right} of {count(n, 'label')}. {n - supported:,} not supported."
     return f"{count(n, 'label')}: {n - supported:,} not supported."
+
+
+def text_pieces(text: str | None, words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return a text in pieces, each with whether it is one of the words, whatever their case."""
+    if not text or not words:
+        return [(text, False)] if text else []
+    pieces = re.split(rf"(?<!\w)({'|'.join(map(re.escape, words))})(?!\w)", text, flags=re.IGNORECASE)
+    return [(piece, number % 2 == 1) for number, piece in enumerate(pieces) if piece]

@@ -18,14 +18,26 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
     Parameters
     ----------
     address
-        Of the scheduler, such as ``"tcp://10.0.0.1:8786"``.
+        Of the scheduler, such as ``"tcp://scheduler:8786"``.
     timeout
         Seconds to wait for it.
+
+    Yields
+    ------
+    Executor
+        What takes batches to the workers, until the block is left.
 
     Raises
     ------
     ConnectionError
         If no scheduler answers there.
+
+    Examples
+    --------
+    For a table in parts, a fitted scorer and a scheduler that runs::
+
+        with connect("tcp://scheduler:8786") as executor:
+            score_stream("part-*.parquet", scorer, "scores.parquet", executor=executor)
     """
     library = require("distributed", "dask", "a Dask cluster")
     try:

@@ -26,13 +26,19 @@ from ._rows import as_source, feature_columns
 
 
 class StreamSummary(NamedTuple):
-    """What a stream did."""
+    """What a stream did.
+
+    See Also
+    --------
+    allegiance.score_stream : What returns it, with an example.
+    """
 
     rows: int
     """Rows of the output."""
     resumed: int
     """How many of them an earlier, interrupted run had scored."""
     seconds: float
+    """How long it took."""
     reading: float
     """Seconds of these spent waiting for rows."""
     scoring: float

@@ -1,0 +1,61 @@
+"""Types and defaults on the pages of the reference."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from allegiance import TopAffinityResult, Within, trust
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+
+from docstrings import add_types, described_type, hide_constructor
+
+
+def function(
+    a,
+    b: Any,
+    c: Any = None,
+    d: float | Literal["verdict"] = 0.03,
+    e: int | None = None,
+    f: int | None = 2,
+    g: str | Sequence[dict[str, int]] = (),
+    h: Callable[[Any], Any] | None = None,
+):
+    """Has one parameter of each kind."""
+
+
+@pytest.mark.parametrize(
+    ("name", "described"),
+    [
+        ("a", ""),
+        ("b", ""),
+        ("c", "default=None"),
+        ("d", 'float or "verdict", default=0.03'),
+        ("e", "int, default=None"),
+        ("f", "int or None, default=2"),
+        ("g", "str or sequence, default=()"),
+        ("h", "callable, default=None"),
+    ],
+)
+def test_type_and_default_come_from_the_signature(name, described):
+    assert described_type(inspect.signature(function).parameters[name]).replace("'", '"') == described
+
+
+def test_they_stand_behind_the_names_of_parameters_only():
+    lines = inspect.getdoc(trust).splitlines()
+    written = lines.copy()
+    add_types(None, "function", "trust", trust, None, written)
+    changed = {old: new for old, new in zip(lines, written, strict=True) if old != new}
+    assert changed["n_resamples"] == "n_resamples : int, default=20"
+    assert changed.keys() <= {*inspect.signature(trust).parameters}
+
+
+def test_constructors_are_shown_of_what_users_make():
+    assert hide_constructor(None, "class", "", Within) is None
+    assert hide_constructor(None, "class", "", TopAffinityResult) == ("", None)
