@@ -123,10 +123,13 @@ class Region:
             inside &= (z @ self.walls.T < self.wall_offsets).all(axis=1)
         return inside
 
-    def sample(self, n: int, rng: np.random.Generator) -> AnyArray:
-        """Draw ``n`` independent uniform points (n, r), in single precision at least."""
+    def sample(self, n: int, rng: np.random.Generator, *, by_point: bool = False) -> AnyArray:
+        """Draw ``n`` independent uniform points (n, r), in single precision at least.
+
+        In a box coordinate after coordinate, or point after point, which is faster where there are many coordinates.
+        """
         if not self.walls.shape[0]:
-            return self._sample_without_walls(n, rng)
+            return self._sample_without_walls(n, rng, by_point)
         kept: list[FloatArray] = []
         found, tried = 0, 0
         while found < n:
@@ -138,7 +141,7 @@ class Region:
                 return self._sample_by_walk(n, rng)
         return np.concatenate(kept)[:n]
 
-    def _sample_without_walls(self, n: int, rng: np.random.Generator) -> AnyArray:
+    def _sample_without_walls(self, n: int, rng: np.random.Generator, by_point: bool = False) -> AnyArray:
         """Draw from the ball or the cube around the region."""
         if not self.bounded:
             raise TypeError("the whole space has no uniform samples")
@@ -150,10 +153,10 @@ class Region:
         if self.walls.shape[0]:
             return rng.uniform(-1.0, 1.0, (n, r))
         # Single precision is drawn in half the time, and is all that the counting kernels keep.
-        z = rng.random((n, r), dtype=np.float32)
+        z = rng.random((n, r) if by_point else (r, n), dtype=np.float32)
         z *= 2.0
         z -= 1.0
-        return z
+        return z if by_point else z.T
 
     def _sample_by_walk(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw in a region so thin that points of the cube around it hardly ever hit it."""

@@ -159,7 +159,7 @@ class BankSupply:
             for first in range(rows.start, rows.stop, _GROUP):
                 part = slice(first, min(first + _GROUP, rows.stop))
                 rng = stream(settings.seed, SHARED, _DRAWS, index, first)
-                points[part] = tessellation.region.sample(part.stop - first, rng)
+                points[part] = tessellation.region.sample(part.stop - first, rng, by_point=True)
                 blocks = slice(first // BLOCK, -(-part.stop // BLOCK))
                 n = choose_samples(
                     points[part], slopes, constants, limits, owner[part], chosen, classes, starts[blocks]
