@@ -6,13 +6,12 @@ import numpy as np
 
 from allegiance._core import IntArray, for_row_blocks, kernel_ready
 
-from ._engine import MAX_SAMPLES, SHARED, Z95, Estimate, Queries, Settings
-from ._looks import look_at
+from ._engine import MAX_SAMPLES, SHARED, Estimate, Queries, Settings
+from ._looks import look_at, unit_of_samples
 from ._owner_banks import BankSupply, OwnerBanks
 from ._tessellation import Tessellation
 
-#: Samples are counted in units: with one, an average cell, one of k + 1, gets what ``eps`` needs at most. A round has
-#: half a unit, up to as many samples as a bank can count.
+#: Units of samples (:func:`unit_of_samples`) in a round, up to as many samples as a bank can count.
 _ROUND = 0.5
 _MAX_ROUND = 2**18
 #: Samples in a round are a multiple of this many.
@@ -56,6 +55,7 @@ class BankCounts:
         self._tessellation = tessellation
         self._settings = settings
         self._max_samples = max_samples
+        self._unit = unit_of_samples(settings, tessellation.n_sites)
         self._banks = OwnerBanks(tessellation, settings)
 
     def estimate(self, queries: Queries) -> Estimate:
@@ -121,8 +121,3 @@ class BankCounts:
         estimate.affinity[looked[hopeless]] = 0.0
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
-
-    @property
-    def _unit(self) -> float:
-        """How many samples give an average cell what ``eps`` needs at most."""
-        return 0.25 * (Z95 / self._settings.widest) ** 2 * (self._tessellation.n_sites + 1)

@@ -20,6 +20,11 @@ class Look(NamedTuple):
     """(m,) by how much the number of samples must be multiplied: at most 1 for those that are precise enough."""
 
 
+def unit_of_samples(settings: Settings, n_sites: int) -> float:
+    """Return how many samples give an average cell, one of k + 1, what ``eps`` needs at most."""
+    return 0.25 * (Z95 / settings.widest) ** 2 * (n_sites + 1)
+
+
 def look_at(
     rows: AnyArray, sums: AnyArray, squares: AnyArray, estimate: Estimate, settings: Settings, threads: int = 1
 ) -> Look:

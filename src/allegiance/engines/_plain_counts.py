@@ -9,7 +9,7 @@ import numpy as np
 from allegiance._core import AnyArray, ForkLock, for_row_blocks, kernel_ready, stream
 
 from ._engine import MAX_SAMPLES, SHARED, Estimate, Queries, Settings
-from ._looks import look_at
+from ._looks import look_at, unit_of_samples
 from ._tessellation import Tessellation
 
 #: Samples in one bank: enough that an average cell, one of k + 1 that tile the region, gets this many. Later banks,
@@ -26,16 +26,18 @@ _MAX_COORDINATES = 2**24
 #: are kept, up to this many: samples are drawn and grouped in a tenth of the time in which owners are looked up.
 _KEEP_BYTES = 320 * 2**20
 _KEEP_OWNERS = 2**24
-#: Products of coordinates from which owners are looked up on all threads.
-_MANY_PRODUCTS = 2**24
+#: Products of coordinates from which samples are tested, and owners looked up, on all threads: with fewer of them
+#: threads cost more than they bring.
+_MANY_TESTED, _MANY_LOOKED_UP = 2**27, 2**24
 _GROUP = 256
 #: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
 _FIRST_LOOK = 2
 _MAX_GROWTH = 3.0
-#: A cell with less than this share of the region, which would need more than this many small banks, is walked: that is
-#: cheaper than waiting for samples to fall into it.
+#: A cell with less than this share of the region, which would need more than this many small banks, or units of samples
+#: if these are more, is walked: that is cheaper than waiting for samples to fall into it.
 _RARE = 0.02
 _PATIENCE = 40
+_PATIENCE_IN_UNITS = 9
 
 
 class _Bank(NamedTuple):
@@ -63,6 +65,7 @@ class PlainCounts:
         self._tessellation = tessellation
         self._settings = settings
         self._max_samples = max_samples
+        self._unit = unit_of_samples(settings, tessellation.n_sites)
         self._kept: dict[int, _Bank] = {}
         self._kept_owners: dict[int, AnyArray] = {}
         self._drawing = ForkLock()
@@ -75,7 +78,9 @@ class PlainCounts:
         def work(rows: slice) -> None:
             self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts, estimate)
 
-        for_row_blocks(work, queries.n, self._settings.threads, blocks_per_thread=1)
+        products = queries.n * self._tessellation.dim * self._unit
+        threads = self._settings.threads if products > _MANY_TESTED else 1
+        for_row_blocks(work, queries.n, threads, blocks_per_thread=1)
         return estimate
 
     def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray, estimate: Estimate) -> None:
@@ -83,6 +88,7 @@ class PlainCounts:
         from allegiance._kernels._owner_counts import count_owners
 
         most, first = self._max_samples, self._bank_size(0)
+        patience = min(most, max(_PATIENCE * first, _PATIENCE_IN_UNITS * self._unit))
         next_look = np.full(queries.n, min(_FIRST_LOOK * first, most))
         slopes, constants = kernel_ready(*self._tessellation.functions)
         n_banks, drawn = 0, 0
@@ -95,7 +101,7 @@ class PlainCounts:
             weight, growth = look_at(looked, counts, counts, estimate, self._settings)
             needed = np.ceil(drawn * np.where(weight > 0, growth, _MAX_GROWTH))
             precise = growth <= 1.0
-            hopeless = ~precise & (weight < _RARE * drawn) & (needed > min(most, _PATIENCE * first))
+            hopeless = ~precise & (weight < _RARE * drawn) & (needed > patience)
             estimate.affinity[looked[hopeless]] = 0.0
             next_look[looked] = np.clip(needed, drawn + 1, most)
             due[due] = precise | hopeless | (drawn >= most)
@@ -136,7 +142,7 @@ class PlainCounts:
             def work(rows: slice) -> None:
                 owners_of(points[rows], slopes, constants, owner[rows])
 
-            threads = self._settings.threads if points.size * self._tessellation.n_sites > _MANY_PRODUCTS else 1
+            threads = self._settings.threads if points.size * self._tessellation.n_sites > _MANY_LOOKED_UP else 1
             for_row_blocks(work, points.shape[0], threads, multiple=_GROUP)
             if sum(kept.size for kept in self._kept_owners.values()) + owner.size <= _KEEP_OWNERS:
                 self._kept_owners[index] = owner
