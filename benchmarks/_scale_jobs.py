@@ -54,9 +54,10 @@ def write(folder: str, n: str) -> dict[str, Any]:
 
 
 def fit(folder: str) -> dict[str, Any]:
-    from allegiance.io.streams import fit_stream
+    from allegiance import AffinityScorer, fit_stream
 
-    seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", n_clusters=CLUSTERS, random_state=0))
+    settings = AffinityScorer(random_state=0)
+    seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", settings, n_clusters=CLUSTERS))
     scorer.save(Path(folder) / "points.scorer")
     return {"seconds": seconds, "peak": _peak()}
 
