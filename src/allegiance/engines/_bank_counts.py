@@ -1,4 +1,4 @@
-"""Counting with banks: which samples worth testing each query steals. For many sites."""
+"""Counting with banks: which samples worth testing each query steals. For more than a few sites, but not very many."""
 
 from __future__ import annotations
 
