@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "kernel", module)  # where numba looks for it when it reads the cache
     spec.loader.exec_module(module)
     shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
     return lambda: jit()(module.double)
