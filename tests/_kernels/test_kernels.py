@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from allegiance._kernels._affine_block import BLOCK
-from allegiance._kernels._grouping import group_by_owner
+from allegiance._kernels._grouping import group_by_owner, owners_of
 from allegiance._kernels._owner_banks import fill_bank
 from allegiance._kernels._owner_chain import walk_cells
 from allegiance._kernels._owner_counts import count_owners
-from allegiance._kernels._owners import owners_of
 from allegiance._kernels._projection import project_rows
 from allegiance._kernels._sample_choice import CLASSES, choose_samples
 from allegiance._kernels._simplex_fraction import stolen_volumes
@@ -32,7 +31,7 @@ def test_owners_of(rng, m, r, k):
     site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
     points = rng.uniform(-1, 1, (m, r)).astype(np.float32)
     owner = np.empty(m, np.int32)
-    owners_of(points, site_a, site_b, owner)
+    owners_of(np.ascontiguousarray(points.T), site_a, site_b, owner)
     np.testing.assert_array_equal(owner, (site_b - points.astype(np.float64) @ site_a.T).argmin(axis=1))
 
 
@@ -40,7 +39,7 @@ def test_owners_of(rng, m, r, k):
 def test_group_by_owner(rng, m, r, k):
     """Every point stands once, in the group of its owner, in its order; unused places have an infinite margin."""
     points, owner = rng.uniform(-1, 1, (m, r)).astype(np.float32), rng.integers(k, size=m).astype(np.int32)
-    blocks, widths, owners = group_by_owner(points, owner, k)
+    blocks, widths, owners = group_by_owner(np.ascontiguousarray(points.T), owner, k)
     assert (np.diff(owners) >= 0).all()
     assert (widths % 16 == 0).all()
     assert np.isin(blocks[:, 0], [0.0, np.inf]).all()
@@ -64,7 +63,7 @@ def test_count_owners(rng, r):
     gap = (query_b - points @ query_a.T) - (site_b[owner] - (points * site_a[owner]).sum(axis=1))[:, None]
     clear = (np.abs(gap) > 1e-5).all(axis=1)
     points, owner = points[clear], owner[clear]
-    blocks, widths, owners = group_by_owner(points.astype(np.float32), owner.astype(np.int32), k)
+    blocks, widths, owners = group_by_owner(points.T.astype(np.float32, order="C"), owner.astype(np.int32), k)
     counts = np.zeros((n, k), np.int64)
     rows = np.array([3, 0, 7, 9, 1])
     count_owners(rows, query_a, query_b, site_a, site_b, blocks, widths, owners, counts)

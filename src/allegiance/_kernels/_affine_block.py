@@ -32,8 +32,7 @@ def fill_columns(points: AnyArray, some: AnyArray, block: AnyArray) -> None:
                 block[c + 1, first + j] = tile[j, c]
 
 
-@jit(fuse=True, inline=True)
-def four_values(
+def _four_values(
     constants: AnyArray, slopes: AnyArray, first: int, block: AnyArray, width: int, out: AnyArray, row: int
 ) -> None:
     """Write the values of functions ``first`` to ``first + 3`` at the samples of a block to four rows of ``out``.
@@ -92,3 +91,9 @@ def four_values(
             out[o2, s] += slopes[f2, c] * y0 + slopes[f2, c + 1] * y1 + slopes[f2, c + 2] * y2 + slopes[f2, c + 3] * y3
             out[o3, s] += slopes[f3, c] * y0 + slopes[f3, c + 1] * y1 + slopes[f3, c + 2] * y2 + slopes[f3, c + 3] * y3
         c += 4
+
+
+#: Compiled once, and called by the kernels that work on whole blocks.
+four_values = jit(fuse=True)(_four_values)
+#: Compiled into the kernel for short blocks, where the call itself would count.
+four_values_here = jit(fuse=True, inline=True)(_four_values)

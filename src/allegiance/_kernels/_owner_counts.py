@@ -8,7 +8,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray
 
-from ._affine_block import BLOCK, four_values
+from ._affine_block import BLOCK, four_values_here
 from ._jit import jit
 
 #: Coordinates of the blocks that all queries pass before the next ones come: they stay in a cache.
@@ -70,7 +70,7 @@ def count_owners(
                         constants[j] = site_b[site] - query_b[four[j]]
                         for c in range(r):
                             slopes[j, c] = query_a[four[j], c] - site_a[site, c]
-                four_values(constants, slopes, start, blocks[t], widths[t], gap, start)
+                four_values_here(constants, slopes, start, blocks[t], widths[t], gap, start)
                 for j in range(min(4, n - q)):
                     hits: Any = np.int32(0)
                     for s in range(widths[t]):

@@ -21,10 +21,12 @@ def single_precision(site_a: FloatArray, site_b: FloatArray) -> tuple[AnyArray, 
     constants = np.zeros(slopes.shape[0], np.float32)
     close = 0.0
     for i in range(k):
+        size = abs(site_b[i])
         for c in range(r):
             slopes[i, c] = site_a[i, c]
+            size += abs(site_a[i, c])
         constants[i] = -site_b[i]
-        close = max(close, _CLOSE * (abs(site_b[i]) + np.abs(site_a[i]).sum()))
+        close = max(close, _CLOSE * size)
     return slopes, constants, close
 
 
@@ -37,7 +39,10 @@ def site_values(points: AnyArray, slopes: AnyArray, constants: AnyArray, values:
     """
     m, r = points.shape
     block = np.zeros((r + 1, BLOCK), np.float32)
-    fill_columns(points, np.minimum(np.arange(BLOCK), m - 1), block)
+    some = np.empty(BLOCK, np.int64)
+    for s in range(BLOCK):
+        some[s] = min(s, m - 1)
+    fill_columns(points, some, block)
     for first in range(0, slopes.shape[0], 4):
         four_values(constants, slopes, first, block, BLOCK, values, first)
 
@@ -59,10 +64,11 @@ def find_owners(
     """
     m, r = points.shape
     k = site_a.shape[0]
-    second = np.full(BLOCK, -np.inf, np.float32)
+    second = np.empty(BLOCK, np.float32)
     first = np.zeros(BLOCK, np.int32)
     for s in range(BLOCK):
         highest[s] = values[0, s]
+        second[s] = -np.inf
     for i in range(1, k):
         for s in range(BLOCK):
             value = values[i, s]
@@ -82,15 +88,3 @@ def find_owners(
                 if value > best:
                     best = value
                     owner[s] = i
-
-
-@jit()
-def owners_of(points: AnyArray, site_a: FloatArray, site_b: FloatArray, owner: AnyArray) -> None:
-    """Write the owner of each sample (m, r) float32, the site of lowest f, to ``owner`` (m,) int32."""
-    slopes, constants, close = single_precision(site_a, site_b)
-    values = np.empty((slopes.shape[0], BLOCK), np.float32)
-    highest = np.empty(BLOCK, np.float32)
-    for first in range(0, points.shape[0], BLOCK):
-        part = points[first : first + BLOCK]
-        site_values(part, slopes, constants, values)
-        find_owners(part, site_a, site_b, close, values, highest, owner[first : first + BLOCK])

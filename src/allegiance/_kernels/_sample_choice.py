@@ -65,7 +65,8 @@ def choose_samples(
         part = points[first : first + width]
         site_values(part, slopes, constants, values)
         find_owners(part, site_a, site_b, close, values, highest, owner[first : first + width])
-        highest[width:] = np.nan
+        for s in range(width, BLOCK):
+            highest[s] = np.nan
         for i in range(k):
             starts[first // BLOCK, i] = n
             # Hits become bits, one vector operation for a bit of all words, and only what is set is looked at again.

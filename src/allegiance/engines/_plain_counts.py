@@ -124,26 +124,27 @@ class PlainCounts:
                 points = self._tessellation.region.sample(
                     self._bank_size(index), stream(self._settings.seed, SHARED, index)
                 )
-                (points,) = kernel_ready(points.astype(np.float32, copy=False))
-                bank = _Bank(*group_by_owner(points, self._owners(index, points), self._tessellation.n_sites))
+                columns = points.T.astype(np.float32, order="C", copy=False)
+                bank = _Bank(*group_by_owner(columns, self._owners(index, columns), self._tessellation.n_sites))
                 if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
                     self._kept[index] = bank
         return bank
 
-    def _owners(self, index: int, points: AnyArray) -> AnyArray:
-        """Return the owner (m,) int32 of each sample of a bank."""
-        from allegiance._kernels._owners import owners_of
+    def _owners(self, index: int, columns: AnyArray) -> AnyArray:
+        """Return the owner (m,) int32 of each sample of a bank, given as columns (r, m)."""
+        from allegiance._kernels._grouping import owners_of
 
         owner = self._kept_owners.get(index)
         if owner is None:
-            owner = np.empty(points.shape[0], np.int32)
+            size = columns.shape[1]
+            owner = np.empty(size, np.int32)
             slopes, constants = kernel_ready(*self._tessellation.functions)
 
             def work(rows: slice) -> None:
-                owners_of(points[rows], slopes, constants, owner[rows])
+                owners_of(np.ascontiguousarray(columns[:, rows]), slopes, constants, owner[rows])
 
-            threads = self._settings.threads if points.size * self._tessellation.n_sites > _MANY_LOOKED_UP else 1
-            for_row_blocks(work, points.shape[0], threads, multiple=_GROUP)
+            threads = self._settings.threads if columns.size * self._tessellation.n_sites > _MANY_LOOKED_UP else 1
+            for_row_blocks(work, size, threads, multiple=_GROUP)
             if sum(kept.size for kept in self._kept_owners.values()) + owner.size <= _KEEP_OWNERS:
                 self._kept_owners[index] = owner
         return owner
