@@ -131,9 +131,9 @@ def test_a_forked_child_does_not_keep_a_lock_alive(tmp_path):
         import os, time
         from allegiance.io import replacing
         with replacing({str(tmp_path / "file")!r}):
-            child = os.fork()
-            if child:
-                print(child, flush=True)
+            if not os.fork():
+                # By the child, which has then given up what it inherited.
+                print(os.getpid(), flush=True)
             time.sleep(60)
     """
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE) as process:
