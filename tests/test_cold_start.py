@@ -166,7 +166,6 @@ def test_each_kernel_is_compiled_for_one_signature():
         "owners_of",
         "polytope_chain",
         "project_rows",
-        "single_precision",
         "site_values",
         "stolen_volumes",
         "walk_cells",

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from allegiance._kernels._affine_block import BLOCK
-from allegiance._kernels._grouping import group_by_owner, owners_of
+from allegiance._kernels._grouping import group_by_owner
 from allegiance._kernels._owner_banks import fill_bank
 from allegiance._kernels._owner_chain import walk_cells
 from allegiance._kernels._owner_counts import count_owners
+from allegiance._kernels._owners import owners_of
 from allegiance._kernels._projection import project_rows
 from allegiance._kernels._sample_choice import CLASSES, choose_samples
 from allegiance._kernels._simplex_fraction import stolen_volumes
 from allegiance._kernels._stolen_counts import SQUARE, count_stolen, nearest_slopes, weighted_shares
 from allegiance.engines import binomial_errors
+from allegiance.engines._single_precision import SingleFunctions
 from reference import kernels as twin
 from reference.volumes import polytope_volume
 
@@ -31,7 +33,7 @@ def test_owners_of(rng, m, r, k):
     site_a, site_b = rng.normal(size=(k, r)), rng.normal(size=k)
     points = rng.uniform(-1, 1, (m, r)).astype(np.float32)
     owner = np.empty(m, np.int32)
-    owners_of(np.ascontiguousarray(points.T), site_a, site_b, owner)
+    owners_of(np.ascontiguousarray(points.T), site_a, site_b, *SingleFunctions.of(site_a, site_b), owner)
     np.testing.assert_array_equal(owner, (site_b - points.astype(np.float64) @ site_a.T).argmin(axis=1))
 
 
@@ -90,7 +92,8 @@ def _choose(site_a, site_b, points, limits):
     owner = np.empty(m, np.int32)
     chosen, classes = np.empty((2, m * k + 1), np.uint8)
     starts = np.empty((-(-m // BLOCK), k), np.int64)
-    n = choose_samples(points, site_a, site_b, limits, owner, chosen, classes, starts)
+    single = SingleFunctions.of(site_a, site_b)
+    n = choose_samples(points, site_a, site_b, *single, limits, owner, chosen, classes, starts)
     return owner, chosen[:n], classes[:n], np.append(starts.ravel(), n)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dask
 import numpy as np
 import pytest
-from distributed import LocalCluster
+
+from dask_cluster import two_workers
 
 
 @pytest.fixture
@@ -30,12 +30,5 @@ def flowers(tmp_path, points):
 @pytest.fixture
 def scheduler():
     """Return the address of a cluster of two worker processes."""
-    # Processes start slowly on a busy machine.
-    patience = {"distributed.comm.timeouts.connect": "120s", "distributed.comm.timeouts.tcp": "120s"}
-    with (
-        dask.config.set(patience),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-    ):
+    with two_workers() as cluster:
         yield cluster.scheduler_address

@@ -28,7 +28,7 @@ def promised_pythons() -> set[str]:
 
 
 def targets_of(command: str) -> set[str]:
-    """Return the targets that a line of a shell makes; variables are no targets."""
+    """Return the targets named in a ``make`` command, without its variables."""
     first, *words = command.split()
     assert first == "make", command
     return {word for word in words if "=" not in word}

@@ -1,4 +1,9 @@
-"""Which site owns each sample."""
+"""Which site owns each sample.
+
+Single precision decides unless another site comes close; then double precision does, and the first of equals wins.
+Functions are highest for the owner: ``slopes`` float32 (k, r), ``constants`` (k,), with rows of zeros up to a multiple
+of four; ``close`` is how close is too close for them.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +14,13 @@ from allegiance._core import AnyArray, FloatArray
 from ._affine_block import BLOCK, fill_columns, four_values
 from ._jit import jit
 
-#: Values closer than this, as a share of the numbers they are summed from, are compared in double precision.
-_CLOSE = 1e-6
-
-
-@jit()
-def single_precision(site_a: FloatArray, site_b: FloatArray) -> tuple[AnyArray, AnyArray, float]:
-    """Return ``slopes`` and ``constants`` as :func:`site_values` wants them, and how close values are too close."""
-    k, r = site_a.shape
-    slopes = np.zeros(((k + 3) // 4 * 4, r), np.float32)
-    constants = np.zeros(slopes.shape[0], np.float32)
-    close = 0.0
-    for i in range(k):
-        size = abs(site_b[i])
-        for c in range(r):
-            slopes[i, c] = site_a[i, c]
-            size += abs(site_a[i, c])
-        constants[i] = -site_b[i]
-        close = max(close, _CLOSE * size)
-    return slopes, constants, close
-
 
 @jit(fuse=True)
 def site_values(points: AnyArray, slopes: AnyArray, constants: AnyArray, values: AnyArray) -> None:
     """Write ``<slopes[i], points[s]> + constants[i]`` to ``values[i, s]``: highest for the owner.
 
-    ``points`` is float32 (m, r) with m up to BLOCK; ``slopes`` float32 (k, r), ``constants`` (k,) and ``values``
-    (k, BLOCK), where k is a multiple of 4. Columns beyond m repeat the last sample.
+    ``points`` is float32 (m, r) with m up to BLOCK, ``values`` float32 (k, BLOCK). Columns beyond m repeat the last
+    sample.
     """
     m, r = points.shape
     block = np.zeros((r + 1, BLOCK), np.float32)
@@ -57,11 +42,7 @@ def find_owners(
     highest: AnyArray,
     owner: AnyArray,
 ) -> None:
-    """Write the owner of each sample to ``owner`` (m,) and its value, as in ``values``, to ``highest`` (BLOCK,).
-
-    Single precision decides unless other sites come as ``close`` as that; then double precision does, and the first of
-    equals.
-    """
+    """Write the owner of each sample to ``owner`` (m,) and its value, as in ``values``, to ``highest`` (BLOCK,)."""
     m, r = points.shape
     k = site_a.shape[0]
     second = np.empty(BLOCK, np.float32)
@@ -88,3 +69,66 @@ def find_owners(
                 if value > best:
                     best = value
                     owner[s] = i
+
+
+@jit(fuse=True)
+def owners_of(
+    columns: AnyArray,
+    site_a: FloatArray,
+    site_b: FloatArray,
+    slopes: AnyArray,
+    constants: AnyArray,
+    close: float,
+    owner: AnyArray,
+) -> None:
+    """Write the owner of each sample to ``owner`` (m,) int32, where no other value is wanted.
+
+    ``columns`` is float32 (r, m), one sample per column. One loop nest, which compiles in a second: the functions above
+    take several, and it is a first call that waits for them.
+    """
+    r, m = columns.shape
+    k = site_a.shape[0]
+    value = np.empty(BLOCK, np.float32)
+    highest = np.empty(BLOCK, np.float32)
+    second = np.empty(BLOCK, np.float32)
+    first = np.empty(BLOCK, np.int32)
+    for start in range(0, m, BLOCK):
+        width = min(BLOCK, m - start)
+        for s in range(width):
+            highest[s] = -np.inf
+            second[s] = -np.inf
+            first[s] = 0
+        for i in range(k):
+            for s in range(width):
+                value[s] = constants[i]
+            c = 0
+            while c + 4 <= r:
+                for s in range(width):
+                    at = start + s
+                    value[s] += (
+                        slopes[i, c] * columns[c, at]
+                        + slopes[i, c + 1] * columns[c + 1, at]
+                        + slopes[i, c + 2] * columns[c + 2, at]
+                        + slopes[i, c + 3] * columns[c + 3, at]
+                    )
+                c += 4
+            while c < r:
+                for s in range(width):
+                    value[s] += slopes[i, c] * columns[c, start + s]
+                c += 1
+            for s in range(width):
+                second[s] = max(second[s], min(value[s], highest[s]))
+                first[s] = np.int32(i) if value[s] > highest[s] else first[s]
+                highest[s] = max(value[s], highest[s])
+        for s in range(width):
+            owner[start + s] = first[s]
+            if highest[s] - second[s] > close:
+                continue
+            best = -np.inf
+            for i in range(k):
+                exact = -site_b[i]
+                for c in range(r):
+                    exact += site_a[i, c] * columns[c, start + s]
+                if exact > best:
+                    best = exact
+                    owner[start + s] = i

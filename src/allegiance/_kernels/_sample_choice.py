@@ -11,7 +11,7 @@ from allegiance._core import AnyArray, FloatArray
 from ._affine_block import BLOCK
 from ._bits import WORDS, count_bits
 from ._jit import jit
-from ._owners import find_owners, single_precision, site_values
+from ._owners import find_owners, site_values
 
 #: Classes of samples: one of class c counts 2**c times.
 CLASSES = 8
@@ -22,6 +22,9 @@ def choose_samples(
     points: AnyArray,
     site_a: FloatArray,
     site_b: FloatArray,
+    slopes: AnyArray,
+    constants: AnyArray,
+    close: float,
     limits: AnyArray,
     owner: AnyArray,
     chosen: AnyArray,
@@ -38,6 +41,8 @@ def choose_samples(
     ----------
     points
         (m, r) float32 samples; blocks of BLOCK.
+    slopes, constants, close
+        The sites in single precision, as in :mod:`._owners`.
     limits
         (k, CLASSES) float32, ascending, the last one inf.
     owner
@@ -49,7 +54,6 @@ def choose_samples(
     """
     m = points.shape[0]
     k = site_a.shape[0]
-    slopes, constants, close = single_precision(site_a, site_b)
     values = np.empty((slopes.shape[0], BLOCK), np.float32)
     highest = np.empty(BLOCK, np.float32)
     bound = np.empty((k, BLOCK), np.float32)

@@ -11,6 +11,7 @@ import numpy as np
 from allegiance._core import AnyArray, ForkLock, IntArray, for_row_blocks, kernel_ready, stream
 
 from ._engine import SHARED, Settings
+from ._single_precision import SingleFunctions
 from ._tessellation import Tessellation
 from ._worth_testing import margin_limits
 
@@ -149,7 +150,8 @@ class BankSupply:
 
         tessellation, settings, limits = self._banks.tessellation, self._banks.settings, self._banks.limits
         size, k = points.shape[0], tessellation.n_sites
-        slopes, constants = kernel_ready(*tessellation.functions)
+        a, b = kernel_ready(*tessellation.functions)
+        single = SingleFunctions.of(*tessellation.functions)
         owner = np.empty(size, np.int32)
         starts = np.empty((-(-size // BLOCK), k), np.int64)
         found: dict[int, tuple[AnyArray, AnyArray]] = {}
@@ -161,9 +163,7 @@ class BankSupply:
                 rng = stream(settings.seed, SHARED, _DRAWS, index, first)
                 points[part] = tessellation.region.sample(part.stop - first, rng, by_point=True)
                 blocks = slice(first // BLOCK, -(-part.stop // BLOCK))
-                n = choose_samples(
-                    points[part], slopes, constants, limits, owner[part], chosen, classes, starts[blocks]
-                )
+                n = choose_samples(points[part], a, b, *single, limits, owner[part], chosen, classes, starts[blocks])
                 found[first] = chosen[:n].copy(), classes[:n].copy()
 
         for_row_blocks(work, size, settings.threads, multiple=_GROUP)

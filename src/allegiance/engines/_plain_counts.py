@@ -10,6 +10,7 @@ from allegiance._core import AnyArray, ForkLock, for_row_blocks, kernel_ready, s
 
 from ._engine import MAX_SAMPLES, SHARED, Estimate, Queries, Settings
 from ._looks import look_at, unit_of_samples
+from ._single_precision import SingleFunctions
 from ._tessellation import Tessellation
 
 #: Samples in one bank: enough that an average cell, one of k + 1 that tile the region, gets this many. Later banks,
@@ -132,16 +133,17 @@ class PlainCounts:
 
     def _owners(self, index: int, columns: AnyArray) -> AnyArray:
         """Return the owner (m,) int32 of each sample of a bank, given as columns (r, m)."""
-        from allegiance._kernels._grouping import owners_of
+        from allegiance._kernels._owners import owners_of
 
         owner = self._kept_owners.get(index)
         if owner is None:
             size = columns.shape[1]
             owner = np.empty(size, np.int32)
-            slopes, constants = kernel_ready(*self._tessellation.functions)
+            a, b = kernel_ready(*self._tessellation.functions)
+            single = SingleFunctions.of(*self._tessellation.functions)
 
             def work(rows: slice) -> None:
-                owners_of(np.ascontiguousarray(columns[:, rows]), slopes, constants, owner[rows])
+                owners_of(np.ascontiguousarray(columns[:, rows]), a, b, *single, owner[rows])
 
             threads = self._settings.threads if columns.size * self._tessellation.n_sites > _MANY_LOOKED_UP else 1
             for_row_blocks(work, size, threads, multiple=_GROUP)

@@ -13,6 +13,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray, kernel_ready
 
+from ._single_precision import SingleFunctions
 from ._tessellation import Tessellation
 
 #: Queries from which the chance is learnt, and how far they are from their site towards a random place, at most.
@@ -107,9 +108,9 @@ def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[Float
 def _values(points: AnyArray, a: FloatArray, b: FloatArray) -> AnyArray:
     """Return <a_i, y> - b_i (k, m) in single precision, the same bits on any number of threads."""
     from allegiance._kernels._affine_block import BLOCK
-    from allegiance._kernels._owners import single_precision, site_values
+    from allegiance._kernels._owners import site_values
 
-    slopes, constants, _ = single_precision(*kernel_ready(a, b))
+    slopes, constants, _ = SingleFunctions.of(a, b)
     (ready,) = kernel_ready(points.astype(np.float32))
     values = np.empty((slopes.shape[0], BLOCK), np.float32)
     found = np.empty((a.shape[0], points.shape[0]), np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -27,9 +28,9 @@ class BregmanInfluence(Influence):
     smoothing: float = 0.0
 
     @property
+    @abstractmethod
     def divergence(self) -> BregmanDivergence:
         """The divergence itself."""
-        raise NotImplementedError
 
     @property
     def limits(self) -> tuple[float, float]:

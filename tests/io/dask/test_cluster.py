@@ -8,14 +8,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
-from dask.distributed import Client, LocalCluster
+from dask.distributed import Client
 
 from allegiance import AffinityScorer, affinity, score_stream
 from allegiance.io.dask import connect
+from dask_cluster import two_workers
 
 pytestmark = pytest.mark.slow
 
@@ -27,15 +27,7 @@ LABELS = ((X[:, None] - CENTERS) ** 2).sum(axis=2).argmin(axis=1)
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    # Processes start slowly on a busy machine.
-    patience = {"distributed.comm.timeouts.connect": "120s", "distributed.comm.timeouts.tcp": "120s"}
-    with (
-        dask.config.set(patience),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with two_workers() as cluster, Client(cluster) as client:
         yield client
 
 
