@@ -14,6 +14,8 @@ from ._typing import AnyArray
 _MIN_ROWS = 64
 #: Blocks per thread, so that a slow block does not keep the others waiting.
 _BLOCKS_PER_THREAD = 4
+#: Multiplications below which a kernel is done before other threads have started.
+_MIN_PRODUCTS = 2**24
 
 
 def effective_threads(n_jobs: int | None) -> int:
@@ -45,14 +47,16 @@ def for_row_blocks(
     *,
     blocks_per_thread: int = _BLOCKS_PER_THREAD,
     multiple: int = 1,
+    products: float = np.inf,
 ) -> None:
     """Call ``work(rows)`` for slices that cover ``range(n_rows)``, each starting at a multiple of ``multiple``.
 
     ``work`` must write to its own rows only. Threads pay off because kernels release the GIL; the pool lives for this
-    one call, so nothing of it can be inherited by a forked process.
+    one call, so nothing of it can be inherited by a forked process. Where the number of multiplications is known,
+    ``products``, a small job stays in this thread.
     """
     blocks = min(threads * blocks_per_thread, n_rows // _MIN_ROWS)
-    if threads == 1 or blocks < 2:
+    if threads == 1 or blocks < 2 or products < _MIN_PRODUCTS:
         work(slice(0, n_rows))
         return
     size = -(-n_rows // blocks)

@@ -27,10 +27,9 @@ _MAX_COORDINATES = 2**24
 #: are kept, up to this many: samples are drawn and grouped in a tenth of the time in which owners are looked up.
 _KEEP_BYTES = 320 * 2**20
 _KEEP_OWNERS = 2**24
-#: Products of coordinates from which samples are tested, and owners looked up, on all threads: with fewer of them
-#: threads cost more than they bring.
-_MANY_TESTED, _MANY_LOOKED_UP = 2**27, 2**24
 _GROUP = 256
+#: Products of coordinates from which samples are tested on several threads: these wait for the same banks.
+_MANY_TESTED = 2**27
 #: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
 _FIRST_LOOK = 2
 _MAX_GROWTH = 3.0
@@ -145,8 +144,8 @@ class PlainCounts:
             def work(rows: slice) -> None:
                 owners_of(np.ascontiguousarray(columns[:, rows]), a, b, *single, owner[rows])
 
-            threads = self._settings.threads if columns.size * self._tessellation.n_sites > _MANY_LOOKED_UP else 1
-            for_row_blocks(work, size, threads, multiple=_GROUP)
+            products = columns.size * self._tessellation.n_sites
+            for_row_blocks(work, size, self._settings.threads, multiple=_GROUP, products=products)
             if sum(kept.size for kept in self._kept_owners.values()) + owner.size <= _KEEP_OWNERS:
                 self._kept_owners[index] = owner
         return owner

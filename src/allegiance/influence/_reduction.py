@@ -135,7 +135,7 @@ class Reduction:
                 self._locate_chunk(X[part], position[part], off_span[part])
 
         with np.errstate(over="ignore", invalid="ignore"):
-            for_row_blocks(locate_rows, n, threads)
+            for_row_blocks(locate_rows, n, threads, products=n * X.shape[1] * self.dim)
             self._bring_near(X, position, off_span)
         return Located(position, off_span)
 
