@@ -8,11 +8,11 @@ from allegiance._kernels._grouping import group_by_owner
 from allegiance._kernels._owner_banks import fill_bank
 from allegiance._kernels._owner_chain import walk_cells
 from allegiance._kernels._owner_counts import count_owners
-from allegiance._kernels._owners import owners_of
+from allegiance._kernels._owners import owners_at, owners_of
 from allegiance._kernels._projection import project_rows
 from allegiance._kernels._sample_choice import CLASSES, choose_samples
 from allegiance._kernels._simplex_fraction import stolen_volumes
-from allegiance._kernels._stolen_counts import SQUARE, count_stolen, nearest_slopes, weighted_shares
+from allegiance._kernels._stolen_counts import SQUARE, count_stolen, weighted_shares
 from allegiance.engines import binomial_errors
 from allegiance.engines._single_precision import SingleFunctions
 from reference import kernels as twin
@@ -35,6 +35,20 @@ def test_owners_of(rng, m, r, k):
     owner = np.empty(m, np.int32)
     owners_of(np.ascontiguousarray(points.T), site_a, site_b, *SingleFunctions.of(site_a, site_b), owner)
     np.testing.assert_array_equal(owner, (site_b - points.astype(np.float64) @ site_a.T).argmin(axis=1))
+
+
+@pytest.mark.parametrize(("n", "r", "k"), [(1, 1, 1), (50, 0, 3), (50, 4, 7), (20, 30, 40)])
+def test_owners_at(rng, n, r, k):
+    site_a, site_b, positions = rng.normal(size=(k, r)), rng.normal(size=k), rng.normal(size=(n, r))
+    owner = np.empty(n, np.int64)
+    owners_at(positions, np.ascontiguousarray(site_a.T), site_b, owner)
+    np.testing.assert_array_equal(owner, (site_b - positions @ site_a.T).argmin(axis=1))
+
+
+def test_owners_at_equals_gives_the_first():
+    owner = np.empty(2, np.int64)
+    owners_at(np.array([[1.0], [-1.0]]), np.array([[0.0, 1.0, 1.0, -1.0]]), np.array([np.inf, 0.0, 0.0, 0.0]), owner)
+    np.testing.assert_array_equal(owner, [1, 3])
 
 
 @pytest.mark.parametrize(("m", "r", "k"), [(3000, 3, 5), (256, 1, 1), (17, 2, 9), (1, 4, 3)])
@@ -159,13 +173,6 @@ def test_the_heaviest_bank_does_not_overflow():
     """A round of 2**18 samples of the heaviest class, all stolen, keeps sums and squares apart."""
     assert 2**18 * 2 ** (CLASSES - 1) < SQUARE
     assert 2**18 * 4 ** (CLASSES - 1) * SQUARE < 2**63
-
-
-def test_nearest_slopes(rng):
-    sites, queries = rng.normal(size=(7, 4)), rng.normal(size=(50, 4))
-    found = np.empty(50, np.int64)
-    nearest_slopes(queries, np.ascontiguousarray(sites.T), found)
-    np.testing.assert_array_equal(found, np.linalg.norm(queries[:, None] - sites, axis=2).argmin(axis=1))
 
 
 def test_weighted_shares_of_equal_weights_are_those_of_plain_counting(rng):

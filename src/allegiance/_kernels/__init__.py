@@ -3,7 +3,7 @@
 =====================  ==================================================================================
 ``_projection``        rows of X to coordinates in the span of the sites, one row at a time
 ``_affine_block``      four affine functions at a block of samples
-``_owners``            who owns each sample
+``_owners``            who owns each sample, and each position
 ``_grouping``          samples grouped by the site that owns them
 ``_owner_counts``      how many shared samples each query steals from each site
 ``_sample_choice``     for which sites each sample is worth testing

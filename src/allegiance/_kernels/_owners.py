@@ -1,8 +1,8 @@
-"""Which site owns each sample.
+"""Which site owns each sample, or each position.
 
-Single precision decides unless another site comes close; then double precision does, and the first of equals wins.
-Functions are highest for the owner: ``slopes`` float32 (k, r), ``constants`` (k,), with rows of zeros up to a multiple
-of four; ``close`` is how close is too close for them.
+For samples single precision decides unless another site comes close; then double precision does, and the first of
+equals wins. Functions are highest for the owner: ``slopes`` float32 (k, r), ``constants`` (k,), with rows of zeros to a
+multiple of four; ``close`` is how close is too close for them.
 """
 
 from __future__ import annotations
@@ -130,3 +130,27 @@ def owners_of(
                 if exact > best:
                     best = exact
                     owner[start + s] = i
+
+
+@jit()
+def owners_at(positions: FloatArray, columns: FloatArray, site_b: FloatArray, owner: AnyArray) -> None:
+    """Write the owner of each position (n, r) to ``owner`` (n,) int64, the first of equals, in double precision.
+
+    ``columns`` is (r, k), the slopes of the sites coordinate after coordinate.
+    """
+    n, r = positions.shape
+    k = site_b.shape[0]
+    value = np.empty(k)
+    for q in range(n):
+        for i in range(k):
+            value[i] = -site_b[i]
+        for c in range(r):
+            coordinate = positions[q, c]
+            for i in range(k):
+                value[i] += columns[c, i] * coordinate
+        owner[q] = 0
+        highest = -np.inf
+        for i in range(k):
+            if value[i] > highest:
+                highest = value[i]
+                owner[q] = i

@@ -16,26 +16,6 @@ from ._jit import jit
 SQUARE = 2**28
 
 
-@jit()
-def nearest_slopes(query_a: FloatArray, columns: FloatArray, nearest: AnyArray) -> None:
-    """Write to ``nearest`` (n,) int64 the site whose slope is closest to that of each query, the first of equals.
-
-    ``columns`` is (r, k), the slopes of the sites coordinate after coordinate.
-    """
-    n, r = query_a.shape
-    k = columns.shape[1]
-    square = np.empty(k)
-    for q in range(n):
-        for i in range(k):
-            square[i] = 0.0
-        for c in range(r):
-            here = query_a[q, c]
-            for i in range(k):
-                away = here - columns[c, i]
-                square[i] += away * away
-        nearest[q] = square.argmin()
-
-
 @jit(fuse=True)
 def count_stolen(
     rows: AnyArray,

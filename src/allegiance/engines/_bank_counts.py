@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core import IntArray, for_row_blocks, kernel_ready
+from allegiance._core import IntArray, for_row_blocks, kernel_ready, row_dots
 
 from ._engine import MAX_SAMPLES, SHARED, Estimate, Queries, Settings
 from ._looks import look_at, unit_of_samples
@@ -79,15 +79,17 @@ class BankCounts:
 
     def _closest_sites(self, queries: Queries) -> IntArray:
         """Return the sites (n,) whose banks the queries use: those with the closest slopes."""
-        from allegiance._kernels._stolen_counts import nearest_slopes
+        from allegiance._kernels._owners import owners_at
 
         site = np.empty(queries.n, np.int64)
-        slopes, columns = kernel_ready(queries.a, self._tessellation.functions.a.T)
+        # The closest slope is that of the largest 2 <a, a_i> - |a_i|^2.
+        slopes = self._tessellation.functions.a
+        query_a, columns, squares = kernel_ready(queries.a, 2.0 * slopes.T, row_dots(slopes, slopes))
 
         def work(rows: slice) -> None:
-            nearest_slopes(slopes[rows], columns, site[rows])
+            owners_at(query_a[rows], columns, squares, site[rows])
 
-        for_row_blocks(work, queries.n, self._settings.threads)
+        for_row_blocks(work, queries.n, self._settings.threads, products=queries.n * slopes.size)
         return site
 
     def _count(self, queries: Queries, order: IntArray, site: IntArray, supply: BankSupply, tally: _Tally) -> None:

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from allegiance._core import AnyArray, FloatArray, IntArray, for_row_blocks, row_dots
+from allegiance._core import AnyArray, FloatArray, IntArray, for_row_blocks, kernel_ready
 from allegiance.influence import Diagram
 
 from ._pipelines import Followed, follow
-
-#: Rows compared with all sites at a time.
-_ROWS = 8192
 
 
 def check_clusterer(estimator: Any) -> None:
@@ -62,17 +59,13 @@ def nameless(estimator: Any) -> Any:
 
 def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
     """Return the number (n,) of the site with the lowest function at each position."""
-    a, b = diagram.functions
-    nearest = np.zeros(position.shape[0], dtype=np.int64)
+    from allegiance._kernels._owners import owners_at
+
+    position, columns, b = kernel_ready(position, diagram.functions.a.T, diagram.functions.b)
+    nearest = np.empty(position.shape[0], np.int64)
 
     def work(rows: slice) -> None:
-        for start in range(rows.start, rows.stop, _ROWS):
-            part = slice(start, min(start + _ROWS, rows.stop))
-            lowest = np.full(nearest[part].shape, np.inf)
-            for i in range(b.size):
-                value = b[i] - row_dots(position[part], a[i])
-                np.copyto(nearest[part], i, where=value < lowest)
-                np.minimum(lowest, value, out=lowest)
+        owners_at(position[rows], columns, b, nearest[rows])
 
-    for_row_blocks(work, position.shape[0], threads)
+    for_row_blocks(work, position.shape[0], threads, products=position.size * b.size)
     return nearest

@@ -81,8 +81,8 @@ def fit(
     )
     fitted.check_engine()
     codes = placed.codes
-    if not chunks.labelled and placed.located is not None:
-        # The weights, if any, move the borders between the centres.
+    if specification.weights is not None and not chunks.labelled and placed.located is not None:
+        # Weights move the borders between the centres.
         codes = nearest_sites(diagram, placed.located.position, threads)
     return Fit(fitted, codes, placed.located, placed.sample)
 
