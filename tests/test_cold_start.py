@@ -162,6 +162,7 @@ def test_each_kernel_is_compiled_for_one_signature():
         "count_stolen",
         "fill_bank",
         "group_by_owner",
+        "own_and_other_squares",
         "owners_at",
         "owners_of",
         "polytope_chain",

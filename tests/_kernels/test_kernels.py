@@ -12,6 +12,7 @@ from allegiance._kernels._owners import owners_at, owners_of
 from allegiance._kernels._projection import project_rows
 from allegiance._kernels._sample_choice import CLASSES, choose_samples
 from allegiance._kernels._simplex_fraction import stolen_volumes
+from allegiance._kernels._site_distances import own_and_other_squares
 from allegiance._kernels._stolen_counts import SQUARE, count_stolen, weighted_shares
 from allegiance.engines import binomial_errors
 from allegiance.engines._single_precision import SingleFunctions
@@ -43,6 +44,17 @@ def test_owners_at(rng, n, r, k):
     owner = np.empty(n, np.int64)
     owners_at(positions, np.ascontiguousarray(site_a.T), site_b, owner)
     np.testing.assert_array_equal(owner, (site_b - positions @ site_a.T).argmin(axis=1))
+
+
+@pytest.mark.parametrize(("r", "k"), [(1, 1), (0, 3), (4, 7), (30, 40)])
+def test_own_and_other_squares(rng, r, k):
+    sites, positions, codes = rng.normal(size=(k, r)), rng.normal(size=(50, r)), rng.integers(-1, k, 50)
+    own, other = np.empty((2, 50))
+    own_and_other_squares(positions, np.ascontiguousarray(sites.T), codes, own, other)
+    squares = np.square(positions[:, None] - sites).sum(axis=2)
+    others = np.where(np.arange(k) == codes[:, None], np.inf, squares).min(axis=1)
+    np.testing.assert_allclose(other, others)
+    np.testing.assert_allclose(own, np.where(codes >= 0, squares[np.arange(50), codes], others))
 
 
 def test_owners_at_equals_gives_the_first():

@@ -2,6 +2,7 @@
 
 =====================  ==================================================================================
 ``_projection``        rows of X to coordinates in the span of the sites, one row at a time
+``_site_distances``    how far positions are from their own site and the nearest other one
 ``_affine_block``      four affine functions at a block of samples
 ``_owners``            who owns each sample, and each position
 ``_grouping``          samples grouped by the site that owns them

@@ -36,10 +36,13 @@ def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> C
     -----
     No kernel uses ``parallel=True``: kernels release the GIL and :func:`allegiance._core.for_row_blocks` runs them on
     disjoint row blocks from ordinary threads. That is safe inside thread pools and forked workers, where numba's own
-    threads may abort or hang, needs no serial twin, and compiles in half the time.
+    threads may abort or hang, needs no serial twin, and compiles in half the time. A division by zero gives inf or nan,
+    as in NumPy: a check that raises would keep loops from being vectorised.
     """
     fastmath: Any = ({"contract"} if fuse else set()) | ({"reassoc"} if reorder else set()) or False
-    compiler: Any = numba.njit(nogil=True, fastmath=fastmath, inline="always" if inline else "never")  # noqa: TID251
+    compiler: Any = numba.njit(  # noqa: TID251
+        nogil=True, fastmath=fastmath, inline="always" if inline else "never", error_model="numpy"
+    )
 
     def compile_on_first_call(function: F) -> F:
         dispatcher = compiler(function)

@@ -148,14 +148,14 @@ def weighted_shares(
         if total == 0:
             continue
         usual = square / total
+        # Without a branch, and the largest error in a loop of its own: only so is the first loop vectorised.
         for i in range(k):
-            weight = usual
-            if sums[x, i] > 0:
-                weight = max(weight, squares[x, i] / sums[x, i])
+            weight = max(usual, squares[x, i] / max(sums[x, i], 1))
             size = total + 4.0 * weight
             share = (sums[x, i] + 2.0 * weight) / size
             hit = squares[x, i] + 2.0 * weight * weight
             miss = square - squares[x, i] + 2.0 * weight * weight
             errors[x, i] = np.sqrt((1.0 - share) * (1.0 - share) * hit + share * share * miss) / size
             shares[x, i] = sums[x, i] / total
+        for i in range(k):
             worst[q] = max(worst[q], errors[x, i])

@@ -15,6 +15,7 @@ from allegiance._core import (
     Part,
     Rows,
     floats,
+    kernel_ready,
     row_dots,
     stored,
 )
@@ -154,16 +155,11 @@ class PowerDiagram:
 
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the distance (n,) of each row from its own site, and from the nearest other one."""
-        n = codes.shape[0]
-        own, other = np.full(n, np.inf), np.full(n, np.inf)
-        # Site by site: reductions along the rows of an (n, k) matrix take several times as long.
-        for i, site in enumerate(self.positions):
-            away = located.position - site
-            squared = row_dots(away, away)
-            mine = codes == i
-            np.copyto(own, squared, where=mine)
-            np.minimum(other, squared, out=other, where=~mine)
-        np.copyto(own, other, where=codes < 0)
+        from allegiance._kernels._site_distances import own_and_other_squares
+
+        position, columns, codes = kernel_ready(located.position, self.positions.T, codes.astype(np.int64, copy=False))
+        own, other = np.empty((2, codes.shape[0]))
+        own_and_other_squares(position, columns, codes, own, other)
         off_span = self._off_span_squares(located)
         return np.sqrt(own + off_span) / self.unit, np.sqrt(other + off_span) / self.unit
 
