@@ -90,8 +90,8 @@ def owners_of(
     k = site_a.shape[0]
     # A copy, in which the compiler sees that no index is negative: only then are the loops over samples vectorised.
     block = np.zeros((r + 3, BLOCK), np.float32)
-    slope = np.zeros(r + 3, np.float32)
-    value = np.empty(BLOCK, np.float32)
+    slope = np.zeros((4, r + 3), np.float32)
+    value = np.empty((4, BLOCK), np.float32)
     highest = np.empty(BLOCK, np.float32)
     second = np.empty(BLOCK, np.float32)
     first = np.empty(BLOCK, np.int32)
@@ -104,20 +104,30 @@ def owners_of(
             highest[s] = -np.inf
             second[s] = -np.inf
             first[s] = 0
-        for i in range(k):
-            constant = constants[i]
-            for c in range(r):
-                slope[c] = slopes[i, c]
-            for s in range(BLOCK):
-                value[s] = constant
-            for c in range(0, r, 4):
-                a0, a1, a2, a3 = slope[c], slope[c + 1], slope[c + 2], slope[c + 3]
+        for i in range(0, k, 4):
+            # Four sites share each load of a coordinate.
+            for j in range(4):
+                constant = constants[i + j]
                 for s in range(BLOCK):
-                    value[s] += a0 * block[c, s] + a1 * block[c + 1, s] + a2 * block[c + 2, s] + a3 * block[c + 3, s]
-            for s in range(BLOCK):
-                second[s] = max(second[s], min(value[s], highest[s]))
-                first[s] = np.int32(i) if value[s] > highest[s] else first[s]
-                highest[s] = max(value[s], highest[s])
+                    value[j, s] = constant
+                for c in range(r):
+                    slope[j, c] = slopes[i + j, c]
+            for c in range(0, r, 4):
+                a0, a1, a2, a3 = slope[0, c], slope[0, c + 1], slope[0, c + 2], slope[0, c + 3]
+                b0, b1, b2, b3 = slope[1, c], slope[1, c + 1], slope[1, c + 2], slope[1, c + 3]
+                c0, c1, c2, c3 = slope[2, c], slope[2, c + 1], slope[2, c + 2], slope[2, c + 3]
+                d0, d1, d2, d3 = slope[3, c], slope[3, c + 1], slope[3, c + 2], slope[3, c + 3]
+                for s in range(BLOCK):
+                    y0, y1, y2, y3 = block[c, s], block[c + 1, s], block[c + 2, s], block[c + 3, s]
+                    value[0, s] += a0 * y0 + a1 * y1 + a2 * y2 + a3 * y3
+                    value[1, s] += b0 * y0 + b1 * y1 + b2 * y2 + b3 * y3
+                    value[2, s] += c0 * y0 + c1 * y1 + c2 * y2 + c3 * y3
+                    value[3, s] += d0 * y0 + d1 * y1 + d2 * y2 + d3 * y3
+            for j in range(min(4, k - i)):
+                for s in range(BLOCK):
+                    second[s] = max(second[s], min(value[j, s], highest[s]))
+                    first[s] = np.int32(i + j) if value[j, s] > highest[s] else first[s]
+                    highest[s] = max(value[j, s], highest[s])
         for s in range(width):
             owner[start + s] = first[s]
             if highest[s] - second[s] > close:
