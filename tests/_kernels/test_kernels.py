@@ -63,11 +63,17 @@ def test_owners_at_equals_gives_the_first():
     np.testing.assert_array_equal(owner, [1, 3])
 
 
+def _group(points, owner, k):
+    sizes = np.bincount(owner, minlength=k)
+    blocks = np.zeros((np.ceil(sizes / BLOCK).astype(int).sum(), points.shape[1] + 1, BLOCK), np.float32)
+    return blocks, *group_by_owner(points.T.astype(np.float32, order="C"), owner.astype(np.int32), sizes, blocks)
+
+
 @pytest.mark.parametrize(("m", "r", "k"), [(3000, 3, 5), (256, 1, 1), (17, 2, 9), (1, 4, 3)])
 def test_group_by_owner(rng, m, r, k):
     """Every point stands once, in the group of its owner, in its order; unused places have an infinite margin."""
-    points, owner = rng.uniform(-1, 1, (m, r)).astype(np.float32), rng.integers(k, size=m).astype(np.int32)
-    blocks, widths, owners = group_by_owner(np.ascontiguousarray(points.T), owner, k)
+    points, owner = rng.uniform(-1, 1, (m, r)).astype(np.float32), rng.integers(k, size=m)
+    blocks, widths, owners = _group(points, owner, k)
     assert (np.diff(owners) >= 0).all()
     assert (widths % 16 == 0).all()
     assert np.isin(blocks[:, 0], [0.0, np.inf]).all()
@@ -91,7 +97,7 @@ def test_count_owners(rng, r):
     gap = (query_b - points @ query_a.T) - (site_b[owner] - (points * site_a[owner]).sum(axis=1))[:, None]
     clear = (np.abs(gap) > 1e-5).all(axis=1)
     points, owner = points[clear], owner[clear]
-    blocks, widths, owners = group_by_owner(points.T.astype(np.float32, order="C"), owner.astype(np.int32), k)
+    blocks, widths, owners = _group(points, owner, k)
     counts = np.zeros((n, k), np.int64)
     rows = np.array([3, 0, 7, 9, 1])
     count_owners(rows, query_a, query_b, site_a, site_b, blocks, widths, owners, counts)

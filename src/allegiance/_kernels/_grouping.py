@@ -14,34 +14,44 @@ LANES = 16
 
 
 @jit()
-def group_by_owner(columns: AnyArray, owner: AnyArray, k: int) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Return ``blocks``, ``widths`` and ``owners`` as :func:`count_owners` wants them.
+def group_by_owner(columns: AnyArray, owner: AnyArray, sizes: AnyArray, blocks: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Write ``blocks`` and return ``widths`` and ``owners``, as :func:`count_owners` wants them.
 
-    ``columns`` is float32 (r, m), ``owner`` int32 (m,), each one of k sites. Inside a group samples keep their order.
+    Inside a group samples keep their order.
+
+    Parameters
+    ----------
+    columns, owner
+        Float32 (r, m) samples, one per column, and their owners (m,) int32.
+    sizes
+        (k,) int64: how many samples each site owns.
+    blocks
+        (number of blocks, r + 1, BLOCK) float32 zeros: for each site as many as its samples need.
     """
     r, m = columns.shape
-    sizes = np.zeros(k, np.int64)
-    for s in range(m):
-        sizes[owner[s]] += 1
-    first = np.zeros(k + 1, np.int64)
+    k = sizes.shape[0]
+    used = np.empty(blocks.shape[0], np.int64)
+    owners = np.empty(blocks.shape[0], np.int64)
+    at = np.zeros(k, np.int64)
+    t = 0
     for i in range(k):
-        first[i + 1] = first[i] + (sizes[i] + BLOCK - 1) // BLOCK
-    blocks = np.zeros((first[k], r + 1, BLOCK), np.float32)
-    widths = np.empty(first[k], np.int64)
-    owners = np.empty(first[k], np.int64)
-    for i in range(k):
-        for t in range(first[i], first[i + 1]):
+        if i > 0:
+            at[i] = at[i - 1] + sizes[i - 1]
+        for done in range(0, sizes[i], BLOCK):
             owners[t] = i
-            used = min(sizes[i] - (t - first[i]) * BLOCK, BLOCK)
-            widths[t] = (used + LANES - 1) // LANES * LANES
-            for j in range(used, BLOCK):
+            used[t] = min(sizes[i] - done, BLOCK)
+            for j in range(used[t], BLOCK):
                 blocks[t, 0, j] = np.inf
-    rank = np.zeros(k, np.int64)
+            t += 1
+    order = np.empty(m, np.int64)
     for s in range(m):
-        i = owner[s]
-        t = first[i] + rank[i] // BLOCK
-        at = rank[i] % BLOCK
-        for c in range(r):
-            blocks[t, c + 1, at] = columns[c, s]
-        rank[i] += 1
-    return blocks, widths, owners
+        order[at[owner[s]]] = s
+        at[owner[s]] += 1
+    # Coordinate after coordinate: one of them stays in a cache.
+    for c in range(r):
+        n = 0
+        for t in range(used.shape[0]):
+            for j in range(used[t]):
+                blocks[t, c + 1, j] = columns[c, order[n]]
+                n += 1
+    return (used + LANES - 1) // LANES * LANES, owners

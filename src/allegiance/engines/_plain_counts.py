@@ -47,6 +47,17 @@ class _Bank(NamedTuple):
     widths: AnyArray
     owners: AnyArray
 
+    @classmethod
+    def of(cls, columns: AnyArray, owner: AnyArray, n_sites: int) -> _Bank:
+        """Group samples, float32 (r, m), by their owners (m,)."""
+        from allegiance._kernels._affine_block import BLOCK
+        from allegiance._kernels._grouping import group_by_owner
+
+        sizes = np.bincount(owner, minlength=n_sites)
+        # From NumPy, which asks for large pages: a kernel would spend most of its time waiting for small ones.
+        blocks = np.zeros((int((-(-sizes // BLOCK)).sum()), columns.shape[0] + 1, BLOCK), np.float32)
+        return cls(blocks, *group_by_owner(columns, owner, sizes, blocks))
+
 
 class PlainCounts:
     """Estimate shares by counting which of a fixed set of uniform samples each query steals, and from whom.
@@ -116,8 +127,6 @@ class PlainCounts:
         return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
 
     def _bank(self, index: int) -> _Bank:
-        from allegiance._kernels._grouping import group_by_owner
-
         with self._drawing:
             bank = self._kept.get(index)
             if bank is None:
@@ -125,7 +134,7 @@ class PlainCounts:
                     self._bank_size(index), stream(self._settings.seed, SHARED, index)
                 )
                 columns = points.T.astype(np.float32, order="C", copy=False)
-                bank = _Bank(*group_by_owner(columns, self._owners(index, columns), self._tessellation.n_sites))
+                bank = _Bank.of(columns, self._owners(index, columns), self._tessellation.n_sites)
                 if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
                     self._kept[index] = bank
         return bank
