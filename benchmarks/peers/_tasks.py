@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ._chains import score_with_chains
@@ -109,7 +109,10 @@ def _clustered(job: Job) -> Any:
 def _bootstrap(case: Any) -> Any:
     from quality._resampling import bootstrap_stability
 
-    return bootstrap_stability(case)
+    # A case keeps the samples it has clustered: without a new one only the first turn would do the work.
+    anew = replace(case)
+    anew.clustering = case.clustering
+    return bootstrap_stability(anew)
 
 
 def _ensemble(job: Job) -> Any:

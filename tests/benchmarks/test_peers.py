@@ -5,9 +5,10 @@ from allegiance import affinity
 from peers._campaign import Measurement, _append, _hopeless, measure, read
 from peers._chains import score_with_chains
 from peers._known import Known
+from peers._measure import measured
 from peers._page import beside
 from peers._scenes import CENTRE, Scene, make_job
-from peers._tasks import TASKS, task_named
+from peers._tasks import TASKS, Stage, task_named
 
 
 def measurement(n=1000, outcome="done", seconds=2.0, stage="score", task="silhouette"):
@@ -76,3 +77,25 @@ def test_a_task_is_measured_in_a_process_of_its_own(limit, outcome):
     (found,) = measure(task_named("k-means"), Scene(200, 2, 3), limit)
     assert (found.task, found.stage, found.outcome) == ("k-means", "fit", outcome)
     assert (found.seconds > 0) == (outcome == "done")
+
+
+@pytest.mark.parametrize(("seconds", "turns"), [(0.1, 5), (0.6, 4), (3.0, 3), (10.0, 2), (40.0, 1)])
+def test_the_first_turn_is_not_the_only_one_unless_it_takes_very_long(seconds, turns):
+    """The first one has to ask for its memory."""
+    clock = iter(np.repeat(np.arange(6), 2) * seconds + np.tile([0.0, seconds], 6))
+    found = measured(Stage("score", lambda job: job), None, lambda: next(clock))
+    assert found["turns"] == turns
+    assert found["seconds"] == pytest.approx(seconds)
+
+
+def test_every_turn_of_the_bootstrap_clusters_anew(monkeypatch):
+    from quality import _case
+
+    asked = []
+    anew = _case.Case.anew
+    monkeypatch.setattr(_case.Case, "anew", lambda case, rows, run: (asked.append(run), anew(case, rows, run))[1])
+    (stage,) = task_named("bootstrap").stages
+    prepared = stage.prepare(make_job(Scene(60, 2, 3)))
+    first, second = stage.run(prepared), stage.run(prepared)
+    np.testing.assert_array_equal(first, second)
+    assert len(asked) == 2 * _case.RUNS
