@@ -45,7 +45,8 @@ class Scene(NamedTuple):
         return centers, centers[np.arange(self.points) % self.k] + rng.standard_normal((self.points, self.dim))
 
 
-SCENES = (Scene(50, 10, 200), Scene(9, 20, 100), Scene(16, 20, 100), Scene(50, 50, 40))
+#: With ten seeds 4,000 largest shares each: how many intervals hold is known to a third of a percent.
+SCENES = (Scene(50, 10, 400), Scene(9, 20, 400), Scene(16, 20, 400), Scene(50, 50, 400))
 
 
 class Coverage(NamedTuple):

@@ -26,5 +26,8 @@ Rules
   that a plain NumPy twin can follow them bit for bit.
 - What a kernel computes for one row does not depend on the other rows of the call. Callers may therefore split rows
   over threads and chunks in any way without changing one bit of the result.
+- A loop is vectorised only if its index counts from zero (in ``x[start + s]`` the compiler cannot rule out a negative
+  one), nothing in it can raise, and the arrays it writes and reads are not the same. Look at the time per number.
+- Large arrays come from the caller: NumPy asks for large pages, compiled code waits for small ones.
 - Kernels are compiled on first use and cached on disk; importing :mod:`allegiance` does not import numba.
 """

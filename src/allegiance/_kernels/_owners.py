@@ -83,7 +83,7 @@ def owners_of(
 ) -> None:
     """Write the owner of each sample to ``owner`` (m,) int32, where no other value is wanted.
 
-    ``columns`` is float32 (r, m), one sample per column. One loop nest, which compiles in half a second: the functions
+    ``columns`` is float32 (r, m), one sample per column. One loop nest, which compiles in a second: the functions
     above take several, and it is a first call that waits for them.
     """
     r, m = columns.shape

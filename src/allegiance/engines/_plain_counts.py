@@ -24,7 +24,7 @@ _MAX_LATER = 2**16
 _MAX_BANK = 2**18
 _MAX_COORDINATES = 2**24
 #: Banks are kept for the next call as long as they take less than this many bytes together. Of later ones the owners
-#: are kept, up to this many: samples are drawn and grouped in a tenth of the time in which owners are looked up.
+#: are kept, up to this many: with many sites looking them up takes longer than drawing and grouping the samples.
 _KEEP_BYTES = 320 * 2**20
 _KEEP_OWNERS = 2**24
 _GROUP = 256
