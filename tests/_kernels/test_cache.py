@@ -67,6 +67,12 @@ def test_files_of_zeros_are_made_anew(kernel, tmp_path, ending):
     assert not compiled(kernel())
 
 
+def test_the_folder_is_that_of_the_kernels():
+    from allegiance._kernels._projection import project_rows
+
+    assert _cache.cache_folder() == project_rows._cache.cache_path
+
+
 def test_without_a_folder_to_write_to_kernels_are_compiled_with_one_note(kernel, tmp_path, monkeypatch):
     """A file where the folder should be stops the super-user too, whom permissions do not."""
     (tmp_path / "__pycache__").write_text("")

@@ -240,6 +240,16 @@ def test_info_shows_versions_and_extras():
     assert found["extras"]["io"]["pyarrow"]
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "said"), [("NUMBA_CACHE_DIR", "x", "x/"), ("ALLEGIANCE_CACHE", "0", "off")]
+)
+def test_info_says_where_kernels_are_kept(tmp_path, variable, value, said):
+    environment = os.environ | {variable: value}
+    command = [INSTALLED, "info", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment, check=True)
+    assert json.loads(done.stdout)["kernel_cache"].startswith(said)
+
+
 def test_info_describes_a_table(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("id,größe,flag,when,nothing\na,1.5,true,2024-01-01,\nb,,false,2024-01-02,\n,3,,,\n")

@@ -30,6 +30,13 @@ def cache_for(function: Callable[..., Any]) -> Any:
         return NullCache()
 
 
+def cache_folder() -> str | None:
+    """Return the folder in which compiled kernels are kept; None if no folder can be written to."""
+    # Of any function of this package: the choice depends on where its file lies.
+    folder: str | None = cache_for(cache_folder).cache_path
+    return folder
+
+
 class KernelCache(FunctionCache):
     """numba's cache of one function, which compiles again where the file is damaged, and goes on where it cannot write.
 

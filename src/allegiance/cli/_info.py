@@ -72,9 +72,7 @@ def _show_installation(run: RunOptions) -> None:
 
     libraries = {name: _version(name) for name in LIBRARIES}
     extras = {extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()}
-    cache = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(os.path.dirname(os.path.dirname(__file__)), "_kernels")
-    if os.environ.get("ALLEGIANCE_CACHE", "1") == "0":
-        cache = "off (ALLEGIANCE_CACHE=0)"
+    cache = _kernel_cache()
     if run.json:
         print_json(
             {
@@ -94,6 +92,14 @@ def _show_installation(run: RunOptions) -> None:
         out, f"allegiance {__version__}", ("extra", "library", "version"), shown, left=("extra", "library", "version")
     )
     out.print(f"compiled kernels: {cache}", soft_wrap=True)
+
+
+def _kernel_cache() -> str:
+    if os.environ.get("ALLEGIANCE_CACHE", "1") == "0":
+        return "off (ALLEGIANCE_CACHE=0)"
+    from allegiance._kernels._cache import cache_folder
+
+    return cache_folder() or "not kept: no folder can be written to"
 
 
 def _version(name: str) -> str | None:
