@@ -207,6 +207,12 @@ def test_no_colour_in_pipes_or_if_unwanted():
     assert b"\x1b[3" not in out(FORCE_COLOR="1", NO_COLOR="1")
 
 
+def test_python_runs_the_command_too():
+    command = [sys.executable, "-m", "allegiance", "score", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Usage: allegiance score" in done.stdout
+
+
 def test_a_reader_that_goes_away_is_not_an_error_to_talk_about(flowers):
     words = f"{INSTALLED} score {flowers} --labels species --id name -o - --quiet | head -n 1"
     done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=True)
