@@ -21,7 +21,9 @@ SLOW_WRITER = """
     def slow(self, rows):
         write(self, rows)
         print("writing", flush=True)
-        time.sleep(60)
+        # A signal just before a long sleep would be noticed after it only.
+        for _ in range(1200):
+            time.sleep(0.05)
     Sink.write = slow
     from allegiance.cli import main
     main()
