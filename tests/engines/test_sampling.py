@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from allegiance import AffinityScorer, Polytope, PrecisionWarning, SharedSamples, affinity
-from allegiance.engines import engine_names
+from allegiance.engines import Settings, engine_names
+from allegiance.engines._bank_counts import BankCounts
 from reference.rejection import rejection
 from scenes import make_scene, measurer, points_in_hull, users_coordinates
 
@@ -214,6 +215,15 @@ def test_verdicts_need_fewer_samples(rng, k):
     assert (width > 0.031).mean() > 0.2
     assert (quick.verdict == full.verdict).mean() > 0.9
     assert quick.how.eps == "verdict"
+
+
+def test_the_bank_of_a_query_is_that_of_the_closest_slope(rng):
+    X = rng.normal(size=(60, 4)) + 5.0
+    fitted = AffinityScorer(centers=X[:20], engine="shared").fit(X).fitted_
+    queries = fitted.tessellation.queries(fitted.diagram.locate(X).position)
+    found = BankCounts(fitted.tessellation, Settings())._closest_sites(queries)
+    away = np.linalg.norm(queries.a[:, None] - fitted.tessellation.functions.a, axis=2)
+    np.testing.assert_array_equal(found, away.argmin(axis=1))
 
 
 def test_eps_is_a_number_or_verdict():
