@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 import warnings
@@ -13,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from _process_memory import peak
+
 FEATURES, CLUSTERS = 16, 20
 BATCH = 65_536
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -59,7 +56,7 @@ def fit(folder: str) -> dict[str, Any]:
     settings = AffinityScorer(random_state=0)
     seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", settings, n_clusters=CLUSTERS))
     scorer.save(Path(folder) / "points.scorer")
-    return {"seconds": seconds, "peak": _peak()}
+    return {"seconds": seconds, "peak": peak()}
 
 
 def read(folder: str) -> dict[str, Any]:
@@ -88,7 +85,7 @@ def predict(folder: str) -> dict[str, Any]:
             total += kmeans.predict(X).shape[0]
         return total
 
-    return {"seconds": _timed(label)[0], "peak": _peak()}
+    return {"seconds": _timed(label)[0], "peak": peak()}
 
 
 def score(folder: str) -> dict[str, Any]:
@@ -126,7 +123,7 @@ def score(folder: str) -> dict[str, Any]:
         "writing": summary.writing,
         "reduction": locating,
         "kernel": summary.scoring - locating,
-        "peak": _peak(),
+        "peak": peak(),
     }
 
 
@@ -169,7 +166,7 @@ def many(_: str, n: str) -> dict[str, Any]:
     processor = time.process_time() - used
     walked = float((result.engine == "hit-and-run").mean())
     each = {"each": seconds / int(n), "processor_each": processor / int(n)}
-    return {"prepare": first - again, **each, "walked": walked, "peak": _peak()}
+    return {"prepare": first - again, **each, "walked": walked, "peak": peak()}
 
 
 def sparse(_: str, n: str) -> dict[str, Any]:
@@ -190,7 +187,7 @@ def sparse(_: str, n: str) -> dict[str, Any]:
     counts = sp.csr_array((1.0 + rng.poisson(1.0, rows * words), columns.ravel(), starts), shape=(rows, 50_000))
     X = TfidfTransformer().fit_transform(counts)
     seconds, _ = _timed(lambda: affinity(X, labels, random_state=0))
-    return {"n": rows, "density": X.nnz / (rows * 50_000), "seconds": seconds, "peak": _peak()}
+    return {"n": rows, "density": X.nnz / (rows * 50_000), "seconds": seconds, "peak": peak()}
 
 
 def silhouette(_: str, most: str) -> dict[str, Any]:

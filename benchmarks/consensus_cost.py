@@ -6,11 +6,11 @@ the truth, and the validation.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable
 from typing import Any
 
+from _process_memory import peak
 from allegiance import ConsensusClustering, Fourier, Kernel, validate_consensus
 from allegiance.metrics import lift_emd, rand_distance
 from reproduction.datasets import load_mnist_test
@@ -29,8 +29,7 @@ def main() -> None:
     data = load_mnist_test()
     X, truth = data.data, data.target
     model = timed("five clusterings and their consensus", ConsensusClustering(n_clusters=10, random_state=0).fit, X)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{'peak memory of the process':<45}{peak:>6.1f} GB")
+    print(f"{'peak memory of the process':<45}{peak() / 1e9:>6.1f} GB")
     again = ConsensusClustering(model.labelings_, n_clusters=10, random_state=0)
     timed("the consensus alone", again.fit, X)
     timed("LiftEMD", lift_emd, X, model.labels_, truth)

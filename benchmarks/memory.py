@@ -9,13 +9,12 @@ the baseline, must stay below input plus output plus 500 MB. Output are all arra
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
+from _process_memory import peak, reset_peak, resident
 from _report import Row, limit_row, quantity
 
 ALLOWANCE = 500_000_000
@@ -39,45 +38,21 @@ def measure(n: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((10, 50), dtype=np.float32)
     affinity(rng.standard_normal((500, 50), dtype=np.float32), centers=centers, random_state=0)
-    baseline = _resident()
+    baseline = resident()
     X = rng.standard_normal((n, 50), dtype=np.float32)
     for start in range(0, n, 100_000):
         rows = X[start : start + 100_000]
         rows += centers[np.arange(len(rows)) % 10]
-    _reset_peak()
+    reset_peak()
     result = affinity(X, centers=centers, random_state=0)
-    peak = _peak() - baseline
+    beyond = peak() - baseline
     arrays = {id(value): value for value in vars(result).values() if isinstance(value, np.ndarray)}
     return {
         "input": X.nbytes,
         "output": sum(array.nbytes for array in arrays.values()),
-        "peak": peak,
+        "peak": beyond,
         "seconds": result.how.seconds,
     }
-
-
-def _reset_peak() -> None:
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
-
-
-def _peak() -> int:
-    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _resident() -> int:
-    return _status("VmRSS") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def _status(field: str) -> int | None:
-    """Return a size in bytes from the kernel's account of this process."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":")), None)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from memory import _peak, _reset_peak, _resident, _status
+from _process_memory import peak, reserved, reset_peak, resident
 
 from ._scenes import Scene, make_job
 from ._tasks import Stage, run_quietly, task_named
@@ -48,12 +48,12 @@ def main() -> None:
 
 def measured(stage: Stage, prepared: Any, clock: Callable[[], float] = time.perf_counter) -> dict[str, float]:
     """Return the best seconds of some turns, how many they were, and the peak of memory in the first."""
-    before = _resident()
-    _reset_peak()
+    before = resident()
+    reset_peak()
     started = clock()
     run_quietly(stage, prepared)
     seconds = [clock() - started]
-    megabytes = max(0, _peak() - before) / 1e6
+    megabytes = max(0, peak() - before) / 1e6
     while _another(seconds):
         started = clock()
         run_quietly(stage, prepared)
@@ -73,7 +73,7 @@ def _quietly(stage: Stage, job: Any) -> Any:
 
 def _limit_memory() -> None:
     """Allow this process so much more memory than it has now."""
-    size = (_status("VmSize") or 0) + MEMORY_LIMIT
+    size = reserved() + MEMORY_LIMIT
     resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 

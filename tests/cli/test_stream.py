@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 
 from allegiance.io.tables import open_sink, open_source
 from cli.command import call
+from peak_memory import run_with_peak
 
 
 @pytest.fixture
@@ -250,17 +250,6 @@ def test_an_address_where_nothing_answers(table, tmp_path, monkeypatch):
     assert not list(tmp_path.glob("out.csv*"))
 
 
-#: Runs the command, and says how much memory it took at most, in bytes.
-PEAK = """
-import resource, sys
-from allegiance.cli import main
-try:
-    main()
-finally:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr)
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["--centers", "--clusters"])
 def test_five_million_rows_in_bounded_memory(tmp_path, rng, way):
@@ -275,10 +264,8 @@ def test_five_million_rows_in_bounded_memory(tmp_path, rng, way):
     np.savetxt(tmp_path / "centers.csv", centers, delimiter=",", header="x0,x1,x2,x3", comments="")
     given = tmp_path / "centers.csv" if way == "--centers" else 6
     words = ["score", path, "--id", "key", way, given, "--eps", 0.1, "-o", out, "--json"]
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, *map(str, words)], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    found = json.loads(done.stdout)
+    printed, peak = run_with_peak("from allegiance.cli import main\nmain()", *words)
+    found = json.loads(printed)
     assert found["points"] == n
     assert [cluster["points"] for cluster in found["clusters"]] == pytest.approx([n / 6] * 6, rel=0.01)
     keys = open_source(out).read(["key"])["key"]
@@ -286,4 +273,4 @@ def test_five_million_rows_in_bounded_memory(tmp_path, rng, way):
     assert (len(keys), keys[-1].as_py()) == (n, str(n - 1))
     assert os.path.getsize(path) > 100e6
     # The matrix alone has 160 MB, its table of scores more than 500; imports alone take some 400.
-    assert int(done.stderr.splitlines()[-1]) < 1.2e9
+    assert peak < 1.2e9

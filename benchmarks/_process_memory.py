@@ -1,0 +1,44 @@
+"""The memory of this process, in bytes, as the system accounts for it."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+
+
+def resident() -> int:
+    """Return the memory in use."""
+    return _status("VmRSS") or _most_used()
+
+
+def peak() -> int:
+    """Return the most memory in use so far, or since the last ``reset_peak``."""
+    return _status("VmHWM") or _most_used()
+
+
+def reserved() -> int:
+    """Return the size of the address space, 0 where the system does not tell."""
+    return _status("VmSize")
+
+
+def reset_peak() -> None:
+    """Forget the peak so far. Where the system cannot, it stays, which can only make peaks larger."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def _status(field: str) -> int:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":")), 0)
+
+
+def _most_used() -> int:
+    """Return the peak that Linux would count from the process that started this one: there it is the last resort."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
