@@ -6,16 +6,13 @@ import numpy as np
 
 from allegiance._core import AnyArray
 
-from ._affine_block import BLOCK
+from ._affine_block import BLOCK, LANES
 from ._jit import jit
-
-#: Used samples of a block are a multiple of this many.
-LANES = 16
 
 
 @jit()
 def group_by_owner(columns: AnyArray, owner: AnyArray, sizes: AnyArray, blocks: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Write ``blocks`` and return ``widths`` and ``owners``, as :func:`count_owners` wants them.
+    """Write ``blocks`` and return ``strips`` and ``owners``, as :func:`count_owners` wants them.
 
     Inside a group samples keep their order.
 
@@ -54,4 +51,4 @@ def group_by_owner(columns: AnyArray, owner: AnyArray, sizes: AnyArray, blocks: 
             for j in range(used[t]):
                 blocks[t, c + 1, j] = columns[c, order[n]]
                 n += 1
-    return (used + LANES - 1) // LANES * LANES, owners
+    return (used + LANES - 1) // LANES, owners

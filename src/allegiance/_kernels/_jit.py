@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 CACHE = os.environ.get("ALLEGIANCE_CACHE", "1") != "0"
 
 
-def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> Callable[[F], F]:
+def jit(*, fuse: bool = False, reorder: bool = False) -> Callable[[F], F]:
     """Compile a kernel: cached on disk, without the GIL, in strict floating-point arithmetic.
 
     Only kernels that never feed a rounded number back into themselves may ask for less: in a Markov chain one changed
@@ -29,8 +29,6 @@ def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> C
         Allow a multiplication and an addition to be rounded once.
     reorder
         Allow the terms of a sum to be added in another order, so that it can be vectorised.
-    inline
-        Compile the function into each kernel that calls it: for those called so often that the call itself counts.
 
     Notes
     -----
@@ -40,9 +38,7 @@ def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> C
     as in NumPy: a check that raises would keep loops from being vectorised.
     """
     fastmath: Any = ({"contract"} if fuse else set()) | ({"reassoc"} if reorder else set()) or False
-    compiler: Any = numba.njit(  # noqa: TID251
-        nogil=True, fastmath=fastmath, inline="always" if inline else "never", error_model="numpy"
-    )
+    compiler: Any = numba.njit(nogil=True, fastmath=fastmath, error_model="numpy")  # noqa: TID251
 
     def compile_on_first_call(function: F) -> F:
         dispatcher = compiler(function)

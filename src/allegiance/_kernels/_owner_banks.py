@@ -7,7 +7,6 @@ import numpy as np
 from allegiance._core import AnyArray, FloatArray
 
 from ._affine_block import BLOCK, fill_columns
-from ._bits import WORDS
 from ._jit import jit
 from ._sample_choice import CLASSES
 from ._stolen_counts import SQUARE
@@ -68,17 +67,16 @@ def fill_bank(
     for b in range(n_blocks):
         for t in range(BLOCK):
             s = order[b * BLOCK + t]
-            place = WORDS * (t % WORDS) + t // WORDS
-            some[place] = s
+            some[t] = s
             if b * BLOCK + t >= n:
-                blocks[b, 0, place] = np.inf
+                blocks[b, 0, t] = np.inf
                 continue
             if owner[s] != last:
                 last = owner[s]
                 constant = site_b[site] - site_b[last]
                 for c in range(r):
                     slope[c] = site_a[site, c] - site_a[last, c]
-            blocks[b, 0, place] = constant - _product(slope, points[s])
+            blocks[b, 0, t] = constant - _product(slope, points[s])
         fill_columns(points, some, blocks[b])
     first_run = np.zeros(n_blocks + 1, np.uint64)
     stops = np.empty(n_runs + n_blocks, np.uint64)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray
 
-from ._affine_block import BLOCK, four_values_here
+from ._affine_block import BLOCK, TOGETHER, count_signs
 from ._jit import jit
 
 #: Coordinates of the blocks that all queries pass before the next ones come: they stay in a cache.
 _NEAR = 2**16
 
 
-@jit(fuse=True)
+@jit()
 def count_owners(
     rows: AnyArray,
     query_a: FloatArray,
@@ -23,7 +21,7 @@ def count_owners(
     site_a: FloatArray,
     site_b: FloatArray,
     blocks: AnyArray,
-    widths: AnyArray,
+    strips: AnyArray,
     owners: AnyArray,
     counts: AnyArray,
 ) -> None:
@@ -41,38 +39,32 @@ def count_owners(
         (n, r) and (n,).
     blocks
         (number of blocks, r + 1, BLOCK) float32: 0, or inf in unused places, then coordinates.
-    widths
-        (number of blocks,) int64: the places of each block to look at.
+    strips
+        (number of blocks,) int64: how many times LANES places of each block to look at.
     owners
         (number of blocks,) int64, ascending.
     counts
         (n, k) int64.
     """
     n, r = rows.shape[0], query_a.shape[1]
-    four = np.empty(4, np.int64)
-    slopes = np.empty((4, r), np.float32)
-    constants = np.empty(4, np.float32)
-    gap = np.empty((4, BLOCK), np.float32)
-    zero = np.float32(0.0)
-    # Not a literal, for which the function below would be compiled once more.
-    start: Any = np.int64(0)
+    some = np.empty(TOGETHER, np.int64)
+    slopes = np.empty((TOGETHER, r), np.float32)
+    constants = np.empty(TOGETHER, np.float32)
+    hits = np.empty(TOGETHER, np.int64)
     near = max(_NEAR // (r * BLOCK), 1)
     for first in range(0, blocks.shape[0], near):
         last = min(first + near, blocks.shape[0])
-        for q in range(0, n, 4):
-            # Four queries share each load of a block; the last four may repeat one, which is counted once.
-            for j in range(4):
-                four[j] = rows[min(q + j, n - 1)]
-            for t in range(first, last):
-                site = owners[t]
-                if t == first or owners[t - 1] != site:
-                    for j in range(4):
-                        constants[j] = site_b[site] - query_b[four[j]]
+        for q in range(0, n, TOGETHER):
+            # The last ones may repeat a query, which is counted once.
+            for j in range(TOGETHER):
+                some[j] = rows[min(q + j, n - 1)]
+            for b in range(first, last):
+                site = owners[b]
+                if b == first or owners[b - 1] != site:
+                    for j in range(TOGETHER):
+                        constants[j] = site_b[site] - query_b[some[j]]
                         for c in range(r):
-                            slopes[j, c] = query_a[four[j], c] - site_a[site, c]
-                four_values_here(constants, slopes, start, blocks[t], widths[t], gap, start)
-                for j in range(min(4, n - q)):
-                    hits: Any = np.int32(0)
-                    for s in range(widths[t]):
-                        hits += np.int32(gap[j, s] >= zero)
-                    counts[four[j], site] += hits
+                            slopes[j, c] = query_a[some[j], c] - site_a[site, c]
+                count_signs(constants, slopes, 0, blocks, b, strips[b], hits)
+                for j in range(min(TOGETHER, n - q)):
+                    counts[some[j], site] += hits[j]

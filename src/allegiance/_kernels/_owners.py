@@ -2,7 +2,7 @@
 
 For samples single precision decides unless another site comes close; then double precision does, and the first of
 equals wins. Functions are highest for the owner: ``slopes`` float32 (k, r), ``constants`` (k,), with rows of zeros to a
-multiple of four; ``close`` is how close is too close for them.
+multiple of TOGETHER; ``close`` is how close is too close for them.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray
 
-from ._affine_block import BLOCK, fill_columns, four_values
+from ._affine_block import BLOCK, STRIPS, TOGETHER, fill_columns, write_values
 from ._jit import jit
 
 
-@jit(fuse=True)
+@jit()
 def site_values(points: AnyArray, slopes: AnyArray, constants: AnyArray, values: AnyArray) -> None:
     """Write ``<slopes[i], points[s]> + constants[i]`` to ``values[i, s]``: highest for the owner.
 
@@ -23,13 +23,13 @@ def site_values(points: AnyArray, slopes: AnyArray, constants: AnyArray, values:
     sample.
     """
     m, r = points.shape
-    block = np.zeros((r + 1, BLOCK), np.float32)
+    block = np.zeros((1, r + 1, BLOCK), np.float32)
     some = np.empty(BLOCK, np.int64)
     for s in range(BLOCK):
         some[s] = min(s, m - 1)
-    fill_columns(points, some, block)
-    for first in range(0, slopes.shape[0], 4):
-        four_values(constants, slopes, first, block, BLOCK, values, first)
+    fill_columns(points, some, block[0])
+    for first in range(0, slopes.shape[0], TOGETHER):
+        write_values(constants, slopes, first, block, 0, STRIPS, values, first)
 
 
 @jit()
@@ -71,7 +71,7 @@ def find_owners(
                     owner[s] = i
 
 
-@jit(fuse=True)
+@jit()
 def owners_of(
     columns: AnyArray,
     site_a: FloatArray,
@@ -83,15 +83,12 @@ def owners_of(
 ) -> None:
     """Write the owner of each sample to ``owner`` (m,) int32, where no other value is wanted.
 
-    ``columns`` is float32 (r, m), one sample per column. One loop nest, which compiles in a second: the functions
-    above take several, and it is a first call that waits for them.
+    ``columns`` is float32 (r, m), one sample per column.
     """
     r, m = columns.shape
     k = site_a.shape[0]
-    # A copy, in which the compiler sees that no index is negative: only then are the loops over samples vectorised.
-    block = np.zeros((r + 3, BLOCK), np.float32)
-    slope = np.zeros((4, r + 3), np.float32)
-    value = np.empty((4, BLOCK), np.float32)
+    block = np.zeros((1, r + 1, BLOCK), np.float32)
+    value = np.empty((TOGETHER, BLOCK), np.float32)
     highest = np.empty(BLOCK, np.float32)
     second = np.empty(BLOCK, np.float32)
     first = np.empty(BLOCK, np.int32)
@@ -99,31 +96,14 @@ def owners_of(
         width = min(BLOCK, m - start)
         for c in range(r):
             for s in range(width):
-                block[c, s] = columns[c, start + s]
+                block[0, c + 1, s] = columns[c, start + s]
         for s in range(BLOCK):
             highest[s] = -np.inf
             second[s] = -np.inf
             first[s] = 0
-        for i in range(0, k, 4):
-            # Four sites share each load of a coordinate.
-            for j in range(4):
-                constant = constants[i + j]
-                for s in range(BLOCK):
-                    value[j, s] = constant
-                for c in range(r):
-                    slope[j, c] = slopes[i + j, c]
-            for c in range(0, r, 4):
-                a0, a1, a2, a3 = slope[0, c], slope[0, c + 1], slope[0, c + 2], slope[0, c + 3]
-                b0, b1, b2, b3 = slope[1, c], slope[1, c + 1], slope[1, c + 2], slope[1, c + 3]
-                c0, c1, c2, c3 = slope[2, c], slope[2, c + 1], slope[2, c + 2], slope[2, c + 3]
-                d0, d1, d2, d3 = slope[3, c], slope[3, c + 1], slope[3, c + 2], slope[3, c + 3]
-                for s in range(BLOCK):
-                    y0, y1, y2, y3 = block[c, s], block[c + 1, s], block[c + 2, s], block[c + 3, s]
-                    value[0, s] += a0 * y0 + a1 * y1 + a2 * y2 + a3 * y3
-                    value[1, s] += b0 * y0 + b1 * y1 + b2 * y2 + b3 * y3
-                    value[2, s] += c0 * y0 + c1 * y1 + c2 * y2 + c3 * y3
-                    value[3, s] += d0 * y0 + d1 * y1 + d2 * y2 + d3 * y3
-            for j in range(min(4, k - i)):
+        for i in range(0, k, TOGETHER):
+            write_values(constants, slopes, i, block, 0, STRIPS, value, 0)
+            for j in range(min(TOGETHER, k - i)):
                 for s in range(BLOCK):
                     second[s] = max(second[s], min(value[j, s], highest[s]))
                     first[s] = np.int32(i + j) if value[j, s] > highest[s] else first[s]

@@ -9,12 +9,14 @@ import numpy as np
 from allegiance._core import AnyArray, FloatArray
 
 from ._affine_block import BLOCK
-from ._bits import WORDS, count_bits
+from ._bits import count_bits
 from ._jit import jit
 from ._owners import find_owners, site_values
 
 #: Classes of samples: one of class c counts 2**c times.
 CLASSES = 8
+#: Words of bits for a block, and bits in a word.
+_WORDS = 16
 
 
 @jit()
@@ -62,7 +64,7 @@ def choose_samples(
         for i in range(k):
             for s in range(BLOCK - (BLOCK >> level), stop):
                 bound[i, s] = limits[i, level]
-    bits = np.empty(WORDS, np.uint32)
+    bits = np.empty(_WORDS, np.uint32)
     n = 0
     for first in range(0, m, BLOCK):
         width = min(BLOCK, m - first)
@@ -74,17 +76,17 @@ def choose_samples(
         for i in range(k):
             starts[first // BLOCK, i] = n
             # Hits become bits, one vector operation for a bit of all words, and only what is set is looked at again.
-            for w in range(WORDS):
+            for w in range(_WORDS):
                 word: Any = np.uint32(0)
-                for bit in range(WORDS):
-                    s = WORDS * bit + w
+                for bit in range(_WORDS):
+                    s = _WORDS * bit + w
                     word |= np.uint32(highest[s] - values[i, s] <= bound[i, s]) << np.uint32(bit)
                 bits[w] = word
-            for w in range(WORDS):
+            for w in range(_WORDS):
                 word = bits[w]
                 while word != np.uint32(0):
                     below = (word & (~word + np.uint32(1))) - np.uint32(1)
-                    s = WORDS * int(count_bits(below)) + w
+                    s = _WORDS * int(count_bits(below)) + w
                     word &= ~(below + np.uint32(1))
                     margin = highest[s] - values[i, s]
                     c = 0

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray
 
-from ._affine_block import BLOCK, four_values
-from ._bits import WORDS, count_bits
+from ._affine_block import STRIPS, TOGETHER, WORD, WORDS, write_signs
+from ._bits import count_bits
 from ._jit import jit
 
 #: Factor that keeps squares of weights apart from weights in one integer.
 SQUARE = 2**28
 
 
-@jit(fuse=True)
+@jit()
 def count_stolen(
     rows: AnyArray,
     query_a: FloatArray,
@@ -38,8 +36,7 @@ def count_stolen(
     y, for any site i; its bank is that of a site close to it. Differences are taken in float64 and only then rounded.
 
     Hits of a block become bits, and hits of a run a difference of counts of bits: the runs of a bank of many sites are
-    too short for loops. Sample t of a block, in the order of the runs, is bit t % 16 of word t // 16 and stands in
-    column 16 (t % 16) + t // 16, so that one vector operation sets a bit of all words.
+    too short for loops.
 
     Parameters
     ----------
@@ -61,49 +58,32 @@ def count_stolen(
         (n, k) int64.
     """
     n, r = rows.shape[0], query_a.shape[1]
-    slopes = np.zeros(((n + 3) // 4 * 4, r), np.float32)
+    slopes = np.zeros((-(-n // TOGETHER) * TOGETHER, r), np.float32)
     constants = np.zeros(slopes.shape[0], np.float32)
     for q in range(n):
         constants[q] = site_b[site] - query_b[rows[q]]
         for c in range(r):
             slopes[q, c] = query_a[rows[q], c] - site_a[site, c]
     k = sums.shape[1]
-    found = np.zeros(slopes.shape[0] * k, np.int64)
-    gap = np.empty((4, BLOCK), np.float32)
-    bits = np.zeros(WORDS + 1, np.uint32)
-    hits = np.zeros(WORDS, np.uint32)
-    before = np.zeros(WORDS + 1, np.uint32)
-    zero = np.float32(0.0)
-    # Not a literal, for which the function below would be compiled once more.
-    first_row: Any = np.int64(0)
+    found = np.zeros(n * k, np.int64)
+    # One word more than there are, since a run may stop at the end of the last.
+    bits = np.zeros((TOGETHER, WORDS + 1), np.uint64)
+    before = np.zeros(WORDS + 1, np.int64)
     # A block stays in the inner caches for all queries.
     for b in range(blocks.shape[0]):
-        block = blocks[b]
         first, last = first_run[b], first_run[b + 1]
-        for q in range(0, n, 4):
-            four_values(constants, slopes, q, block, BLOCK, gap, first_row)
-            for j in range(4):
+        for q in range(0, n, TOGETHER):
+            write_signs(constants, slopes, q, blocks, b, STRIPS, bits)
+            for j in range(min(TOGETHER, n - q)):
                 own = np.uint64((q + j) * k)
                 for w in range(WORDS):
-                    word: Any = np.uint32(0)
-                    for bit in range(WORDS):
-                        word |= np.uint32(gap[j, WORDS * bit + w] >= zero) << np.uint32(bit)
-                    bits[w] = word
-                for w in range(WORDS):
-                    hits[w] = count_bits(bits[w])
-                total: Any = np.uint32(0)
-                for w in range(WORDS):
-                    before[w] = total
-                    total += hits[w]
-                if total == 0:
-                    continue
-                before[WORDS] = total
-                start: Any = np.uint32(0)
+                    before[w + 1] = before[w] + count_bits(bits[j, w])
+                start = 0
                 for u in range(first, last):
-                    word = stops[u] >> np.uint64(4)
-                    low = (np.uint32(1) << np.uint32(stops[u] & np.uint64(15))) - np.uint32(1)
-                    stop = before[word] + count_bits(bits[word] & low)
-                    found[own + owners[u]] += np.int64(stop - start) * worths[u]
+                    word = stops[u] // np.uint64(WORD)
+                    low = (np.uint64(1) << stops[u] % np.uint64(WORD)) - np.uint64(1)
+                    stop = before[word] + count_bits(bits[j, word] & low)
+                    found[own + owners[u]] += (stop - start) * worths[u]
                     start = stop
     for q in range(n):
         for i in range(k):

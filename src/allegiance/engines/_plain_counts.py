@@ -44,7 +44,7 @@ class _Bank(NamedTuple):
     """Samples grouped by owner and cut into blocks, as the counting kernel wants them."""
 
     blocks: AnyArray
-    widths: AnyArray
+    strips: AnyArray
     owners: AnyArray
 
     @classmethod

@@ -16,7 +16,7 @@ class SingleFunctions(NamedTuple):
     """The functions -f_i(y) = <a_i, y> - b_i in single precision, highest for the owner of y."""
 
     slopes: AnyArray
-    """(k, r) float32, with rows of zeros up to a multiple of four, as many as are computed at a time."""
+    """(k, r) float32, with rows of zeros up to a multiple of those computed at a time."""
     constants: AnyArray
     """(k,) float32, likewise."""
     close: float
@@ -25,8 +25,10 @@ class SingleFunctions(NamedTuple):
     @classmethod
     def of(cls, a: FloatArray, b: FloatArray) -> SingleFunctions:
         """Return functions with slopes (k, r) and constants (k,)."""
+        from allegiance._kernels._affine_block import TOGETHER
+
         k, r = a.shape
-        rows = -(-k // 4) * 4
+        rows = -(-k // TOGETHER) * TOGETHER
         slopes, constants = np.zeros((rows, r), np.float32), np.zeros(rows, np.float32)
         # Beyond single precision is infinity: no two of those are told apart, so double precision decides.
         with np.errstate(over="ignore"):
