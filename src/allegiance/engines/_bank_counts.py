@@ -60,21 +60,29 @@ class BankCounts:
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        site = self._closest_sites(queries)
+        # Queries of one site lie together, and so does what is counted for them: memory is read in order.
+        order = np.argsort(site, kind="stable")
+        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
+        estimate.put(order, self._estimate(queries.take(order), site[order]))
+        return estimate
+
+    def _estimate(self, queries: Queries, site: IntArray) -> Estimate:
+        """Count for queries sorted by site."""
         n, k = queries.n, self._tessellation.n_sites
         estimate = Estimate.blank(n, k, SHARED)
-        site = self._closest_sites(queries)
-        order = np.argsort(site, kind="stable")
         tally = _Tally(n, k)
         supply = BankSupply(self._banks)
         size = max(min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, self._max_samples), 1)
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
+        active = np.arange(n)
         index, drawn = 0, 0
-        while order.size:
+        while active.size:
             supply.draw(index, size)
-            self._count(queries, order, site, supply, tally)
+            self._count(queries, active, site, supply, tally)
             index, drawn = index + 1, drawn + size
-            self._look(order, drawn, tally, estimate)
-            order = order[tally.active[order]]
+            self._look(active, drawn, tally, estimate)
+            active = active[tally.active[active]]
         return estimate
 
     def _closest_sites(self, queries: Queries) -> IntArray:
@@ -92,14 +100,14 @@ class BankCounts:
         for_row_blocks(work, queries.n, self._settings.threads, products=queries.n * slopes.size)
         return site
 
-    def _count(self, queries: Queries, order: IntArray, site: IntArray, supply: BankSupply, tally: _Tally) -> None:
-        """Test the samples of one round for the queries in ``order``, sorted by site."""
+    def _count(self, queries: Queries, active: IntArray, site: IntArray, supply: BankSupply, tally: _Tally) -> None:
+        """Test the samples of one round for the queries in ``active``."""
         from allegiance._kernels._stolen_counts import count_stolen
 
         query_a, query_b, slopes, constants = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
 
         def work(part: slice) -> None:
-            rows = order[part]
+            rows = active[part]
             cuts = np.flatnonzero(np.diff(site[rows])) + 1
             for same in np.split(rows, cuts):
                 closest = int(site[same[0]])
@@ -110,11 +118,11 @@ class BankCounts:
                 count_stolen(going, query_a, query_b, slopes, constants, closest, *bank, tally.sums, tally.squares)
                 tally.tested[going] += bank.size
 
-        for_row_blocks(work, order.size, self._settings.threads)
+        for_row_blocks(work, active.size, self._settings.threads)
 
-    def _look(self, order: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
+    def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
         """Turn counts into shares, and decide who goes on."""
-        looked = order[(tally.next_look[order] <= drawn) | ~tally.active[order]]
+        looked = active[(tally.next_look[active] <= drawn) | ~tally.active[active]]
         weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings, self._settings.threads)
         precise = growth <= 1.0
         needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
