@@ -107,7 +107,7 @@ def test_parts_of_many_rows_make_one_result(monkeypatch):
     scorer = AffinityScorer(eps=0.01, engine=Auto(max_samples=3000)).fit(X, labels)
     with pytest.warns(UserWarning, match=r"of 90 points") as whole:
         one = scorer.affinity(X, top=2)
-    monkeypatch.setattr("allegiance.fitting._fitted._TOP_ROWS", 32)
+    monkeypatch.setattr("allegiance.fitting._fitted._PART", 32)
     with pytest.warns(UserWarning, match=r"of 90 points") as parts:
         other = scorer.affinity(X, top=2)
     assert len(parts) == len(whole) == 1

@@ -253,7 +253,7 @@ class TestInvariance:
         X, labels = data()
         scorer = AffinityScorer(influence="within", calibration=4).fit(X, labels)
         whole = scorer.affinity(X, top=1)
-        monkeypatch.setattr("allegiance.fitting._fitted._TOP_ROWS", 50)
+        monkeypatch.setattr("allegiance.fitting._fitted._PART", 50)
         np.testing.assert_array_equal(scorer.affinity(X, top=1).trust, whole.trust)
 
 

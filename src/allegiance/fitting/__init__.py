@@ -4,7 +4,7 @@ from ._chunks import Chunk, Chunks, InMemory
 from ._clusterer import cluster, fit_clusterer, labels_by, nearest_sites
 from ._columns import Columns, PreparedColumns
 from ._fit import Fit, fit, needs_memory
-from ._fitted import Fitted
+from ._fitted import Fitted, Points
 from ._fitted_card import fitted_html
 from ._labels import NOISE, Labels, align, labels_of
 from ._periods import baseline_of, check_comparable, in_own_units, period_of, profile_of, with_baseline
@@ -20,6 +20,7 @@ __all__ = [
     "Fitted",
     "InMemory",
     "Labels",
+    "Points",
     "PreparedColumns",
     "Specification",
     "align",

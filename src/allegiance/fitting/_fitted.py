@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,23 @@ from ._proximity import proximity_of
 from ._representatives import means_without_each
 from ._specification import Specification
 
-#: Rows scored at a time if only the largest affinities are kept.
-_TOP_ROWS = 65_536
+#: Rows labelled at a time, and scored at a time if only the largest affinities are kept.
+_PART = 65_536
+
+
+class Points(NamedTuple):
+    """Points that have passed all that others may have written: transformers and the estimator."""
+
+    rows: Rows
+    """(n, d) as the diagram needs them."""
+    codes: IntArray | None
+    """(n,) the clusters they are in, -1 for noise; None for the nearest."""
+    frame: FrameLike
+    """The kind of frame they came in."""
+
+    def part(self, rows: slice) -> Points:
+        """Return some of the points, as arrays."""
+        return Points(self.rows[rows], None if self.codes is None else self.codes[rows], FrameLike())
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +133,9 @@ class Fitted:
         """Compute what is still to be computed from the points of the fit, so that these need not be kept."""
         _ = None if self.members is None else self.members.value
 
-    def for_worker(self) -> Fitted:
-        """Return the same to be used beside others like it: on one thread, and silent."""
-        settings = replace(self.specification.settings, threads=1, verbose=False)
+    def beside_others(self, threads: int = 1) -> Fitted:
+        """Return the same to be used beside others like it: on few threads, and silent."""
+        settings = replace(self.specification.settings, threads=threads, verbose=False)
         return replace(self, specification=replace(self.specification, settings=settings))
 
     def with_part(self, name: str, value: Any) -> Fitted:
@@ -152,8 +167,22 @@ class Fitted:
 
     def codes_of_new(self, X: Any, located: Located) -> IntArray:
         """Return the clusters (n,) that new points get: by the estimator if it predicts, else the nearest."""
-        if self.clusterer is not None and hasattr(self.clusterer, "predict"):
-            return Labels.of(self.clusterer.predict(X), located.position.shape[0]).codes(self.classes)
+        codes = self._predicted(X, located.position.shape[0])
+        return self._nearest(located) if codes is None else codes
+
+    def _predicted(self, X: Any, n: int) -> IntArray | None:
+        """Return the clusters (n,) that the estimator gives new points; None if it gives none."""
+        if self.clusterer is None or not hasattr(self.clusterer, "predict"):
+            return None
+        # In parts: what some estimators compute on the way is much larger than their labels.
+        codes = np.empty(n, np.int64)
+        for start in range(0, n, _PART):
+            part = slice(start, min(start + _PART, n))
+            some = X.iloc[part] if hasattr(X, "iloc") else X[part]
+            codes[part] = Labels.of(self.clusterer.predict(some), part.stop - start).codes(self.classes)
+        return codes
+
+    def _nearest(self, located: Located) -> IntArray:
         return nearest_sites(self.tessellation.diagram, located.position, self.specification.settings.threads)
 
     def predict(self, X: Any) -> AnyArray:
@@ -161,8 +190,8 @@ class Fitted:
         given, rows = self._entered(X)
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
-    def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult | TopAffinityResult:
-        """Score points.
+    def enter(self, X: Any, labels: Any = None) -> Points:
+        """Return points as they are scored. Transformers and the estimator, which others may have written, run here.
 
         Parameters
         ----------
@@ -170,29 +199,34 @@ class Fitted:
             (n, d) points, known or new, as the user passed them.
         labels
             (n,) labels they have, -1 for noise; None to label them as new points.
-        top
-            How many of the largest affinities to keep; None for all.
         """
-        (given, rows), frame = self._entered(X), FrameLike.of(X)
-        codes = None if labels is None else Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
-        if top is None:
-            return self._score_rows(given, rows, codes, frame, None)
-        # In parts, so that not even the places (n, r) of the points are held for all of them.
-        starts = range(0, max(rows.shape[0], 1), _TOP_ROWS)
-        parts = []
-        for start in starts:
-            part = slice(start, start + _TOP_ROWS)
-            some = given.iloc[part] if hasattr(given, "iloc") else given[part]
-            parts.append(self._score_rows(some, rows[part], None if codes is None else codes[part], FrameLike(), top))
-        return Result.concatenate(parts, frame)
+        given, rows = self._entered(X)
+        if labels is None:
+            codes = self._predicted(given, rows.shape[0])
+        else:
+            codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
+        return Points(rows, codes, FrameLike.of(X))
 
-    def _score_rows(
-        self, X: Any, rows: Rows, codes: IntArray | None, frame: FrameLike, top: int | None
-    ) -> AffinityResult | TopAffinityResult:
+    def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult | TopAffinityResult:
+        """Score points, given as in :meth:`enter`; keep the ``top`` largest affinities, or all."""
+        return self.score_points(self.enter(X, labels), top)
+
+    def score_points(self, points: Points, top: int | None = None) -> AffinityResult | TopAffinityResult:
+        """Score points that were entered."""
+        if top is None:
+            return self._score_part(points, top)
+        # In parts, so that not even the places (n, r) of the points are held for all of them.
+        n = points.rows.shape[0]
+        parts = [
+            self._score_part(points.part(slice(start, start + _PART)), top) for start in range(0, max(n, 1), _PART)
+        ]
+        return Result.concatenate(parts, points.frame)
+
+    def _score_part(self, points: Points, top: int | None) -> AffinityResult | TopAffinityResult:
         started = time.perf_counter()
-        located = self.locate(rows)
-        codes = self.codes_of_new(X, located) if codes is None else codes
-        return self.score_located(located, codes, frame, started, top=top)
+        located = self.locate(points.rows)
+        codes = self._nearest(located) if points.codes is None else points.codes
+        return self.score_located(located, codes, points.frame, started, top=top)
 
     def score_located(
         self,

@@ -61,7 +61,7 @@ def _delayed(function: Any) -> Any:
 
 def _ship(fitted: Fitted) -> Any:
     """Return the fitted object as a node of the graph: unpacked once where partitions are scored."""
-    return _delayed(partial(_unpacked, fitted.for_worker()))()
+    return _delayed(partial(_unpacked, fitted.beside_others()))()
 
 
 def _unpacked(fitted: Fitted) -> Fitted:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pickle
 import time
 from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Executor
-from functools import cache
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from allegiance._core import require
-from allegiance.fitting import Fitted
+from allegiance.fitting import Fitted, Points
 from allegiance.io import TableError
 from allegiance.results import FrameLike, Result, Tally
 
@@ -21,6 +22,9 @@ from ._rows import frame_of, labels_in, matrix_of
 _IN_FLIGHT = 64
 #: But no more bytes than this: they lie in memory, here and at the scheduler.
 _BYTES_IN_FLIGHT = 2**29
+#: Batches measured at a time in this process: while one is in Python, another computes. If it is known that there are
+#: enough, more of them, on fewer threads each.
+_TOGETHER, _MOST_TOGETHER = 2, 4
 #: Where a record batch of scores says what its rows add up to.
 _TALLY, _IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
 
@@ -41,6 +45,16 @@ class ScoredRows(NamedTuple):
     def plus(self, other: ScoredRows) -> ScoredRows:
         """Return what both sets of rows add up to."""
         return ScoredRows(self.tally.plus(other.tally), self.imprecise + other.imprecise)
+
+
+class EnteredBatch(NamedTuple):
+    """A record batch on its way to be measured."""
+
+    batch: Any
+    first: int
+    """The number of its first row in the table."""
+    points: Points | None
+    """Its rows; None if it has none."""
 
 
 class BatchScorer:
@@ -81,10 +95,43 @@ class BatchScorer:
         self._columns, self._keep, self._labels = columns, keep, labels
         self._top, self._details, self._where = top, details, where
 
+    @property
+    def _settings(self) -> tuple[Any, ...]:
+        return self._columns, self._keep, self._labels, self._top, self._details, self._where
+
+    @property
+    def threads(self) -> int:
+        """How many threads measure a batch."""
+        return self._fitted.specification.settings.threads
+
+    def with_threads(self, threads: int) -> BatchScorer:
+        """Return the same for use by several threads at a time, each of which may start so many."""
+        score = BatchScorer(self._fitted.beside_others(threads), *self._settings)
+        score._fitted.check_engine()  # builds it, before two threads want to
+        return score
+
     def __call__(self, batch: Any, first: int) -> Any:
         """Score a batch whose first row is number ``first`` of the table."""
+        return self.measure(self.enter(batch, first))
+
+    def enter(self, batch: Any, first: int) -> EnteredBatch:
+        """Do for a batch what only one thread may do: transformers and estimators may not expect several."""
+        if not batch.num_rows:
+            return EnteredBatch(batch, first, None)
+        rows = self._rows(batch, first)
+        labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
+        with self._naming_rows(batch, first):
+            return EnteredBatch(batch, first, self._fitted.enter(rows, labels))
+
+    def measure(self, entered: EnteredBatch) -> Any:
+        """Score a batch that was entered."""
         arrow = require("pyarrow", "io", "score_stream")
-        result = self._scores(batch, first)
+        batch, first, points = entered
+        if points is None:
+            result: Result = self._fitted.nothing(FrameLike(), self._top)
+        else:
+            with self._naming_rows(batch, first):
+                result = self._fitted.score_points(points, self._top)
         scores = result.columns(details=self._details)
         twice = [name for name in self._keep.values() if name in scores]
         if twice:
@@ -94,16 +141,14 @@ class BatchScorer:
         imprecise = str(self._fitted.n_imprecise(result))
         return scored.replace_schema_metadata({_TALLY: result.tally().to_json(), _IMPRECISE: imprecise})
 
-    def _scores(self, batch: Any, first: int) -> Result:
-        if not batch.num_rows:
-            return self._fitted.nothing(FrameLike(), self._top)
-        rows = self._rows(batch, first)
-        labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
+    @contextmanager
+    def _naming_rows(self, batch: Any, first: int) -> Iterator[None]:
+        """Let an error say which rows it is about."""
         try:
-            return self._fitted.score(rows, labels=labels, top=self._top)
+            yield
         except ValueError as error:
             beside = "" if self._labels is None else f", with labels in column {self._labels!r}"
-            last = first + rows.shape[0] - 1
+            last = first + batch.num_rows - 1
             raise TableError(f"rows {first:,} to {last:,} of {self._where}{beside}: {error}") from error
 
     def _rows(self, batch: Any, first: int) -> Any:
@@ -113,8 +158,7 @@ class BatchScorer:
         return frame_of(batch, self._columns)
 
     def __reduce__(self) -> Any:
-        settings = (self._columns, self._keep, self._labels, self._top, self._details, self._where)
-        return BatchScorer, (self._fitted.for_worker(), *settings)
+        return BatchScorer, (self._fitted.beside_others(), *self._settings)
 
 
 @cache
@@ -129,14 +173,51 @@ def _score_there(packed: bytes, batch: Any, first: int) -> Any:
 
 
 def score_batches(
-    batches: Iterator[tuple[int, Any]], score: BatchScorer, executor: Executor | None, times: dict[str, float]
+    batches: Iterator[tuple[int, Any]],
+    score: BatchScorer,
+    executor: Executor | None,
+    n_batches: int | None,
+    times: dict[str, float],
 ) -> Iterator[Any]:
     """Yield the scores of batches, given with the numbers of their first rows, in their order.
 
-    Adds the seconds spent waiting for batches and scores to ``times``.
+    ``n_batches`` says how many there are, if that is known. Adds the seconds spent waiting for batches and scores to
+    ``times``.
     """
-    packed = b"" if executor is None else pickle.dumps(score)
-    waiting: deque[tuple[Any, int]] = deque()
+    if executor is not None:
+        there = partial(_score_there, pickle.dumps(score))
+        yield from _in_order(batches, lambda batch, first: executor.submit(there, batch, first), _IN_FLIGHT, times)
+        return
+    # Threads are best used for batches of their own; but there may be only one.
+    together = min(score.threads, _TOGETHER if n_batches is None else min(n_batches, _MOST_TOGETHER))
+    if together <= 1:
+        yield from _in_order(batches, partial(_score_now, score), 1, times)
+        return
+    score = score.with_threads(score.threads if n_batches is None else score.threads // together)
+    with ThreadPoolExecutor(together) as pool:
+        try:
+            # One more waits, so that no thread does while a batch is written.
+            yield from _in_order(
+                batches, lambda batch, first: pool.submit(score.measure, score.enter(batch, first)), together + 1, times
+            )
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _score_now(score: BatchScorer, batch: Any, first: int) -> Future[Any]:
+    done: Future[Any] = Future()
+    done.set_result(score(batch, first))
+    return done
+
+
+def _in_order(
+    batches: Iterator[tuple[int, Any]],
+    submit: Callable[[Any, int], Future[Any]],
+    most: int,
+    times: dict[str, float],
+) -> Iterator[Any]:
+    """Submit batches, and yield the results in order; at most ``most`` of them are on their way."""
+    waiting: deque[tuple[Future[Any], int]] = deque()
     in_flight = 0
     more = True
     while more or waiting:
@@ -145,15 +226,12 @@ def score_batches(
         times["reading"] += time.perf_counter() - clock
         more = found is not None
         clock = time.perf_counter()
-        ready: list[Any] = []
         if found is not None:
             first, batch = found
-            if executor is None:
-                ready.append(score(batch, first))
-            else:
-                waiting.append((executor.submit(_score_there, packed, batch, first), batch.nbytes))
-                in_flight += batch.nbytes
-        while waiting and (not more or len(waiting) >= _IN_FLIGHT or in_flight > _BYTES_IN_FLIGHT):
+            waiting.append((submit(batch, first), batch.nbytes))
+            in_flight += batch.nbytes
+        ready = []
+        while waiting and (not more or len(waiting) >= most or in_flight > _BYTES_IN_FLIGHT):
             future, size = waiting.popleft()
             ready.append(future.result())
             in_flight -= size

@@ -172,7 +172,8 @@ def score_stream(
         batches = iter(()) if done % batch_rows else table.batches(batch_rows, wanted, start=done)
         score = BatchScorer(fitted, used, kept, labels, top, details, table.where)
         with progress(table.n_rows, "scoring", verbose, unit="rows", done=done) as advance:
-            times = _run(_numbered(batches, done), score, parts, advance, executor)
+            n_batches = None if table.n_rows is None else -(-(table.n_rows - done) // batch_rows)
+            times = _run(_numbered(batches, done), score, parts, advance, executor, n_batches)
         if not parts.n_parts:
             parts.remove()
             raise TableError(f"{table.where} has no rows.")
@@ -277,10 +278,11 @@ def _run(
     checkpoint: Checkpoint,
     advance: Advance,
     executor: Executor | None,
+    n_batches: int | None,
 ) -> dict[str, float]:
     """Score batches and keep them in order; return the seconds spent on each kind of work."""
     times = {"reading": 0.0, "scoring": 0.0, "writing": 0.0}
-    for batch in score_batches(batches, score, executor, times):
+    for batch in score_batches(batches, score, executor, n_batches, times):
         clock = time.perf_counter()
         checkpoint.add(batch)
         times["writing"] += time.perf_counter() - clock
