@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -20,8 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.frozen import FrozenEstimator
 
 from allegiance import AffinityScorer, PrecisionWarning, SharedSamples, score_stream
+from allegiance.fitting import Fitted, Points
 from allegiance.io import OutputExistsError
 from allegiance.io.streams import StreamProgress, fit_stream
 from allegiance.io.tables import PreparedSource, TableError, open_source, plan_features
@@ -104,6 +107,50 @@ def test_every_format_gives_the_same(write, scorer, data, tmp_path):
     found = feather.read_table(tmp_path / "out.arrow").to_pandas()
     tolerance = {"rtol": 1e-12} if write is write_csv else {"check_exact": True}
     pd.testing.assert_frame_equal(found, expected_table(scorer, data), check_dtype=False, **tolerance)
+
+
+class _Watched(KMeans):
+    """Notes the threads in which it predicts."""
+
+    def predict(self, X: Any) -> Any:
+        self.__dict__.setdefault("threads", []).append(threading.get_ident())
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("write", [write_csv, write_arrow], ids=["of unknown length", "of known length"])
+def test_batches_beside_each_other_give_the_same_output(write, data, tmp_path):
+    """However many there are; and an estimator, which others may have written, never runs in two threads."""
+    fitted = _Watched(5, random_state=0).fit(data[COLUMNS].to_numpy())
+    source = write(data, tmp_path)
+    outputs = []
+    for n_jobs in (1, 2, 5):
+        scorer = AffinityScorer(FrozenEstimator(fitted), n_jobs=n_jobs).fit(data[COLUMNS].to_numpy())
+        fitted.__dict__["threads"] = []
+        for batch_rows in (64, 400, 1000):
+            out = tmp_path / f"{n_jobs}-{batch_rows}.csv"
+            score_stream(source, scorer, out, columns=COLUMNS, batch_rows=batch_rows)
+            outputs.append(out.read_bytes())
+        assert set(fitted.__dict__["threads"]) == {threading.get_ident()}
+    assert len(set(outputs)) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_in_one_of_many_batches_names_its_rows(n_jobs, data, table, tmp_path, monkeypatch):
+    """The batches before it are kept."""
+    scorer = AffinityScorer(n_jobs=n_jobs).fit(data[COLUMNS], data["kind"])
+    score_points = Fitted.score_points
+
+    def fail(self: Fitted, points: Points, top: int | None) -> Any:
+        if points.rows[0, 0] == data["a"][350]:
+            raise ValueError("no")
+        return score_points(self, points, top)
+
+    monkeypatch.setattr(Fitted, "score_points", fail)
+    with pytest.raises(TableError, match=r"rows 350 to 399 of .*: no"):
+        score_stream(table, scorer, tmp_path / "out.csv", columns=COLUMNS, batch_rows=50)
+    assert not (tmp_path / "out.csv").exists()
+    monkeypatch.undo()
+    assert score_stream(table, scorer, tmp_path / "out.csv", columns=COLUMNS, batch_rows=50).resumed >= 200
 
 
 def test_a_mapped_array(data, tmp_path):
