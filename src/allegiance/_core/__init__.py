@@ -28,7 +28,7 @@ from ._schema import (
 )
 from ._sequences import is_missing, one_for_each, texts_for_each
 from ._stored import STORED, Kind, kind_of, stored
-from ._threads import effective_threads, for_row_blocks, kernel_ready
+from ._threads import Threads, effective_threads, for_row_blocks, kernel_ready
 from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
 from ._validation import (
     check_centers,
@@ -69,6 +69,7 @@ __all__ = [
     "Spec",
     "Starts",
     "Text",
+    "Threads",
     "Verbose",
     "check_centers",
     "check_choice",

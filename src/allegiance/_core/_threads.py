@@ -40,27 +40,55 @@ def kernel_ready(*arrays: AnyArray) -> list[AnyArray]:
     return [np.require(array, requirements=["C", "W"]) for array in arrays]
 
 
+class Threads:
+    """Threads that several calls of :func:`for_row_blocks` share, one after the other, in a ``with`` block.
+
+    They live as long as the block, inside one call of the user, so nothing of them can be inherited by a forked
+    process. Starting threads takes most of a millisecond; rounds of a few milliseconds should share them.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._pool = ThreadPoolExecutor(number)
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def run(self, work: Callable[[slice], None], slices: list[slice]) -> None:
+        """Call ``work`` for all slices, and wait."""
+        list(self._pool.map(work, slices))
+
+
 def for_row_blocks(
     work: Callable[[slice], None],
     n_rows: int,
-    threads: int,
+    threads: int | Threads,
     *,
     blocks_per_thread: int = _BLOCKS_PER_THREAD,
     multiple: int = 1,
+    least: int = _MIN_ROWS,
     products: float = np.inf,
 ) -> None:
     """Call ``work(rows)`` for slices that cover ``range(n_rows)``, each starting at a multiple of ``multiple``.
 
-    ``work`` must write to its own rows only. Threads pay off because kernels release the GIL; the pool lives for this
-    one call, so nothing of it can be inherited by a forked process. Where the number of multiplications is known,
-    ``products``, a small job stays in this thread.
+    There are as many slices as keep all threads busy, but none of much less than ``least`` rows.
+
+    ``work`` must write to its own rows only. Threads pay off because kernels release the GIL. Where the number of
+    multiplications is known, ``products``, a small job stays in this thread.
     """
-    blocks = min(threads * blocks_per_thread, n_rows // _MIN_ROWS)
-    if threads == 1 or blocks < 2 or products < _MIN_PRODUCTS:
+    number = threads if isinstance(threads, int) else threads.number
+    blocks = min(number * blocks_per_thread, n_rows // least)
+    if number == 1 or blocks < 2 or products < _MIN_PRODUCTS:
         work(slice(0, n_rows))
         return
     size = -(-n_rows // blocks)
     size = -(-size // multiple) * multiple
     slices = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, slices))
+    if isinstance(threads, Threads):
+        threads.run(work, slices)
+        return
+    with Threads(number) as started:
+        started.run(work, slices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core import IntArray, for_row_blocks, kernel_ready, row_dots
+from allegiance._core import IntArray, Threads, for_row_blocks, kernel_ready, row_dots
 
 from ._engine import MAX_SAMPLES, SHARED, Estimate, Queries, Settings
 from ._looks import look_at, unit_of_samples
@@ -72,17 +72,18 @@ class BankCounts:
         n, k = queries.n, self._tessellation.n_sites
         estimate = Estimate.blank(n, k, SHARED)
         tally = _Tally(n, k)
-        supply = BankSupply(self._banks)
         size = max(min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, self._max_samples), 1)
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         active = np.arange(n)
         index, drawn = 0, 0
-        while active.size:
-            supply.draw(index, size)
-            self._count(queries, active, site, supply, tally)
-            index, drawn = index + 1, drawn + size
-            self._look(active, drawn, tally, estimate)
-            active = active[tally.active[active]]
+        with Threads(self._settings.threads) as threads:
+            supply = BankSupply(self._banks, threads)
+            while active.size:
+                supply.draw(index, size)
+                self._count(queries, active, site, supply, tally)
+                index, drawn = index + 1, drawn + size
+                self._look(active, drawn, tally, estimate, threads)
+                active = active[tally.active[active]]
         return estimate
 
     def _closest_sites(self, queries: Queries) -> IntArray:
@@ -105,25 +106,27 @@ class BankCounts:
         from allegiance._kernels._stolen_counts import count_stolen
 
         query_a, query_b, slopes, constants = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
+        # A bank is filled once for each piece; only sites with very many queries are worth more than one.
+        most = max(-(-active.size // (2 * supply.threads.number)), 1)
+        same_site = np.split(active, np.flatnonzero(np.diff(site[active])) + 1)
+        pieces = [piece for same in same_site for piece in np.array_split(same, -(-same.size // most))]
 
         def work(part: slice) -> None:
-            rows = active[part]
-            cuts = np.flatnonzero(np.diff(site[rows])) + 1
-            for same in np.split(rows, cuts):
-                closest = int(site[same[0]])
+            for piece in pieces[part]:
+                closest = int(site[piece[0]])
                 bank = supply.bank(closest)
-                within = tally.tested[same] + bank.size <= max(self._max_samples, bank.size)
-                tally.active[same[~within]] = False
-                going = same[within]
+                within = tally.tested[piece] + bank.size <= max(self._max_samples, bank.size)
+                tally.active[piece[~within]] = False
+                going = piece[within]
                 count_stolen(going, query_a, query_b, slopes, constants, closest, *bank, tally.sums, tally.squares)
                 tally.tested[going] += bank.size
 
-        for_row_blocks(work, active.size, self._settings.threads)
+        for_row_blocks(work, len(pieces), supply.threads, least=1)
 
-    def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
+    def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate, threads: Threads) -> None:
         """Turn counts into shares, and decide who goes on."""
         looked = active[(tally.next_look[active] <= drawn) | ~tally.active[active]]
-        weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings, self._settings.threads)
+        weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings, threads)
         precise = growth <= 1.0
         needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
         hopeless = ~precise & (weight < _RARE * drawn) & (needed > _PATIENCE * self._unit)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, for_row_blocks
+from allegiance._core import AnyArray, FloatArray, Threads, for_row_blocks
 
 from ._engine import Z95, Estimate, Settings, told_apart
 
@@ -26,7 +26,12 @@ def unit_of_samples(settings: Settings, n_sites: int) -> float:
 
 
 def look_at(
-    rows: AnyArray, sums: AnyArray, squares: AnyArray, estimate: Estimate, settings: Settings, threads: int = 1
+    rows: AnyArray,
+    sums: AnyArray,
+    squares: AnyArray,
+    estimate: Estimate,
+    settings: Settings,
+    threads: int | Threads = 1,
 ) -> Look:
     """Write the shares of ``rows`` (m,) and their errors to ``estimate``, and say how precise they are.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, ForkLock, IntArray, for_row_blocks, kernel_ready, stream
+from allegiance._core import AnyArray, ForkLock, IntArray, Threads, for_row_blocks, kernel_ready, stream
 
 from ._engine import SHARED, Settings
 from ._single_precision import SingleFunctions
@@ -110,10 +110,11 @@ class OwnerBanks:
 
 
 class BankSupply:
-    """The banks of one round after the other, for one call."""
+    """The banks of one round after the other, for one call and its threads."""
 
-    def __init__(self, banks: OwnerBanks) -> None:
+    def __init__(self, banks: OwnerBanks, threads: Threads) -> None:
         self._banks = banks
+        self.threads = threads
         self._index = -1
         self._draw: _Draw | None = None
         self._points: AnyArray = np.empty((0, banks.tessellation.dim), np.float32)
@@ -166,7 +167,7 @@ class BankSupply:
                 n = choose_samples(points[part], a, b, *single, limits, owner[part], chosen, classes, starts[blocks])
                 found[first] = chosen[:n].copy(), classes[:n].copy()
 
-        for_row_blocks(work, size, settings.threads, multiple=_GROUP)
+        for_row_blocks(work, size, self.threads, multiple=_GROUP)
         total = 0
         for first in sorted(found):
             starts[first // BLOCK : (first + _GROUP) // BLOCK] += total
