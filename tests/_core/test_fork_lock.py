@@ -59,3 +59,11 @@ def test_a_pickle_holds_a_free_lock():
         copy = pickle.loads(pickle.dumps(lock))
     with copy:
         pass
+
+
+def test_it_tells_whether_it_is_taken():
+    lock = ForkLock()
+    assert not lock.taken
+    with lock:
+        assert lock.taken
+    assert not lock.taken

@@ -20,6 +20,11 @@ class ForkLock:
         self._lock = threading.Lock()
         _alive.add(self)
 
+    @property
+    def taken(self) -> bool:
+        """Whether a thread holds it at this moment."""
+        return self._lock.locked()
+
     def __enter__(self) -> None:
         self._lock.acquire()
 

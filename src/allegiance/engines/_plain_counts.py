@@ -79,7 +79,8 @@ class PlainCounts:
         self._unit = unit_of_samples(settings, tessellation.n_sites)
         self._kept: dict[int, _Bank] = {}
         self._kept_owners: dict[int, AnyArray] = {}
-        self._drawing = ForkLock()
+        # One for banks of even and one for those of odd number, so that two threads can draw.
+        self._drawing = ForkLock(), ForkLock()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
@@ -127,7 +128,13 @@ class PlainCounts:
         return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
 
     def _bank(self, index: int) -> _Bank:
-        with self._drawing:
+        if self._drawing[index % 2].taken and index + 1 < _SMALL_BANKS and self._is_room_for(index + 1):
+            # Another thread draws it. Meanwhile this one draws the next, which will be needed, too.
+            self._drawn(index + 1)
+        return self._drawn(index)
+
+    def _drawn(self, index: int) -> _Bank:
+        with self._drawing[index % 2]:
             bank = self._kept.get(index)
             if bank is None:
                 points = self._tessellation.region.sample(
@@ -135,9 +142,14 @@ class PlainCounts:
                 )
                 columns = points.T.astype(np.float32, order="C", copy=False)
                 bank = _Bank.of(columns, self._owners(index, columns), self._tessellation.n_sites)
-                if sum(kept.blocks.nbytes for kept in self._kept.values()) + bank.blocks.nbytes <= _KEEP_BYTES:
+                if self._is_room_for(index):
                     self._kept[index] = bank
         return bank
+
+    def _is_room_for(self, index: int) -> bool:
+        """Tell whether one more bank can be kept."""
+        kept = sum(self._bank_size(other) for other in [*self._kept, index])
+        return kept * (self._tessellation.dim + 1) * np.dtype(np.float32).itemsize <= _KEEP_BYTES
 
     def _owners(self, index: int, columns: AnyArray) -> AnyArray:
         """Return the owner (m,) int32 of each sample of a bank, given as columns (r, m)."""
@@ -155,7 +167,7 @@ class PlainCounts:
 
             products = columns.size * self._tessellation.n_sites
             for_row_blocks(work, size, self._settings.threads, multiple=_GROUP, products=products)
-            if sum(kept.size for kept in self._kept_owners.values()) + owner.size <= _KEEP_OWNERS:
+            if sum(kept.size for kept in [*self._kept_owners.values()]) + owner.size <= _KEEP_OWNERS:
                 self._kept_owners[index] = owner
         return owner
 
