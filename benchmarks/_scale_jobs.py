@@ -101,17 +101,6 @@ def score(folder: str) -> dict[str, Any]:
             parts.append(sum(path.stat().st_size for path in output.with_suffix(".parquet.partial").iterdir()))
             parts.append(progress.rows)
 
-    locating = 0.0
-    diagram = scorer.fitted_.diagram
-    locate = type(diagram).locate
-
-    def timed_locate(self: Any, X: Any, threads: int = 1) -> Any:
-        nonlocal locating
-        seconds, located = _timed(lambda: locate(self, X, threads))
-        locating += seconds
-        return located
-
-    type(diagram).locate = timed_locate  # type: ignore[method-assign]
     used = time.process_time()
     summary = score_stream(Path(folder) / "points.parquet", scorer, output, top=3, verbose=weigh)
     return {
@@ -121,8 +110,7 @@ def score(folder: str) -> dict[str, Any]:
         "output_bytes": output.stat().st_size / summary.rows,
         "reading": summary.reading,
         "writing": summary.writing,
-        "reduction": locating,
-        "kernel": summary.scoring - locating,
+        "scoring": summary.scoring,
         "peak": peak(),
     }
 

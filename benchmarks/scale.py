@@ -81,7 +81,7 @@ def _stream_rows(folder: Path, n: int) -> list[Row]:
 
 def _share_rows(score: dict[str, Any]) -> list[Row]:
     """Say where the time of a stream goes."""
-    seconds = {"I/O": score["reading"] + score["writing"], "reduction": score["reduction"], "kernel": score["kernel"]}
+    seconds = {"reading and writing": score["reading"] + score["writing"], "waiting for scores": score["scoring"]}
     return [
         Row(f"share of {part} in the time of score_stream", 100 * spent / score["seconds"], "%")
         for part, spent in seconds.items()

@@ -92,7 +92,7 @@ def score_stream(
         ``label`` of the output, and trust is about them. By default points are new, and get the label of the estimator
         or of the nearest cluster.
     batch_rows
-        Rows in memory at a time.
+        Rows in a batch. As many batches as there are threads, up to four, and one more are in memory at a time.
     top
         With ``details``, write only this many of the largest affinities of each row, and their clusters. None writes
         all.
