@@ -28,8 +28,8 @@ Rules
   over threads and chunks in any way without changing one bit of the result.
 - A loop is vectorised only if its index counts from zero (in ``x[start + s]`` the compiler cannot rule out a negative
   one), nothing in it can raise, and the arrays it writes and reads are not the same. Look at the time per number.
-- What numba cannot say, vectors in registers and bits, is an intrinsic in LLVM's language, used by kernels only. Look at
-  the time per number on an older processor, too: ``NUMBA_CPU_NAME=haswell``.
+- What numba cannot say, vectors in registers and bits, is an intrinsic in LLVM's language, used by kernels only. Look
+  at the time per number on an older processor, too: ``NUMBA_CPU_NAME=haswell``.
 - Large arrays come from the caller: NumPy asks for large pages, compiled code waits for small ones.
 - Kernels are compiled on first use and cached on disk; importing :mod:`allegiance` does not import numba.
 """
