@@ -128,7 +128,11 @@ class PlainCounts:
         return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
 
     def _bank(self, index: int) -> _Bank:
-        if self._drawing[index % 2].taken and index + 1 < _SMALL_BANKS and self._is_room_for(index + 1):
+        if (
+            self._drawing[index % 2].taken
+            and index + 1 < _SMALL_BANKS
+            and self._is_room_for(self._most_bytes(index + 1))
+        ):
             # Another thread draws it. Meanwhile this one draws the next, which will be needed, too.
             self._drawn(index + 1)
         return self._drawn(index)
@@ -142,14 +146,20 @@ class PlainCounts:
                 )
                 columns = points.T.astype(np.float32, order="C", copy=False)
                 bank = _Bank.of(columns, self._owners(index, columns), self._tessellation.n_sites)
-                if self._is_room_for(index):
+                if self._is_room_for(bank.blocks.nbytes):
                     self._kept[index] = bank
         return bank
 
-    def _is_room_for(self, index: int) -> bool:
-        """Tell whether one more bank can be kept."""
-        kept = sum(self._bank_size(other) for other in [*self._kept, index])
-        return kept * (self._tessellation.dim + 1) * np.dtype(np.float32).itemsize <= _KEEP_BYTES
+    def _is_room_for(self, nbytes: int) -> bool:
+        """Tell whether a bank of so many bytes can be kept."""
+        return sum(kept.blocks.nbytes for kept in [*self._kept.values()]) + nbytes <= _KEEP_BYTES
+
+    def _most_bytes(self, index: int) -> int:
+        """Return how many bytes a bank takes if no site fills its last block."""
+        from allegiance._kernels._affine_block import BLOCK
+
+        places = self._bank_size(index) + BLOCK * self._tessellation.n_sites
+        return places * (self._tessellation.dim + 1) * np.dtype(np.float32).itemsize
 
     def _owners(self, index: int, columns: AnyArray) -> AnyArray:
         """Return the owner (m,) int32 of each sample of a bank, given as columns (r, m)."""

@@ -106,9 +106,11 @@ class BatchScorer:
 
     def with_threads(self, threads: int) -> BatchScorer:
         """Return the same for use by several threads at a time, each of which may start so many."""
-        score = BatchScorer(self._fitted.beside_others(threads), *self._settings)
-        score._fitted.check_engine()  # builds it, before two threads want to
-        return score
+        return BatchScorer(self._fitted.beside_others(threads), *self._settings)
+
+    def check_engine(self) -> None:
+        """Build what measures, before several threads want to; raise ValueError if it cannot measure here."""
+        self._fitted.check_engine()
 
     def __call__(self, batch: Any, first: int) -> Any:
         """Score a batch whose first row is number ``first`` of the table."""
@@ -194,6 +196,7 @@ def score_batches(
         yield from _in_order(batches, partial(_score_now, score), 1, times)
         return
     score = score.with_threads(score.threads if n_batches is None else score.threads // together)
+    score.check_engine()
     with ThreadPoolExecutor(together) as pool:
         try:
             # One more waits, so that no thread does while a batch is written.
