@@ -60,7 +60,7 @@ def fit(folder: str) -> dict[str, Any]:
 
 
 def read(folder: str) -> dict[str, Any]:
-    from allegiance.io.tables import open_source
+    from allegiance.io._old_tables import open_source
 
     source = open_source(Path(folder) / "points.parquet")
     seconds, rows = _timed(lambda: sum(batch.num_rows for batch in source.batches(BATCH)))
@@ -72,7 +72,7 @@ def predict(folder: str) -> dict[str, Any]:
     from sklearn.cluster import MiniBatchKMeans
 
     from allegiance import AffinityScorer
-    from allegiance.io.tables import open_source
+    from allegiance.io._old_tables import open_source
 
     centers = AffinityScorer.load(Path(folder) / "points.scorer").cluster_centers_.astype(np.float32)
     kmeans = MiniBatchKMeans(CLUSTERS, init=centers, n_init=1, max_iter=1).fit(np.repeat(centers, 3, axis=0))
@@ -121,7 +121,7 @@ def dask(folder: str, n: str, workers: str) -> dict[str, Any]:
     from dask.distributed import Client, LocalCluster
 
     from allegiance import AffinityScorer
-    from allegiance.io.tables import open_source
+    from allegiance.io._old_tables import open_source
 
     scorer = AffinityScorer.load(Path(folder) / "points.scorer")
     del scorer.feature_names_in_

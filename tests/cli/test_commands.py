@@ -17,7 +17,7 @@ from allegiance import (
     validate_consensus,
 )
 from allegiance.cli._clustering import clusterer
-from allegiance.io.tables import open_source
+from allegiance.io._old_tables import open_source
 from cli.command import call
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from allegiance.io.tables import open_source
+from allegiance.io._old_tables import open_source
 from cli.command import call
 
 GOOD = "a,b,group\n1,2,x\n2,1,x\n8,9,y\n9,8,y\n"

@@ -16,7 +16,7 @@ from cli.command import start
 #: The command, except that writing stops in the middle and says so.
 SLOW_WRITER = """
     import sys, time
-    from allegiance.io.tables import Sink
+    from allegiance.io._old_tables import Sink
     write = Sink.write
     def slow(self, rows):
         write(self, rows)

@@ -15,7 +15,7 @@ from allegiance._core import Registry
 from allegiance.cli._kinds import registry_of
 from allegiance.cli._main import program
 from allegiance.cli._options import REPRESENTATIVES
-from allegiance.io.tables import open_source
+from allegiance.io._old_tables import open_source
 from cli.command import call
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"

@@ -168,7 +168,7 @@ def test_a_defect_is_reported_without_a_traceback(flowers, monkeypatch):
     def fail(*_, **__):
         raise KeyError("something of ours")
 
-    monkeypatch.setattr("allegiance.io.tables.plan_features", fail)
+    monkeypatch.setattr("allegiance.io._old_tables.plan_features", fail)
     result = call("score", flowers, "--labels", "species", code=1)
     assert "KeyError" in result.stderr
     assert "--debug" in result.stderr
@@ -178,7 +178,7 @@ def test_what_cannot_be_written_is_known_before_the_work(flowers, tmp_path, monk
     def fail(*_, **__):
         raise AssertionError("the data was read")
 
-    monkeypatch.setattr("allegiance.io.tables.open_source", fail)
+    monkeypatch.setattr("allegiance.io._old_tables.open_source", fail)
     (tmp_path / "there.csv").write_text("old")
     common = ["score", flowers, "--labels", "species"]
     assert "exists already" in call(*common, "-o", tmp_path / "there.csv", code=1).stderr

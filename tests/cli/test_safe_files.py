@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from allegiance.io._old_tables import open_source
 from allegiance.io.streams._checkpoint import Checkpoint
-from allegiance.io.tables import open_source
 from cli.command import call
 
 

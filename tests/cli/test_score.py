@@ -16,7 +16,7 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris, make_moons
 
 from allegiance import KL, Box, Kernel, SharedSamples, Weights, __version__, trust
-from allegiance.io.tables import open_source
+from allegiance.io._old_tables import open_source
 from cli.command import INSTALLED, call
 
 

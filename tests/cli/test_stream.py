@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from allegiance.io.tables import open_sink, open_source
+from allegiance.io._old_tables import open_sink, open_source
 from cli.command import call
 from peak_memory import run_with_peak
 

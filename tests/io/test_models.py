@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from allegiance import AffinityScorer, fit_stream, score_stream
+from allegiance.io._old_tables import PreparedSource, TableError, open_source, plan_features
 from allegiance.io.models import Model, described
-from allegiance.io.tables import PreparedSource, TableError, open_source, plan_features
 
 
 @pytest.fixture

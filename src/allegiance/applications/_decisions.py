@@ -14,7 +14,7 @@ import numpy as np
 
 from allegiance._core import AnyArray
 from allegiance.fitting import NOISE
-from allegiance.io.tables import open_source
+from allegiance.io._old_tables import open_source
 
 KEEP, MOVE, TO_NOISE, UNSURE = "keep", "move", "noise", "unsure"
 #: What a person can decide about a label.

@@ -29,7 +29,7 @@ def check_clustering(options: ClusteringOptions) -> None:
     if options.algorithm == "hdbscan" and options.clusters is not None:
         raise click.UsageError("hdbscan finds the number of clusters itself: use --min-cluster-size, not --clusters.")
     if options.centers:
-        from allegiance.io.tables import open_source
+        from allegiance.io._old_tables import open_source
 
         # A file that is not there should be known before the data is read.
         open_source(options.centers)

@@ -13,7 +13,7 @@ from ._console import console, print_json, print_table
 from ._options import INPUT_FORMATS, RunOptions, run_options
 
 if TYPE_CHECKING:
-    from allegiance.io.tables import Source
+    from allegiance.io._old_tables import Source
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "threadpoolctl")
 #: What each extra of pyproject.toml adds, without the extras that it includes.
@@ -59,7 +59,7 @@ def _opened(data: tuple[str, ...], input_format: str | None) -> Source:
     """Open a table in which codes with leading zeros, such as 00100000, are not numbers."""
     from pyarrow import types
 
-    from allegiance.io.tables import open_source
+    from allegiance.io._old_tables import open_source
 
     source = open_source(data, format=input_format)
     whole = [field.name for field in source.schema if types.is_integer(field.type)]

@@ -10,8 +10,8 @@ from ._console import console, print_json, print_line, print_table
 from ._options import RunOptions, run_options
 
 if TYPE_CHECKING:
+    from allegiance.io._old_tables import Features
     from allegiance.io.models import Model
-    from allegiance.io.tables import Features
 
 #: What columns hold, for a person.
 _HOLDS = {"written": "numbers in text", "dates": "dates, as days", "categories": "categories"}

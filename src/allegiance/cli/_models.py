@@ -103,7 +103,7 @@ def open_by_model(
     numbers, written
         Other columns that are not features: of numbers, and to be read as they are written.
     """
-    from allegiance.io.tables import open_source
+    from allegiance.io._old_tables import open_source
 
     ids = data.id or tuple(model.about.get("ids", ()))
     apart = [*([labels] if labels else []), *numbers, *written]
@@ -169,8 +169,8 @@ def save_model(
 def _with_baseline(scorer: AffinityScorer, opened: Opened, run: RunOptions) -> AffinityScorer:
     """Return the scorer with the figures of the table, which ``allegiance watch`` compares later ones with."""
     from allegiance.fitting import with_baseline
+    from allegiance.io._old_tables import PreparedSource
     from allegiance.io.streams import profile_stream
-    from allegiance.io.tables import PreparedSource
 
     if scorer.fitted_.trust_map is None:
         return scorer

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from allegiance.io.tables import Features, Noticed
+    from allegiance.io._old_tables import Features, Noticed
 
 #: A column with this share of the variance decides alone what is close, unless features are scaled.
 _MOST_OF_THE_VARIANCE = 0.9

@@ -20,7 +20,7 @@ Wrapped = TypeVar("Wrapped", bound=Command)
 REPRESENTATIVES = ("mean", "median", "medoid", "mean-without-point")
 #: As in :mod:`allegiance.clusterers`.
 LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
-#: As in :mod:`allegiance.io.tables`.
+#: As in :mod:`allegiance.io._old_tables`.
 INPUT_FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "xlsx")
 ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 

@@ -15,7 +15,7 @@ from ._program import Program
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allegiance.io.tables import Sink
+    from allegiance.io._old_tables import Sink
 
     from ._points import Opened
 
@@ -64,7 +64,7 @@ def provenance() -> dict[str, Any]:
 
 def open_output(out: OutputOptions, run: RunOptions) -> Sink | None:
     """Return the sink of the output, after checking that it can be written; None if there is no output."""
-    from allegiance.io.tables import open_sink
+    from allegiance.io._old_tables import open_sink
 
     if out.output is None:
         return None
@@ -129,7 +129,7 @@ def behind_ids(ids: pa.Table, columns: dict[str, Any]) -> pa.Table:
     """
     import pyarrow as pa
 
-    from allegiance.io.tables import TableError
+    from allegiance.io._old_tables import TableError
 
     clash = set(ids.column_names) & set(columns)
     if clash:

@@ -108,7 +108,7 @@ def check_report(report: str | None, run: RunOptions) -> None:
 
 def check_page(page: PageOptions, opened: Opened) -> None:
     """Raise if the page could not show what was asked for."""
-    from allegiance.io.tables import TableError
+    from allegiance.io._old_tables import TableError
 
     shape, features = page.image_shape, opened.features
     if shape is not None and page.image_column is not None:
@@ -149,7 +149,7 @@ def coordinates_of(page: PageOptions, points: Points) -> pa.Table | None:
     """Return the two columns that place the rows on the map, if they were named."""
     import numpy as np
 
-    from allegiance.io.tables import TableError
+    from allegiance.io._old_tables import TableError
 
     if page.coordinates is None:
         return None

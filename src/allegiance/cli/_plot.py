@@ -174,7 +174,7 @@ def _of_scorer(
 
 
 def _features(axes: str | None, names: list[str]) -> list[str] | None:
-    from allegiance.io.tables import unknown_column
+    from allegiance.io._old_tables import unknown_column
 
     if axes is None:
         return None

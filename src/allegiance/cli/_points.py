@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allegiance._core import AnyArray, FloatArray, IntArray
-    from allegiance.io.tables import Features, Source
+    from allegiance.io._old_tables import Features, Source
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def labels_of(values: Any, column: str) -> AnyArray:
     column
         Its name.
     """
-    from allegiance.io.tables import labels_of_column
+    from allegiance.io._old_tables import labels_of_column
 
     return labels_of_column(values, column, "the data")
 
@@ -88,7 +88,7 @@ def open_data(
     scale_matters
         Whether columns in large units count for more.
     """
-    from allegiance.io.tables import open_source, plan_features
+    from allegiance.io._old_tables import open_source, plan_features
 
     apart, written = list(apart), list(written)
     # Identifiers stay as they are written; a column that is more than that keeps its type.
@@ -150,7 +150,7 @@ def load_matrix(path: str, features: Features, option: str) -> FloatArray:
     """
     import numpy as np
 
-    from allegiance.io.tables import TableError, check_categories, open_source
+    from allegiance.io._old_tables import TableError, check_categories, open_source
 
     source = open_source(path)
     if source.has_names:

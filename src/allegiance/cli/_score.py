@@ -48,8 +48,8 @@ from ._summary import Worst, expected_share, print_summary, summary_of
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
+    from allegiance.io._old_tables import PreparedSource
     from allegiance.io.models import Model
-    from allegiance.io.tables import PreparedSource
     from allegiance.results import Result
 
 EPILOG = """\b

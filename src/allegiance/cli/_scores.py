@@ -43,7 +43,7 @@ class Scores:
 
 def is_scores(data: DataOptions) -> bool:
     """Tell whether DATA is a table that ``allegiance score`` wrote."""
-    from allegiance.io.tables import open_source
+    from allegiance.io._old_tables import open_source
 
     return "-" not in data.data and set(_NEEDED) <= set(open_source(data.data, format=data.input_format).names)
 
@@ -64,7 +64,7 @@ def load_scores(data: DataOptions, about: tuple[str, ...], page: PageOptions, ru
     """
     import numpy as np
 
-    from allegiance.io.tables import labels_of_column, open_source
+    from allegiance.io._old_tables import labels_of_column, open_source
 
     source = open_source(data.data, format=data.input_format, codes=["label", "rival"])
     table = source.read()

@@ -23,7 +23,7 @@ from ._summary import Worst, summary_of
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
-    from allegiance.io.tables import PreparedSource, Sink, Source
+    from allegiance.io._old_tables import PreparedSource, Sink, Source
     from allegiance.results import Tally
 
 #: Tables with more rows are streamed, if what is asked for allows it.
@@ -190,7 +190,7 @@ def score_in_passes(
     executor
         Where to score batches; None scores here.
     """
-    from allegiance.io.tables import PreparedSource
+    from allegiance.io._old_tables import PreparedSource
 
     started = time.perf_counter()
     carried = dict.fromkeys([*opened.ids, *([labels] if labels else [])])
@@ -226,7 +226,7 @@ class _Job:
 
     def score_to(self, sink: Sink | None, worst: Worst) -> Tally:
         """Write what is wanted of the scores; a run that was interrupted goes on where it stopped."""
-        from allegiance.io.tables import open_sink
+        from allegiance.io._old_tables import open_sink
 
         direct = sink is not None and sink.path != "-" and sink.format not in ("json", "jsonl")
         if sink is not None and direct and self.wanted.review is None:
@@ -269,7 +269,7 @@ class _Job:
 
     def _wanted_of(self, kept: Sink) -> Iterator[Any]:
         """Yield scores from a file: all of them, or the least trusted, the least first."""
-        from allegiance.io.tables import open_source
+        from allegiance.io._old_tables import open_source
 
         source = open_source(kept.path, format=kept.format)
         if self.wanted.review is None:

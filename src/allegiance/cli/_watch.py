@@ -125,8 +125,8 @@ def _compared(
     """Read a file and compare it with the baseline of the model."""
     from allegiance.applications import compare_profiles
     from allegiance.fitting import baseline_of
+    from allegiance.io._old_tables import PreparedSource
     from allegiance.io.streams import profile_stream
-    from allegiance.io.tables import PreparedSource
 
     fitted = model.scorer.fitted_
     baseline = baseline_of(fitted)

@@ -53,7 +53,7 @@ class TableError(RemediedError, ValueError):
 
     Examples
     --------
-    >>> from allegiance.io.tables import TableError, open_source
+    >>> from allegiance.io._old_tables import TableError, open_source
     >>> try:
     ...     open_source("no-such-file.csv")
     ... except TableError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from allegiance.fitting import Columns
 from allegiance.io import TableError
-from allegiance.io.tables import Features, Source, check_features, number_features
+from allegiance.io._old_tables import Features, Source, check_features, number_features
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -40,7 +40,7 @@ class Model:
     >>> from pathlib import Path
     >>> from allegiance import AffinityScorer, fit_stream
     >>> from allegiance.io.models import Model
-    >>> from allegiance.io.tables import PreparedSource, open_source, plan_features
+    >>> from allegiance.io._old_tables import PreparedSource, open_source, plan_features
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     january, saved = Path(folder) / "january.csv", Path(folder) / "january.model"
     ...     _ = january.write_text("spent,plan\n1,a\n2,a\n8,b\n9,b\n")

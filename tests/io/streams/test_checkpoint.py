@@ -18,8 +18,8 @@ import pytest
 
 from allegiance import AffinityScorer, score_stream
 from allegiance.io import TableError
+from allegiance.io._old_tables import PreparedSource, open_sink, open_source, plan_features
 from allegiance.io.streams._checkpoint import Checkpoint
-from allegiance.io.tables import PreparedSource, open_sink, open_source, plan_features
 
 N = 600
 

@@ -19,8 +19,8 @@ from allegiance import (
     Weights,
     Within,
 )
+from allegiance.io._old_tables import TableError, open_source
 from allegiance.io.streams import fit_stream
-from allegiance.io.tables import TableError, open_source
 
 COLUMNS = list("abcd")
 

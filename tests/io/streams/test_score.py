@@ -26,8 +26,8 @@ from sklearn.frozen import FrozenEstimator
 from allegiance import AffinityScorer, PrecisionWarning, SharedSamples, score_stream
 from allegiance.fitting import Fitted, Points
 from allegiance.io import OutputExistsError
+from allegiance.io._old_tables import PreparedSource, TableError, open_source, plan_features
 from allegiance.io.streams import StreamProgress, fit_stream
-from allegiance.io.tables import PreparedSource, TableError, open_source, plan_features
 from peak_memory import run_with_peak
 from tables import read_exactly
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from allegiance.io.tables import TableError, open_source
-from allegiance.io.tables._quotes import swallowing_quote
+from allegiance.io._old_tables import TableError, open_source
+from allegiance.io._old_tables._quotes import swallowing_quote
 
 ROWS = [f"{i},{i % 7},{'abc'[i % 3]}" for i in range(1000)]
 
@@ -20,7 +20,7 @@ def table_with(tmp_path, changes, name="table.csv"):
 
 @pytest.mark.parametrize("block", [8 << 20, 4096], ids=["one block", "many blocks"])
 def test_a_quote_that_is_not_closed_is_named_by_its_line(tmp_path, monkeypatch, block):
-    monkeypatch.setattr("allegiance.io.tables._csv._BLOCK", block)
+    monkeypatch.setattr("allegiance.io._old_tables._csv._BLOCK", block)
     path = table_with(tmp_path, {500: '500,3,"b'})
     with pytest.raises(TableError, match=r"table\.csv: the quotation mark opened in line 502 is not closed"):
         open_source(path).read()
@@ -105,6 +105,6 @@ def test_codes_become_numbers_only_if_they_stay_apart(tmp_path, written, read):
 
 
 def test_codes_are_judged_by_all_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("allegiance.io.tables._csv._BLOCK", 4096)
+    monkeypatch.setattr("allegiance.io._old_tables._csv._BLOCK", 4096)
     (tmp_path / "table.csv").write_text("\n".join(["x,kind", *["0,1"] * 5000, "0,01"]))
     assert set(open_source(tmp_path / "table.csv", codes=["kind"]).read()["kind"].to_pylist()) == {"1", "01"}

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from allegiance.io.tables import TableError, labels_of_column
+from allegiance.io._old_tables import TableError, labels_of_column
 
 DAY = datetime.date(2024, 1, 2)
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.io.tables import PreparedSource, TableError, open_sink, open_source, plan_features
+from allegiance.io._old_tables import PreparedSource, TableError, open_sink, open_source, plan_features
 
 TABLE = pa.table(
     {
@@ -162,7 +162,7 @@ def test_a_pattern_that_matches_nothing_says_so(tmp_path):
 
 
 def test_the_type_of_a_column_fits_all_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("allegiance.io.tables._csv._BLOCK", 4096)
+    monkeypatch.setattr("allegiance.io._old_tables._csv._BLOCK", 4096)
     lines = ["count,late,text,empty", *["1,2,3,"] * 5_000, "2.5,x,4,5"]
     (tmp_path / "late.csv").write_text("\n".join(lines))
     source = open_source(tmp_path / "late.csv", text=["text"])

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from allegiance.io.tables import TableError, check_categories, open_source, plan_features
-from allegiance.io.tables._looked import ThinnedValues
+from allegiance.io._old_tables import TableError, check_categories, open_source, plan_features
+from allegiance.io._old_tables._looked import ThinnedValues
 
 TEXT = "id,x,y,colour,day\n1,1.5,1,red,2024-01-01\n2,,3,blue,2024-01-02\n3,2.5,,red,2024-01-03\n4,4.5,5,,2024-01-04\n"
 
@@ -162,7 +162,7 @@ def test_other_kinds_of_numbers_are_numbers(tmp_path):
 
 
 def test_the_median_of_very_many_values_is_close(rng, monkeypatch):
-    monkeypatch.setattr("allegiance.io.tables._looked._MOST_VALUES", 1_000)
+    monkeypatch.setattr("allegiance.io._old_tables._looked._MOST_VALUES", 1_000)
     values, thinned = np.sort(rng.normal(size=20_000)), ThinnedValues()
     for part in np.array_split(values, 37):
         thinned.add(part)

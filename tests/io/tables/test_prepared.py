@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from allegiance.io.tables import PreparedSource, TableError, open_source, plan_features
+from allegiance.io._old_tables import PreparedSource, TableError, open_source, plan_features
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allegiance.io import OutputExistsError, TableError, check_writable, replacing
-from allegiance.io.tables import open_sink, open_source
+from allegiance.io._old_tables import open_sink, open_source
 
 TABLE = pa.table(
     {"id": ["a", 'b,"c"', "d\ne", None], "x": [1.0, 0.1, None, 1e300], "stable": [True, False, None, True]}

@@ -12,8 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from allegiance.io.tables import TableError, check_features, number_features, open_source, plan_features
-from allegiance.io.tables import _plan as plan_module
+from allegiance.io._old_tables import TableError, check_features, number_features, open_source, plan_features
+from allegiance.io._old_tables import _plan as plan_module
 from tables import read_exactly
 
 
@@ -121,7 +121,7 @@ def test_codes_written_with_digits_in_a_column_of_text_stay_text(tmp_path):
 
 
 def test_a_text_that_is_no_number_further_down_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("allegiance.io.tables._source.BATCH_ROWS", 2)
+    monkeypatch.setattr("allegiance.io._old_tables._source.BATCH_ROWS", 2)
     rows = ["$1", "$2", "$3", "free"]
     (tmp_path / "t.csv").write_text("price\n" + "\n".join(rows))
     source = open_source(tmp_path / "t.csv")

@@ -7,7 +7,7 @@ from datetime import date, datetime
 import numpy as np
 import pytest
 
-from allegiance.io.tables import TableError, open_source, plan_features
+from allegiance.io._old_tables import TableError, open_source, plan_features
 
 openpyxl = pytest.importorskip("openpyxl")
 pytest.importorskip("python_calamine")

@@ -12,7 +12,7 @@ import numpy as np
 from allegiance._core import AnyArray, dense, is_sparse
 from allegiance.applications import FIELDS
 from allegiance.explorer.state import Session
-from allegiance.io.tables import open_sink
+from allegiance.io._old_tables import open_sink
 from allegiance.results import VERDICTS
 
 FORMATS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}

@@ -12,7 +12,7 @@ from allegiance._core import check_count, effective_threads, stream
 from allegiance.fitting import Chunk, Columns, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
 from allegiance.io import TableError
-from allegiance.io.tables import BATCH_ROWS, Source
+from allegiance.io._old_tables import BATCH_ROWS, Source
 
 from ._rows import as_source, feature_columns, matrices
 
@@ -64,7 +64,7 @@ def fit_stream(
     Parameters
     ----------
     source
-        A table: what :func:`allegiance.io.tables.open_source` takes, or what it returns.
+        A table: what :func:`allegiance.io._old_tables.open_source` takes, or what it returns.
     scorer
         The settings, :class:`AffinityScorer` with its defaults if None; it is cloned. With its ``centers`` no labels
         are needed. Kernels, medians, medoids, "mean-without-point" and estimators need all rows at once and are

@@ -8,7 +8,7 @@ from typing import Any
 from allegiance._core import Progress, check_count, progress
 from allegiance.fitting import Fitted, in_own_units, period_of, profile_of
 from allegiance.io import TableError
-from allegiance.io.tables import BATCH_ROWS, PreparedSource
+from allegiance.io._old_tables import BATCH_ROWS, PreparedSource
 from allegiance.results import Period, Profile
 
 from ._rows import as_source, feature_columns, matrices
@@ -28,7 +28,7 @@ def profile_stream(
     Parameters
     ----------
     source
-        A table: what :func:`allegiance.io.tables.open_source` takes, or what it returns.
+        A table: what :func:`allegiance.io._old_tables.open_source` takes, or what it returns.
     fitted
         What scores the rows.
     columns

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from allegiance._core import AnyArray, require
-from allegiance.io.tables import Source, TableError, labels_of_column, number_values, open_source
+from allegiance.io._old_tables import Source, TableError, labels_of_column, number_values, open_source
 
 
 def as_source(source: Any, columns: Sequence[str], text: Sequence[str] = ()) -> Source:

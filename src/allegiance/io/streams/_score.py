@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from allegiance._core import Advance, Verbose, check_count, progress
 from allegiance.fitting import Fitted
 from allegiance.io import NO_ROOM, TableError, refuse_inputs
+from allegiance.io._old_tables import BATCH_ROWS, PreparedSource, Sink, Source, open_sink
 from allegiance.io.state import encode_scorer, encode_transformer, fingerprint
-from allegiance.io.tables import BATCH_ROWS, PreparedSource, Sink, Source, open_sink
 from allegiance.results import Tally
 
 from ._batches import BatchScorer, ScoredRows, score_batches
@@ -74,13 +74,13 @@ def score_stream(
     Parameters
     ----------
     source
-        A table: what :func:`allegiance.io.tables.open_source` takes (Parquet, Arrow, CSV, .npy, patterns, several
+        A table: what :func:`allegiance.io._old_tables.open_source` takes (Parquet, Arrow, CSV, .npy, patterns, several
         files), or what it returns.
     scorer
         A fitted :class:`AffinityScorer`, or the path of a saved one.
     sink
         The output; its ending says whether it is Parquet, Arrow, CSV or JSON. Or what
-        :func:`allegiance.io.tables.open_sink` returns.
+        :func:`allegiance.io._old_tables.open_sink` returns.
     columns
         The columns that hold the features; by default those the scorer was fitted to, by name, or if they had no names
         all but ``keep`` and ``labels``. Other columns are not read.

@@ -73,7 +73,7 @@ def open_source(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from allegiance.io.tables import open_source
+    >>> from allegiance.io._old_tables import open_source
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "points.csv"
     ...     _ = path.write_text("x,y\n1,2\n3,4\n5,6\n")

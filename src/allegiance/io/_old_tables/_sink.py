@@ -192,7 +192,7 @@ def open_sink(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pyarrow as pa
-    >>> from allegiance.io.tables import open_sink
+    >>> from allegiance.io._old_tables import open_sink
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "points.csv"
     ...     with open_sink(path) as sink:

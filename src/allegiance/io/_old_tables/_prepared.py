@@ -43,7 +43,7 @@ class PreparedSource(Source):
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from allegiance.io.tables import PreparedSource, open_source, plan_features
+    >>> from allegiance.io._old_tables import PreparedSource, open_source, plan_features
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "points.csv"
     ...     _ = path.write_text("x,colour\n1,red\n2,blue\n,red\n")

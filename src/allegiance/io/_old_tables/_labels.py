@@ -30,7 +30,7 @@ def labels_of_column(values: Any, name: str, where: str, first: int = 0) -> AnyA
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from allegiance.io.tables import labels_of_column
+    >>> from allegiance.io._old_tables import labels_of_column
     >>> labels_of_column(pa.array([3, -1, 3]), "kind", "the table")
     array([ 3, -1,  3])
     """

@@ -71,7 +71,7 @@ def plan_features(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from allegiance.io.tables import open_source, plan_features
+    >>> from allegiance.io._old_tables import open_source, plan_features
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "points.csv"
     ...     _ = path.write_text("id,x,colour\n7,1.5,red\n8,,blue\n")
