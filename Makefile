@@ -8,7 +8,7 @@ PIP := $(RUN) -m pip --disable-pip-version-check
 export ALLEGIANCE_DATA ?= $(abspath $(wildcard ../shared/data))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format attack bench bench-quick bench-scale study paper docs docs-check dist release-check matrix clean
+.PHONY: help demo test test-slow test-scaffold lint format attack bench bench-quick bench-scale study paper docs docs-check dist release-check matrix clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,11 +39,17 @@ demo: $(VENV)/.core ## cluster the digits of scikit-learn, say which labels to t
 	  --title "Handwritten digits in ten clusters" -o out/scored.csv --report out/report.html --force
 	@echo && echo "The report, to look at in a browser: out/report.html"
 
-test: $(VENV)/.group-test $(VENV)/.browser ## the everyday tests
-	$(RUN) -m pytest -n 2 -m "not slow"
+# Tests of one file run in one process, and processes share the compiled kernels.
+PYTEST := $(RUN) -m pytest -n 2 --dist loadfile
 
-test-slow: $(VENV)/.group-test $(VENV)/.browser ## the tests that take longer
-	$(RUN) -m pytest -n 2 -m slow
+test: $(VENV)/.group-test ## the everyday tests
+	$(PYTEST) -m "not slow and not scaffold"
+
+test-slow: $(VENV)/.group-test $(VENV)/.browser ## tests that take longer, or start a process, a cluster or a browser
+	$(PYTEST) -m "slow and not scaffold"
+
+test-scaffold: $(VENV)/.group-test ## tests of the benchmarks, attacks, releases, documentation and reproduction
+	$(PYTEST) -m scaffold
 
 attack: $(VENV)/.group-test $(VENV)/.browser ## try to break every promise of docs/reliability.md (about 20 minutes)
 	$(RUN) -m attacks --write

@@ -65,7 +65,7 @@ def run_job(job: str, interpreter: str, arguments: list[str]) -> str:
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     # Old versions of other libraries warn about new ones: that is not ours to mend.
     warnings = ["-W", "default"] if job == "lowest" else []
-    tests = [python, "-m", "pytest", "-n", "2", "-m", "not slow", "-q", *warnings, *arguments]
+    tests = [python, "-m", "pytest", "-n", "2", "-m", "not slow and not scaffold", "-q", *warnings, *arguments]
     if not (run(interpreter, "-m", "venv", str(folder)) and run(*pip, "--upgrade", "pip>=25.1")):
         return "failed: no environment"
     missing = install([*pip, *(["--constraint", str(LOWEST)] if job == "lowest" else [])])

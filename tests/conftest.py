@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -13,3 +14,13 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 @pytest.fixture
 def rng():
     return np.random.default_rng(20130528)
+
+
+SCAFFOLD = {"attacks", "benchmarks", "docs", "release", "reproduction"}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests of what stands around the package."""
+    for item in items:
+        if SCAFFOLD & set(item.path.relative_to(Path(__file__).parent).parts):
+            item.add_marker(pytest.mark.scaffold)
