@@ -17,8 +17,8 @@ from _mnist import Job, mnist_job
 from _report import Row
 from _side_by_side import Task, side_by_side
 from allegiance import AffinityScorer, SharedSamples
-from allegiance._core._threads import for_row_blocks
-from allegiance._kernels._owner_counts import count_owners
+from allegiance._core.parallel import for_row_blocks
+from allegiance._kernels.counting import count_owners
 
 _TILE = 32
 

@@ -21,7 +21,7 @@ from sklearn.metrics import silhouette_score
 from threadpoolctl import threadpool_limits
 
 from allegiance import stability_curve
-from allegiance._kernels._jit import jit
+from allegiance._kernels.jit import jit
 from allegiance.applications import reference_axes, uniform_in_box
 
 Floats = npt.NDArray[np.float64]

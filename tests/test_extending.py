@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV
 
 from allegiance import AffinityScorer, affinity, fit_stream, trust
 from allegiance._core import Parameters
-from allegiance._core._plugins import load_plugins
+from allegiance._core.parameters import load_plugins
 from allegiance.domains import DOMAINS
 from allegiance.engines import ENGINES
 from allegiance.influence import INFLUENCES

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from allegiance import KL, AffinityScorer, Kernel, Logistic, Nystroem, affinity, sample_polytope, trust
-from allegiance.influence._rowwise import norms
+from allegiance.influence._bregman_diagram import norms
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3))

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from allegiance._core import _progress
-from allegiance._core._progress import Progress, progress, remark
+from allegiance._core.progress import Progress, progress, remark
+
+_progress = sys.modules["allegiance._core.progress"]
 
 
 class Terminal(io.StringIO):
@@ -125,7 +126,7 @@ def test_an_unknown_total(capsys):
 
 def test_nothing_is_imported_for_a_bar_that_is_not_shown():
     script = (
-        "import sys\nfrom allegiance._core._progress import progress\n"
+        "import sys\nfrom allegiance._core.progress import progress\n"
         "with progress(3, 'measuring', True) as advance: advance(3)\n"
         "print({'rich', 'tqdm', 'IPython'} & set(sys.modules))"
     )

@@ -14,7 +14,7 @@ import pytest
 import allegiance
 from allegiance import KL, AffinityScorer, Auto, Box, Kernel, Mahalanobis, SharedSamples, Weights
 from allegiance._core import Parameters, Registry
-from allegiance._core._plugins import load_plugins
+from allegiance._core.parameters import load_plugins
 from allegiance.domains import DOMAINS
 from allegiance.engines import ENGINES
 from allegiance.influence import INFLUENCES
@@ -130,7 +130,7 @@ class TestRegistry:
                 Plugin.loads += 1
                 sauces.register("relish")(Ketchup)
 
-        monkeypatch.setattr("allegiance._core._plugins.entry_points", lambda group: [Plugin()])
+        monkeypatch.setattr("allegiance._core.parameters.entry_points", lambda group: [Plugin()])
         load_plugins.cache_clear()
         assert sauces.resolve("ketchup") == Ketchup()
         assert Plugin.loads == 0, "known names cost no search"
@@ -203,9 +203,9 @@ def lists_of_names() -> list[str]:
 
 #: Where names are written for another reason than to list what there is to choose from.
 ALLOWED = {
-    "engines/_engine.py": "codes of engines in results and saved files, which must not move",
-    "influence/_kernel_values.py": "the parameters of each kernel, from which the registry is filled",
-    "influence/_generators.py": "the functions of each divergence",
+    "engines/_base.py": "codes of engines in results and saved files, which must not move",
+    "influence/_kernel.py": "the parameters of each kernel, from which the registry is filled",
+    "influence/_bregman.py": "the functions of each divergence",
     "io/state/_version1.py": "names of the first format, which is what it was",
 }
 

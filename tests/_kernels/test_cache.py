@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from allegiance._kernels import _cache
-from allegiance._kernels._jit import jit
+from allegiance._kernels import jit as _cache
+from allegiance._kernels.jit import jit
 
 SOURCE = "def double(x):\n    return 2 * x\n"
 
@@ -68,7 +68,7 @@ def test_files_of_zeros_are_made_anew(kernel, tmp_path, ending):
 
 
 def test_the_folder_is_that_of_the_kernels():
-    from allegiance._kernels._projection import project_rows
+    from allegiance._kernels.counting import project_rows
 
     assert _cache.cache_folder() == project_rows._cache.cache_path
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-import allegiance._kernels._jit  # noqa: F401
+import allegiance._kernels.jit  # noqa: F401
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
-from allegiance._kernels._affine_block import BLOCK, LANES
-from allegiance._kernels._grouping import group_by_owner
-from allegiance._kernels._owner_banks import fill_bank
-from allegiance._kernels._owner_chain import walk_cells
-from allegiance._kernels._owner_counts import count_owners
-from allegiance._kernels._owners import owners_at, owners_of
-from allegiance._kernels._projection import project_rows
-from allegiance._kernels._sample_choice import CLASSES, choose_samples
-from allegiance._kernels._simplex_fraction import stolen_volumes
-from allegiance._kernels._site_distances import own_and_other_squares
-from allegiance._kernels._stolen_counts import SQUARE, count_stolen, weighted_shares
+from allegiance._kernels.affine_block import BLOCK, LANES
+from allegiance._kernels.banks import CLASSES, SQUARE, choose_samples, count_stolen, fill_bank, weighted_shares
+from allegiance._kernels.counting import (
+    count_owners,
+    group_by_owner,
+    own_and_other_squares,
+    owners_at,
+    owners_of,
+    project_rows,
+)
+from allegiance._kernels.cutting import stolen_volumes
+from allegiance._kernels.walking import walk_cells
 from allegiance.engines import binomial_errors
-from allegiance.engines._single_precision import SingleFunctions
+from allegiance.engines._tessellation import SingleFunctions
 from reference import kernels as twin
 from reference.volumes import polytope_volume
 

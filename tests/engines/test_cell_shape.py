@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allegiance.domains import Region
-from allegiance.engines._cell_shape import cell_axes
+from allegiance.engines._hit_and_run import cell_axes
 
 SPACE = Region.everywhere("space", np.zeros(3), 1.0)
 

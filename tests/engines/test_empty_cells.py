@@ -5,7 +5,7 @@ import pytest
 
 from allegiance import AffinityScorer, affinity
 from allegiance.engines import Queries
-from allegiance.engines._empty_cells import deepest_point
+from allegiance.engines._hit_and_run import deepest_point
 from scenes import make_scene
 
 

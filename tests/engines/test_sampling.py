@@ -5,7 +5,7 @@ import pytest
 
 from allegiance import AffinityScorer, Polytope, PrecisionWarning, SharedSamples, affinity
 from allegiance.engines import Settings, engine_names
-from allegiance.engines._bank_counts import BankCounts
+from allegiance.engines._banks import BankCounts
 from reference.rejection import rejection
 from scenes import make_scene, measurer, points_in_hull, users_coordinates
 
@@ -192,8 +192,8 @@ def test_samples_that_are_not_kept_are_drawn_again(rng, monkeypatch, k, owners):
     """With no room for banks, or not even for owners, a second call finds the same bits."""
     tessellation, queries = make_scene(2 * rng.normal(size=(k, 8)), 2 * rng.normal(size=(60, 8)))
     expected = measurer(tessellation, "shared").estimate(queries)
-    monkeypatch.setattr("allegiance.engines._plain_counts._KEEP_BYTES", 0)
-    monkeypatch.setattr("allegiance.engines._plain_counts._KEEP_OWNERS", owners)
+    monkeypatch.setattr("allegiance.engines._shared_samples._KEEP_BYTES", 0)
+    monkeypatch.setattr("allegiance.engines._shared_samples._KEEP_OWNERS", owners)
     forgetful = measurer(tessellation, "shared")
     for _ in range(2):
         for a, b in zip(forgetful.estimate(queries), expected, strict=True):

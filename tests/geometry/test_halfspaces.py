@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from scipy.stats import ortho_group
 
-from allegiance.geometry import bounding_box, chebyshev_center, is_bounded, recession_direction, unit_rows
-from allegiance.geometry._halfspaces import require_bounded
+from allegiance.geometry import (
+    bounding_box,
+    chebyshev_center,
+    is_bounded,
+    recession_direction,
+    require_bounded,
+    unit_rows,
+)
 
 quick = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

@@ -60,7 +60,7 @@ def unit_cube_statistics(y):
 class TestKernel:
     @pytest.mark.parametrize(("age", "thin"), [(0, 1), (-30, 1), (-31, 7), (20, 4)])
     def test_equals_the_twin_bit_for_bit(self, age, thin):
-        from allegiance._kernels._polytope_chain import polytope_chain
+        from allegiance._kernels.walking import polytope_chain
 
         rng = np.random.default_rng(0)
         A, b = odd_body(rng, d=5, cuts=20)
@@ -77,7 +77,7 @@ class TestKernel:
 
     @pytest.mark.parametrize("A", [[[1.0, 0.0], [-1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]])
     def test_stays_put_on_an_empty_or_endless_chord(self, A):
-        from allegiance._kernels._polytope_chain import polytope_chain
+        from allegiance._kernels.walking import polytope_chain
 
         kept = np.full((3, 2), np.nan)
         directions = np.tile([1.0, 0.0], (3, 1))
@@ -86,7 +86,7 @@ class TestKernel:
         np.testing.assert_array_equal(kept, np.tile([0.2, 0.3], (3, 1)))
 
     def test_compiles_once(self):
-        from allegiance._kernels._polytope_chain import polytope_chain
+        from allegiance._kernels.walking import polytope_chain
 
         sample_polytope(*cube(2), 10, random_state=0)
         sample_polytope(np.array(cube(3)[0], dtype=np.float32, order="F"), [1] * 6, np.int32(5), thin=np.uint8(2))

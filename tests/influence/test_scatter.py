@@ -7,7 +7,7 @@ from sklearn.covariance import OAS, LedoitWolf
 
 from allegiance import Within, affinity
 from allegiance.influence import LinearEmbedding
-from allegiance.influence._scatter import MOST_CORRELATED, scatter_sums, unit_of
+from allegiance.influence._euclidean import MOST_CORRELATED, scatter_sums, unit_of
 
 N, K = 240, 4
 CODES = np.arange(N) % K

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allegiance.influence import LinearEmbedding, PowerDiagram
-from allegiance.influence._whitening import ScaledCovariance, whitening_of
+from allegiance.influence._euclidean import ScaledCovariance, whitening_of
 
 
 def a_covariance(rng, d):

@@ -1,19 +1,15 @@
 """What every part uses: arrays, parameters, randomness, threads, validation."""
 
-from ._arrays import of_moderate_size, power_of_two, real_array
-from ._extras import require
-from ._fork_lock import ForkLock
-from ._lazy import Lazy
-from ._parameters import Parameters
-from ._progress import Advance, Progress, Verbose, in_notebook, progress, remark, watched
-from ._random import resolve_seed, stream
-from ._registry import Registry
-from ._rows import dense, is_lazy, is_sparse, row_dots, row_sums
-from ._schema import (
+from .parallel import ForkLock, Threads, effective_threads, for_row_blocks, kernel_ready, resolve_seed, stream
+from .parameters import Lazy, Parameters, Registry
+from .progress import Advance, Progress, Verbose, in_notebook, progress, remark, watched
+from .stored import (
     POSITIVE,
+    STORED,
     Array,
     CheckedLater,
     Either,
+    Kind,
     Matrix,
     Number,
     OrNone,
@@ -25,12 +21,16 @@ from ._schema import (
     Text,
     check_parts,
     floats,
+    kind_of,
+    stored,
 )
-from ._sequences import is_missing, one_for_each, texts_for_each
-from ._stored import STORED, Kind, kind_of, stored
-from ._threads import Threads, effective_threads, for_row_blocks, kernel_ready
-from ._typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Rows
-from ._validation import (
+from .validation import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    RandomState,
+    Rows,
     check_centers,
     check_choice,
     check_count,
@@ -39,6 +39,18 @@ from ._validation import (
     check_rows,
     check_sites,
     check_table,
+    dense,
+    is_lazy,
+    is_missing,
+    is_sparse,
+    of_moderate_size,
+    one_for_each,
+    power_of_two,
+    real_array,
+    require,
+    row_dots,
+    row_sums,
+    texts_for_each,
 )
 
 __all__ = [

@@ -97,7 +97,7 @@ def _show_installation(run: RunOptions) -> None:
 def _kernel_cache() -> str:
     if os.environ.get("ALLEGIANCE_CACHE", "1") == "0":
         return "off (ALLEGIANCE_CACHE=0)"
-    from allegiance._kernels._cache import cache_folder
+    from allegiance._kernels.jit import cache_folder
 
     return cache_folder() or "not kept: no folder can be written to"
 

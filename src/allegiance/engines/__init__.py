@@ -1,8 +1,7 @@
 """How volume is measured: one file per engine, all with the same two questions (why not? then build it)."""
 
-from ._choose import EXACT_SITES, Auto, measurer_for
-from ._closed_form import ClosedForm
-from ._engine import (
+from ._auto import EXACT_SITES, Auto, measure, measure_top, measurer_for
+from ._base import (
     ENGINES,
     LEAST_EPS,
     UNDECIDED_EPS,
@@ -20,10 +19,10 @@ from ._engine import (
 )
 from ._exact import Exact
 from ._hit_and_run import HitAndRun
-from ._measure import measure, measure_top
 from ._shared_samples import FEW_SITES, SharedSamples
 from ._standing import Standing, standing_of
 from ._tessellation import Tessellation
+from ._whole_space import ClosedForm
 
 __all__ = [
     "ENGINES",

@@ -11,7 +11,7 @@ from allegiance._core import BoolArray, FloatArray, for_row_blocks, kernel_ready
 from allegiance.domains import Region
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
 
-from ._engine import ENGINES, EXACT, Engine, Estimate, Measurer, Queries, Settings
+from ._base import ENGINES, EXACT, Engine, Estimate, Measurer, Queries, Settings
 from ._tessellation import Tessellation
 
 #: The largest triangulation that will be built, and the largest dimension it will try.
@@ -174,7 +174,7 @@ class ExactMeasurer:
         self, queries: Queries, stolen: FloatArray, depth: FloatArray, clearance: FloatArray | None = None
     ) -> None:
         """Write the volumes (n, k), and how deep (n,) each cell is; see the kernel for what ``clearance`` changes."""
-        from allegiance._kernels._simplex_fraction import stolen_volumes
+        from allegiance._kernels.cutting import stolen_volumes
 
         if clearance is None:
             clearance = np.empty((0, self._tessellation.n_sites))

@@ -1,4 +1,4 @@
-"""Hit-and-run: a random walk inside the cell of each query."""
+"""Hit-and-run walks inside the cell of each query."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy.optimize import linprog
 from scipy.special import stdtrit
 
 from allegiance._core import (
@@ -18,12 +19,12 @@ from allegiance._core import (
     row_sums,
     stream,
 )
+from allegiance.domains import Region
 
-from ._cell_shape import cell_axes
-from ._empty_cells import deepest_point, limits_of_empty_cells
-from ._engine import (
+from ._base import (
     ENGINES,
     HIT_AND_RUN,
+    LIMIT,
     MAX_SAMPLES,
     Z95,
     Engine,
@@ -242,7 +243,7 @@ class HitAndRunMeasurer:
         return _Steps(axes, directions, rates, np.ascontiguousarray(wall_rates), rng.random(n))
 
     def _run(self, walkers: _Walkers, steps: _Steps, counts: AnyArray) -> None:
-        from allegiance._kernels._owner_chain import walk_cells
+        from allegiance._kernels.walking import walk_cells
 
         region = self._tessellation.region
         queries = walkers.queries
@@ -313,3 +314,160 @@ def _dependence(correlation: FloatArray) -> FloatArray:
     c = np.clip(correlation, 0.0, _MAX_CORRELATION)
     factor: FloatArray = (1.0 + c) / (1.0 - c)
     return factor
+
+
+#: Most Newton steps to the middle of a cell, and the decrement that is near enough. The shape need not be exact: a walk
+#: is right along any axes.
+_NEWTON_STEPS = 30
+_NEAR = 0.1
+#: Added to the diagonal of a matrix that is scaled to ones there, against rounding.
+_RIDGE = 1e-13
+#: A slack whose inverse square is still a number.
+_THIN = 1e-150
+
+
+def cell_axes(
+    slopes: FloatArray, clearance: FloatArray, region: Region, position: FloatArray, inside: FloatArray
+) -> FloatArray:
+    """Return axes (r, r), one in each row, in whose coordinates the cell is about as long as wide.
+
+    The cell is where <slopes_i, z> <= clearance_i and position + z lies in the region. The ellipsoid of the logarithmic
+    barrier in its middle has its shape, up to the number of walls, and exactly for a simplex.
+
+    Parameters
+    ----------
+    slopes
+        (k, r)
+    clearance
+        (k,), inf for a wall that is absent.
+    position, inside
+        (r,) the origin of z in the region, and a z inside the cell.
+    """
+    walls, wall_offsets = region.halfspaces()
+    present = np.isfinite(clearance)
+    normals = np.vstack([slopes[present], walls])
+    offsets = np.concatenate([clearance[present], wall_offsets - walls @ position])
+    z, hessian = inside, np.eye(inside.size)
+    for _ in range(_NEWTON_STEPS):
+        slack = offsets - normals @ z
+        y = position + z
+        room = region.radius**2 - y @ y
+        if not (slack > _THIN).all() or not room > _TINY:
+            # Rounding has carried the point to a wall: what is known of the shape must do.
+            break
+        scaled = normals / slack[:, None]
+        gradient = scaled.sum(axis=0) + 2.0 * y / room
+        hessian = scaled.T @ scaled + 2.0 * np.eye(y.size) / room + 4.0 * np.outer(y, y) / room**2
+        step = -np.linalg.solve(hessian + _RIDGE * np.diag(np.diag(hessian)), gradient)
+        decrement = np.sqrt(max(float(-gradient @ step), 0.0))
+        if decrement < _NEAR:
+            break
+        # A damped step of this length stays inside, whatever the walls.
+        z = z + step / (1.0 + decrement)
+    # Coordinates are brought to one length first, so that a cell thin along one of them loses no digits. Unlike the
+    # principal axes, those of a Cholesky factor hardly move with the last bits of the ellipsoid.
+    length = 1.0 / np.sqrt(np.diag(hessian))
+    root = np.linalg.cholesky(hessian * length[:, None] * length + _RIDGE * np.eye(length.size))
+    axes: FloatArray = np.linalg.solve(root, np.diag(length))
+    return axes / np.sqrt((axes * axes).sum(axis=1).max())
+
+
+#: Tangent planes added to a ball before its flat approximation is good enough, and how good that is.
+_MAX_TANGENTS = 200
+_TANGENCY = 1e-7
+#: How far away, in spreads of the sites, a query or a heavy site still matters for where a cell vanishes.
+_FAR = 1e4
+#: The solver takes numbers some orders larger than this for infinite.
+_LARGEST = 1e15
+
+
+class Deepest(NamedTuple):
+    """Where the least slack f_i - f_x over the region is largest."""
+
+    depth: float
+    """That slack; not positive if the cell is empty."""
+    position: FloatArray
+    """(r,)"""
+    multipliers: FloatArray
+    """(k,) of the sites in the linear program; they sum to 1."""
+
+
+def deepest_point(tessellation: Tessellation, query: Queries) -> Deepest:
+    """Solve max t subject to f_i(z) - f_x(z) >= t for all sites i and z in the region, for one query.
+
+    If the cell of the query has an interior, the solution is a point well inside it. If not, the multipliers are the
+    limit of the affinities as a cell shrinks to nothing: just before it vanishes the cell is a simplex, and uniform
+    points of a simplex have their least slack at site i with probability proportional to its multiplier.
+
+    A ball is approximated by its tangent planes, added where the solution leaves it.
+    """
+    region = tessellation.region
+    a, b = tessellation.sites_for(query)
+    present = np.isfinite(b)
+    a, b = a[present], b[present]
+    program = _Program(a, b, query.a[0], region.bounded)
+    walls, wall_offsets = region.halfspaces()
+    if not region.polyhedral:
+        r = tessellation.dim
+        walls = np.vstack([walls, np.eye(r), -np.eye(r)])
+        wall_offsets = np.concatenate([wall_offsets, np.full(2 * r, region.radius)])
+    for _ in range(_MAX_TANGENTS):
+        position, shares = program.solve(walls, wall_offsets)
+        distance = float(np.linalg.norm(position))
+        if region.polyhedral or distance <= region.radius * (1.0 + _TANGENCY):
+            break
+        walls = np.vstack([walls, position / distance])
+        wall_offsets = np.append(wall_offsets, region.radius)
+    if not region.polyhedral and distance > region.radius * (1.0 - _TANGENCY):
+        position = position * (region.radius * (1.0 - _TANGENCY) / distance)
+    multipliers = np.zeros(tessellation.n_sites)
+    multipliers[present] = shares
+    depth = float(((b - query.b[0]) - (a - query.a[0]) @ position).min())
+    return Deepest(depth, position, multipliers)
+
+
+class _Program:
+    """The linear program in a form that stays well scaled for queries far away.
+
+    With h <= f_i(z) for all i, maximise h - f_x(z). The constraints then hold only the sites, and of the query only
+    the slope of f_x matters. Its length beyond ``_FAR`` times the spread of the sites changes nothing but rounding.
+    """
+
+    def __init__(self, a: FloatArray, b: FloatArray, query_a: FloatArray, bounded: bool) -> None:
+        middle = a.mean(axis=0)
+        size = max(float(np.abs(a - middle).max()), np.finfo(float).tiny)
+        self._slopes = (a - middle) / size
+        # Over a region of size one a site that starts more than 2 r sizes above another is nowhere the lowest.
+        matters = size * (max(_FAR, 4.0 * a.shape[1]) if bounded else _LARGEST)
+        above = b - b.min()
+        if above.max() > matters:
+            b = np.minimum(above, matters)
+        self._offsets = (b - b.mean()) / size
+        target = (query_a - middle) / size
+        self._target = target * min(1.0, _FAR / max(float(np.abs(target).max()), _FAR))
+
+    def solve(self, walls: FloatArray, wall_offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the best position (r,) and the multipliers (k,) of the sites, which sum to 1."""
+        k = self._slopes.shape[0]
+        constraints = np.vstack(
+            [np.column_stack([self._slopes, np.ones(k)]), np.column_stack([walls, np.zeros(walls.shape[0])])]
+        )
+        result = linprog(
+            -np.append(self._target, 1.0),
+            A_ub=constraints,
+            b_ub=np.concatenate([self._offsets, wall_offsets]),
+            bounds=(None, None),
+            method="highs",
+        )
+        if result.status != 0:
+            raise ArithmeticError(f"the deepest point of a cell was not found: {result.message}")
+        multipliers = np.maximum(-np.asarray(result.ineqlin.marginals)[:k], 0.0)
+        return np.asarray(result.x)[:-1], multipliers / multipliers.sum()
+
+
+def limits_of_empty_cells(multipliers: FloatArray) -> Estimate:
+    """Return the estimate for hidden queries from their multipliers (n, k)."""
+    estimate = Estimate.blank(multipliers.shape[0], multipliers.shape[1], LIMIT)
+    estimate.affinity[:] = multipliers
+    estimate.hidden[:] = True
+    return estimate

@@ -1,15 +1,17 @@
-"""Shared samples: uniform samples of the region serve every query."""
+"""Counting in samples of the domain that all queries share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from allegiance._core import check_count
+import numpy as np
 
-from ._bank_counts import BankCounts
-from ._engine import ENGINES, MAX_SAMPLES, Engine, Measurer, Settings
-from ._plain_counts import PlainCounts
-from ._tessellation import Tessellation
+from allegiance._core import AnyArray, ForkLock, check_count, for_row_blocks, kernel_ready, stream
+
+from ._banks import BankCounts
+from ._base import ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, Measurer, Queries, Settings, look_at, unit_of_samples
+from ._tessellation import SingleFunctions, Tessellation
 
 #: With more sites than the first number and up to the second, samples are chosen for each site: with fewer or more,
 #: choosing costs more than it saves (docs/decisions/0011-owner-banks.md).
@@ -52,3 +54,176 @@ class SharedSamples(Engine):
         """Return what counts."""
         counts = BankCounts if FEW_SITES < tessellation.n_sites <= MANY_SITES else PlainCounts
         return counts(tessellation, settings, self.max_samples)
+
+
+#: Samples in one bank: enough that an average cell, one of k + 1 that tile the region, gets this many. Later banks,
+#: which only queries with small cells need, are larger.
+_HITS_PER_BANK = 256
+_SMALL_BANKS = 14
+_LATER = 8
+_MAX_LATER = 2**16
+#: Most samples in a bank, and most coordinates in one of more than ``_MAX_LATER``. With hundreds of sites a bank must
+#: be large, since the kernel handles the samples of one owner at a time.
+_MAX_BANK = 2**18
+_MAX_COORDINATES = 2**24
+#: Banks are kept for the next call as long as they take less than this many bytes together. Of later ones the owners
+#: are kept, up to this many: with many sites looking them up takes longer than drawing and grouping the samples.
+_KEEP_BYTES = 320 * 2**20
+_KEEP_OWNERS = 2**24
+_GROUP = 256
+#: Products of coordinates from which samples are tested on several threads: these wait for the same banks.
+_MANY_TESTED = 2**27
+#: Banks counted before the first look at a query's precision, and most by which one look multiplies them.
+_FIRST_LOOK = 2
+_MAX_GROWTH = 3.0
+#: A cell with less than this share of the region, which would need more than this many small banks, or units of samples
+#: if these are more, is walked: that is cheaper than waiting for samples to fall into it.
+_RARE = 0.02
+_PATIENCE = 40
+_PATIENCE_IN_UNITS = 9
+
+
+class _Bank(NamedTuple):
+    """Samples grouped by owner and cut into blocks, as the counting kernel wants them."""
+
+    blocks: AnyArray
+    strips: AnyArray
+    owners: AnyArray
+
+    @classmethod
+    def of(cls, columns: AnyArray, owner: AnyArray, n_sites: int) -> _Bank:
+        """Group samples, float32 (r, m), by their owners (m,)."""
+        from allegiance._kernels.affine_block import BLOCK
+        from allegiance._kernels.counting import group_by_owner
+
+        sizes = np.bincount(owner, minlength=n_sites)
+        # From NumPy, which asks for large pages: a kernel would spend most of its time waiting for small ones.
+        blocks = np.zeros((int((-(-sizes // BLOCK)).sum()), columns.shape[0] + 1, BLOCK), np.float32)
+        return cls(blocks, *group_by_owner(columns, owner, sizes, blocks))
+
+
+class PlainCounts:
+    """Estimate shares by counting which of a fixed set of uniform samples each query steals, and from whom.
+
+    The owner of every sample is known in advance; a query then steals y if f_x(y) <= f_owner(y). Samples inside
+    its cell are independent, so the intervals are those of plain counting. The same draws serve every query: scores
+    are comparable, and no answer depends on the order or number of queries.
+
+    Samples come in banks. At each look a query that reached ``eps`` leaves, and another one is told how many banks it
+    will need. Queries with a small cell that would need very many are returned as not found.
+    """
+
+    block = 32_768
+
+    def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
+        self._tessellation = tessellation
+        self._settings = settings
+        self._max_samples = max_samples
+        self._unit = unit_of_samples(settings, tessellation.n_sites)
+        self._kept: dict[int, _Bank] = {}
+        self._kept_owners: dict[int, AnyArray] = {}
+        # One for banks of even and one for those of odd number, so that two threads can draw.
+        self._drawing = ForkLock(), ForkLock()
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
+        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
+        counts = np.zeros(estimate.affinity.shape, np.int64)
+
+        def work(rows: slice) -> None:
+            self._count_adaptively(queries, np.arange(rows.start, rows.stop), counts, estimate)
+
+        products = queries.n * self._tessellation.dim * self._unit
+        threads = self._settings.threads if products > _MANY_TESTED else 1
+        for_row_blocks(work, queries.n, threads, blocks_per_thread=1)
+        return estimate
+
+    def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray, estimate: Estimate) -> None:
+        """Count for the queries in ``active`` until they are precise; zero for queries given up."""
+        from allegiance._kernels.counting import count_owners
+
+        most, first = self._max_samples, self._bank_size(0)
+        patience = min(most, max(_PATIENCE * first, _PATIENCE_IN_UNITS * self._unit))
+        next_look = np.full(queries.n, min(_FIRST_LOOK * first, most))
+        slopes, constants = kernel_ready(*self._tessellation.functions)
+        n_banks, drawn = 0, 0
+        while active.size:
+            count_owners(active, queries.a, queries.b, slopes, constants, *self._bank(n_banks), counts)
+            drawn += self._bank_size(n_banks)
+            n_banks += 1
+            due = next_look[active] <= drawn
+            looked = active[due]
+            weight, growth = look_at(looked, counts, counts, estimate, self._settings)
+            needed = np.ceil(drawn * np.where(weight > 0, growth, _MAX_GROWTH))
+            precise = growth <= 1.0
+            hopeless = ~precise & (weight < _RARE * drawn) & (needed > patience)
+            estimate.affinity[looked[hopeless]] = 0.0
+            next_look[looked] = np.clip(needed, drawn + 1, most)
+            due[due] = precise | hopeless | (drawn >= most)
+            active = active[~due]
+
+    def _bank_size(self, index: int) -> int:
+        """Return the number of samples in a bank; the last one ends at ``max_samples``."""
+        most = min(_MAX_BANK, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MAX_LATER))
+        small = min(_HITS_PER_BANK * (self._tessellation.n_sites + 1), most)
+        large = max(small, min(small * _LATER, _MAX_LATER))
+        before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
+        return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
+
+    def _bank(self, index: int) -> _Bank:
+        if (
+            self._drawing[index % 2].taken
+            and index + 1 < _SMALL_BANKS
+            and self._is_room_for(self._most_bytes(index + 1))
+        ):
+            # Another thread draws it. Meanwhile this one draws the next, which will be needed, too.
+            self._drawn(index + 1)
+        return self._drawn(index)
+
+    def _drawn(self, index: int) -> _Bank:
+        with self._drawing[index % 2]:
+            bank = self._kept.get(index)
+            if bank is None:
+                points = self._tessellation.region.sample(
+                    self._bank_size(index), stream(self._settings.seed, SHARED, index)
+                )
+                columns = points.T.astype(np.float32, order="C", copy=False)
+                bank = _Bank.of(columns, self._owners(index, columns), self._tessellation.n_sites)
+                if self._is_room_for(bank.blocks.nbytes):
+                    self._kept[index] = bank
+        return bank
+
+    def _is_room_for(self, nbytes: int) -> bool:
+        """Tell whether a bank of so many bytes can be kept."""
+        return sum(kept.blocks.nbytes for kept in [*self._kept.values()]) + nbytes <= _KEEP_BYTES
+
+    def _most_bytes(self, index: int) -> int:
+        """Return how many bytes a bank takes if no site fills its last block."""
+        from allegiance._kernels.affine_block import BLOCK
+
+        places = self._bank_size(index) + BLOCK * self._tessellation.n_sites
+        return places * (self._tessellation.dim + 1) * np.dtype(np.float32).itemsize
+
+    def _owners(self, index: int, columns: AnyArray) -> AnyArray:
+        """Return the owner (m,) int32 of each sample of a bank, given as columns (r, m)."""
+        from allegiance._kernels.counting import owners_of
+
+        owner = self._kept_owners.get(index)
+        if owner is None:
+            size = columns.shape[1]
+            owner = np.empty(size, np.int32)
+            a, b = kernel_ready(*self._tessellation.functions)
+            single = SingleFunctions.of(*self._tessellation.functions)
+
+            def work(rows: slice) -> None:
+                owners_of(np.ascontiguousarray(columns[:, rows]), a, b, *single, owner[rows])
+
+            products = columns.size * self._tessellation.n_sites
+            for_row_blocks(work, size, self._settings.threads, multiple=_GROUP, products=products)
+            if sum(kept.size for kept in [*self._kept_owners.values()]) + owner.size <= _KEEP_OWNERS:
+                self._kept_owners[index] = owner
+        return owner
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Banks follow from the seed: a pickle need not carry them.
+        return self.__dict__ | {"_kept": {}, "_kept_owners": {}}

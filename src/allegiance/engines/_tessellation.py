@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from allegiance._core import AnyArray, FloatArray, row_dots
 from allegiance.domains import Region
 from allegiance.influence import AffineFunctions, Diagram
 
-from ._engine import Moved, Queries
+from ._base import Moved, Queries
 
 #: Functions closer than this, in a region of size one, are the same site up to rounding.
 _SAME = 1e-14
@@ -169,3 +170,31 @@ class Tessellation:
         a, b = functions
         center, scale = self.region.center, self.region.scale
         return AffineFunctions(a * scale, b - row_dots(a, center))
+
+
+#: Values closer than this, as a share of the numbers they are summed from, are compared in double precision.
+_CLOSE = 1e-6
+
+
+class SingleFunctions(NamedTuple):
+    """The functions -f_i(y) = <a_i, y> - b_i in single precision, highest for the owner of y."""
+
+    slopes: AnyArray
+    """(k, r) float32, with rows of zeros up to a multiple of those computed at a time."""
+    constants: AnyArray
+    """(k,) float32, likewise."""
+    close: float
+    """How close two values may come before rounding decides which is higher."""
+
+    @classmethod
+    def of(cls, a: FloatArray, b: FloatArray) -> SingleFunctions:
+        """Return functions with slopes (k, r) and constants (k,)."""
+        from allegiance._kernels.affine_block import TOGETHER
+
+        k, r = a.shape
+        rows = -(-k // TOGETHER) * TOGETHER
+        slopes, constants = np.zeros((rows, r), np.float32), np.zeros(rows, np.float32)
+        # Beyond single precision is infinity: no two of those are told apart, so double precision decides.
+        with np.errstate(over="ignore"):
+            slopes[:k], constants[:k] = a, -b
+        return cls(slopes, constants, float(_CLOSE * (np.abs(a).sum(axis=1) + np.abs(b)).max()))

@@ -1,19 +1,214 @@
-"""The whole space: bounded cells inside the hull of the sites, shares of directions outside."""
+"""The whole space as domain: closed form, and shares among directions to infinity."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
-from allegiance._core import AnyArray, BoolArray
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from allegiance._core import AnyArray, BoolArray, FloatArray, Rows, for_row_blocks, kernel_ready, row_dots, row_sums
 from allegiance.domains import Region
 from allegiance.geometry import Hull
-from allegiance.influence import RecessionDiagram
+from allegiance.influence import AffineFunctions, Located, no_bounds
 
-from ._closed_form import ClosedFormMeasurer
-from ._engine import Engine, Estimate, Measurer, Queries, Settings
+from ._base import CLOSED_FORM, ENGINES, EXACT, Engine, Estimate, Measurer, Queries, Settings
 from ._hit_and_run import HitAndRunMeasurer
-from ._plane_directions import PlaneDirections
 from ._tessellation import Tessellation
+
+#: Coordinates below zero by less than this are rounding, not outside.
+_ROUNDING = 1e-12
+
+
+@ENGINES.register("closed-form")
+@dataclass(frozen=True, eq=False, repr=False)
+class ClosedForm(Engine):
+    """Barycentric coordinates, without measuring: for the whole space and at most one cluster more than dimensions.
+
+    Points must lie in the hull of the representatives.
+
+    Examples
+    --------
+    >>> from allegiance import ClosedForm, affinity
+    >>> centers = [[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
+    >>> affinity([[1.0, 1.0]], centers=centers, engine=ClosedForm(), domain="space").affinity
+    array([[0.5 , 0.25, 0.25]])
+    """
+
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Say why there is no closed form; None if there is one."""
+        if tessellation.region.bounded:
+            return (
+                "engine='closed-form' holds for cells that no wall cuts: use domain='space' with it, or engine='auto'."
+            )
+        if not tessellation.affinely_independent:
+            return (
+                f"engine='closed-form' needs affinely independent sites, but {tessellation.n_sites} distinct sites "
+                f"span only {tessellation.dim} dimensions. Use engine='auto'."
+            )
+        return None
+
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return what solves."""
+        return ClosedFormMeasurer(tessellation, settings)
+
+
+class ClosedFormMeasurer:
+    """Affinity by one linear solve, if the sites are affinely independent and the query lies in their hull.
+
+    There Sibson's identity, Σ alpha_i a_i = a_x with Σ alpha_i = 1, has only one solution.
+    """
+
+    block = 65_536
+
+    def __init__(self, tessellation: Tessellation, settings: Settings) -> None:
+        self._n_sites = tessellation.n_sites
+        self._threads = settings.threads
+        a = tessellation.functions.a
+        self._constants = tessellation.functions.b
+        self._last = a[-1]
+        self._inverse = np.ascontiguousarray(np.linalg.inv(a[:-1] - a[-1])) if tessellation.dim else np.empty((0, 0))
+
+    def coordinates(self, queries: Queries) -> FloatArray:
+        """Return barycentric coordinates (n, k); one is negative outside the hull."""
+        from allegiance._kernels.counting import project_rows
+
+        n, r = queries.a.shape
+        coordinates = np.empty((n, r + 1))
+        slopes, last, inverse = kernel_ready(queries.a, self._last, self._inverse.T)
+        shares, unused = np.empty((n, r)), np.empty(n)
+
+        def work(rows: slice) -> None:
+            project_rows(slopes[rows], 1.0, last, inverse, shares[rows], unused[rows])
+
+        for_row_blocks(work, n, self._threads)
+        coordinates[:, :-1] = shares
+        coordinates[:, -1] = 1.0 - shares.sum(axis=1)
+        return coordinates
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Solve; rows of zeros outside the hull."""
+        coordinates = self.coordinates(queries)
+        outside = (coordinates < -_ROUNDING).any(axis=1)
+        # The deepest point of the cell lies where all sites are level: with weights it may be negative.
+        depth = row_dots(coordinates, self._constants) - queries.b
+        estimate = Estimate.blank(queries.n, self._n_sites, CLOSED_FORM)
+        estimate.hidden[:] = ~outside & (depth < -_ROUNDING * np.abs(self._constants).max())
+        shares = np.maximum(coordinates, 0.0)
+        shares[outside] = 0.0
+        total = row_sums(shares)[:, None]
+        np.divide(shares, total, out=estimate.affinity, where=total > 0)
+        return estimate
+
+
+_TURN = 2.0 * np.pi
+
+
+class PlaneDirections:
+    """Measure, in two dimensions, the far end of the cell of a query outside the hull of the sites.
+
+    Far away a site owns the arc between the outward normals of its two edges of the hull, and the query owns the
+    arc of the directions in which it lies beyond every site. Affinities are overlaps of arcs.
+    """
+
+    block = 16_384
+
+    def __init__(self, tessellation: Tessellation) -> None:
+        corners = tessellation.functions.a
+        self._n_sites = tessellation.n_sites
+        self._sites = corners
+        self._owner: AnyArray = ConvexHull(corners).vertices
+        ring = corners[self._owner]
+        edges = np.roll(ring, -1, axis=0) - ring
+        normal = np.arctan2(edges[:, 1], edges[:, 0]) - np.pi / 2.0
+        self._from = np.roll(normal, 1)
+        self._width = (normal - self._from) % _TURN
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Measure; every query must lie outside the hull."""
+        centre = queries.a - self._sites.mean(axis=0)
+        facing = np.arctan2(centre[:, 1], centre[:, 0])
+        away = queries.a[:, None, :] - self._sites
+        angle = np.arctan2(away[..., 1], away[..., 0]) - facing[:, None]
+        angle = (angle + np.pi) % _TURN - np.pi
+        low = angle.max(axis=1) - np.pi / 2.0
+        length = np.maximum(angle.min(axis=1) + np.pi / 2.0 - low, 0.0)[:, None]
+        begin = (self._from - (facing + low)[:, None]) % _TURN
+        end = begin + self._width
+        overlap = np.maximum(np.minimum(length, end) - begin, 0.0) + np.clip(end - _TURN, 0.0, length)
+        estimate = Estimate.blank(queries.n, self._n_sites, EXACT)
+        total = overlap.sum(axis=1, keepdims=True)
+        shares = np.divide(overlap, total, out=np.zeros_like(overlap), where=total > 0)
+        estimate.affinity[:, self._owner] = shares
+        return estimate
+
+
+class RecessionDiagram:
+    """Only the slopes of a diagram: who owns the far end of each ray from the origin.
+
+    Cells become cones. Points outside the hull of the sites have an unbounded cell, and its shares in a growing ball
+    tend to the shares of this diagram in the unit ball. Positions here are the slopes themselves.
+
+    Parameters
+    ----------
+    slopes
+        (k, r) slopes a_i of the diagram.
+    """
+
+    def __init__(self, slopes: FloatArray) -> None:
+        self.positions = slopes
+        self.functions = self.query_functions(slopes)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """No limits: directions point everywhere."""
+        return no_bounds(self.positions.shape[1])
+
+    def locate(self, X: Rows, threads: int = 1) -> Located:
+        """Take slopes as they are."""
+        return Located(np.asarray(X, dtype=np.float64), np.zeros(X.shape[0]))
+
+    def query_functions(self, position: FloatArray) -> AffineFunctions:
+        """Return the linear function of each slope."""
+        return AffineFunctions(position, np.zeros(position.shape[0]))
+
+    def clearance(self, queries: AffineFunctions, position: FloatArray) -> FloatArray:
+        """Return how much farther (n, k) in direction ``position`` each query reaches than each site."""
+        ahead = np.empty((position.shape[0], self.positions.shape[0]))
+        for i, site in enumerate(self.positions):
+            ahead[:, i] = row_dots(queries.a - site, position)
+        return ahead
+
+    @property
+    def clearance_scale(self) -> float:
+        """Zero: only differences of slopes are taken."""
+        return 0.0
+
+    def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
+        """Return the cone of one site."""
+        return self.positions - self.positions[site], np.zeros(self.positions.shape[0])
+
+    affine = axis_aligned = False
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return the slopes."""
+        return located.position
+
+    def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Refuse: slopes have no divergence from each other."""
+        raise TypeError("a recession diagram has no divergence")
+
+    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
+        """Refuse: slopes have no distance from each other."""
+        raise TypeError("a recession diagram has no distance")
+
+    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Refuse: slopes have no divergence from each other."""
+        raise TypeError("a recession diagram has no divergence")
+
+    def weighted(self, weights: FloatArray, query_weight: float) -> RecessionDiagram:
+        """Return this diagram: infinitely far away weights do not count."""
+        return self
 
 
 class WholeSpaceMeasurer:

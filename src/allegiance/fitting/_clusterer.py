@@ -59,7 +59,7 @@ def nameless(estimator: Any) -> Any:
 
 def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
     """Return the number (n,) of the site with the lowest function at each position."""
-    from allegiance._kernels._owners import owners_at
+    from allegiance._kernels.counting import owners_at
 
     position, columns, b = kernel_ready(position, diagram.functions.a.T, diagram.functions.b)
     nearest = np.empty(position.shape[0], np.int64)

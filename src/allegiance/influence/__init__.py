@@ -1,22 +1,44 @@
 """What closeness means: kinds of influence, each a set of affine functions f_i(y) = b_i - <a_i, y>, lower is closer."""
 
-from ._bregman import KL, Bregman, BregmanInfluence, ItakuraSaito, Logistic
+from ._base import INFLUENCES, AffineFunctions, AnySummary, Diagram, Influence, Located, Summary, Training, no_bounds
+from ._bregman import (
+    DIVERGENCES,
+    KL,
+    Bregman,
+    BregmanDivergence,
+    BregmanInfluence,
+    ItakuraSaito,
+    Logistic,
+    check_rows_inside,
+    divergence_by_name,
+)
 from ._bregman_diagram import BregmanDiagram
-from ._cosine import Cosine
-from ._diagram import AffineFunctions, Diagram, Located
-from ._divergence import BregmanDivergence, check_rows_inside
-from ._embedding import Embedding, LinearEmbedding
-from ._euclidean import Euclidean, Mahalanobis, Within
-from ._feature_maps import Approximation, FeatureEmbedding, Fourier, Hashing, Nystroem, features_of, padded_features
-from ._generators import DIVERGENCES, divergence_by_name
-from ._influence import INFLUENCES, AnySummary, Influence, Summary, Training
-from ._kernel import Kernel
-from ._kernel_blocks import KERNEL_COLUMNS, check_kernel_values, column_blocks, for_kernel_rows, prepare_block
-from ._kernel_means import KernelEmbedding, KernelMeans
-from ._kernel_values import BLOCK_ROWS, KERNELS, KernelFunction, KernelRows, SettledKernel, float_rows, row_blocks
-from ._power_diagram import PowerDiagram
-from ._recession import RecessionDiagram
-from ._reduction import Reduction
+from ._euclidean import Cosine, Euclidean, Mahalanobis, Within
+from ._kernel import (
+    BLOCK_ROWS,
+    KERNEL_COLUMNS,
+    KERNELS,
+    Approximation,
+    FeatureEmbedding,
+    Fourier,
+    Hashing,
+    Kernel,
+    KernelEmbedding,
+    KernelFunction,
+    KernelMeans,
+    KernelRows,
+    Nystroem,
+    SettledKernel,
+    check_kernel_values,
+    column_blocks,
+    features_of,
+    float_rows,
+    for_kernel_rows,
+    padded_features,
+    prepare_block,
+    row_blocks,
+)
+from ._power_diagram import Embedding, LinearEmbedding, PowerDiagram, Reduction
 from ._weights import WEIGHTS, SpreadSums, Weights
 
 __all__ = [
@@ -54,7 +76,6 @@ __all__ = [
     "Mahalanobis",
     "Nystroem",
     "PowerDiagram",
-    "RecessionDiagram",
     "Reduction",
     "SettledKernel",
     "SpreadSums",
@@ -69,6 +90,7 @@ __all__ = [
     "features_of",
     "float_rows",
     "for_kernel_rows",
+    "no_bounds",
     "padded_features",
     "prepare_block",
     "row_blocks",

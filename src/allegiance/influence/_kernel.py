@@ -1,22 +1,771 @@
-"""Distance in the feature space of a kernel."""
+"""Distances in the feature space of a kernel."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
-from allegiance._core import AnyArray, FloatArray, Rows, check_choice, dense, is_sparse
+from allegiance._core import (
+    POSITIVE,
+    AnyArray,
+    Array,
+    CheckedLater,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Number,
+    OrNone,
+    Parameters,
+    Part,
+    Rows,
+    Sizes,
+    Starts,
+    Text,
+    check_choice,
+    check_count,
+    check_parts,
+    dense,
+    floats,
+    for_row_blocks,
+    is_sparse,
+    row_dots,
+    row_sums,
+    stored,
+    stream,
+)
 
-from ._diagram import Diagram, Located
-from ._embedding import Embedding, LinearEmbedding
-from ._feature_maps import Approximation, FeatureEmbedding
-from ._influence import INFLUENCES, Influence, Training
-from ._kernel_means import KernelEmbedding
-from ._kernel_values import PARAMETERS, KernelFunction, SettledKernel, row_blocks
-from ._power_diagram import PowerDiagram
+from ._base import INFLUENCES, Diagram, Influence, Located, Training
+from ._power_diagram import Embedding, LinearEmbedding, PowerDiagram
+
+KernelFunction: TypeAlias = Callable[..., Any]
+#: The kernels with a name, and their parameters.
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "linear": (),
+    "rbf": ("gamma",),
+    "polynomial": ("gamma", "degree", "coef0"),
+    "laplacian": ("gamma",),
+    "cosine": (),
+    "precomputed": (),
+}
+KERNELS = tuple(PARAMETERS)
+#: Rows handled at a time: always as many, so that BLAS treats each row alike whatever the others.
+BLOCK_ROWS = 256
+
+
+@stored("kernel-rows", rows=Matrix("n", "d"), squares=floats("n", low=0.0, infinite=True))
+class KernelRows(NamedTuple):
+    """Rows (n, d) as a kernel wants them, dense or CSR in float64, and their squared norms (n,)."""
+
+    rows: Rows
+    squares: FloatArray
+
+
+def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Raise unless the kernel has the parameters it takes, and no others."""
+    given, taken = parts["params"], PARAMETERS[parts["name"]]
+    if set(given) != set(taken):
+        raise ValueError(f"params must be {', '.join(taken) or 'empty'}, not {given!r}.")
+    check_parts(given, dict.fromkeys(taken, Number()), "params", sizes, {})
+
+
+@stored(
+    "kernel-function",
+    agree=_has_parameters,
+    name=Text(KERNELS),
+    params=CheckedLater(dict),
+    shift=OrNone(floats("d")),
+)
+@dataclass(frozen=True)
+class SettledKernel:
+    """A kernel with its parameters settled.
+
+    Attributes
+    ----------
+    name
+        One of ``KERNELS``, or a function k(X, Y) -> (n, m).
+    params
+        What the kernel takes of gamma, degree and coef0; for a function, its keywords.
+    shift
+        (d,) subtracted from dense rows. Distances under "linear" and "rbf" do not change, but lose no digits to a
+        large common offset.
+    """
+
+    name: str | KernelFunction
+    params: dict[str, Any]
+    shift: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls, kernel: str | KernelFunction, params: dict[str, Any] | None, X: Rows, weights: FloatArray | None = None
+    ) -> SettledKernel:
+        """Choose the parameters that are missing by the data X (n, d), with weights (n,) if any.
+
+        gamma is 1 / Σ_j var_j for "rbf" and "polynomial" and 1 / Σ_j √var_j for "laplacian", over the columns j of X:
+        scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardised data it is
+        1 / d, as "scale" in scikit-learn's SVC. degree is 3 and coef0 is 1.
+        """
+        params = dict(params or {})
+        if callable(kernel):
+            return cls(kernel, params)
+        allowed = PARAMETERS[kernel]
+        if kernel in ("precomputed", "cosine"):
+            return cls(kernel, {})
+        mean, variance = _mean_and_variance(X, weights)
+        if allowed:
+            params = {name: params.get(name) for name in allowed}
+            _settle(params, float((np.sqrt(variance) if kernel == "laplacian" else variance).sum()))
+        return cls(kernel, params, mean if kernel in ("linear", "rbf") and not is_sparse(X) else None)
+
+    def prepare(self, X: Rows) -> KernelRows:
+        """Return rows (n, d) ready for :meth:`block`."""
+        rows = float_rows(X) if self.shift is None else dense(X) - self.shift
+        if callable(self.name):
+            return KernelRows(rows, np.empty(0))
+        squares = _squares(rows)
+        if self.name == "cosine":
+            factor = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
+            rows = sp.diags_array(factor) @ rows if is_sparse(rows) else rows * factor[:, None]
+            squares = (squares > 0).astype(np.float64)
+        return KernelRows(rows, squares)
+
+    def block(self, A: KernelRows, B: KernelRows, count: int | None = None) -> FloatArray:
+        """Return the kernel values (count, m) of the first ``count`` of the rows A (n, d) with all rows B (m, d)."""
+        if callable(self.name):
+            values = np.asarray(self.name(A.rows, B.rows, **self.params), dtype=np.float64)
+            if values.shape != (A.rows.shape[0], B.rows.shape[0]):
+                raise ValueError(f"kernel must return one value for each pair of rows, got shape {values.shape}.")
+            return values[:count]
+        if self.name == "laplacian":
+            from sklearn.metrics.pairwise import manhattan_distances
+
+            return np.exp(-self.params["gamma"] * manhattan_distances(_short(A.rows[:count]), _short(B.rows)))
+        if is_sparse(A.rows) != is_sparse(B.rows):
+            A, B = KernelRows(dense(A.rows), A.squares), KernelRows(dense(B.rows), B.squares)
+        values = dense(A.rows @ B.rows.T)[:count]
+        if self.name == "rbf":
+            values *= -2.0
+            values += A.squares[:count, None]
+            values += B.squares
+            np.maximum(values, 0.0, out=values)
+            values *= -self.params["gamma"]
+            np.exp(values, out=values)
+        return self._polynomial(values) if self.name == "polynomial" else values
+
+    def diagonal(self, A: KernelRows) -> FloatArray:
+        """Return the kernel value (n,) of each row with itself."""
+        if callable(self.name):
+            return np.diagonal(self.block(A, A)).copy()
+        if self.name in ("rbf", "laplacian"):
+            return np.ones(A.squares.shape[0])
+        return self._polynomial(A.squares) if self.name == "polynomial" else A.squares
+
+    def _polynomial(self, values: FloatArray) -> FloatArray:
+        values = self.params["gamma"] * values + self.params["coef0"]
+        result = values.copy()  # multiplied up, since NumPy's power is ten times as slow
+        for _ in range(self.params["degree"] - 1):
+            result *= values
+        return result
+
+
+def row_blocks(rows: slice) -> list[slice]:
+    """Cut a range of rows into blocks of ``BLOCK_ROWS``."""
+    return [slice(start, min(start + BLOCK_ROWS, rows.stop)) for start in range(rows.start, rows.stop, BLOCK_ROWS)]
+
+
+def float_rows(X: Rows) -> Rows:
+    """Return rows in double precision, sparse ones sparse."""
+    return X.astype(np.float64) if is_sparse(X) else dense(X)
+
+
+def _short(rows: Rows) -> Rows:
+    """Return rows with the 32-bit indices that scikit-learn's Manhattan distance asks of sparse ones."""
+    if not is_sparse(rows):
+        return rows
+    return sp.csr_array((rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)), shape=rows.shape)
+
+
+def _squares(rows: Rows) -> FloatArray:
+    """Return the squared norm (n,) of each row."""
+    if is_sparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    with np.errstate(over="ignore"):
+        return row_dots(rows, rows)
+
+
+def _settle(params: dict[str, Any], spread: float) -> None:
+    """Fill in the parameters that are None, and check the others: elsewhere there is no feature space."""
+    if not np.isfinite(spread):
+        raise ValueError("X is too large for a kernel: scale it down.")
+    missing = {"gamma": 1.0 / spread if spread > 0 else 1.0, "degree": 3, "coef0": 1.0}
+    params.update({name: missing[name] for name, value in params.items() if value is None})
+    for name, value in params.items():
+        known = isinstance(value, Integral if name == "degree" else Real) and not isinstance(value, bool)
+        if not (known and (value > 0 or (value == 0 and name == "coef0"))):
+            kind = {"gamma": "a positive number", "degree": "a positive integer", "coef0": "zero or more"}[name]
+            raise ValueError(f"{name} of Kernel must be {kind}, got {value!r}.")
+
+
+def _mean_and_variance(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return mean (d,) and variance (d,) of the columns of X (n, d), without a second copy of X."""
+    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
+    parts = row_blocks(slice(0, X.shape[0]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if is_sparse(X):
+            mean = X.T @ share
+            return mean, np.maximum(X.multiply(X).T @ share - mean**2, 0.0)
+        mean = np.asarray(sum(share[part] @ dense(X[part]) for part in parts))
+        return mean, np.asarray(sum(share[part] @ (dense(X[part]) - mean) ** 2 for part in parts))
+
+
+#: A block of kernel values: small enough for the cache.
+KERNEL_ROWS, KERNEL_COLUMNS = 128, 1024
+
+
+def for_kernel_rows(work: Callable[[slice], None], n_rows: int, kernel: SettledKernel, threads: int) -> None:
+    """Call ``work(part)`` for slices of at most ``KERNEL_ROWS`` rows that cover ``range(n_rows)``.
+
+    BLAS runs on one thread, on which its usual implementations treat all rows alike. A kernel that is a function may
+    not be safe in threads, or may use its own: it is called from one.
+    """
+
+    def fill(rows: slice) -> None:
+        for start in range(rows.start, rows.stop, KERNEL_ROWS):
+            work(slice(start, min(start + KERNEL_ROWS, rows.stop)))
+
+    if callable(kernel.name):
+        fill(slice(0, n_rows))
+        return
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+        for_row_blocks(fill, n_rows, threads, multiple=KERNEL_ROWS)
+
+
+def prepare_block(kernel: SettledKernel, X: Rows, part: slice) -> KernelRows:
+    """Return some rows of X ready for the kernel; dense ones filled up with copies of the last to a fixed number."""
+    if is_sparse(X) or callable(kernel.name):
+        return kernel.prepare(X[part])
+    return kernel.prepare(X[np.minimum(np.arange(part.start, part.start + KERNEL_ROWS), part.stop - 1)])
+
+
+def column_blocks(members: KernelRows) -> list[KernelRows]:
+    """Return the members in blocks of at most ``KERNEL_COLUMNS``."""
+    starts = range(0, members.rows.shape[0], KERNEL_COLUMNS)
+    return [KernelRows(*(array[start : start + KERNEL_COLUMNS] for array in members)) for start in starts]
+
+
+def check_kernel_values(*values: FloatArray | None) -> None:
+    """Raise unless sums of kernel values are finite."""
+    if not all(value is None or np.isfinite(value).all() for value in values):
+        raise ValueError("kernel gives values that are not finite: scale X, or change the parameters of Kernel.")
+
+
+#: Positions are kept within this many site radii, as in `Reduction`.
+_FAR = 1e8
+#: Diagonal values below this share of the largest are rounding.
+_NO_NORM = 1e-12
+#: Eigenvalues below minus this share of the largest are no rounding: the kernel has no feature space.
+_INDEFINITE = 1e-6
+
+
+def _precomputed_or_not(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Raise unless there are members to compare rows with, or the diagonal of their kernel values."""
+    precomputed = parts["kernel"]["name"] == "precomputed"
+    if (parts["members"] is None, parts["own"] is not None) != (precomputed, precomputed):
+        raise ValueError("it needs the members, or for 'precomputed' the diagonal, and never both.")
+    if precomputed:
+        Array(("m",), "int", low=0, high=sizes["d"] - 1).check(parts["order"], "order", sizes, {})
+        if np.unique(parts["order"]).size != sizes["m"]:
+            raise ValueError("order names rows twice.")
+
+
+@stored(
+    "kernel-sums",
+    agree=_precomputed_or_not,
+    kernel=Part("kernel-function", d="d"),
+    order=Array(("m",), "int", low=0),
+    starts=Starts("k", "m", empty=False),
+    weights=OrNone(floats("m", low=0.0)),
+    members=OrNone(Part("kernel-rows", n="m", d="d")),
+    own=OrNone(floats("d", low=0.0)),
+)
+@dataclass(frozen=True)
+class KernelMeans:
+    """Mean kernel values g_i(x) of rows x with the members of each cluster i.
+
+    Dense blocks are filled up to a fixed number of rows, and BLAS runs on one thread: then its usual implementations
+    treat all rows alike, and the result for a row has the same bits whatever the others. That is up to the function
+    if the kernel is one.
+
+    Attributes
+    ----------
+    kernel
+        The kernel.
+    order
+        (m,) the training rows that belong to a cluster, cluster by cluster.
+    starts
+        (k,) where in ``order`` each cluster starts.
+    weights
+        (m,) weights of these rows, or None.
+    members
+        These rows; None for "precomputed", where columns of the rows to come stand for them.
+    own
+        (n,) the diagonal of a "precomputed" kernel; None for others.
+    """
+
+    kernel: SettledKernel
+    order: IntArray
+    starts: IntArray
+    weights: FloatArray | None
+    members: KernelRows | None
+    own: FloatArray | None
+
+    @classmethod
+    def of_clusters(
+        cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: SettledKernel, weights: FloatArray | None = None
+    ) -> KernelMeans:
+        """Sort the rows of X (n, d) by their ``codes`` (n,), -1 for rows of no cluster; every cluster has a member."""
+        sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
+        if sizes.size != n_clusters or not sizes.all():
+            raise ValueError(f"codes must name each of the {n_clusters} clusters at least once.")
+        order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        precomputed = kernel.name == "precomputed"
+        if precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be square for Kernel('precomputed'), got shape {X.shape}.")
+        return cls(
+            kernel,
+            order,
+            starts,
+            None if weights is None else weights[order],
+            None if precomputed else kernel.prepare(X[order]),
+            np.array(X.diagonal(), dtype=np.float64) if precomputed else None,
+        )
+
+    def means(self, X: Rows, threads: int = 1, own: FloatArray | None = None) -> FloatArray:
+        """Return g (n, k) of rows X (n, d), or of rows (n, n_train) of kernel values; fill ``own`` (n,) with K(x, x).
+
+        From kernel values K(x, x) is not known. The largest K(x, j)² / K(j, j) over the training rows j stands in: by
+        Cauchy and Schwarz no more than K(x, x), and equal to it if x is one of them.
+        """
+        if self.own is not None and X.shape[1] != self.own.size:
+            raise ValueError(f"X must hold kernel values with the {self.own.size} training rows, got shape {X.shape}.")
+        g = np.zeros((X.shape[0], self.starts.size))
+
+        def fill(part: slice) -> None:
+            self._fill(X, part, g[part], None if own is None else own[part])
+
+        for_kernel_rows(fill, X.shape[0], self.kernel, threads)
+        g /= self._totals
+        check_kernel_values(g, own)
+        return g
+
+    def over_clusters(self, g: FloatArray) -> FloatArray:
+        """Return the means (k, m) over each cluster of values g (n, m) of the training rows."""
+        rows = g[self.order] if self.weights is None else g[self.order] * self.weights[:, None]
+        return np.add.reduceat(rows, self.starts, axis=0) / self._totals[:, None]
+
+    @property
+    def _totals(self) -> FloatArray:
+        """(k,) number of members of each cluster, or their weight."""
+        return np.add.reduceat(np.ones(self.order.size) if self.weights is None else self.weights, self.starts)
+
+    def _fill(self, X: Rows, part: slice, g: FloatArray, own: FloatArray | None) -> None:
+        """Add the sums over each cluster to g (rows, k), and write the diagonal to ``own`` (rows,)."""
+        if self.own is not None or self.members is None:
+            self._fill_precomputed(dense(X[part]), g, own)
+            return
+        count = part.stop - part.start
+        A = prepare_block(self.kernel, X, part)
+        for number, B in enumerate(column_blocks(self.members)):
+            self._add(self.kernel.block(A, B, count), number * KERNEL_COLUMNS, g)
+        if own is not None:
+            own[:] = self.kernel.diagonal(A)[:count]
+
+    def _fill_precomputed(self, values: FloatArray, g: FloatArray, own: FloatArray | None) -> None:
+        for start in range(0, self.order.size, KERNEL_COLUMNS):
+            self._add(values.take(self.order[start : start + KERNEL_COLUMNS], axis=1), start, g)
+        if own is not None:
+            assert self.own is not None
+            known = self.own > _NO_NORM * self.own.max()
+            own[:] = (values[:, known] ** 2 / self.own[known]).max(axis=1, initial=0.0)
+
+    def _add(self, values: FloatArray, start: int, g: FloatArray) -> None:
+        """Add kernel values (rows, m) with the members from number ``start`` on to the sums g (rows, k)."""
+        stop = start + values.shape[1]
+        if self.weights is not None:
+            values = values * self.weights[start:stop]
+        first = np.searchsorted(self.starts, start, side="right") - 1
+        last = np.searchsorted(self.starts, stop, side="left")
+        g[:, first:last] += np.add.reduceat(values, np.maximum(self.starts[first:last] - start, 0), axis=1)
+
+
+@stored(
+    "kernel",
+    means=Part("kernel-sums", k="k", d="d"),
+    gram=floats("k", "k"),
+    axes=floats("k", "r"),
+    positions=floats("k", "r"),
+    unit=Number(low=POSITIVE),
+)
+@dataclass(frozen=True)
+class KernelEmbedding:
+    """The span of the clusters' means in the feature space of a kernel.
+
+    With G the mean kernel values between clusters, J the centring matrix and J G J = E Λ Eᵀ, the means are at E √Λ and
+    a row with mean kernel values g(x) at Λ^(-1/2) Eᵀ J (g(x) - G 1/k). Squared distances to the means differ as in the
+    feature space. Since G holds squares, directions in which the means differ by less than about 1e-7 of their size
+    are lost, where ``LinearEmbedding`` keeps them to 1e-15.
+
+    Attributes
+    ----------
+    means
+        Mean kernel values with each cluster; its clusters are numbered by their first rows.
+    gram
+        (k, k) mean kernel values between clusters, in the same numbering.
+    axes
+        (k, r) E Λ^(-1/2), in the same numbering.
+    positions
+        (k, r) coordinates of the sites, in the user's numbering.
+    unit
+        1: coordinates are distances in the feature space.
+    """
+
+    means: KernelMeans
+    gram: FloatArray
+    axes: FloatArray
+    positions: FloatArray
+    unit: float = 1.0
+
+    @classmethod
+    def fit_locate(
+        cls,
+        X: Rows,
+        codes: AnyArray,
+        n_clusters: int,
+        kernel: SettledKernel,
+        threads: int = 1,
+    ) -> tuple[KernelEmbedding, Located]:
+        """Embed the means of clusters, and locate the rows of X with the same kernel values.
+
+        Each kernel value is computed once, in blocks: n = 20,000 rows never need n² numbers at a time.
+
+        Parameters
+        ----------
+        X
+            (n, d) dense or CSR, or the matrix (n, n) of kernel values for "precomputed".
+        codes
+            (n,) cluster numbers, -1 for noise. Every cluster has a member.
+        kernel
+            The kernel.
+        """
+        codes, rank = _number_by_first_row(codes, n_clusters)
+        means = KernelMeans.of_clusters(X, codes, n_clusters, kernel)
+        own = np.empty(X.shape[0])
+        g = means.means(X, threads, own)
+        gram = means.over_clusters(g)
+        # Products of d terms, sums of k: the scale of their rounding. A kernel of single precision says so.
+        eps = float(np.finfo(X.dtype).eps) if means.own is not None and X.dtype.kind == "f" else np.finfo(float).eps
+        values, vectors = _axes(gram, 8 * eps * max(n_clusters, X.shape[1], 16))
+        embedding = cls(means, gram, vectors / np.sqrt(values), (vectors * np.sqrt(values))[rank])
+        return embedding, embedding._locate(g, own)
+
+    def locate(self, X: Rows, threads: int = 1) -> Located:
+        """Map rows of X (n, d), or of kernel values (n, n_train) for "precomputed", to the span of the sites.
+
+        A row's result does not depend on the others, see :class:`KernelMeans`. For "precomputed", ``off_span`` is
+        exact for training rows and a lower bound for others.
+        """
+        own = np.empty(X.shape[0])
+        return self._locate(self.means.means(X, threads, own), own)
+
+    affine = axis_aligned = False
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return the positions: the space of the kernel is known only as far as the clusters span it."""
+        return located.position
+
+    def differences(self, site: int) -> FloatArray:
+        """Return the positions (k, r) of all sites relative to one."""
+        return self.positions - self.positions[site]
+
+    def _locate(self, g: FloatArray, own: FloatArray) -> Located:
+        center = self.gram.mean(axis=1)
+        away = g - center
+        # Axis by axis, since a matrix product would not round every row alike.
+        position = np.empty((g.shape[0], self.axes.shape[1]))
+        for c in range(position.shape[1]):
+            position[:, c] = row_dots(away, self.axes[:, c])
+        squares = row_dots(position, position)
+        off_span = own - 2.0 * row_sums(g) / center.size + center.mean() - squares
+        far = np.sqrt(squares) / (_FAR * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny))
+        position /= np.maximum(far, 1.0)[:, None]
+        return Located(position, np.sqrt(np.maximum(off_span, 0.0)))
+
+
+def _number_by_first_row(codes: AnyArray, n_clusters: int) -> tuple[AnyArray, AnyArray]:
+    """Return codes (n,) that number the clusters by their first rows, and the number (k,) each cluster gets.
+
+    So that renumbering the clusters changes no bit of the axes.
+    """
+    present, first = np.unique(codes, return_index=True)
+    present, first = present[present >= 0], first[present >= 0]
+    rank = np.arange(n_clusters)
+    rank[present[np.argsort(first)]] = np.arange(present.size)
+    return np.where(codes >= 0, rank[codes], -1), rank
+
+
+def _axes(gram: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues (r,) and vectors (k, r) of the centred ``gram`` (k, k) above rounding, largest first."""
+    size = float(np.abs(gram).max())
+    if np.abs(gram - gram.T).max() > _INDEFINITE * size:
+        raise ValueError("kernel must be symmetric: its mean values between clusters are not.")
+    centred = (gram + gram.T) / 2.0
+    centred = centred - centred.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = np.linalg.eigh(centred)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if values[-1] < -_INDEFINITE * size:
+        raise ValueError("kernel must be positive semidefinite: some distance between clusters has a negative square.")
+    rank = int(np.count_nonzero(values > rounding * (values[0] + size)))
+    values, vectors = values[:rank], vectors[:, :rank] - vectors[:, :rank].mean(axis=0)
+    # The sign by the largest entry; of two alike, by the cluster whose own values are smaller, then by the first row.
+    scale = size if size > 0 else 1.0
+    key = np.lexsort([np.round(total / scale, 9) for total in (gram.sum(axis=1), np.diagonal(gram))])
+    magnitude = np.abs(vectors[key])
+    leading = key[(magnitude >= (1.0 - 1e-6) * magnitude.max(axis=0, initial=0.0)).argmax(axis=0)]
+    return values, vectors * np.sign(vectors[leading, np.arange(rank)])
+
+
+class Approximation(Parameters):
+    """A map to finitely many features that have approximately a kernel as inner product: for large n."""
+
+    n_components: int
+    #: The kernels it serves; None for all that see the data.
+    kernels: ClassVar[tuple[str, ...] | None] = None
+
+    def check(self) -> None:
+        """Raise unless the number of features is a positive integer."""
+        check_count(self.n_components, f"n_components of {type(self).__name__}")
+
+    def refusal(self, kernel: str | KernelFunction) -> str | None:
+        """Say why a kernel cannot be approximated in this way; None if it can."""
+        if kernel == "precomputed":
+            return "approximation needs the data, but Kernel('precomputed') gives kernel values only."
+        if self.kernels is not None and kernel not in self.kernels:
+            served = " or ".join(f"Kernel({name!r})" for name in self.kernels)
+            return f"approximation={type(self).__name__} needs {served}, got {kernel!r}."
+        return None
+
+    @abstractmethod
+    def fit(self, kernel: SettledKernel, seed: int, X: Rows) -> Any:
+        """Return a fitted transformer of rows (n, d), dense or CSR, to dense features (n, m)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fourier(Approximation):
+    """Random Fourier features, for "rbf".
+
+    Parameters
+    ----------
+    n_components
+        The number of features.
+
+    Examples
+    --------
+    >>> from allegiance import Fourier, Kernel
+    >>> Kernel("rbf", gamma=0.5, approximation=Fourier(800))
+    Kernel('rbf', gamma=0.5, approximation=Fourier(n_components=800))
+    """
+
+    n_components: int = 500
+    kernels: ClassVar[tuple[str, ...] | None] = ("rbf",)
+
+    def fit(self, kernel: SettledKernel, seed: int, X: Rows) -> Any:
+        """Draw the frequencies."""
+        from sklearn.kernel_approximation import RBFSampler
+
+        sampler = RBFSampler(
+            gamma=kernel.params["gamma"], n_components=self.n_components, random_state=_seed32(_stream(seed))
+        )
+        return sampler.fit(float_rows(X[:1]))  # it learns only the number of columns
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Nystroem(Approximation):
+    """The span of some of the rows in feature space, for all kernels but "precomputed".
+
+    Parameters
+    ----------
+    n_components
+        The number of features; no more than the rows of X are used.
+
+    Examples
+    --------
+    >>> from allegiance import Kernel, Nystroem
+    >>> Kernel("laplacian", approximation=Nystroem(200))
+    Kernel('laplacian', approximation=Nystroem(n_components=200))
+    """
+
+    n_components: int = 500
+
+    def fit(self, kernel: SettledKernel, seed: int, X: Rows) -> Any:
+        """Choose the rows."""
+        from sklearn import kernel_approximation
+
+        rng = _stream(seed)
+        seed32 = _seed32(rng)
+        chosen = np.sort(rng.permutation(X.shape[0])[: self.n_components])
+        landmarks = float_rows(X[chosen])
+        if callable(kernel.name):
+            return _CallableNystroem(kernel, landmarks)
+        sklearns = kernel_approximation.Nystroem(
+            kernel=kernel.name, **kernel.params, n_components=len(chosen), random_state=seed32
+        )
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return sklearns.fit(landmarks)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"X is too large for a kernel: scale it down. {error}.") from error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hashing(Approximation):
+    """A count sketch, for "linear" and "polynomial".
+
+    Parameters
+    ----------
+    n_components
+        The number of features.
+
+    Examples
+    --------
+    >>> from allegiance import Hashing, Kernel
+    >>> Kernel("polynomial", degree=2, approximation=Hashing(1000))
+    Kernel('polynomial', degree=2, approximation=Hashing(n_components=1000))
+    """
+
+    n_components: int = 500
+    kernels: ClassVar[tuple[str, ...] | None] = ("linear", "polynomial")
+
+    def fit(self, kernel: SettledKernel, seed: int, X: Rows) -> Any:
+        """Draw the hashes."""
+        from sklearn.kernel_approximation import PolynomialCountSketch
+
+        settings = kernel.params or {"gamma": 1.0, "degree": 1}
+        sketch = PolynomialCountSketch(**settings, n_components=self.n_components, random_state=_seed32(_stream(seed)))
+        return sketch.fit(float_rows(X[:1]))  # it learns only the number of columns
+
+
+def _stream(seed: int) -> np.random.Generator:
+    return stream(seed, *b"feature map")
+
+
+def _seed32(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))
+
+
+class _CallableNystroem:
+    """What scikit-learn's Nystroem does, for a function of matrices, which that would call for each pair of rows."""
+
+    def __init__(self, kernel: SettledKernel, landmarks: Rows) -> None:
+        self._kernel = kernel
+        self._landmarks = kernel.prepare(landmarks)
+        u, s, v = np.linalg.svd(kernel.block(self._landmarks, self._landmarks))
+        self._normalization = (u / np.sqrt(np.maximum(s, 1e-12)) @ v).T
+
+    def transform(self, X: Rows) -> FloatArray:
+        """Return features (n, m) of rows X (n, d)."""
+        return self._kernel.block(self._kernel.prepare(X), self._landmarks) @ self._normalization
+
+
+@stored(
+    "features",
+    transformer=Part("fourier", "count-sketch", "nystroem", d="d", m="m"),
+    linear=Part("linear", k="k", d="m", r="r"),
+)
+@dataclass(frozen=True)
+class FeatureEmbedding:
+    """An approximate feature map, followed by the span of the clusters' means among the features.
+
+    Attributes
+    ----------
+    transformer
+        Any fitted transformer of rows (n, d), dense or CSR, to dense features (n, m).
+    linear
+        The embedding of the means (k, m) of the features.
+    """
+
+    transformer: Any
+    linear: LinearEmbedding
+
+    @classmethod
+    def of_clusters(cls, X: Rows, codes: AnyArray, n_clusters: int, transformer: Any) -> FeatureEmbedding:
+        """Embed the means of the features of X (n, d) over clusters with ``codes`` (n,), -1 for none."""
+        sums: Any = 0.0
+        for part in row_blocks(slice(0, X.shape[0])):
+            member = codes[part] == np.arange(n_clusters)[:, None]
+            sums = sums + member.astype(np.float64) @ block_of_features(transformer, X, part)
+        sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
+        return cls(transformer, LinearEmbedding.of_sites(sums / sizes[:, None]))
+
+    @property
+    def positions(self) -> FloatArray:
+        """(k, r) coordinates of the sites."""
+        return self.linear.positions
+
+    @property
+    def unit(self) -> float:
+        """The length in these coordinates of a distance of 1 among the features."""
+        return self.linear.unit
+
+    def locate(self, X: Rows, threads: int = 1) -> Located:
+        """Map rows of X (n, d) to the span of the sites; never holds the features of more than some rows."""
+        position, off_span = np.empty((X.shape[0], self.positions.shape[1])), np.empty(X.shape[0])
+
+        def locate_rows(rows: slice) -> None:
+            for part in row_blocks(rows):
+                position[part], off_span[part] = self.linear.locate(block_of_features(self.transformer, X, part))
+
+        for_row_blocks(locate_rows, X.shape[0], threads, multiple=BLOCK_ROWS)
+        return Located(position, off_span)
+
+    affine = axis_aligned = False
+
+    def unprojected(self, X: Rows, located: Located) -> FloatArray:
+        """Return the features (n, m)."""
+        return features_of(self.transformer, X)
+
+    def differences(self, site: int) -> FloatArray:
+        """Return the positions (k, r) of all sites relative to one."""
+        return self.linear.differences(site)
+
+
+def features_of(transformer: Any, X: Rows) -> FloatArray:
+    """Return the features (n, m) of all rows of X (n, d)."""
+    return np.concatenate([block_of_features(transformer, X, part) for part in row_blocks(slice(0, X.shape[0]))])
+
+
+def block_of_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
+    """Return the features of some rows."""
+    return padded_features(transformer, X, part)[: part.stop - part.start]
+
+
+def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
+    """Return the features (BLOCK_ROWS, m) of some rows, and of copies of the last one that fill the block.
+
+    Products of blocks of one shape treat each row alike, whatever the others.
+    """
+    rows = np.minimum(np.arange(part.start, part.start + BLOCK_ROWS), part.stop - 1)
+    with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
+        return dense(transformer.transform(float_rows(X[rows])))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

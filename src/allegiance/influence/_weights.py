@@ -10,7 +10,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, Parameters, Registry, check_choice, check_number, real_array
 
-from ._diagram import Diagram
+from ._base import Diagram
 
 #: Clusters tighter than this share of the average spread count as this tight: a single point has no spread at all.
 _LEAST_SPREAD = 1e-3

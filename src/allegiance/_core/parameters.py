@@ -1,0 +1,301 @@
+"""Objects that are passed as parameters, and the registries that resolve their names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields
+from functools import cache, partial
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+
+
+class Parameters:
+    """The base of every object that is passed as a parameter, such as ``KL(smoothing=0.5)``.
+
+    A subclass is a ``@dataclass(frozen=True, eq=False, repr=False)`` whose fields are its parameters. Values are kept
+    as they were given and checked when they are used, as scikit-learn asks of its estimators.
+    """
+
+    _by_name: ClassVar[dict[str, type[Parameters]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Parameters._by_name[cls.__name__] = cls
+
+    @staticmethod
+    def named(name: str) -> type[Parameters]:
+        """Return the class of parameters with this name, for saved files; KeyError if there is none."""
+        if name not in Parameters._by_name:
+            load_plugins()
+        return Parameters._by_name[name]
+
+    def check(self) -> None:
+        """Raise, naming the parameter, unless the values make sense by themselves."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with ``deep`` also those of parameters, as ``outer__inner``."""
+        params = {field.name: getattr(self, field.name) for field in _parameters(self)}
+        if deep:
+            for name, value in list(params.items()):
+                if isinstance(value, Parameters):
+                    params |= {f"{name}__{inner}": item for inner, item in value.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters in place and return the object: for scikit-learn's searches, which work on clones."""
+        known = {field.name for field in _parameters(self)}
+        for name, value in params.items():
+            outer, _, inner = name.partition("__")
+            if outer not in known:
+                listed = ", ".join(sorted(known)) or "none"
+                raise ValueError(f"{outer!r} is not a parameter of {type(self).__name__}. Its parameters: {listed}.")
+            if inner:
+                getattr(self, outer).set_params(**{inner: value})
+            else:
+                object.__setattr__(self, outer, value)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return _equal_params(self, other)
+
+    # Parameters may be arrays, and searches change them in place.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Show what differs from the defaults, positional parameters first."""
+        shown = []
+        for field in _parameters(self):
+            value = getattr(self, field.name)
+            if field.default is MISSING:
+                shown.append(_brief(value))
+            elif not _equal(value, field.default):
+                shown.append(f"{field.name}={_brief(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _parameters(owner: Parameters) -> list[Any]:
+    return [field for field in fields(owner) if field.init]  # type: ignore[arg-type]
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if isinstance(first, np.ndarray | list | tuple) or isinstance(second, np.ndarray | list | tuple):
+        return type(first) is type(second) and np.array_equal(first, second)
+    if hasattr(first, "get_params") and type(first) is type(second):
+        # Clusterers, too, which scikit-learn compares by identity.
+        return first is second or _equal_params(first, second)
+    return bool(first is second or first == second)
+
+
+def _equal_params(first: Any, second: Any) -> bool:
+    mine, theirs = first.get_params(deep=False), second.get_params(deep=False)
+    return all(_equal(value, theirs[name]) for name, value in mine.items())
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 4:
+        return f"array of shape {value.shape}"
+    return getattr(value, "__name__", None) or repr(value)
+
+
+Kind = TypeVar("Kind", bound=Parameters)
+
+
+class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
+    """Makers of parameter objects by name, such as "kl" for ``KL``.
+
+    Choices on the command line, messages and tables in the documentation are read off it, so that a new kind is one
+    class and the line that registers it.
+
+    Parameters
+    ----------
+    argument
+        The parameter that takes these kinds, for messages.
+    base
+        The class all of them derive from.
+    first
+        The kind to list first, as the usual one; the others follow in the order in which they were registered.
+    """
+
+    def __init__(self, argument: str, base: Any, first: str | None = None) -> None:
+        self.argument = argument
+        self.base: type[Kind] = base
+        self.first = first
+        self._makers: dict[str, Callable[..., Kind]] = {}
+
+    def register(self, name: str) -> Callable[[type[Kind]], type[Kind]]:
+        """Return a decorator that makes a class known under ``name``."""
+
+        def keep(cls: type[Kind]) -> type[Kind]:
+            self.add(name, cls)
+            return cls
+
+        return keep
+
+    def add(self, name: str, maker: Callable[..., Kind]) -> None:
+        """Make a function that returns an object known under ``name``."""
+        if name in self._makers:
+            raise ValueError(f"{self.argument} {name!r} is registered already.")
+        self._makers[name] = maker
+
+    def remove(self, name: str) -> None:
+        """Forget a kind; KeyError if it is not known."""
+        del self._makers[name]
+
+    def __getitem__(self, name: str) -> Callable[..., Kind]:
+        if name not in self._makers:
+            load_plugins()
+        return self._makers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._makers, key=lambda name: name != self.first))
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def resolve(self, value: Any) -> Kind:
+        """Return the object a user means by a name or by the object itself, checked.
+
+        Raises
+        ------
+        ValueError
+            If it is an unknown name, a kind that needs parameters, or has parameters that make no sense.
+        TypeError
+            If it is something else.
+        """
+        if isinstance(value, str):
+            value = self._by_name(value)
+        if not isinstance(value, self.base):
+            raise TypeError(
+                f"{self.argument} must be one of {self.choices()}, or an object such as "
+                f"{self._example()}, got {value!r}."
+            )
+        value.check()
+        return value
+
+    def _by_name(self, name: str, **params: Any) -> Kind:
+        try:
+            maker = self[name]
+        except KeyError:
+            raise ValueError(f"{self.argument} must be one of {self.choices()}, got {name!r}.") from None
+        missing = [f for f in required(maker) if f not in params]
+        if missing:
+            cls = getattr(maker, "__name__", name)
+            raise ValueError(f"{self.argument}={name!r} needs {', '.join(missing)}: pass {cls}({', '.join(missing)}).")
+        return maker(**params)
+
+    def parse(self, text: str) -> Kind:
+        """Return the object that ``name`` or ``name:key=value,key=value`` describes, as on the command line."""
+        name, _, rest = text.partition(":")
+        params: dict[str, Any] = {}
+        for item in rest.split(",") if rest else ():
+            key, equals, value = item.partition("=")
+            if not equals:
+                raise ValueError(f"{self.argument} {text!r}: write parameters as name:key=value,key=value.")
+            params[key.strip()] = _plain(value.strip())
+        try:
+            made = self._by_name(name, **params)
+        except TypeError as error:
+            raise ValueError(f"{self.argument} {text!r}: {error}.") from error
+        return self.resolve(made)
+
+    def written(self, value: Kind) -> str:
+        """Return what :meth:`parse` makes an object from, without parameters that cannot be written, such as arrays."""
+        for name, maker in self.items():
+            cls, fixed = (maker.func, maker.args) if isinstance(maker, partial) else (maker, ())
+            own = fields(cls) if isinstance(cls, type) else ()
+            if type(value) is not cls or any(getattr(value, f.name) != v for f, v in zip(own, fixed, strict=False)):
+                continue
+            given = {f.name: getattr(value, f.name) for f in own[len(fixed) :]}
+            plain = {f.name for f in own if f.default is MISSING or given.get(f.name) is not f.default}
+            params = [
+                f"{key}={v}" for key, v in given.items() if key in plain and isinstance(v, bool | int | float | str)
+            ]
+            return f"{name}:{','.join(params)}" if params else name
+        raise ValueError(f"{self.argument} {value!r} is not of a registered kind.")
+
+    def described(self) -> str:
+        """Return the names with the parameters of each, as :meth:`parse` reads them."""
+        kinds = []
+        for name, maker in self.items():
+            cls, fixed = (maker.func, len(maker.args)) if isinstance(maker, partial) else (maker, 0)
+            params = [f.name for f in fields(cls)][fixed:] if isinstance(cls, type) else []
+            kinds.append(f"{name} ({', '.join(params)})" if params else name)
+        return "; ".join(kinds)
+
+    def choices(self) -> str:
+        """Return the names, quoted, for a message."""
+        return ", ".join(repr(name) for name in self)
+
+    def _example(self) -> str:
+        name = next(iter(self))
+        return f"{getattr(self[name], '__name__', name)}()"
+
+
+def required(maker: Callable[..., Any]) -> list[str]:
+    """Return the parameters without which an object cannot be made."""
+    if not isinstance(maker, type):
+        return []
+    return [f.name for f in fields(maker) if f.default is MISSING and f.default_factory is MISSING]
+
+
+def _plain(text: str) -> Any:
+    """Return a number, a truth value or None where the text is one, else the text."""
+    try:
+        return ast.literal_eval(text[:1].upper() + text[1:] if text in ("true", "false", "none") else text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+#: Packages that add kinds name the module that registers them under this group of entry points.
+_GROUP = "allegiance.plugins"
+
+
+@cache
+def load_plugins() -> None:
+    """Import, once, the modules in which installed packages register their kinds."""
+    for plugin in entry_points(group=_GROUP):
+        plugin.load()
+
+
+Value = TypeVar("Value")
+
+
+class Lazy(Generic[Value]):
+    """A value, or how to compute it: most results are never asked for all that follows from them.
+
+    What it is computed from is let go of once it is known. A pickle holds the value.
+
+    Parameters
+    ----------
+    compute
+        Returns the value.
+    """
+
+    def __init__(self, compute: Callable[[], Value]) -> None:
+        self._compute: Callable[[], Value] | None = compute
+        self._value: Any = None
+
+    @classmethod
+    def known(cls, value: Value) -> Lazy[Value]:
+        """Return a value that is known already."""
+        lazy = cls(lambda: value)
+        _ = lazy.value
+        return lazy
+
+    @property
+    def value(self) -> Value:
+        """The value."""
+        compute = self._compute
+        if compute is not None:
+            self._value = compute()
+            self._compute = None
+        found: Value = self._value
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_compute": None, "_value": self.value}

@@ -1,0 +1,321 @@
+"""Which classes make up a saved file, and the schema that their contents must match."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .validation import AnyArray
+
+#: The low end of numbers that must not be zero.
+POSITIVE = 5e-324
+#: What a state can hold besides arrays and dicts.
+PLAIN = (bool, int, float, str)
+
+
+class Sizes(dict[str, int]):
+    """The sizes of an object by name, such as k for its clusters: the first array to use a name settles it."""
+
+    def settle(self, size: str | int, found: int, name: str) -> None:
+        """Raise ValueError unless a size, its name, or its name with "+1", is what was found in the part ``name``."""
+        if isinstance(size, str):
+            symbol, _, more = size.partition("+")
+            size = self.setdefault(symbol, found - int(more or 0)) + int(more or 0)
+        if found != size or found < 0:
+            raise ValueError(f"{name} has a side of {found}, where the other parts ask for {size}.")
+
+
+class Spec(ABC):
+    """What one part must be."""
+
+    @abstractmethod
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """Raise ValueError that says what is wrong with the part ``name``; ``kinds`` are those that objects may be."""
+
+
+@dataclass(frozen=True)
+class OrNone(Spec):
+    """None, or what another specification asks for."""
+
+    spec: Spec
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        if value is not None:
+            self.spec.check(value, name, sizes, kinds)
+
+
+@dataclass(frozen=True)
+class Either(Spec):
+    """An array of one shape or another, told by the number of its sides."""
+
+    first: Array
+    second: Array
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        chosen = self.first if np.ndim(value) == len(self.first.shape) else self.second
+        chosen.check(value, name, sizes, kinds)
+
+
+@dataclass(frozen=True)
+class Array(Spec):
+    """An array of float64, in the range [low, high], without NaN; or of whole numbers, or of anything that labels.
+
+    Attributes
+    ----------
+    shape
+        A size for each side: a number, a name, or a name with "+1".
+    dtype
+        "float", "int", "uint64", or "label" for integers, truth values and texts.
+    low, high
+        The range, ends included. Infinite ends exclude infinity unless ``infinite``.
+    """
+
+    shape: tuple[str | int, ...]
+    dtype: str = "float"
+    low: float = -inf
+    high: float = inf
+    infinite: bool = False
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        if self.dtype == "label" and isinstance(value, dict) and value.get("kind") == "objects":
+            value = _labels(value, name)
+        if not isinstance(value, np.ndarray) or not self._fits(value.dtype):
+            found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+            raise ValueError(f"{name} must be an array of {self.dtype}, not {found}.")
+        if value.ndim != len(self.shape):
+            raise ValueError(f"{name} must have {len(self.shape)} dimensions, not shape {value.shape}.")
+        for size, found in zip(self.shape, value.shape, strict=True):
+            sizes.settle(size, found, name)
+        if value.dtype.kind in "fiu":
+            self._check_range(value, name)
+
+    def _fits(self, dtype: np.dtype[Any]) -> bool:
+        if self.dtype == "label":
+            return dtype.kind in "iubUSO"
+        return dtype.kind == "i" if self.dtype == "int" else dtype == np.dtype(self.dtype)
+
+    def _check_range(self, value: AnyArray, name: str) -> None:
+        if value.dtype.kind == "f" and not (np.isnan(value).sum() == 0 if self.infinite else np.isfinite(value).all()):
+            raise ValueError(f"{name} holds NaN{'' if self.infinite else ' or infinity'}.")
+        if value.size and not (self.low <= value.min() and value.max() <= self.high):
+            found = f"{value.min()} to {value.max()}"
+            raise ValueError(f"{name} holds numbers from {found}, which must be from {self.low} to {self.high}.")
+
+
+def _labels(value: dict[str, Any], name: str) -> AnyArray:
+    values = value.get("values")
+    if not isinstance(values, list) or not all(isinstance(item, PLAIN) for item in values):
+        raise ValueError(f"{name} must be a list of numbers or names.")
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def floats(*shape: str | int, low: float = -inf, high: float = inf, infinite: bool = False) -> Array:
+    """Ask for an array of float64 of a shape, in a range."""
+    return Array(shape, "float", low, high, infinite)
+
+
+@dataclass(frozen=True)
+class Starts(Spec):
+    """Where the pieces start that an array of ``size`` entries is cut into: ascending from 0, the last one its end.
+
+    Attributes
+    ----------
+    pieces
+        The size of the array of starts: "k+1" with the end of the last piece, "k" without.
+    size
+        The size of the array that is cut.
+    empty
+        Whether pieces may have no entry.
+    """
+
+    pieces: str
+    size: str
+    empty: bool = True
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        Array((self.pieces,), "int").check(value, name, sizes, kinds)
+        ends = value if "+" in self.pieces else np.append(value, sizes[self.size])
+        steps = np.diff(ends)
+        if ends[0] != 0 or ends[-1] != sizes[self.size] or (steps.size and steps.min() < (0 if self.empty else 1)):
+            raise ValueError(f"{name} does not cut {sizes[self.size]} entries into pieces.")
+
+
+@dataclass(frozen=True)
+class Matrix(Spec):
+    """Rows of finite float64, as an array or in CSR form with all its indices in range."""
+
+    rows: str
+    columns: str
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        if not isinstance(value, dict) or value.get("kind") != "csr":
+            floats(self.rows, self.columns).check(value, name, sizes, kinds)
+            return
+        shape = value.get("shape")
+        if not isinstance(shape, list) or len(shape) != 2 or not all(type(side) is int and side >= 0 for side in shape):
+            raise ValueError(f"{name}.shape must be two numbers of rows and columns, not {shape!r}.")
+        sizes.settle(self.rows, shape[0], name)
+        sizes.settle(self.columns, shape[1], name)
+        own = Sizes(rows=shape[0])
+        floats("entries").check(value.get("data"), f"{name}.data", own, kinds)
+        indices = Array(("entries",), "int", low=0, high=shape[1] - 1)
+        indices.check(value.get("indices"), f"{name}.indices", own, kinds)
+        Starts("rows+1", "entries").check(value.get("indptr"), f"{name}.indptr", own, kinds)
+
+
+@dataclass(frozen=True)
+class Number(Spec):
+    """A number in [low, high]; infinity only if that is an end."""
+
+    low: float = -inf
+    high: float = inf
+    infinite: bool = False
+    whole: bool = False
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
+            raise ValueError(f"{name} must be a {'whole ' if self.whole else ''}number, not {value!r}.")
+        if not self.low <= value <= self.high or (abs(value) == inf and not self.infinite):
+            raise ValueError(f"{name} must be from {self.low} to {self.high}, not {value}.")
+
+
+@dataclass(frozen=True)
+class Size(Spec):
+    """A whole number that is a size of arrays beside it, at least 1."""
+
+    name: str
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        Number(1, whole=True).check(value, name, sizes, kinds)
+        sizes.settle(self.name, value, name)
+
+
+@dataclass(frozen=True)
+class Text(Spec):
+    """A text, one of ``choices`` if there are any."""
+
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        if not isinstance(value, str) or (self.choices and value not in self.choices):
+            expected = f"one of {', '.join(self.choices)}" if self.choices else "a text"
+            raise ValueError(f"{name} must be {expected}, not {value!r}.")
+
+
+@dataclass(frozen=True)
+class CheckedLater(Spec):
+    """Plain values that are checked where they are used, as those that users pass are; of one type, if any is given."""
+
+    type: type = object
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        if not isinstance(value, self.type):
+            raise ValueError(f"{name} must be a {self.type.__name__}, not {value!r}.")
+
+
+class Part(Spec):
+    """Another object, of one of some kinds.
+
+    Parameters
+    ----------
+    *kinds
+        The kinds.
+    **sizes
+        What its own sizes are called here: ``Part("linear", d="m")`` is one over m features.
+    """
+
+    def __init__(self, *kinds: str, **sizes: str) -> None:
+        self._kinds = kinds
+        self._sizes = sizes
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind not in self._kinds:
+            raise ValueError(f"{name} is {kind!r}, which is unknown there: it must be {' or '.join(self._kinds)}.")
+        own = Sizes({inner: sizes[outer] for inner, outer in self._sizes.items() if outer in sizes})
+        declared = kinds[kind]
+        check_parts(value, declared.parts, name, own, kinds)
+        if declared.agree is not None:
+            try:
+                declared.agree(value, own)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+        for inner, outer in self._sizes.items():
+            if inner in own:
+                sizes.settle(outer, own[inner], name)
+
+
+def check_parts(
+    values: Mapping[str, Any], parts: Mapping[str, Spec], name: str, sizes: Sizes, kinds: Mapping[str, Any]
+) -> None:
+    """Raise ValueError unless all ``parts`` are among ``values`` and are what they must be."""
+    for part, spec in parts.items():
+        path = f"{name}.{part}".lstrip(".")
+        if part not in values:
+            raise ValueError(f"{path} is missing.")
+        spec.check(values[part], path, sizes, kinds)
+
+
+Cls = TypeVar("Cls", bound=type)
+
+
+class Kind(NamedTuple):
+    """A class whose instances are saved."""
+
+    cls: type
+    parts: Mapping[str, Spec]
+    """What its attributes must be, by name."""
+    agree: Callable[[dict[str, Any], Sizes], None] | None = None
+    """Raises ValueError where parts that are right by themselves do not fit together, and names sizes that follow."""
+
+
+#: By the name in the file.
+STORED: dict[str, Kind] = {}
+
+
+def stored(
+    kind: str, agree: Callable[[dict[str, Any], Sizes], None] | None = None, **parts: Spec
+) -> Callable[[Cls], Cls]:
+    """Return a decorator for a class whose instances are saved as ``kind`` with these attributes.
+
+    The names are part of the file format: the class may be renamed, they may not. A file may come from a stranger, and
+    an object that is loaded does not pass through its constructor: what is declared here is all that stands between
+    the file and the arithmetic.
+
+    Parameters
+    ----------
+    kind
+        The name in the file.
+    agree
+        What else must hold; see :class:`Kind`.
+    **parts
+        What each attribute must be. Names of sizes are the object's own; see :class:`Part`.
+    """
+
+    def keep(cls: Cls) -> Cls:
+        STORED[kind] = Kind(cls, parts, agree)
+        return cls
+
+    return keep
+
+
+def kind_of(value: Any) -> str | None:
+    """Return the kind under which an object is saved; None if it cannot be."""
+    return next((name for name, kind in STORED.items() if type(value) is kind.cls), None)

@@ -1,0 +1,255 @@
+"""Input: types of arrays, rows of any kind, and checks that name the argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+AnyArray: TypeAlias = NDArray[Any]
+#: Rows of data: a dense array, or a SciPy sparse matrix with the same indexing.
+Rows: TypeAlias = Any
+RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
+
+
+#: Columns up to which summing column by column is faster.
+_FEW = 16
+
+
+def is_sparse(X: Rows) -> bool:
+    """Tell whether X is a SciPy sparse matrix or array."""
+    return bool(sp.issparse(X))
+
+
+def is_lazy(X: object) -> bool:
+    """Tell whether X is a Dask collection, without importing Dask."""
+    return hasattr(type(X), "__dask_graph__")
+
+
+def dense(X: Rows) -> FloatArray:
+    """Return X as a dense float64 array."""
+    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+
+
+def row_sums(A: FloatArray) -> FloatArray:
+    """Return the sum (n,) of each row of A (n, m).
+
+    Column by column where there are few: NumPy's own reduction along a short axis is several times slower. Either way
+    the order of the additions depends on m only.
+    """
+    if not 0 < A.shape[1] <= _FEW:
+        return A.sum(axis=1)
+    total = A[:, 0].copy()
+    for c in range(1, A.shape[1]):
+        total += A[:, c]
+    return total
+
+
+def row_dots(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the product (n,) of each row of A (n, m) with the same row of B, or with the vector B (m,)."""
+    if not 0 < A.shape[1] <= _FEW:
+        return (A * B).sum(axis=1)
+    total = A[:, 0] * B[..., 0]
+    for c in range(1, A.shape[1]):
+        total += A[:, c] * B[..., c]
+    return total
+
+
+#: Sizes whose squares, and sums of many of them, are ordinary numbers.
+_MODERATE = 1e-100, 1e100
+
+
+def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
+    """Return a contiguous float64 array of ``ndim`` dimensions without NaN, or say what is wrong with ``name``."""
+    try:
+        given = np.asarray(values)
+        if np.iscomplexobj(given):
+            raise TypeError("complex numbers")
+        array = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of real numbers: {error}.") from error
+    if given.ndim != ndim:
+        raise ValueError(f"{name} must be {ndim}-D, got an array of shape {given.shape}.")
+    if np.isnan(array).any():
+        raise ValueError(f"{name} contains NaN: its numbers must be finite.")
+    return array
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two that brings ``size`` to [1/2, 1); 1 for zero."""
+    if size == 0:
+        return 1.0
+    return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))
+
+
+def of_moderate_size(coordinates: Rows) -> Rows:
+    """Return rows whose squares neither overflow nor vanish: as they are, or times a power of two."""
+    size = float(np.abs(coordinates.data if is_sparse(coordinates) else coordinates).max(initial=0.0))
+    return coordinates if size == 0 or _MODERATE[0] < size < _MODERATE[1] else coordinates * power_of_two(size)
+
+
+def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
+    """Return a list of n_points values, or say what is wrong with the argument ``name``.
+
+    Parameters
+    ----------
+    values
+        A list, an array, or a series of pandas, polars or pyarrow.
+    name
+        What the argument is called.
+    n_points
+        How many there must be.
+    """
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{name} must have one entry for each point, got a single {type(values).__name__}.")
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    entries = series.to_list() if isinstance(series, nw.Series) else list(values)
+    if len(entries) != n_points:
+        raise ValueError(
+            f"{name} has {len(entries)} entries but the result has {n_points} points: pass one for each point."
+        )
+    return entries
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether an entry is None, NaN or a frame's missing value."""
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def texts_for_each(values: Any, n_points: int) -> list[str]:
+    """Return one text for each point, empty where it is missing (None, NaN); ``texts`` in messages."""
+    entries = one_for_each(values, "texts", n_points)
+    for row, entry in enumerate(entries):
+        if isinstance(entry, str):
+            continue
+        if not is_missing(entry):
+            raise TypeError(
+                f"texts must be strings, but texts[{row}] is {entry!r} ({type(entry).__name__}): convert it with str()."
+            )
+        entries[row] = ""
+    return entries
+
+
+def require(module: str, extra: str, caller: str) -> Any:
+    """Import an optional module, or explain which extra of allegiance brings it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{caller} needs {module}: pip install 'allegiance[{extra}]'.") from error
+
+
+#: Coordinates beyond this could overflow when they are added.
+_LARGEST = 1e307
+#: Largest count: it is exact as a float, and some of its multiples still fit into 64 bits.
+_MOST = 2**53
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
+    """Return X through scikit-learn's door: two-dimensional, finite, float64 or float32, dense or CSR.
+
+    Its messages are kept, with the name of the argument where they leave it out.
+    """
+    from sklearn.utils.validation import validate_data
+
+    _refuse_containers(X)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+    except (TypeError, ValueError) as error:
+        message = str(error)
+        if re.search(r"\bX\b", message):
+            raise
+        raise type(error)(f"X cannot be used. {message}") from error
+
+
+def check_table(estimator: Any, X: Any) -> None:
+    """Let ``estimator`` take note of the columns of X, which may hold anything."""
+    from sklearn.utils.validation import validate_data
+
+    _refuse_containers(X)
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+
+
+def _refuse_containers(X: Any) -> None:
+    """Raise for objects that hold tables but are not one, where NumPy would say something cryptic."""
+    if hasattr(X, "obsm") and hasattr(X, "obs"):
+        raise TypeError(
+            f"X is an {type(X).__name__}: call allegiance.anndata.trust(adata, groupby='leiden'), or pass the matrix "
+            "that was clustered, such as adata.obsm['X_pca'], with labels such as adata.obs['leiden']."
+        )
+    if isinstance(X, Mapping | set | str | bytes):
+        raise TypeError(f"X must be an array, a sparse matrix or a dataframe, got {type(X).__name__}.")
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise ValueError("X has masked entries: fill them in, or leave these rows out.")
+
+
+def check_centers(centers: Any, n_features: int) -> FloatArray:
+    """Return centres as a float64 array (k, n_features)."""
+    values = real_array("centers", centers.toarray() if hasattr(centers, "toarray") else centers, 2)
+    if values.shape[0] == 0:
+        raise ValueError("centers is empty: it needs one row per cluster.")
+    if values.shape[1] != n_features:
+        raise ValueError(f"centers has {values.shape[1]} columns but X has {n_features}: they must be equal.")
+    if not np.isfinite(values).all():
+        raise ValueError("centers contains infinity.")
+    return values
+
+
+def check_sites(sites: FloatArray) -> FloatArray:
+    """Return representatives (k, d) if their differences can be computed."""
+    if not np.abs(sites).max() < _LARGEST:
+        raise ValueError(f"X, or centers, are too large: scale them down until no coordinate exceeds {_LARGEST:g}.")
+    return sites
+
+
+def check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:
+    """Raise unless ``value`` is one of ``choices``."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+
+
+def check_number(value: Any, name: str, *, low: float, high: float = np.inf, closed: bool = False) -> float:
+    """Return a real number in (low, high), or [low, high) if ``closed``."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}.")
+    number = float(value)
+    if not (low <= number if closed else low < number) or not number < high:
+        bracket = "[" if closed else "("
+        raise ValueError(f"{name} must be in {bracket}{low:g}, {high:g}), got {value!r}.")
+    return number
+
+
+def check_count(value: Any, name: str) -> int:
+    """Return a positive integer that arithmetic on it can bear."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}.")
+    count = int(value)
+    if count < 1:
+        raise ValueError(f"{name} must be at least 1, got {count}.")
+    if count > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:,}, got {count}.")
+    return count
+
+
+def check_jobs(n_jobs: Any) -> int | None:
+    """Return ``n_jobs`` if it is None or an integer other than zero."""
+    if n_jobs is None:
+        return None
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+        raise TypeError(f"n_jobs must be None or an integer, got {type(n_jobs).__name__}.")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: use None or -1 for all cores.")
+    return int(n_jobs)

@@ -1,0 +1,212 @@
+"""Six affine functions at a block of samples: the product in which sampling spends its time.
+
+The value of function i at sample s of block b is
+``constants[i] - blocks[b, 0, s] + sum_c slopes[i, c] * blocks[b, c + 1, s]``. All arrays are float32: ``constants``
+(n,), ``slopes`` (n, r), ``blocks`` (number of blocks, r + 1, BLOCK), coordinate-major. Values are wanted for functions
+``first`` to ``first + 5`` and the first ``LANES * strips`` samples.
+
+The product is written in LLVM's language, since numba's knows no vectors: of a loop over samples it keeps the sums in
+memory, which takes up to twice as long. Sums of six functions at 16 samples fit into registers from AVX2 on. Each sum
+is taken coordinate after coordinate, so it does not depend on the processor's width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from allegiance._core import AnyArray
+
+from .jit import jit
+
+#: Samples in one block. A block of coordinates stays in the inner caches.
+BLOCK = 256
+#: Samples summed at a time: as many numbers as fit into a line of the cache.
+LANES = 16
+#: Groups of so many samples in a block.
+STRIPS = BLOCK // LANES
+#: Bits in a word, and words for a block.
+WORD = 64
+WORDS = BLOCK // WORD
+#: Functions that share each load of a sample.
+TOGETHER = 6
+
+_SINGLE = ir.VectorType(ir.FloatType(), LANES)
+_MASK = ir.IntType(LANES)
+_INDEX = ir.IntType(64)
+_FUSE = ("contract",)
+
+
+@jit()
+def fill_columns(points: AnyArray, some: AnyArray, block: AnyArray) -> None:
+    """Write the coordinates of ``points[some[j]]`` to column j of a block (r + 1, BLOCK), from its second row on.
+
+    Neighbouring columns are filled together: the samples stay in the innermost cache, and lines are written as a whole.
+    """
+    r = points.shape[1]
+    tile = np.empty((LANES, r), np.float32)
+    for first in range(0, BLOCK, LANES):
+        for j in range(LANES):
+            point = points[some[first + j]]
+            for c in range(r):
+                tile[j, c] = point[c]
+        for c in range(r):
+            for j in range(LANES):
+                block[c + 1, first + j] = tile[j, c]
+
+
+def _write_values(
+    typing: Any, constants: Any, slopes: Any, first: Any, blocks: Any, b: Any, strips: Any, out: Any, row: Any
+) -> Any:
+    """Write the values to ``out[row]`` to ``out[row + 5]``, float32 of BLOCK columns."""
+    signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, out, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows = _pointer(context, builder, signature, arguments, 6, types.float32)
+        rows = builder.gep(rows, [builder.mul(arguments[7], _INDEX(BLOCK))])
+
+        def use(strip: Any, values: list[Any]) -> None:
+            for i, value in enumerate(values):
+                at = builder.add(builder.mul(strip, _INDEX(LANES)), _INDEX(i * BLOCK))
+                to = builder.bitcast(builder.gep(rows, [at]), _SINGLE.as_pointer())
+                builder.store(value, to, align=4)
+
+        _for_strips(context, builder, signature, arguments, use)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _write_signs(
+    typing: Any, constants: Any, slopes: Any, first: Any, blocks: Any, b: Any, strips: Any, words: Any
+) -> Any:
+    """Set bit s % 64 of ``words[j, s // 64]``, uint64, where value j is not negative; ``strips`` fill whole words."""
+    signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, words)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out = _pointer(context, builder, signature, arguments, 6, types.uint64)
+        columns = _columns(context, builder, signature, arguments, 6)
+        rows = [builder.gep(out, [builder.mul(columns, _INDEX(i))]) for i in range(TOGETHER)]
+        # Bits come in from above: after the last strip of a word the first one has reached its end.
+        shifted = [cgutils.alloca_once(builder, _INDEX) for _ in range(TOGETHER)]
+        for word in shifted:
+            builder.store(_INDEX(0), word)
+
+        def use(strip: Any, values: list[Any]) -> None:
+            at = builder.udiv(strip, _INDEX(WORD // LANES))
+            for row, word, value in zip(rows, shifted, values, strict=True):
+                bits = builder.shl(builder.zext(_not_negative(builder, value), _INDEX), _INDEX(WORD - LANES))
+                bits = builder.or_(builder.lshr(builder.load(word), _INDEX(LANES)), bits)
+                builder.store(bits, word)
+                builder.store(bits, builder.gep(row, [at]))
+
+        _for_strips(context, builder, signature, arguments, use)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _count_signs(
+    typing: Any, constants: Any, slopes: Any, first: Any, blocks: Any, b: Any, strips: Any, hits: Any
+) -> Any:
+    """Write to ``hits[j]``, int64, how many values of function j are not negative."""
+    signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, hits)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out = _pointer(context, builder, signature, arguments, 6, types.int64)
+        counts = [cgutils.alloca_once(builder, _INDEX) for _ in range(TOGETHER)]
+        for count in counts:
+            builder.store(_INDEX(0), count)
+
+        def use(strip: Any, values: list[Any]) -> None:
+            for count, value in zip(counts, values, strict=True):
+                found = builder.zext(builder.ctpop(_not_negative(builder, value)), _INDEX)
+                builder.store(builder.add(builder.load(count), found), count)
+
+        _for_strips(context, builder, signature, arguments, use)
+        for i, count in enumerate(counts):
+            builder.store(builder.load(count), builder.gep(out, [_INDEX(i)]))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _for_strips(
+    context: Any, builder: Any, signature: Any, arguments: Any, use: Callable[[Any, list[Any]], None]
+) -> None:
+    """Sum the functions at 16 samples after the other, and hand the six vectors of values to ``use``."""
+    constants, slopes, samples = (_pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 3))
+    first, block, strips = arguments[2], arguments[4], arguments[5]
+    r = _columns(context, builder, signature, arguments, 1)
+    size = builder.mul(builder.add(r, _INDEX(1)), _INDEX(BLOCK))
+    samples = builder.gep(samples, [builder.mul(block, size)])
+    functions = [builder.add(first, _INDEX(i)) for i in range(TOGETHER)]
+    rows = [builder.gep(slopes, [builder.mul(function, r)]) for function in functions]
+    starts = [_everywhere(builder, builder.load(builder.gep(constants, [function]))) for function in functions]
+    sums = [cgutils.alloca_once(builder, _SINGLE) for _ in range(TOGETHER)]
+    with cgutils.for_range(builder, strips) as strip:
+        column = builder.gep(samples, [builder.mul(strip.index, _INDEX(LANES))])
+        margins = _sixteen(builder, column)
+        for start, total in zip(starts, sums, strict=True):
+            builder.store(builder.fsub(start, margins), total)
+        with cgutils.for_range(builder, r) as axis:
+            at = builder.mul(builder.add(axis.index, _INDEX(1)), _INDEX(BLOCK))
+            coordinates = _sixteen(builder, builder.gep(column, [at]))
+            for row, total in zip(rows, sums, strict=True):
+                slope = _everywhere(builder, builder.load(builder.gep(row, [axis.index])))
+                product = builder.fmul(slope, coordinates, flags=_FUSE)
+                builder.store(builder.fadd(product, builder.load(total), flags=_FUSE), total)
+        use(strip.index, [builder.load(total) for total in sums])
+
+
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, place: int, dtype: Any) -> Any:
+    """Return where the numbers of an array start; of another dtype or layout they would not be where they are read."""
+    array = signature.args[place]
+    if array.dtype != dtype or array.layout != "C":
+        raise TypeError(f"argument {place} must be {dtype} in C order, not {array}")
+    return context.make_array(array)(context, builder, arguments[place]).data
+
+
+def _columns(context: Any, builder: Any, signature: Any, arguments: Any, place: int) -> Any:
+    return builder.extract_value(context.make_array(signature.args[place])(context, builder, arguments[place]).shape, 1)
+
+
+def _sixteen(builder: Any, pointer: Any) -> Any:
+    return builder.load(builder.bitcast(pointer, _SINGLE.as_pointer()), align=4)
+
+
+def _everywhere(builder: Any, number: Any) -> Any:
+    """Return a vector of one number."""
+    undefined = ir.Constant(_SINGLE, ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(first, undefined, zeros)
+
+
+def _not_negative(builder: Any, values: Any) -> Any:
+    """Return a bit for each value."""
+    zeros = ir.Constant(_SINGLE, [0.0] * LANES)
+    return builder.bitcast(builder.fcmp_ordered(">=", values, zeros), _MASK)
+
+
+write_values: Any = intrinsic(_write_values)
+write_signs: Any = intrinsic(_write_signs)
+count_signs: Any = intrinsic(_count_signs)
+
+
+def _count_bits(typing_context: Any, word: Any) -> Any:
+    """Return how many bits of a uint64 are set: one instruction, which Python has no name for that numba knows."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+count_bits: Any = intrinsic(_count_bits)

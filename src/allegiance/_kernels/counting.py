@@ -1,0 +1,302 @@
+"""Owners of samples and positions, and how many shared samples each query steals from each site."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from allegiance._core import AnyArray, FloatArray
+
+from .affine_block import BLOCK, LANES, STRIPS, TOGETHER, count_signs, fill_columns, write_values
+from .jit import jit
+
+
+@jit(fuse=True, reorder=True)
+def project_rows(
+    X: FloatArray, factor: float, shift: FloatArray, axes: FloatArray, out: FloatArray, norms: FloatArray
+) -> None:
+    """Write ``(factor * X - shift) @ axes.T`` to ``out`` and the squared norm of each shifted row to ``norms``.
+
+    A matrix product from BLAS would give a row different last bits depending on how many rows surround it; here every
+    row is summed in the same way. ``X`` is (n, d), ``axes`` (r, d), ``out`` (n, r), ``norms`` (n,).
+    """
+    n, d = X.shape
+    r = axes.shape[0]
+    row = np.empty(d)
+    for i in range(n):
+        # Sums stand in loops that store nothing: a loop that also stores is vectorised only if a test at run time says
+        # that its arrays do not overlap, so its sums could have other bits from one call to the next.
+        for j in range(d):
+            row[j] = factor * X[i, j] - shift[j]
+        norm = 0.0
+        for j in range(d):
+            norm += row[j] * row[j]
+        norms[i] = norm
+        for c in range(r):
+            total = 0.0
+            for j in range(d):
+                total += row[j] * axes[c, j]
+            out[i, c] = total
+
+
+@jit()
+def own_and_other_squares(
+    positions: FloatArray, columns: FloatArray, codes: AnyArray, own: FloatArray, other: FloatArray
+) -> None:
+    """Write the squared distance of each position (n, r) from its own site, and from the nearest other one.
+
+    ``columns`` is (r, k), the sites coordinate after coordinate; ``codes`` (n,) int64 are the numbers of the own sites,
+    negative for none, where ``own`` becomes the same as ``other``, both (n,).
+    """
+    n, r = positions.shape
+    k = columns.shape[1]
+    square = np.empty(k)
+    for q in range(n):
+        for i in range(k):
+            square[i] = 0.0
+        for c in range(r):
+            coordinate = positions[q, c]
+            for i in range(k):
+                away = coordinate - columns[c, i]
+                square[i] += away * away
+        mine = codes[q]
+        other[q] = np.inf
+        for i in range(k):
+            if i != mine:
+                other[q] = min(other[q], square[i])
+        own[q] = square[mine] if mine >= 0 else other[q]
+
+
+@jit()
+def site_values(points: AnyArray, slopes: AnyArray, constants: AnyArray, values: AnyArray) -> None:
+    """Write ``<slopes[i], points[s]> + constants[i]`` to ``values[i, s]``: highest for the owner.
+
+    ``points`` is float32 (m, r) with m up to BLOCK, ``values`` float32 (k, BLOCK). Columns beyond m repeat the last
+    sample.
+    """
+    m, r = points.shape
+    block = np.zeros((1, r + 1, BLOCK), np.float32)
+    some = np.empty(BLOCK, np.int64)
+    for s in range(BLOCK):
+        some[s] = min(s, m - 1)
+    fill_columns(points, some, block[0])
+    for first in range(0, slopes.shape[0], TOGETHER):
+        write_values(constants, slopes, first, block, 0, STRIPS, values, first)
+
+
+@jit()
+def find_owners(
+    points: AnyArray,
+    site_a: FloatArray,
+    site_b: FloatArray,
+    close: float,
+    values: AnyArray,
+    highest: AnyArray,
+    owner: AnyArray,
+) -> None:
+    """Write the owner of each sample to ``owner`` (m,) and its value, as in ``values``, to ``highest`` (BLOCK,)."""
+    m, r = points.shape
+    k = site_a.shape[0]
+    second = np.empty(BLOCK, np.float32)
+    first = np.zeros(BLOCK, np.int32)
+    for s in range(BLOCK):
+        highest[s] = values[0, s]
+        second[s] = -np.inf
+    for i in range(1, k):
+        for s in range(BLOCK):
+            value = values[i, s]
+            second[s] = max(second[s], min(value, highest[s]))
+            first[s] = np.int32(i) if value > highest[s] else first[s]
+            highest[s] = max(value, highest[s])
+    for s in range(m):
+        owner[s] = first[s]
+        if highest[s] - second[s] > close:
+            continue
+        best = -np.inf
+        for i in range(k):
+            if highest[s] - values[i, s] <= close:
+                value = -site_b[i]
+                for c in range(r):
+                    value += site_a[i, c] * points[s, c]
+                if value > best:
+                    best = value
+                    owner[s] = i
+
+
+@jit()
+def owners_of(
+    columns: AnyArray,
+    site_a: FloatArray,
+    site_b: FloatArray,
+    slopes: AnyArray,
+    constants: AnyArray,
+    close: float,
+    owner: AnyArray,
+) -> None:
+    """Write the owner of each sample to ``owner`` (m,) int32, where no other value is wanted.
+
+    ``columns`` is float32 (r, m), one sample per column.
+    """
+    r, m = columns.shape
+    k = site_a.shape[0]
+    block = np.zeros((1, r + 1, BLOCK), np.float32)
+    value = np.empty((TOGETHER, BLOCK), np.float32)
+    highest = np.empty(BLOCK, np.float32)
+    second = np.empty(BLOCK, np.float32)
+    first = np.empty(BLOCK, np.int32)
+    for start in range(0, m, BLOCK):
+        width = min(BLOCK, m - start)
+        for c in range(r):
+            for s in range(width):
+                block[0, c + 1, s] = columns[c, start + s]
+        for s in range(BLOCK):
+            highest[s] = -np.inf
+            second[s] = -np.inf
+            first[s] = 0
+        for i in range(0, k, TOGETHER):
+            write_values(constants, slopes, i, block, 0, STRIPS, value, 0)
+            for j in range(min(TOGETHER, k - i)):
+                for s in range(BLOCK):
+                    second[s] = max(second[s], min(value[j, s], highest[s]))
+                    first[s] = np.int32(i + j) if value[j, s] > highest[s] else first[s]
+                    highest[s] = max(value[j, s], highest[s])
+        for s in range(width):
+            owner[start + s] = first[s]
+            if highest[s] - second[s] > close:
+                continue
+            best = -np.inf
+            for i in range(k):
+                exact = -site_b[i]
+                for c in range(r):
+                    exact += site_a[i, c] * columns[c, start + s]
+                if exact > best:
+                    best = exact
+                    owner[start + s] = i
+
+
+@jit()
+def owners_at(positions: FloatArray, columns: FloatArray, site_b: FloatArray, owner: AnyArray) -> None:
+    """Write the owner of each position (n, r) to ``owner`` (n,) int64, the first of equals, in double precision.
+
+    ``columns`` is (r, k), the slopes of the sites coordinate after coordinate.
+    """
+    n, r = positions.shape
+    k = site_b.shape[0]
+    value = np.empty(k)
+    for q in range(n):
+        for i in range(k):
+            value[i] = -site_b[i]
+        for c in range(r):
+            coordinate = positions[q, c]
+            for i in range(k):
+                value[i] += columns[c, i] * coordinate
+        owner[q] = 0
+        highest = -np.inf
+        for i in range(k):
+            if value[i] > highest:
+                highest = value[i]
+                owner[q] = i
+
+
+@jit()
+def group_by_owner(columns: AnyArray, owner: AnyArray, sizes: AnyArray, blocks: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Write ``blocks`` and return ``strips`` and ``owners``, as :func:`count_owners` wants them.
+
+    Inside a group samples keep their order.
+
+    Parameters
+    ----------
+    columns, owner
+        Float32 (r, m) samples, one per column, and their owners (m,) int32.
+    sizes
+        (k,) int64: how many samples each site owns.
+    blocks
+        (number of blocks, r + 1, BLOCK) float32 zeros: for each site as many as its samples need.
+    """
+    r, m = columns.shape
+    k = sizes.shape[0]
+    used = np.empty(blocks.shape[0], np.int64)
+    owners = np.empty(blocks.shape[0], np.int64)
+    at = np.zeros(k, np.int64)
+    t = 0
+    for i in range(k):
+        if i > 0:
+            at[i] = at[i - 1] + sizes[i - 1]
+        for done in range(0, sizes[i], BLOCK):
+            owners[t] = i
+            used[t] = min(sizes[i] - done, BLOCK)
+            for j in range(used[t], BLOCK):
+                blocks[t, 0, j] = np.inf
+            t += 1
+    order = np.empty(m, np.int64)
+    for s in range(m):
+        order[at[owner[s]]] = s
+        at[owner[s]] += 1
+    # Coordinate after coordinate: one of them stays in a cache.
+    for c in range(r):
+        n = 0
+        for t in range(used.shape[0]):
+            for j in range(used[t]):
+                blocks[t, c + 1, j] = columns[c, order[n]]
+                n += 1
+    return (used + LANES - 1) // LANES, owners
+
+
+#: Coordinates of the blocks that all queries pass before the next ones come: they stay in a cache.
+_NEAR = 2**16
+
+
+@jit()
+def count_owners(
+    rows: AnyArray,
+    query_a: FloatArray,
+    query_b: FloatArray,
+    site_a: FloatArray,
+    site_b: FloatArray,
+    blocks: AnyArray,
+    strips: AnyArray,
+    owners: AnyArray,
+    counts: AnyArray,
+) -> None:
+    """Add to ``counts[q, i]``, for the queries q in ``rows``, the samples y owned by site i with f_q(y) <= f_i(y).
+
+    Samples come grouped by owner, so inside a block one site stands for all: the test is the sign of one affine
+    function, f_i - f_q, whose coefficients are differenced in float64 and only then rounded to float32. Sites that
+    nearly coincide therefore lose no accuracy.
+
+    Parameters
+    ----------
+    rows
+        (m,) int64.
+    query_a, query_b
+        (n, r) and (n,).
+    blocks
+        (number of blocks, r + 1, BLOCK) float32: 0, or inf in unused places, then coordinates.
+    strips
+        (number of blocks,) int64: how many times LANES places of each block to look at.
+    owners
+        (number of blocks,) int64, ascending.
+    counts
+        (n, k) int64.
+    """
+    n, r = rows.shape[0], query_a.shape[1]
+    some = np.empty(TOGETHER, np.int64)
+    slopes = np.empty((TOGETHER, r), np.float32)
+    constants = np.empty(TOGETHER, np.float32)
+    hits = np.empty(TOGETHER, np.int64)
+    near = max(_NEAR // (r * BLOCK), 1)
+    for first in range(0, blocks.shape[0], near):
+        last = min(first + near, blocks.shape[0])
+        for q in range(0, n, TOGETHER):
+            # The last ones may repeat a query, which is counted once.
+            for j in range(TOGETHER):
+                some[j] = rows[min(q + j, n - 1)]
+            for b in range(first, last):
+                site = owners[b]
+                if b == first or owners[b - 1] != site:
+                    for j in range(TOGETHER):
+                        constants[j] = site_b[site] - query_b[some[j]]
+                        for c in range(r):
+                            slopes[j, c] = query_a[some[j], c] - site_a[site, c]
+                count_signs(constants, slopes, 0, blocks, b, strips[b], hits)
+                for j in range(min(TOGETHER, n - q)):
+                    counts[some[j], site] += hits[j]

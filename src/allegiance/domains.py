@@ -1,0 +1,440 @@
+"""The region in which influence is measured."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from allegiance._core import (
+    POSITIVE,
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    Number,
+    Parameters,
+    Registry,
+    Text,
+    check_number,
+    floats,
+    real_array,
+    row_dots,
+    stored,
+)
+from allegiance.geometry import bounding_box, chebyshev_center, is_bounded, sample_polytope
+from allegiance.influence import Diagram, Influence
+
+__all__ = ["DOMAINS", "Ball", "Box", "Domain", "Extent", "Polytope", "Region", "Space"]
+
+
+class Extent(NamedTuple):
+    """How far points reach."""
+
+    lower: FloatArray
+    """(r,) smallest coordinates."""
+    upper: FloatArray
+    """(r,) largest coordinates."""
+    squared_radius: float
+    """Largest squared distance from the mean of the sites; 0 where it was not asked for."""
+
+    @classmethod
+    def of(cls, diagram: Diagram, position: FloatArray, *, radius: bool) -> Extent:
+        """Return the extent of points at ``position`` (n, r), in the coordinates of the diagram."""
+        squared_radius = 0.0
+        if radius:
+            away = position - diagram.positions.mean(axis=0)
+            squared_radius = float(row_dots(away, away).max(initial=0.0))
+        return cls(position.min(axis=0), position.max(axis=0), squared_radius)
+
+    def plus(self, other: Extent) -> Extent:
+        """Return the extent of both sets of points."""
+        lower, upper = np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper)
+        return Extent(lower, upper, max(self.squared_radius, other.squared_radius))
+
+
+class Domain(Parameters):
+    """Where volume is measured: the base of ``Box``, ``Ball``, ``Space`` and ``Polytope``.
+
+    A new kind is one class with :meth:`region`, registered with ``@DOMAINS.register("name")``.
+    """
+
+    #: Whether it is given in the coordinates of X, so that the space must not be reduced to the span of the sites.
+    keeps_axes: ClassVar[bool] = False
+    #: Whether it needs :attr:`Extent.squared_radius`.
+    needs_radius: ClassVar[bool] = False
+
+    def check_with(self, influence: Influence) -> None:
+        """Raise ValueError if the domain cannot go with a kind of influence."""
+
+    @abstractmethod
+    def region(self, diagram: Diagram, extent: Extent) -> Region:
+        """Return the region around the sites of ``diagram`` and points of some extent, the sites included."""
+
+    def describe(self) -> str:
+        """Say in a few words where volume is measured."""
+        return repr(self)
+
+
+def finite_bounds(diagram: Diagram) -> tuple[FloatArray, FloatArray] | None:
+    """Return the limits (r,) outside which the functions of a diagram mean nothing; None if there are none."""
+    return diagram.bounds if np.isfinite(diagram.bounds).any() else None
+
+
+DOMAINS: Registry[Domain] = Registry("domain", Domain, first="box")
+
+
+#: Points drawn at a time where some of them must be thrown away.
+_DRAW = 8192
+#: Share of points kept below which drawing and throwing away is hopeless.
+_MIN_ACCEPTANCE = 1e-3
+
+
+@stored(
+    "region",
+    name=Text(),
+    center=floats("r"),
+    scale=floats("r", low=POSITIVE),
+    half_width=Number(low=POSITIVE, infinite=True),
+    radius=Number(low=POSITIVE, infinite=True),
+    walls=floats("w", "r", low=-1.0 - 1e-9, high=1.0 + 1e-9),
+    wall_offsets=floats("w"),
+)
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A region in unit coordinates z, with y = center + scale * z in the coordinates of the diagram.
+
+    It is {z: |z_c| <= half_width, |z| <= radius, walls z <= wall_offsets}. Any of the three may be absent; if all are,
+    the region is the whole space. Bounded regions lie inside the cube [-1, 1]^r.
+
+    Attributes
+    ----------
+    name
+        What users call the domain it comes from.
+    center, scale
+        (r,) the map between the coordinates.
+    half_width
+        Of the cube around the centre; inf for none.
+    radius
+        Of the ball around the centre; inf for none.
+    walls, wall_offsets
+        (m, r) unit normals and (m,) offsets of further walls.
+    """
+
+    name: str
+    center: FloatArray
+    scale: FloatArray
+    half_width: float
+    radius: float
+    walls: FloatArray
+    wall_offsets: FloatArray
+
+    @classmethod
+    def box(cls, name: str, lower: FloatArray, upper: FloatArray) -> Region:
+        """Return the box between two corners (r,)."""
+        return cls(name, (lower + upper) / 2.0, (upper - lower) / 2.0, 1.0, np.inf, *_no_walls(lower.size))
+
+    @classmethod
+    def ball(
+        cls, name: str, center: FloatArray, radius: float, bounds: tuple[FloatArray, FloatArray] | None = None
+    ) -> Region:
+        """Return the ball around ``center`` (r,), cut where ``bounds`` end. On a line it is an interval, as a cube."""
+        r = center.size
+        scale = np.full(r, radius if radius > 0 else 1.0)
+        walls, offsets = _no_walls(r)
+        if bounds is not None:
+            axes = np.eye(r)
+            rows = np.vstack([-axes, axes])
+            offsets = np.concatenate([center - bounds[0], bounds[1] - center]) / np.tile(scale, 2)
+            cutting = offsets < 1.0
+            walls, offsets = np.ascontiguousarray(rows[cutting]), offsets[cutting]
+        cube, ball = (1.0, np.inf) if r == 1 else (np.inf, 1.0)
+        return cls(name, center, scale, cube, ball, walls, offsets)
+
+    @classmethod
+    def everywhere(cls, name: str, center: FloatArray, size: float) -> Region:
+        """Return the whole space, with ``size`` as the unit of length around ``center`` (r,)."""
+        scale = np.full(center.size, size if size > 0 else 1.0)
+        return cls(name, center, scale, np.inf, np.inf, *_no_walls(center.size))
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+        return self.center.size
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the region is not the whole space."""
+        return bool(np.isfinite(self.half_width) or np.isfinite(self.radius) or self.walls.shape[0])
+
+    @property
+    def polyhedral(self) -> bool:
+        """Whether all walls of the region are flat."""
+        return bool(np.isinf(self.radius))
+
+    def halfspaces(self) -> tuple[FloatArray, FloatArray]:
+        """Return all flat walls as rows (m, r) and offsets (m,), the cube's included."""
+        if np.isinf(self.half_width):
+            return self.walls, self.wall_offsets
+        cube = np.vstack([np.eye(self.dim), -np.eye(self.dim)])
+        offsets = np.full(2 * self.dim, self.half_width)
+        return np.vstack([cube, self.walls]), np.concatenate([offsets, self.wall_offsets])
+
+    def contains(self, z: FloatArray) -> BoolArray:
+        """Tell which rows of ``z`` (n, r) lie strictly inside the region."""
+        inside = np.asarray((np.abs(z) < self.half_width).all(axis=1))
+        if np.isfinite(self.radius):
+            inside &= (z * z).sum(axis=1) < self.radius**2
+        if self.walls.shape[0]:
+            inside &= (z @ self.walls.T < self.wall_offsets).all(axis=1)
+        return inside
+
+    def sample(self, n: int, rng: np.random.Generator, *, by_point: bool = False) -> AnyArray:
+        """Draw ``n`` independent uniform points (n, r), in single precision at least.
+
+        In a box coordinate after coordinate, or point after point, which is faster where there are many coordinates.
+        """
+        if not self.walls.shape[0]:
+            return self._sample_without_walls(n, rng, by_point)
+        kept: list[FloatArray] = []
+        found, tried = 0, 0
+        while found < n:
+            z = self._sample_without_walls(max(n, _DRAW), rng)
+            kept.append(z[(z @ self.walls.T <= self.wall_offsets).all(axis=1)])
+            found += kept[-1].shape[0]
+            tried += z.shape[0]
+            if found < tried * _MIN_ACCEPTANCE:
+                return self._sample_by_walk(n, rng)
+        return np.concatenate(kept)[:n]
+
+    def _sample_without_walls(self, n: int, rng: np.random.Generator, by_point: bool = False) -> AnyArray:
+        """Draw from the ball or the cube around the region."""
+        if not self.bounded:
+            raise TypeError("the whole space has no uniform samples")
+        r = self.dim
+        if np.isfinite(self.radius):
+            direction = rng.standard_normal((n, r))
+            direction /= np.sqrt((direction * direction).sum(axis=1, keepdims=True))
+            return direction * rng.random((n, 1)) ** (1.0 / r)
+        if self.walls.shape[0]:
+            return rng.uniform(-1.0, 1.0, (n, r))
+        # Single precision is drawn in half the time, and is all that the counting kernels keep.
+        z = rng.random((n, r) if by_point else (r, n), dtype=np.float32)
+        z *= 2.0
+        z -= 1.0
+        return z if by_point else z.T
+
+    def _sample_by_walk(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw in a region so thin that points of the cube around it hardly ever hit it."""
+        if not self.polyhedral:
+            raise ValueError(
+                f"domain={self.name!r} lies almost wholly outside the domain of the divergence: use domain='box'."
+            )
+        return sample_polytope(*self.halfspaces(), n, thin=2 * self.dim**2, directions="coordinate", random_state=rng)
+
+
+def _no_walls(r: int) -> tuple[FloatArray, FloatArray]:
+    """Return an empty list of walls in r dimensions."""
+    return np.empty((0, r)), np.empty(0)
+
+
+#: Margins from here on leave too few digits for what is inside. Cells that no wall cuts are those of domain='space'.
+_WIDEST = 1e12
+
+
+@DOMAINS.register("box")
+@dataclass(frozen=True, eq=False, repr=False)
+class Box(Domain):
+    """The bounding box of data and representatives, a little widened.
+
+    Its axes are those of X if the representatives span the space, else those of their span.
+
+    Parameters
+    ----------
+    margin
+        How much wider the box is than the data, on each side, as a share of its extent; less than 1e12.
+
+    Examples
+    --------
+    >>> from allegiance import Box, affinity
+    >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
+    >>> affinity(X, labels, domain=Box(margin=0.5)).affinity[3].round(2)
+    array([0. , 0.8, 0.2])
+    """
+
+    margin: float = 0.1
+
+    def check(self) -> None:
+        """Raise unless the margin is a number that is not negative."""
+        check_number(self.margin, "margin of Box", low=0.0, high=_WIDEST, closed=True)
+
+    def region(self, diagram: Diagram, extent: Extent) -> Region:
+        """Return the box; it ends where the functions of the diagram do."""
+        lower, upper = extent.lower, extent.upper
+        width = upper - lower
+        # A width of zero can only come from a single point in that direction; any width serves.
+        reach = self.margin * width + np.where(width > 0, 0.0, max(float(width.max(initial=0.0)), 1.0) / 2.0)
+        lower, upper = lower - reach, upper + reach
+        bounds = finite_bounds(diagram)
+        if bounds is not None:
+            lower, upper = np.maximum(lower, bounds[0]), np.minimum(upper, bounds[1])
+        return Region.box("box", lower, upper)
+
+    def describe(self) -> str:
+        """Say in a few words where volume is measured."""
+        return "box" if self.margin == 0.1 else f"box, margin {self.margin:g}"
+
+
+@DOMAINS.register("ball")
+@dataclass(frozen=True, eq=False, repr=False)
+class Ball(Domain):
+    """The ball around the mean of the representatives that holds the data: the same whichever way the axes turn.
+
+    Examples
+    --------
+    >>> from allegiance import Ball, affinity
+    >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
+    >>> affinity(X, labels, domain=Ball()).affinity[3].round(2)
+    array([0.  , 0.86, 0.14])
+    """
+
+    needs_radius: ClassVar[bool] = True
+
+    def region(self, diagram: Diagram, extent: Extent) -> Region:
+        """Return the ball, cut where the functions of the diagram end."""
+        center = diagram.positions.mean(axis=0)
+        return Region.ball("ball", center, float(np.sqrt(extent.squared_radius)), finite_bounds(diagram))
+
+    def describe(self) -> str:
+        """Say in a few words where volume is measured."""
+        return "ball"
+
+
+@DOMAINS.register("space")
+@dataclass(frozen=True, eq=False, repr=False)
+class Space(Domain):
+    """The whole space, the paper's literal definition.
+
+    Points outside the hull of the representatives would claim infinite territory; they get the limit of a growing ball.
+
+    Examples
+    --------
+    >>> from allegiance import Space, affinity
+    >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
+    >>> affinity(X, labels, domain=Space()).affinity[3].round(2)
+    array([0.  , 0.83, 0.17])
+    """
+
+    def region(self, diagram: Diagram, extent: Extent) -> Region:
+        """Return the whole space, if the functions of the diagram are defined everywhere."""
+        if finite_bounds(diagram) is not None:
+            raise ValueError("domain='space' needs a divergence that is defined everywhere: use domain='box'.")
+        center = diagram.positions.mean(axis=0)
+        return Region.everywhere("space", center, float(np.abs(diagram.positions - center).max(initial=0.0)))
+
+    def describe(self) -> str:
+        """Say in a few words where volume is measured."""
+        return "the whole space"
+
+
+@DOMAINS.register("polytope")
+@stored("polytope", A=floats("m", "d"), b=floats("m"))
+@dataclass(frozen=True, eq=False, repr=False)
+class Polytope(Domain):
+    """The region {x: A x <= b} in the coordinates of X.
+
+    Parameters
+    ----------
+    A
+        (m, d) outward normals, one wall per row.
+    b
+        (m,) offsets.
+
+    Examples
+    --------
+    >>> from allegiance import Polytope
+    >>> Polytope.box([0, 0], [1, 2])
+    Polytope(4 walls in 2 dimensions)
+    """
+
+    A: Any
+    b: Any
+
+    keeps_axes: ClassVar[bool] = True
+
+    @classmethod
+    def box(cls, lower: ArrayLike, upper: ArrayLike) -> Polytope:
+        """Return the box between the corners ``lower`` and ``upper``, both (d,)."""
+        low, high = real_array("lower of Polytope.box", lower, 1), real_array("upper of Polytope.box", upper, 1)
+        if low.shape != high.shape:
+            raise ValueError(f"lower and upper must be vectors of one length, got {low.shape} and {high.shape}.")
+        if not (low < high).all():
+            raise ValueError("lower must be below upper in every coordinate.")
+        eye = np.eye(low.shape[0])
+        return cls(np.vstack([eye, -eye]), np.concatenate([high, -low]))
+
+    def check(self) -> None:
+        """Raise ValueError if the region is empty, flat or unbounded, or the shapes do not fit."""
+        A, b = self._walls()
+        if not is_bounded(A):
+            raise ValueError("Polytope is unbounded: add walls until it is finite, or use domain='space'.")
+        if chebyshev_center(A, b)[1] <= 0:
+            raise ValueError("Polytope has no interior: no x satisfies A x < b.")
+
+    def _walls(self) -> tuple[FloatArray, FloatArray]:
+        """Return normals (m, d) and offsets (m,), walls that exclude nothing left out."""
+        A, b = real_array("A of Polytope", self.A, 2), real_array("b of Polytope", self.b, 1)
+        if b.shape != A.shape[:1]:
+            raise ValueError(f"Polytope needs a b for each row of A, got shapes {b.shape} and {A.shape}.")
+        if not (np.isfinite(A).all() and np.isfinite(b).all()):
+            raise ValueError("Polytope needs finite A and b: leave out walls that are infinitely far away.")
+        real = A.any(axis=1) | (b < 0)
+        return A[real], b[real]
+
+    def check_with(self, influence: Influence) -> None:
+        """Raise ValueError if the influence leaves the coordinates of X."""
+        if not influence.flat_sides:
+            raise ValueError(
+                f"domain=Polytope is given in the coordinates of X, which influence={influence!r} leaves: use 'box' or "
+                "'ball'."
+            )
+
+    def region(self, diagram: Diagram, extent: Extent) -> Region:
+        """Return the polytope in the coordinates of the diagram, its bounding box scaled to the unit cube."""
+        A, b = _with_bounds(*_in_diagram_coordinates(*self._walls(), diagram), *diagram.bounds)
+        lower, upper = bounding_box(A, b)
+        center, scale = (lower + upper) / 2.0, (upper - lower) / 2.0
+        walls, offsets = A * scale, b - A @ center
+        norms = np.sqrt((walls * walls).sum(axis=1))
+        return Region(
+            "polytope", center, scale, np.inf, np.inf, np.ascontiguousarray(walls / norms[:, None]), offsets / norms
+        )
+
+    def describe(self) -> str:
+        """Say in a few words where volume is measured."""
+        return "polytope"
+
+    def __repr__(self) -> str:
+        m, d = np.shape(self.A)
+        return f"Polytope({m} walls in {d} dimensions)"
+
+
+def _with_bounds(A: FloatArray, b: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Add the bounds of a diagram to the walls of a polytope."""
+    axes = np.eye(lower.size)
+    rows = [A, -axes[np.isfinite(lower)], axes[np.isfinite(upper)]]
+    offsets = [b, -lower[np.isfinite(lower)], upper[np.isfinite(upper)]]
+    return np.vstack(rows), np.concatenate(offsets)
+
+
+def _in_diagram_coordinates(A: FloatArray, b: FloatArray, diagram: Diagram) -> tuple[FloatArray, FloatArray]:
+    """Return walls, given in the coordinates of X, in those of the diagram."""
+    d, n_features = A.shape[1], diagram.positions.shape[1]
+    if d != n_features:
+        raise ValueError(f"domain is a Polytope in {d} dimensions but X has {n_features} columns: must be equal.")
+    origin = diagram.locate(np.zeros((1, d))).position[0]
+    unit = diagram.locate(np.eye(d)).position - origin
+    moved = np.linalg.solve(unit, A.T).T
+    return moved, b + moved @ origin

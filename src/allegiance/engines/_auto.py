@@ -1,0 +1,291 @@
+"""The choice of an engine, and the cascade that measures every row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_count, progress, row_sums
+
+from ._base import CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, Measurer, Queries, Settings
+from ._exact import Exact
+from ._hit_and_run import HitAndRun, HitAndRunMeasurer
+from ._shared_samples import SharedSamples
+from ._standing import Standing, standing_of
+from ._tessellation import Tessellation
+from ._whole_space import ClosedForm, WholeSpaceMeasurer
+
+#: Most sites for which auto measures exactly, by dimension: there the triangulation takes about a second to build and
+#: a query costs no more than some tens of microseconds (docs/decisions/0003-engine-choice.md).
+EXACT_SITES = {1: 2000, 2: 500, 3: 200, 4: 40}
+
+
+@ENGINES.register("auto")
+@dataclass(frozen=True, eq=False, repr=False)
+class Auto(Engine):
+    """The engine that suits the number of dimensions r and of distinct representatives.
+
+    It never depends on the number of points, so that scoring in chunks gives the same numbers:
+
+    1. few representatives in at most four dimensions, and flat walls: exact;
+    2. else shared samples, and hit-and-run for the points that get too few of them;
+    3. in the whole space, inside the hull of the representatives: the closed form if there is one, exact if there are
+       few, else hit-and-run;
+    4. where each point moves a representative: hit-and-run.
+
+    Parameters
+    ----------
+    max_samples
+        Most samples, or steps of a walk, spent on one point. Points that need more get fewer, a larger
+        ``standard_error`` and one warning.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance import Auto, affinity
+    >>> iris = load_iris()
+    >>> affinity(iris.data, iris.target, engine=Auto()).engine[:2]
+    array(['exact', 'exact'], dtype='<U11')
+    """
+
+    max_samples: int = MAX_SAMPLES
+
+    moves_sites: ClassVar[bool] = True
+    exact_where_possible: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Raise unless the number of samples is a positive integer."""
+        check_count(self.max_samples, "max_samples of Auto")
+
+    def choose(self, tessellation: Tessellation) -> Engine:
+        """Return the engine for a tessellation; see above."""
+        region = tessellation.region
+        few = tessellation.n_sites <= EXACT_SITES.get(tessellation.dim, 0)
+        if not region.bounded and tessellation.affinely_independent:
+            return ClosedForm()
+        if region.polyhedral and few:
+            return Exact()
+        return SharedSamples(self.max_samples) if region.bounded else HitAndRun(self.max_samples)
+
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Return None: some engine serves every tessellation."""
+        return None
+
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return what the chosen engine builds; if cells cannot be triangulated, what samples."""
+        chosen = self.choose(tessellation)
+        try:
+            return chosen.build(tessellation, settings)
+        except ValueError:
+            sampling = SharedSamples if tessellation.region.bounded else HitAndRun
+            return sampling(self.max_samples).build(tessellation, settings)
+
+    def describe(self) -> str:
+        """Say in a few words how volume is measured."""
+        return "auto" if self.max_samples == MAX_SAMPLES else repr(self)
+
+
+def measurer_for(
+    engine: Engine, tessellation: Tessellation, settings: Settings, *, moves_sites: bool = False
+) -> Measurer:
+    """Return what measures over a tessellation with the engine a user asked for, or say why it cannot.
+
+    Queries that need no measuring, and cells too small for the engine, are taken care of around it.
+
+    Parameters
+    ----------
+    moves_sites
+        Whether each query moves the representative of its own cluster.
+
+    Raises
+    ------
+    ValueError
+        If the engine cannot serve the tessellation.
+    """
+    if tessellation.n_sites == 1:
+        return _SingleSite()
+    if tessellation.dim == 0:
+        return _SinglePlace(tessellation)
+    if moves_sites:
+        return _Cascade(tessellation, settings, engine, _moving(engine, tessellation, settings))
+    if not tessellation.region.bounded:
+        return _Cascade(tessellation, settings, engine, WholeSpaceMeasurer(tessellation, settings, engine))
+    if refusal := engine.refusal(tessellation):
+        raise ValueError(refusal)
+    return _Cascade(tessellation, settings, engine, engine.build(tessellation, settings))
+
+
+def _moving(engine: Engine, tessellation: Tessellation, settings: Settings) -> Measurer:
+    if not tessellation.region.bounded:
+        raise ValueError(
+            "representative='mean-without-point' needs a bounded domain: without a point its cluster's mean moves, and "
+            "with it the hull that domain='space' depends on. Use a bounded one, such as domain='box'."
+        )
+    if not engine.moves_sites:
+        others = " or ".join(repr(name) for name, cls in ENGINES.items() if getattr(cls, "moves_sites", False))
+        raise ValueError(
+            f"engine={engine!r} measures all points in the same cells, but representative='mean-without-point' moves a "
+            f"mean for each point. Use engine={others}."
+        )
+    if isinstance(engine, Auto):
+        engine = HitAndRun(engine.max_samples)
+    return engine.build(tessellation, settings)
+
+
+class _SingleSite:
+    """One distinct site owns everything."""
+
+    block = 65_536
+
+    def estimate(self, queries: Queries) -> Estimate:
+        estimate = Estimate.blank(queries.n, 1, CLOSED_FORM)
+        estimate.affinity[:] = 1.0
+        return estimate
+
+
+class _SinglePlace:
+    """All sites are in one place, and differ only in weight: the heaviest owns it, unless the query is heavier."""
+
+    block = 65_536
+
+    def __init__(self, tessellation: Tessellation) -> None:
+        self._constants = tessellation.functions.b
+
+    def estimate(self, queries: Queries) -> Estimate:
+        estimate = Estimate.blank(queries.n, self._constants.size, CLOSED_FORM)
+        estimate.affinity[:, self._constants.argmin()] = 1.0
+        estimate.hidden[:] = queries.b > self._constants.min()
+        return estimate
+
+
+class _Cascade:
+    """What needs no measuring first, then the main measurer, then a walk for the cells that it could not measure."""
+
+    def __init__(self, tessellation: Tessellation, settings: Settings, engine: Engine, main: Measurer) -> None:
+        self._tessellation = tessellation
+        self._main = main
+        self.block = main.block
+        bounded = tessellation.region.bounded
+        self._walk = HitAndRunMeasurer(tessellation, settings, engine.max_samples) if bounded else None
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Estimate the affinities of all queries."""
+        rows, sites = self._tessellation.coincident(queries)
+        if not rows.size:
+            return self._measure(queries)
+        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, CLOSED_FORM)
+        estimate.affinity[rows, sites] = 1.0
+        known = np.unique(rows)
+        estimate.affinity[known] /= row_sums(estimate.affinity[known])[:, None]
+        others = np.setdiff1d(np.arange(queries.n), known, assume_unique=True)
+        if others.size:
+            estimate.put(others, self._measure(queries.take(others)))
+        return estimate
+
+    def _measure(self, queries: Queries) -> Estimate:
+        estimate = self._main.estimate(queries)
+        if self._walk is not None:
+            estimate.fill(queries, self._walk)
+        return estimate
+
+
+#: Most affinities measured at a time, where there are many sites.
+_MAX_SHARES = 2**23
+
+
+class TopEstimate(NamedTuple):
+    """The largest affinities of n queries."""
+
+    cluster: IntArray
+    """(n, m) numbers of the clusters, that of the largest affinity first; of equals the first cluster."""
+    affinity: FloatArray
+    """(n, m)"""
+    standard_error: FloatArray
+    """(n, m)"""
+    standing: Standing
+    engine: AnyArray
+    hidden: BoolArray
+
+
+def measure(
+    measurer: Measurer,
+    tessellation: Tessellation,
+    position: FloatArray,
+    settings: Settings,
+    moved: tuple[AnyArray, FloatArray] | None = None,
+) -> Estimate:
+    """Estimate the affinities (n, k) of positions (n, r), given as in :meth:`Tessellation.queries`.
+
+    Memory beyond the result is that of one block of queries, whatever n.
+    """
+    n = position.shape[0]
+    estimate = Estimate.blank(n, tessellation.n_sites, 0)
+    for rows, part in _blocks(measurer, tessellation, position, settings, moved):
+        estimate.put(rows, part)
+    return estimate._replace(
+        affinity=tessellation.expand(estimate.affinity), standard_error=tessellation.expand(estimate.standard_error)
+    )
+
+
+def measure_top(
+    measurer: Measurer,
+    tessellation: Tessellation,
+    position: FloatArray,
+    settings: Settings,
+    top: int,
+    codes: AnyArray,
+    moved: tuple[AnyArray, FloatArray] | None = None,
+) -> TopEstimate:
+    """Estimate the ``top`` largest affinities of positions (n, r): the same numbers as :func:`measure`.
+
+    ``codes`` (n,) are the clusters of the points, -1 for noise: how they stand to these is kept too.
+    """
+    n = position.shape[0]
+    cluster = np.empty((n, top), np.int64)
+    shares, errors = np.empty((n, top)), np.empty((n, top))
+    engines, hidden = np.empty(n, np.uint8), np.empty(n, dtype=bool)
+    standings = []
+    for rows, part in _blocks(measurer, tessellation, position, settings, moved):
+        affinity, error = tessellation.expand(part.affinity), tessellation.expand(part.standard_error)
+        cluster[rows] = _largest(affinity, top)
+        shares[rows] = np.take_along_axis(affinity, cluster[rows], axis=1)
+        errors[rows] = np.take_along_axis(error, cluster[rows], axis=1)
+        engines[rows], hidden[rows] = part.engine, part.hidden
+        standings.append(standing_of(affinity, error, codes[rows]))
+    if not standings:
+        k = tessellation.n_clusters
+        standings.append(standing_of(np.empty((0, k)), np.empty((0, k)), codes))
+    standing = Standing(*(np.concatenate(parts) for parts in zip(*standings, strict=True)))
+    return TopEstimate(cluster, shares, errors, standing, engines, hidden)
+
+
+def _blocks(
+    measurer: Measurer,
+    tessellation: Tessellation,
+    position: FloatArray,
+    settings: Settings,
+    moved: tuple[AnyArray, FloatArray] | None,
+) -> Iterator[tuple[slice, Estimate]]:
+    """Yield the estimates of blocks of queries, with their rows."""
+    n = position.shape[0]
+    size = min(measurer.block, max(_MAX_SHARES // tessellation.n_sites, 1024))
+    with progress(n, "affinity", settings.verbose) as advance:
+        for start in range(0, n, size):
+            rows = slice(start, min(start + size, n))
+            part = None if moved is None else (moved[0][rows], moved[1][rows])
+            yield rows, measurer.estimate(tessellation.queries(position[rows], part))
+            advance(rows.stop - rows.start)
+
+
+def _largest(affinity: FloatArray, top: int) -> IntArray:
+    """Return the columns (n, top) of the largest entries of each row, one round for each: faster than sorting rows."""
+    rest = affinity.copy()
+    rows = np.arange(affinity.shape[0])
+    chosen = np.empty((rows.size, top), np.int64)
+    for rank in range(top):
+        chosen[:, rank] = rest.argmax(axis=1)
+        rest[rows, chosen[:, rank]] = -1.0
+    return chosen

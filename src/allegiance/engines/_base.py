@@ -1,0 +1,261 @@
+"""What an engine is: estimates, settings, and the errors at which sampling stops."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from allegiance._core import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    Parameters,
+    Registry,
+    Threads,
+    Verbose,
+    for_row_blocks,
+    row_sums,
+)
+
+if TYPE_CHECKING:
+    from ._tessellation import Tessellation
+
+#: Two-sided 95 % point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
+Z95 = 1.959963984540054
+
+#: What users ask for as ``eps`` who need only a verdict on each label.
+VERDICT = "verdict"
+#: Half-width with which a point may stop that needs only a verdict, and what the others must reach.
+VERDICT_EPS, UNDECIDED_EPS = 0.05, 0.03
+
+#: Who measured a point, by the code kept in :attr:`Estimate.engine`; engines from elsewhere are appended.
+_MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
+#: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
+MAX_SAMPLES = 4_000_000
+#: Least half-width of an interval that may be asked for: samples go with its inverse square.
+LEAST_EPS = 1e-9
+
+
+def engine_code(name: str) -> int:
+    """Return the code of an engine; a new one for a name not seen before."""
+    if name not in _MEASURED_BY:
+        _MEASURED_BY.append(name)
+    return _MEASURED_BY.index(name)
+
+
+def engine_names(codes: AnyArray) -> AnyArray:
+    """Return the names (n,) of engines with these codes (n,)."""
+    return np.array(_MEASURED_BY)[codes]
+
+
+CLOSED_FORM, EXACT, SHARED, HIT_AND_RUN, LIMIT = (engine_code(name) for name in tuple(_MEASURED_BY))
+
+
+class PrecisionWarning(UserWarning):
+    """Some affinities did not reach the precision asked for within ``max_samples`` of the engine."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How precisely to measure, and with what means: what all engines are told."""
+
+    eps: float = 0.03
+    """Half-width of the 95 % interval of every affinity."""
+    verdict: bool = False
+    """Whether a point whose two largest affinities are told apart may stop at a half-width of ``VERDICT_EPS``."""
+    seed: int = 0
+    threads: int = 1
+    verbose: Verbose = False
+
+    @property
+    def widest(self) -> float:
+        """The largest half-width that is precise enough for some point."""
+        return VERDICT_EPS if self.verdict else self.eps
+
+    @property
+    def asked(self) -> float | str:
+        """What the user asked for as ``eps``."""
+        return VERDICT if self.verdict else self.eps
+
+
+class Moved(NamedTuple):
+    """For each query, one site whose function is replaced: its own cluster without it."""
+
+    site: AnyArray
+    """(n,) int64, -1 where nothing is replaced."""
+    a: FloatArray
+    """(n, r)"""
+    b: FloatArray
+    """(n,), inf where the cluster had no other point."""
+
+
+class Queries(NamedTuple):
+    """Points to score, in the unit coordinates of a tessellation."""
+
+    a: FloatArray
+    """(n, r) slopes of their functions."""
+    b: FloatArray
+    """(n,) constants of their functions."""
+    position: FloatArray
+    """(n, r) where they are."""
+    moved: Moved | None = None
+
+    def take(self, rows: AnyArray | slice) -> Queries:
+        """Return some of the queries."""
+        moved = None if self.moved is None else Moved(*(part[rows] for part in self.moved))
+        return Queries(self.a[rows], self.b[rows], self.position[rows], moved)
+
+    @property
+    def n(self) -> int:
+        """The number of queries."""
+        return self.a.shape[0]
+
+
+class Estimate(NamedTuple):
+    """Affinities of n queries towards k sites."""
+
+    affinity: FloatArray
+    """(n, k), rows sum to 1; a row of zeros where the engine found nothing."""
+    standard_error: FloatArray
+    """(n, k), 0 where exact."""
+    engine: AnyArray
+    """(n,) uint8 codes, see :func:`engine_names`."""
+    hidden: BoolArray
+    """(n,) the query's cell is empty, and the affinity is the limit of a vanishing cell."""
+
+    @classmethod
+    def blank(cls, n: int, k: int, engine: int) -> Estimate:
+        """Return an estimate to be filled in."""
+        return cls(np.zeros((n, k)), np.zeros((n, k)), np.full(n, engine, np.uint8), np.zeros(n, dtype=bool))
+
+    def put(self, rows: AnyArray | slice, other: Estimate) -> None:
+        """Overwrite ``rows`` with the rows of another estimate."""
+        for mine, theirs in zip(self, other, strict=True):
+            mine[rows] = theirs
+
+    def fill(self, queries: Queries, measurer: Measurer) -> None:
+        """Let another measurer answer for the queries without an answer."""
+        missing = np.flatnonzero(~self.found)
+        if missing.size:
+            self.put(missing, measurer.estimate(queries.take(missing)))
+
+    @property
+    def found(self) -> BoolArray:
+        """(n,) whether the engine gave an answer."""
+        return row_sums(self.affinity) > 0
+
+
+class Measurer(Protocol):
+    """An engine at work on one tessellation."""
+
+    block: int
+    """How many queries it likes to be given at a time."""
+
+    def estimate(self, queries: Queries) -> Estimate:
+        """Estimate affinities; the answer for a query does not depend on the other queries."""
+
+
+class Engine(Parameters):
+    """How volume is measured: the base of ``Exact``, ``SharedSamples`` and the others.
+
+    A new engine is one class with :meth:`refusal` and :meth:`build`, registered with ``@ENGINES.register("name")``.
+    """
+
+    #: Whether it can serve points each of which moves the representative of its own cluster.
+    moves_sites: ClassVar[bool] = False
+    #: Whether exact shares are wanted wherever there is a way to them, even if it is not this engine's own.
+    exact_where_possible: ClassVar[bool] = False
+    #: Most samples, or steps of a walk, spent on one point; engines that sample make it a parameter.
+    max_samples: int = MAX_SAMPLES
+
+    @abstractmethod
+    def refusal(self, tessellation: Tessellation) -> str | None:
+        """Say why this engine cannot measure over a tessellation, and what to do; None if it can."""
+
+    @abstractmethod
+    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+        """Return what measures; ValueError if that fails for a reason that cannot be known before."""
+
+    def describe(self) -> str:
+        """Say in a few words how volume is measured."""
+        return repr(self)
+
+
+ENGINES: Registry[Engine] = Registry("engine", Engine, first="auto")
+
+
+def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
+    """Return standard errors of the shares ``counts / total`` of independent samples.
+
+    Two successes and two failures are added (Agresti and Coull), so that a share of 0 or 1 seen in a few samples does
+    not claim certainty.
+
+    Parameters
+    ----------
+    counts
+        (n, k) hits by owner.
+    total
+        (n,) hits; may be an effective number of independent samples.
+    """
+    size = np.asarray(total, dtype=np.float64)[:, None] + 4.0
+    share = (counts + 2.0) / size
+    errors: FloatArray = np.sqrt(share * np.maximum(1.0 - share, 2.0 / size) / size)
+    return errors
+
+
+def told_apart(affinity: FloatArray, error: FloatArray) -> BoolArray:
+    """Tell for which rows the two largest affinities (n, k) differ beyond their 95 % intervals.
+
+    As in the verdict on a label: that of any cluster against its rival then follows.
+    """
+    rows = np.arange(affinity.shape[0])
+    first = affinity.argmax(axis=1)
+    rest = affinity.copy()
+    rest[rows, first] = -1.0
+    second = rest.argmax(axis=1)
+    lead = affinity[rows, first] - affinity[rows, second]
+    return np.asarray(lead > Z95 * (error[rows, first] + error[rows, second]))
+
+
+class Look(NamedTuple):
+    """What a look at some queries shows."""
+
+    weight: FloatArray
+    """(m,) of all samples that they steal."""
+    growth: FloatArray
+    """(m,) by how much the number of samples must be multiplied: at most 1 for those that are precise enough."""
+
+
+def unit_of_samples(settings: Settings, n_sites: int) -> float:
+    """Return how many samples give an average cell, one of k + 1, what ``eps`` needs at most."""
+    return 0.25 * (Z95 / settings.widest) ** 2 * (n_sites + 1)
+
+
+def look_at(
+    rows: AnyArray,
+    sums: AnyArray,
+    squares: AnyArray,
+    estimate: Estimate,
+    settings: Settings,
+    threads: int | Threads = 1,
+) -> Look:
+    """Write the shares of ``rows`` (m,) and their errors to ``estimate``, and say how precise they are.
+
+    ``sums`` and ``squares`` (n, k) are those of the weights of stolen samples. A row that has stolen nothing is left
+    alone, and its growth is infinite.
+    """
+    from allegiance._kernels.banks import weighted_shares
+
+    weight, worst = np.empty((2, rows.size))
+
+    def work(part: slice) -> None:
+        weighted_shares(sums, squares, rows[part], *estimate[:2], weight[part], worst[part])
+
+    for_row_blocks(work, rows.size, threads)
+    wanted = np.full(rows.size, settings.eps)
+    if settings.verdict:
+        wanted[told_apart(*(part[rows] for part in estimate[:2]))] = settings.widest
+    return Look(weight, np.where(weight > 0, (Z95 * worst / wanted) ** 2, np.inf))

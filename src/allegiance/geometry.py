@@ -1,0 +1,646 @@
+"""Polytopes: triangulated cells, hulls, and uniform samples."""
+
+from __future__ import annotations
+
+import operator
+from math import factorial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import nnls
+from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
+
+from allegiance._core import AnyArray, BoolArray, FloatArray, RandomState, real_array, resolve_seed, stream
+
+__all__ = [
+    "Hull",
+    "TooManySimplicesError",
+    "Triangulation",
+    "bounding_box",
+    "chebyshev_center",
+    "is_bounded",
+    "recession_direction",
+    "sample_polytope",
+    "triangulate",
+    "unit_rows",
+]
+
+#: Cells whose largest ball is smaller than this, in a domain of size one, have no volume worth counting.
+_FLAT = 1e-13
+
+
+class TooManySimplicesError(ValueError):
+    """A triangulation would be larger than its limit."""
+
+
+class Triangulation(NamedTuple):
+    """One convex cell as simplices."""
+
+    vertices: FloatArray
+    """(v, r)"""
+    simplices: AnyArray
+    """int32 (s, r + 1), rows of vertex indices."""
+    volumes: FloatArray
+    """(s,)"""
+
+
+def triangulate(normals: FloatArray, offsets: FloatArray, max_simplices: int, *, joggle: bool = False) -> Triangulation:
+    """Triangulate the bounded cell {y: normals y <= offsets} (rows of unit length).
+
+    Qhull intersects the half-spaces around the centre of the largest inscribed ball and triangulates the hull of the
+    vertices; every facet that does not touch the first vertex forms one simplex with it. A cell without interior
+    gives no simplex. Facets with many corners may come out of Qhull with overlapping simplices; ``joggle`` avoids that
+    by a random perturbation while the facets are found, at the price of more simplices.
+
+    Raises
+    ------
+    TooManySimplicesError
+        If about more than ``max_simplices`` simplices would be needed. Told from the number of vertices, before the
+        expensive part.
+    ArithmeticError
+        If Qhull finds the cell too thin or too narrow for its arithmetic.
+    """
+    r = normals.shape[1]
+    if r == 1:
+        return _interval(normals, offsets)
+    center, radius = chebyshev_center(normals, offsets)
+    if radius < _FLAT:
+        return Triangulation(np.empty((0, r)), np.empty((0, r + 1), np.int32), np.empty(0))
+    halfspaces = np.column_stack([normals, -offsets])
+    try:
+        vertices = HalfspaceIntersection(halfspaces, center).intersections
+    except QhullError as error:
+        raise ArithmeticError(f"Qhull could not intersect the walls of a cell: {_first_line(error)}") from error
+    # A cube of dimension r has 2^r vertices and r! simplices; cells with oblique walls take some r - 1 times more.
+    if vertices.shape[0] * (r - 1) * factorial(r) / 2**r > max_simplices:
+        raise TooManySimplicesError(
+            f"a cell with {vertices.shape[0]} vertices in {r} dimensions needs more than {max_simplices} simplices"
+        )
+    return _star(vertices, joggle)
+
+
+def _interval(normals: FloatArray, offsets: FloatArray) -> Triangulation:
+    right = normals[:, 0] > 0
+    low = (offsets[~right] / normals[~right, 0]).max()
+    high = (offsets[right] / normals[right, 0]).min()
+    if high - low < _FLAT:
+        return Triangulation(np.empty((0, 1)), np.empty((0, 2), np.int32), np.empty(0))
+    return Triangulation(np.array([[low], [high]]), np.array([[0, 1]], np.int32), np.array([high - low]))
+
+
+def _star(points: FloatArray, joggle: bool) -> Triangulation:
+    """Triangulate the hull of ``points`` from one of its vertices."""
+    try:
+        hull = ConvexHull(points, qhull_options="QJ" if joggle else None)
+    except QhullError:
+        try:
+            hull = ConvexHull(points, qhull_options="QJ")
+        except QhullError as error:
+            raise ArithmeticError(f"Qhull found no hull of a cell: {_first_line(error)}") from error
+    used, facets = np.unique(hull.simplices, return_inverse=True)
+    facets = facets.reshape(hull.simplices.shape).astype(np.int32)
+    vertices = np.asarray(points)[used]
+    apex = np.bincount(facets.ravel()).argmax()
+    facets = facets[(facets != apex).all(axis=1)]
+    edges = vertices[facets] - vertices[apex]
+    volumes = np.abs(np.linalg.det(edges)) / factorial(points.shape[1])
+    simplices = np.column_stack([np.full(facets.shape[0], apex, np.int32), facets])
+    solid = volumes > 0
+    return Triangulation(vertices, np.ascontiguousarray(simplices[solid]), volumes[solid])
+
+
+def _first_line(error: QhullError) -> str:
+    """Return what of an error of Qhull is not the state of its memory."""
+    return str(error).partition("\n")[0]
+
+
+#: The tightest tolerances HiGHS accepts. They are absolute, so every program is first scaled to size one.
+_TOLERANCE = 1e-10
+_OPTIONS: Any = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
+
+#: A ball smaller than this, relative to the scale of its program, is looked at again through a finer scale.
+_COARSE = 1e-5
+_ZOOM = 1e-5
+_FAR = 1e6
+_PASSES = 3
+
+#: HiGHS takes smaller entries of a matrix for zero.
+_DROPPED = 1e-9
+
+
+def unit_rows(A: ArrayLike, b: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
+    """Check a system A y <= b and give every row a normal of length one.
+
+    Rows that exclude nothing (a zero row with b >= 0, or b = +inf) are dropped. A row that excludes
+    everything (a zero row with b < 0, or b = -inf) stays, with offset -inf.
+
+    Parameters
+    ----------
+    A : array of shape (m, d)
+    b : array of shape (m,), optional
+        Zeros by default.
+
+    Returns
+    -------
+    normals : array of shape (m', d)
+    offsets : array of shape (m',)
+    """
+    A = real_array("A", A, 2)
+    b = np.zeros(len(A)) if b is None else real_array("b", b, 1)
+    if A.shape[1] == 0:
+        raise ValueError("A must have at least one column, one for each coordinate of y.")
+    if len(b) != len(A):
+        raise ValueError(f"b must have one entry for each of the {len(A)} rows of A, got {len(b)}.")
+    if np.isinf(A).any():
+        raise ValueError("A contains an infinite entry; to switch a row off, set its entry of b to +inf.")
+    # Dividing by the largest entry first keeps rows such as 1e-200 from underflowing to zero length.
+    peak = np.max(np.abs(A), axis=1, initial=0.0)
+    zero = peak == 0
+    peak[zero] = 1.0
+    with np.errstate(over="ignore"):
+        normals, offsets = A / peak[:, None], b / peak
+    lengths = np.where(zero, 1.0, np.linalg.norm(normals, axis=1))
+    offsets = np.where(zero & (b < 0), -np.inf, offsets / lengths)
+    needed = (offsets < np.inf) & ~(zero & (b >= 0))
+    return normals[needed] / lengths[needed, None], offsets[needed]
+
+
+def _solve(cost: FloatArray, bounds: Any, **constraints: Any) -> tuple[int, FloatArray]:
+    """Minimise ``cost @ x``; return the status of linprog, zero if solved, and x, empty if there is none."""
+    from scipy.optimize import linprog
+
+    answer = linprog(cost, bounds=bounds, method="highs", options=_OPTIONS, **constraints)
+    return int(answer.status), np.empty(0) if answer.x is None else np.asarray(answer.x, dtype=np.float64)
+
+
+def chebyshev_center(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, float]:
+    """Find the largest ball inside {y : A y <= b}.
+
+    Parameters
+    ----------
+    A : array of shape (m, d)
+    b : array of shape (m,)
+        An entry +inf switches its row off.
+
+    Returns
+    -------
+    center : array of shape (d,)
+    radius : float
+        Positive: the least distance from ``center`` to a facet. Zero: the polytope is flat, up to rounding.
+        Negative: it is empty, and every half-space must move out by ``-radius`` to give it a point; ``-inf``
+        if a row such as 0 <= -1 can never hold. A polytope with arbitrarily large balls gets a finite one.
+
+    Notes
+    -----
+    The program is max t subject to <n_i, y> + t <= h_i over unit normals n_i. For a bounded polytope some
+    convex combination of the normals is zero, so t <= max h_i: a cap beyond that binds only where t has none.
+    """
+    normals, offsets = unit_rows(A, b)
+    center = np.zeros(normals.shape[1])
+    if np.isneginf(offsets).any():
+        return center, -np.inf
+    if len(normals) == 0:
+        return center, 1.0
+    units = _coordinate_units(normals)
+    lengths = np.linalg.norm(normals / units, axis=1)
+    rows = normals / units / lengths[:, None]
+    scale = float(np.max(np.abs(offsets / lengths))) or 1.0
+    radius = -np.inf
+    for _ in range(_PASSES):
+        step = _ball_step(rows, lengths.min() / lengths, (offsets - normals @ center) / lengths / scale)
+        moved = center + scale * step / units
+        reached = _least_slack(normals, offsets, moved)
+        if reached > radius:
+            center, radius = moved, reached
+        thickness = abs(radius) / lengths.min()
+        if thickness >= _COARSE * scale:
+            break
+        scale = max(thickness, _ZOOM * scale)
+    return center, radius
+
+
+def _coordinate_units(normals: FloatArray) -> FloatArray:
+    """Find units of the coordinates, (d,), in which the non-zero entries of a row are about the same size.
+
+    Where users mix metres and micrometres, the solver would take entries of ``normals`` for zero that matter;
+    those of ``normals / units`` are even. Least squares in logarithms, after Curtis and Reid (1972); rows of
+    one entry have no say.
+    """
+    sizes = np.abs(normals)
+    used = sizes > np.finfo(np.float64).eps * np.max(sizes, axis=1, keepdims=True, initial=0.0)
+    counts = np.maximum(used.sum(axis=1, keepdims=True), 1)
+    logs = np.log(np.where(used, sizes, 1.0))
+    residuals = np.where(used, logs - logs.sum(axis=1, keepdims=True) / counts, 0.0)
+    weights = used.astype(np.float64)
+    system = np.diag(weights.sum(axis=0)) - weights.T @ (weights / counts)
+    return np.asarray(np.exp(np.linalg.lstsq(system, residuals.sum(axis=0), rcond=1e-9)[0]), dtype=np.float64)
+
+
+def _ball_step(rows: FloatArray, speeds: FloatArray, slack: FloatArray) -> FloatArray:
+    """Maximise t over (step, t) with rows @ step + speeds * t <= slack; no step if that cannot be solved."""
+    d = rows.shape[1]
+    # A speed taken for zero would let the centre lie on its facet. Rows far beyond the scale only spoil the
+    # arithmetic: the ball is close by.
+    matrix = np.column_stack([rows, np.maximum(speeds, 10 * _DROPPED)])
+    near = np.minimum(slack, _FAR)
+    cap = 2.0 * max(1.0, float(np.max(near / matrix[:, d])))
+    cost = np.append(np.zeros(d), -1.0)
+    _, solution = _solve(cost, [(None, None)] * d + [(None, cap)], A_ub=matrix, b_ub=near)
+    return solution[:d] if len(solution) else np.zeros(d)
+
+
+def _least_slack(normals: FloatArray, offsets: FloatArray, point: FloatArray) -> float:
+    """Return the signed distance from ``point`` to the nearest facet, zero where it is only rounding."""
+    slack = offsets - normals @ point
+    nearest = int(np.argmin(slack))
+    terms = np.abs(normals[nearest]) @ np.abs(point) + abs(offsets[nearest])
+    noise = 2.0 * (len(point) + 2) * np.finfo(np.float64).eps * terms
+    return 0.0 if abs(slack[nearest]) <= noise else float(slack[nearest])
+
+
+def is_bounded(A: ArrayLike) -> bool:
+    """Tell whether {y : A y <= b} is bounded for every b, that is, whether only v = 0 has A v <= 0.
+
+    Parameters
+    ----------
+    A : array of shape (m, d)
+
+    Notes
+    -----
+    True exactly when A has rank d and some strictly positive combination of its rows is zero. Both are asked
+    of an orthonormal basis of the column space of A, so units and skewness of the coordinates do not matter.
+    """
+    normals, _ = unit_rows(A)
+    m, d = normals.shape
+    if m <= d:
+        return False
+    basis, values, _ = np.linalg.svd(normals / _coordinate_units(normals), full_matrices=False)
+    if values[-1] <= m * np.finfo(np.float64).eps * values[0]:
+        return False
+    basis /= np.linalg.norm(basis, axis=1)[:, None]
+    status, _ = _solve(np.zeros(m), (1.0, None), A_eq=basis.T, b_eq=np.zeros(d))
+    return status == 0
+
+
+def recession_direction(A: ArrayLike) -> FloatArray | None:
+    """Find a unit vector v with A v <= 0, along which {y : A y <= b} runs to infinity; None if there is none.
+
+    Parameters
+    ----------
+    A : array of shape (m, d)
+
+    Returns
+    -------
+    direction : array of shape (d,), or None
+    """
+    normals, _ = unit_rows(A)
+    m, d = normals.shape
+    units = _coordinate_units(normals)
+    rows = normals / units
+    _, values, axes = np.linalg.svd(np.vstack([rows, np.zeros((d, d))]), full_matrices=False)
+    if values[-1] <= max(m, d) * np.finfo(np.float64).eps * values[0]:
+        direction = axes[-1] / units
+    else:
+        total = rows.sum(axis=0)
+        _, solution = _solve(total, (-1.0, 1.0), A_ub=rows, b_ub=np.zeros(m))
+        if len(solution) == 0 or total @ solution >= -np.sqrt(_TOLERANCE):
+            return None
+        direction = solution / units
+    return np.asarray(direction / np.linalg.norm(direction), dtype=np.float64)
+
+
+def require_bounded(A: ArrayLike) -> None:
+    """Raise ValueError, with a direction, if {y : A y <= b} runs to infinity. A has shape (m, d)."""
+    if is_bounded(A):
+        return
+    direction = recession_direction(A)
+    along = ""
+    if direction is not None:
+        # Adding zero turns -0. into 0.
+        shown = np.array2string(np.round(direction, 3) + 0.0, threshold=8, edgeitems=3)
+        along = f" It runs to infinity along {shown}."
+    raise ValueError(f"The polytope A y <= b is unbounded.{along} Add rows to A and b that bound it, such as a box.")
+
+
+def bounding_box(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Find the smallest axis-parallel box around {y : A y <= b}.
+
+    Parameters
+    ----------
+    A : array of shape (m, d)
+    b : array of shape (m,)
+        An entry +inf switches its row off.
+
+    Returns
+    -------
+    low, high : arrays of shape (d,)
+
+    Raises
+    ------
+    ValueError
+        If the polytope is empty or unbounded. A flat one has a box.
+    """
+    normals, offsets = unit_rows(A, b)
+    units = _coordinate_units(normals)
+    normals, offsets = unit_rows(normals / units, offsets)
+    center, radius = chebyshev_center(normals, offsets)
+    if radius < 0:
+        raise ValueError("A y <= b has no solution: the polytope is empty. Check the signs of A and b.")
+    require_bounded(A)
+    # Seen from a point inside, zero is feasible whatever the rounding, also when the polytope is flat.
+    slack = np.maximum(offsets - normals @ center, 0.0)
+    transform = _dikin_axes(normals, slack)
+    rows = normals @ transform
+    lengths = np.linalg.norm(rows, axis=1)
+    low, high = center.copy(), center.copy()
+    for axis, towards in enumerate(transform):
+        cost = towards / np.linalg.norm(towards)
+        for side, sign in ((low, 1.0), (high, -1.0)):
+            status, corner = _solve(sign * cost, (None, None), A_ub=rows / lengths[:, None], b_ub=slack / lengths)
+            if status != 0:
+                raise RuntimeError(f"The linear program for the extent of coordinate {axis} could not be solved.")
+            side[axis] += towards @ corner
+    return low / units, high / units
+
+
+def _dikin_axes(normals: FloatArray, slack: FloatArray) -> FloatArray:
+    """Find coordinates z, y = transform @ z, in which a bounded polytope around zero is no needle.
+
+    The transform, (d, d), maps the unit ball to the ellipsoid {y : sum (<n_i, y> / slack_i)^2 <= 1}, which
+    lies inside the polytope and is about as skewed. A flat polytope has none and is only scaled.
+    """
+    if slack.min() > 0:
+        triangle = np.linalg.qr(normals / slack[:, None], mode="r")
+        return np.asarray(np.linalg.inv(triangle), dtype=np.float64)
+    return np.eye(normals.shape[1]) * (float(np.max(slack)) or 1.0)
+
+
+#: Up to this dimension the facets of the hull are listed; above, each point is tested by itself.
+_MAX_FACET_DIM = 6
+#: Distances, relative to the size of the hull, that count as zero.
+_ROUNDING = 1e-10
+
+
+class Hull:
+    """The convex hull of ``points`` (k, r), which span the space.
+
+    Points on the boundary count as outside: their Voronoi cell is not bounded.
+    """
+
+    def __init__(self, points: FloatArray) -> None:
+        self._center = points.mean(axis=0)
+        self._size = float(np.abs(points - self._center).max())
+        self._points = (points - self._center) / self._size
+        r = points.shape[1]
+        self._facets: FloatArray | None = None
+        if r == 1:
+            self._facets = np.array([[1.0, -self._points.max()], [-1.0, self._points.min()]])
+        elif r <= _MAX_FACET_DIM:
+            self._facets = ConvexHull(self._points).equations
+
+    def contains(self, points: FloatArray) -> BoolArray:
+        """Tell which rows (n, r) lie inside."""
+        points = (points - self._center) / self._size
+        if self._facets is None:
+            return np.array([self._is_combination(point) for point in points], dtype=bool)
+        inside = np.ones(points.shape[0], dtype=bool)
+        for facet in self._facets:
+            inside &= (points * facet[:-1]).sum(axis=1) + facet[-1] < -_ROUNDING
+        return inside
+
+    def _is_combination(self, point: FloatArray) -> bool:
+        # A little farther out than the point itself, so that the boundary is outside here too.
+        system = np.vstack([self._points.T, np.ones(self._points.shape[0])])
+        target = np.append(point * (1.0 + _ROUNDING), 1.0)
+        return bool(nnls(system, target)[1] < _ROUNDING)
+
+
+#: Largest number of samples or steps: more would not fit into any memory.
+_MOST = 2**40
+
+Directions = Literal["random", "coordinate"]
+
+#: Numbers in one block of products A @ direction: small enough for the cache, large enough to hide the call.
+_BLOCK_ENTRIES = 2**15
+
+#: Rounding stops when the sample covariance has at most this condition number; below the second number, what
+#: is left may be the noise of a short walk, and the next one is twice as long.
+_ISOTROPIC = 3.0
+_NEARLY = 100.0
+_MAX_ROUNDS = 40
+
+#: Added to a sample covariance, relative to its largest eigenvalue, so that a factor exists for any skewness.
+_RIDGE = 1e-12
+
+
+def sample_polytope(
+    A: ArrayLike,
+    b: ArrayLike,
+    n_samples: int,
+    *,
+    burn_in: int | None = None,
+    thin: int = 1,
+    directions: Directions = "random",
+    rounding: bool = True,
+    start: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> FloatArray:
+    """Draw points uniformly from the bounded polytope {y : A y <= b}.
+
+    Parameters
+    ----------
+    A : array of shape (m, d)
+    b : array of shape (m,)
+        An entry +inf switches its row off.
+    n_samples
+        Number of points to return; zero is allowed.
+    burn_in
+        Steps to walk before the first point may be kept. By default ``500 + 10 * d**2``.
+    thin
+        Keep every ``thin``-th step. In a rounded polytope points are correlated over about d**2 steps along
+        random directions and a third of that along coordinates; those further apart are nearly independent.
+    directions
+        ``"random"`` walks along directions uniform on the sphere, ``"coordinate"`` along the axes in turn;
+        both in the rounded space.
+    rounding
+        First find linear coordinates in which the polytope is about as wide in every direction. Without it a
+        polytope much longer than wide is explored too slowly.
+    start : array of shape (d,), optional
+        Where the chain begins, strictly inside. By default the centre of the largest inscribed ball or, after
+        rounding, the point where rounding ended.
+    random_state
+        The same integer gives the same points, and a larger ``n_samples`` continues a smaller one.
+
+    Returns
+    -------
+    samples : array of shape (n_samples, d)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described, or the polytope is empty, flat (no interior) or unbounded.
+
+    Examples
+    --------
+    >>> from allegiance.geometry import sample_polytope
+    >>> triangle = sample_polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1], 1000, thin=5, random_state=0)
+    >>> triangle.shape
+    (1000, 2)
+    """
+    normals, offsets = unit_rows(A, b)
+    d = normals.shape[1]
+    n_samples = _count("n_samples", n_samples, 0)
+    burn_in = 500 + 10 * d**2 if burn_in is None else _count("burn_in", burn_in, 0)
+    thin = _count("thin", thin, 1)
+    if directions not in ("random", "coordinate"):
+        raise ValueError(f'directions must be "random" or "coordinate", got {directions!r}.')
+    origin = _inner_point(normals, offsets) if start is None else _check_start(normals, offsets, start)
+    require_bounded(normals)
+    seed = resolve_seed(random_state)
+    transform = np.eye(d)
+    if rounding:
+        reached, transform = _round(normals, offsets, origin, seed)
+        origin = reached if start is None else origin
+    walk = _walk(
+        normals @ transform,
+        offsets - normals @ origin,
+        n_samples,
+        burn_in=burn_in,
+        thin=thin,
+        directions=directions,
+        streams=(stream(seed, 0, 0), stream(seed, 0, 1)),
+    )
+    return origin + walk @ transform.T
+
+
+def _count(name: str, value: int, least: int) -> int:
+    """Return ``value`` as an integer of at least ``least``."""
+    kind = "non-negative" if least == 0 else "positive"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be a {kind} integer, got {value!r} of type {type(value).__name__}.")
+    if number < least:
+        raise ValueError(f"{name} must be a {kind} integer, got {number}.")
+    if number > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:,}, got {number}.")
+    return number
+
+
+def _inner_point(normals: FloatArray, offsets: FloatArray) -> FloatArray:
+    """Return the centre of the largest ball inside, or say why there is none."""
+    center, radius = chebyshev_center(normals, offsets)
+    if radius < 0:
+        raise ValueError("A y <= b has no solution: the polytope is empty. Check the signs of A and b.")
+    if radius == 0:
+        raise ValueError(
+            "The polytope A y <= b is flat: it has no interior, since some rows leave no room between them. "
+            "Sample it in the coordinates of its own plane, or enlarge b."
+        )
+    return center
+
+
+def _check_start(normals: FloatArray, offsets: FloatArray, start: ArrayLike) -> FloatArray:
+    """Return ``start`` as an array, or say why the chain cannot begin there."""
+    d = normals.shape[1]
+    point = real_array("start", start, 1)
+    if len(point) != d:
+        raise ValueError(f"start must have {d} entries, one for each column of A, got {len(point)}.")
+    if np.isinf(point).any():
+        raise ValueError("start contains an infinite entry; give a point strictly inside A y <= b.")
+    excess = float(np.max(normals @ point - offsets, initial=-np.inf))
+    if excess >= 0:
+        raise ValueError(
+            f"start must lie strictly inside A y <= b; it is {excess:.3g} beyond the nearest facet. "
+            "Leave start=None to begin at the centre of the largest inscribed ball."
+        )
+    return point
+
+
+def _round(normals: FloatArray, offsets: FloatArray, origin: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Find coordinates z, with y = origin + transform @ z, in which the polytope is nearly isotropic.
+
+    Each round walks from the origin and makes the covariance of what it saw the new unit of length. A round
+    sees no further than it walks, some hundred times the least width, so a very long polytope takes several.
+    They go along the axes, which needs fewer and cheaper steps here than random directions.
+
+    Returns
+    -------
+    origin : array of shape (d,)
+        The last point reached.
+    transform : array of shape (d, d)
+    """
+    d = len(origin)
+    transform = np.eye(d)
+    n_kept = 100 * (d + 4)
+    longest = 16 * n_kept
+    for number in range(1, _MAX_ROUNDS + 1):
+        walk = _walk(
+            normals @ transform,
+            offsets - normals @ origin,
+            n_kept,
+            burn_in=0,
+            thin=d,
+            directions="coordinate",
+            streams=(stream(seed, number, 0), stream(seed, number, 1)),
+        )
+        spread = np.cov(walk, rowvar=False).reshape(d, d)
+        variances = np.linalg.eigvalsh(spread)
+        if not 0.0 < variances[-1] < np.inf:
+            break
+        origin = origin + transform @ walk[-1]
+        transform = transform @ np.linalg.cholesky(spread + _RIDGE * variances[-1] * np.eye(d))
+        if variances[-1] <= _ISOTROPIC * variances[0] or n_kept >= longest:
+            break
+        if variances[-1] <= _NEARLY * variances[0]:
+            n_kept *= 2
+    return origin, transform
+
+
+def _walk(
+    normals: FloatArray,
+    slack: FloatArray,
+    n_kept: int,
+    *,
+    burn_in: int,
+    thin: int,
+    directions: Directions,
+    streams: tuple[np.random.Generator, np.random.Generator],
+) -> FloatArray:
+    """Walk inside {z : normals @ z <= slack} from z = 0.
+
+    Blocks are always drawn whole and begin at fixed steps, so that neither burn-in, thinning nor the number
+    of points changes the path. The slack starts afresh with each block, so rounding errors do not add up.
+
+    Returns
+    -------
+    kept : array of shape (n_kept, d)
+    """
+    from allegiance._kernels.walking import polytope_chain
+
+    m, d = normals.shape
+    block = max(32, _BLOCK_ENTRIES // (m + d))
+    kept = np.empty((n_kept, d))
+    position = np.zeros(d)
+    for first in range(0, burn_in + n_kept * thin, block):
+        if directions == "random":
+            # Hit-and-run does not see the length of a direction, so Gaussian vectors need not be normalised.
+            towards = streams[0].standard_normal((block, d))
+        else:
+            towards = np.eye(d)[np.arange(first, first + block) % d]
+        uniforms = streams[1].random(block)
+        steps = min(block, burn_in + n_kept * thin - first)
+        polytope_chain(
+            position,
+            np.maximum(slack - normals @ position, 0.0),
+            towards[:steps],
+            (towards @ normals.T)[:steps],
+            uniforms[:steps],
+            first - burn_in,
+            thin,
+            kept,
+        )
+    return kept
