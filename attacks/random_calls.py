@@ -79,7 +79,7 @@ def assert_sane(result: Any) -> None:
     assert np.isfinite(shares).all(), "affinity is not finite"
     assert (shares >= 0).all(), "affinity is negative"
     assert np.abs(shares.sum(axis=1) - 1.0).max(initial=0.0) < 1e-9, "rows do not sum to 1"
-    for name in ("standard_error", "off_span", "closeness", "own_affinity"):
+    for name in ("standard_error", "residual", "closeness", "own_affinity"):
         values = getattr(result, name)
         assert np.isfinite(values).all(), f"{name} is not finite"
         assert (values >= 0).all(), f"{name} is negative"
@@ -111,7 +111,7 @@ def _trust(draw: Draw, folder: Path) -> None:
     settings.pop("calibration", None)
     result = allegiance.trust(X, labels, **settings)
     assert_sane(result)
-    low, high = result.expected_right_interval
+    low, high = result.replication_interval
     assert np.isnan(low) or 0 <= low <= high <= 1, "the interval is not one of chances"
     str(result), result.by_cluster(), result.review(2)
 

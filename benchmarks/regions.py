@@ -34,7 +34,7 @@ def measured(data: LabelledSet, seed: int) -> np.ndarray:
         wrong = by_majority(labels, classes)
         if min(wrong.sum(), (~wrong).sum()) >= ENOUGH:
             results = [affinity(X, labels, domain=domain, random_state=0, n_jobs=1) for domain in DOMAINS]
-            found.append([auroc(result.confidence, wrong) for result in results])
+            found.append([auroc(result.affinity.max(axis=1), wrong) for result in results])
     return np.mean(found, axis=0) if found else np.full(len(DOMAINS), np.nan)
 
 

@@ -70,7 +70,7 @@ def main(everything: bool) -> None:
                 started = time.process_time()
                 result = trust(X, labels, influence=influence)
                 spent = time.process_time() - started
-                found = f"{right.mean():.2f} | {result.expected_right:.2f} | {roc_auc_score(right, result.trust):.3f}"
+                found = f"{right.mean():.2f} | {result.replication:.2f} | {roc_auc_score(right, result.trust):.3f}"
                 print(f"| {name} | {k} | {influence} | {found} | {spent:.1f} |", flush=True)
                 if name == "reduced to 50" and k == 20:
                     RocCurveDisplay.from_predictions(~right, -result.trust, name=influence, ax=plt.gca())

@@ -34,7 +34,7 @@ def score() -> None:
         X = points(dimensions)
         result = allegiance.trust(X, LABELS)
         assert np.allclose(result.affinity.sum(axis=1), 1.0)
-        assert result.expected_right > 0.8
+        assert result.replication > 0.8
         scorer = allegiance.AffinityScorer(calibration=5).fit(X, LABELS)
         scorer.save("points.scorer")
         again = allegiance.AffinityScorer.load("points.scorer").affinity(X)
@@ -47,9 +47,9 @@ def ask_the_core_for_more() -> None:
     X = points(2)
     result = allegiance.trust(X, LABELS)
     asked: dict[str, Callable[[], Any]] = {
-        "pandas": result.to_frame,
+        "pandas": result.frame,
         "report": lambda: result.report("report.html", X),
-        "explorer": lambda: result.explore(X, open_browser=False),
+        "explorer": lambda: result.serve(X, open_browser=False),
         "plot": result.plot,
         "io": lambda: allegiance.score_stream("points.csv", allegiance.AffinityScorer().fit(X, LABELS), "out.csv"),
     }
@@ -96,8 +96,8 @@ def use_extras() -> None:
     assert "</html>" in Path("report.html").read_text()
     X = points(3)
     result = allegiance.trust(X, LABELS)
-    assert len(result.to_frame()) == 120
-    with result.explore(X, open_browser=False, decisions="points.jsonl") as explorer:
+    assert len(result.frame()) == 120
+    with result.serve(X, open_browser=False, decisions="points.jsonl") as explorer:
         page = urllib.request.urlopen(explorer.url, timeout=60).read().decode()
         assert "</html>" in page
 

@@ -75,7 +75,7 @@ def test_polars_input_and_output_need_no_pandas():
         import polars
         from allegiance import affinity
         X = polars.DataFrame({"a": [0.0, 1.0, 4.0, 9.0, 10.0], "b": [1.0, 0.0, 2.0, 1.0, 3.0]})
-        frame = affinity(X, polars.Series([0, 0, 1, 1, 1])).to_frame()
+        frame = affinity(X, polars.Series([0, 0, 1, 1, 1])).frame()
         print(type(frame).__module__.split(".")[0], frame.shape)
     """
     assert run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements)).split() == ["polars", "(5,", "5)"]
@@ -89,7 +89,7 @@ def test_numpy_input_and_the_summary_need_no_frame_library():
         result = affinity(np.arange(10.0)[:, None], [0] * 5 + [1] * 5)
         print(result)
         try:
-            result.to_frame()
+            result.frame()
         except ImportError as error:
             print(error)
     """

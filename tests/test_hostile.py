@@ -130,7 +130,7 @@ def assert_sane(result: AffinityResult) -> None:
     assert not np.isnan(result.affinity).any()
     assert (result.affinity >= 0).all()
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    for name in ("standard_error", "off_span", "confidence", "margin", "score", "own_affinity", "closeness"):
+    for name in ("standard_error", "residual", "confidence", "margin", "score", "own_affinity", "closeness"):
         values = getattr(result, name)
         assert np.isfinite(values).all(), name
         assert (values >= 0).all(), name
@@ -247,7 +247,7 @@ def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, engine):
     scaled = affinity(X * 2.0**power, labels, **settings)
     np.testing.assert_array_equal(scaled.affinity, plain.affinity)
     np.testing.assert_array_equal(scaled.standard_error, plain.standard_error)
-    np.testing.assert_array_equal(scaled.off_span, plain.off_span * 2.0**power)
+    np.testing.assert_array_equal(scaled.residual, plain.residual * 2.0**power)
     np.testing.assert_array_equal(scaled.closeness, plain.closeness)
     np.testing.assert_array_equal(scaled.typicality, plain.typicality)
 
@@ -305,7 +305,7 @@ def test_far_outside_a_box_a_point_belongs_to_the_owner_of_the_corner_it_faces(s
     reach = 0.1 * (high - low)
     corners = np.where(directions > 0, high + reach, low - reach)
     nearest = ((corners[:, None] - scorer.cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
-    assert result.hidden.all()
+    assert result.empty_cell.all()
     np.testing.assert_allclose(result.affinity, np.eye(4)[nearest], atol=1e-9)
 
 

@@ -37,7 +37,7 @@ def test_paper_scale_depends_on_units():
     unweighted = affinity(IRIS, LABELS).affinity
     assert np.abs(large.affinity - unweighted).max() < 1e-3
     assert np.abs(small.affinity - unweighted).max() > 0.1
-    assert small.hidden.any(), "light points next to heavy clusters own nothing"
+    assert small.empty_cell.any(), "light points next to heavy clusters own nothing"
 
 
 def test_denser_corners_leave_fewer_unstable_points():
@@ -91,7 +91,7 @@ def test_counts_with_zeros_need_smoothing(rng):
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0)
     given = AffinityScorer(centers=counts[:3], influence=KL(smoothing=0.5)).fit(counts)
     np.testing.assert_array_equal(given.cluster_centers_, counts[:3])
-    assert given.affinity(counts[:3]).confidence.tolist() == [1.0, 1.0, 1.0]
+    assert given.affinity(counts[:3]).affinity.max(axis=1).tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("make", [make_circles, make_moons])
@@ -114,7 +114,7 @@ def test_linear_kernel_is_euclidean(domain, columns, layout):
     kernel = affinity(X, LABELS, influence="linear", domain=domain)
     plain = affinity(X, LABELS, domain=domain)
     np.testing.assert_allclose(kernel.affinity, plain.affinity, atol=1e-3 if domain == "ball" else 1e-9)
-    np.testing.assert_allclose(kernel.off_span, plain.off_span, atol=1e-7)
+    np.testing.assert_allclose(kernel.residual, plain.residual, atol=1e-7)
 
 
 def test_precomputed_kernel_equals_the_named_one():

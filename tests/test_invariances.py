@@ -40,7 +40,7 @@ def test_scaling(seed, shape, domain, exponent):
     there = affinity(factor * X, centers=factor * centers, **options)
     tolerance = 1e-8 if (here.standard_error == 0).all() else 0.02
     np.testing.assert_allclose(there.affinity, here.affinity, atol=tolerance)
-    np.testing.assert_allclose(there.off_span, factor * here.off_span, rtol=1e-5, atol=1e-7 * factor)
+    np.testing.assert_allclose(there.residual, factor * here.residual, rtol=1e-5, atol=1e-7 * factor)
 
 
 @everyday
@@ -90,7 +90,7 @@ def test_order_and_number_of_points(seed, shape, domain, engine):
     np.testing.assert_array_equal(scorer.affinity(X[order]).affinity, whole.affinity[order])
     cut = rng.integers(1, len(X))
     parts = [scorer.affinity(X[:cut]), scorer.affinity(X[cut:])]
-    for name in ("affinity", "standard_error", "engine", "hidden", "off_span"):
+    for name in ("affinity", "standard_error", "engine", "empty_cell", "residual"):
         np.testing.assert_array_equal(np.concatenate([getattr(p, name) for p in parts]), getattr(whole, name))
 
 

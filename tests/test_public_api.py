@@ -77,7 +77,7 @@ SHARED = {
     "metrics": ["Lifts", "Pool", "check_codes", "lift_clusters", "lift_kernel", "median_distance", "one_hot"],
 }
 IN_MODULES = [f"{module}.{name}" for module, names in MODULES.items() for name in names]
-NAMES = sorted([*CALLED_BY_USERS, "AffinityResult", "NotCalibratedError", "PrecisionWarning", "TopAffinityResult"])
+NAMES = sorted([*CALLED_BY_USERS, "AffinityResult", "ValueError", "PrecisionWarning", "TopAffinityResult"])
 PUBLIC = sorted([*NAMES, *MODULES])
 
 

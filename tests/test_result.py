@@ -28,8 +28,8 @@ DETAILS = [
     "stable",
     "decided",
     "closeness",
-    "hidden",
-    "off_span",
+    "empty_cell",
+    "residual",
     "engine",
 ]
 
@@ -89,7 +89,7 @@ class TestDefinitions:
 
     def test_confidence_and_margin(self, result):
         ordered = np.sort(np.column_stack([result.affinity, np.zeros(len(result))]), axis=1)
-        np.testing.assert_array_equal(result.confidence, ordered[:, -1])
+        np.testing.assert_array_equal(result.affinity.max(axis=1), ordered[:, -1])
         np.testing.assert_array_equal(result.margin, ordered[:, -1] - ordered[:, -2])
 
     def test_stable_and_score(self, result):
@@ -101,7 +101,7 @@ class TestDefinitions:
         rows = np.arange(len(result))
         first = result.affinity.argmax(axis=1)
         reach = 1.959963984540054 * result.standard_error[rows, first]
-        low, high = result.confidence - reach, result.confidence + reach
+        low, high = result.affinity.max(axis=1) - reach, result.affinity.max(axis=1) + reach
         np.testing.assert_array_equal(result.decided, (low > 0.5) | (high < 0.5))
 
     def test_standard_error_is_zero_where_exact_and_within_eps_elsewhere(self, result):
@@ -169,7 +169,7 @@ class TestFields:
         column = [result.classes.tolist().index(label) for label in result.label]
         expected = [row[i] for row, i in zip(result.affinity, column, strict=True)]
         np.testing.assert_array_equal(result.own_affinity, expected)
-        assert result.own_affinity[2] < result.confidence[2]
+        assert result.own_affinity[2] < result.affinity.max(axis=1)[2]
 
     def test_noise_has_no_affinity_of_its_own(self):
         result = affinity([[0.0], [1.0], [9.0], [10.0], [4.0]], [3, 3, 7, 7, -1])
@@ -188,16 +188,16 @@ class TestFields:
         basis = np.linalg.qr((centers[1:] - centers[0]).T)[0]
         away = X - centers[0]
         expected = np.linalg.norm(away - away @ basis @ basis.T, axis=1)
-        np.testing.assert_allclose(affinity(X, labels).off_span, expected, rtol=1e-9)
+        np.testing.assert_allclose(affinity(X, labels).residual, expected, rtol=1e-9)
 
     def test_off_span_is_zero_if_the_sites_span_the_space(self):
-        assert (example("exact").off_span == 0).all()
+        assert (example("exact").residual == 0).all()
 
     def test_hidden_points_lie_beyond_the_walls(self):
         scorer = AffinityScorer(centers=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], domain=Polytope.box([-1, -1], [2, 2]))
         scorer.fit([[0.0, 0.0], [1.0, 1.0]])
         result = scorer.affinity([[0.5, 0.5], [100.0, 0.0], [0.0, -50.0]])
-        assert result.hidden.tolist() == [False, True, True]
+        assert result.empty_cell.tolist() == [False, True, True]
         assert result.engine.tolist() == ["exact", "limit", "limit"]
         np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, atol=1e-12)
 
@@ -235,8 +235,8 @@ class TestFrame:
     @staticmethod
     def assert_columns(result: AffinityResult, names: list[str], like: Any = None) -> Any:
         """Check names, order and content of every column of the frames of a result; return the short one."""
-        frame = result.to_frame(like)
-        details = result.to_frame(like, details=True)
+        frame = result.frame(like)
+        details = result.frame(like, details=True)
         affinities = [f"affinity_{name}" for name in names]
         for found, columns in ((frame, COLUMNS), (details, [*COLUMNS, *DETAILS, "standard_error", *affinities])):
             assert list(found.column_names if isinstance(found, pa.Table) else found.columns) == columns
@@ -299,9 +299,9 @@ class TestFrame:
         X, labels = blobs()
         index = pd.Index([f"row {i}" for i in range(60)])
         result = affinity(X, labels)
-        assert isinstance(result.to_frame(like=pl.DataFrame({"any": [1]})), pl.DataFrame)
-        assert isinstance(result.to_frame(like=pa.table({"any": [1]})), pa.Table)
-        assert result.to_frame(like=pd.DataFrame({"any": range(60)}, index=index)).index.equals(index)
+        assert isinstance(result.frame(like=pl.DataFrame({"any": [1]})), pl.DataFrame)
+        assert isinstance(result.frame(like=pa.table({"any": [1]})), pa.Table)
+        assert result.frame(like=pd.DataFrame({"any": range(60)}, index=index)).index.equals(index)
 
     def test_like_overrides_the_kind_of_the_input(self):
         X, labels = blobs()
@@ -310,7 +310,7 @@ class TestFrame:
 
     def test_like_a_frame_of_another_length_is_an_error(self):
         with pytest.raises(ValueError, match="80"):
-            example("exact").to_frame(like=pd.DataFrame({"any": [1, 2]}))
+            example("exact").frame(like=pd.DataFrame({"any": [1, 2]}))
 
     def test_result_keeps_the_index_but_not_the_data(self):
         X, labels = blobs()
@@ -318,7 +318,7 @@ class TestFrame:
         scorer = AffinityScorer().fit(frame, labels)
         result = scorer.affinity(frame.iloc[10:20])
         frame["a"] = 0.0
-        assert result.to_frame().index.tolist() == list(range(10, 20))
+        assert result.frame().index.tolist() == list(range(10, 20))
 
 
 class TestSummary:

@@ -27,8 +27,8 @@ SHARED = (
     "score",
     "stable",
     "decided",
-    "hidden",
-    "off_span",
+    "empty_cell",
+    "residual",
 )
 
 
@@ -76,7 +76,7 @@ def test_coinciding_clusters_share_and_keep_their_order():
 def test_frame_has_a_pair_of_columns_for_each_rank():
     X, labels = blobs(20, 3, 5)
     frame = pd.DataFrame(X, index=np.arange(20) + 100)
-    found = affinity(frame, np.array(list("abcde"))[labels], top=2).to_frame(details=True)
+    found = affinity(frame, np.array(list("abcde"))[labels], top=2).frame(details=True)
     assert list(found.columns[-4:]) == ["cluster_1", "affinity_1", "cluster_2", "affinity_2"]
     assert list(found.index) == list(frame.index)
     assert (found["cluster_1"] == found["owner"]).all()

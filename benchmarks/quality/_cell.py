@@ -44,7 +44,7 @@ def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> I
         wrong, unmatched = by_majority(case.labels, classes), by_matching(case.labels, classes)
         scored = all_scores(case)
         key = {"set": data.name, "clusterer": name, "seed": seed}
-        low, high = scored.expected_right
+        low, high = scored.replication
         chances = {score: as_chance(score, scored.scores[score]) for score in CHANCES}
         scores = [
             {**key, "score": score, **measures(trust, wrong, unmatched), **briers(chances.get(score), wrong, unmatched)}

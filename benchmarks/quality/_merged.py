@@ -62,7 +62,7 @@ def _clustered(k: int) -> tuple[Digits, list[Cluster]]:
         )
         for c in range(k)
     ]
-    return Digits(k, result.expected_right, result.expected_right_interval, float(right.mean())), clusters
+    return Digits(k, result.replication, result.replication_interval, float(right.mean())), clusters
 
 
 def _holds(counts: np.ndarray) -> str:

@@ -34,6 +34,6 @@ def our_scores(case: Case) -> tuple[dict[str, Floats], tuple[float, float]]:
         "own affinity": result.own_affinity,
         "closeness": result.closeness,
         "own affinity euclidean": plain.own_affinity,
-        "confidence euclidean": plain.confidence,
+        "confidence euclidean": plain.affinity.max(axis=1),
     }
-    return scores, result.expected_right_interval
+    return scores, result.replication_interval

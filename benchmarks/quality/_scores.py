@@ -29,7 +29,7 @@ class Scored(NamedTuple):
 
     scores: dict[str, Floats]
     """(n,) each, more meaning more trusted."""
-    expected_right: tuple[float, float]
+    replication: tuple[float, float]
     """The 95 % interval that comes with trust."""
 
 
@@ -37,12 +37,12 @@ def all_scores(case: Case) -> Scored:
     """Score a clustering in every way."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # samples that ran out, mixtures that did not converge: part of "as shipped"
-        ours, expected_right = our_scores(case)
+        ours, replication = our_scores(case)
         found = ours | whitened_scores(case) | {name: score(case) for name, score in PEER_SCORES.items()}
     for name, values in found.items():
         if values.shape != (case.X.shape[0],) or not np.isfinite(values).all():
             raise AssertionError(f"{name} gives {values.shape} with {np.isnan(values).sum()} NaN")
-    return Scored({name: found[name] for name in SCORES}, expected_right)
+    return Scored({name: found[name] for name in SCORES}, replication)
 
 
 def as_chance(name: str, values: Floats) -> Floats:

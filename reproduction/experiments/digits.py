@@ -30,7 +30,7 @@ def run(setup: Setup) -> Section:
     data = setup.mnist
     runs = [_cluster(data, seed) for seed in setup.seeds]
     errors = np.array([_error_by_decile(run) for run in runs])
-    auroc = [float(roc_auc_score(run.wrong, -run.result.confidence)) for run in runs]
+    auroc = [float(roc_auc_score(run.wrong, -run.result.affinity.max(axis=1))) for run in runs]
     high, low = _extremes(runs[0].result, data.reference)
     rows = tuple((_decile(i), percent_spread(errors[:, i])) for i in range(DECILES))
     ratio = float(errors[:, 0].mean() / errors[:, -1].mean())
@@ -72,7 +72,7 @@ def _cluster(data: DataSet, seed: int) -> _Run:
 
 
 def _error_by_decile(run: _Run) -> FloatArray:
-    order = np.argsort(run.result.confidence, kind="stable")
+    order = np.argsort(run.result.affinity.max(axis=1), kind="stable")
     return np.array([run.wrong[part].mean() for part in np.array_split(order, DECILES)])
 
 
@@ -84,13 +84,13 @@ def _decile(index: int) -> str:
 def _extremes(result: AffinityResult, reference: AnyArray) -> tuple[list[int], list[int]]:
     """Return the rows of the most and of the least trusted example of each digit shown."""
     of_digit = [np.flatnonzero(reference == digit) for digit in SHOWN]
-    high = [int(rows[result.confidence[rows].argmax()]) for rows in of_digit]
-    low = [int(rows[result.confidence[rows].argmin()]) for rows in of_digit]
+    high = [int(rows[result.affinity.max(axis=1)[rows].argmax()]) for rows in of_digit]
+    low = [int(rows[result.affinity.max(axis=1)[rows].argmin()]) for rows in of_digit]
     return high, low
 
 
 def _caption(result: AffinityResult, high: list[int], low: list[int]) -> str:
-    listed = [", ".join(f"{result.confidence[row]:.2f}" for row in rows) for rows in (high, low)]
+    listed = [", ".join(f"{result.affinity.max(axis=1)[row]:.2f}" for row in rows) for rows in (high, low)]
     return f"The most trusted 4, 9, 0 and 6 (largest affinity {listed[0]}) above the least trusted ({listed[1]})"
 
 
@@ -100,6 +100,6 @@ def _draw(setup: Setup, result: AffinityResult, data: DataSet, high: list[int], 
     for line, rows, title in zip(axes, (high, low), ("most trusted", "least trusted"), strict=True):
         for ax, row in zip(line, rows, strict=True):
             ax.imshow(data.X[row].reshape(28, 28), cmap="gray_r", vmin=0, vmax=1)
-            ax.set(xticks=[], yticks=[], xlabel=f"a {data.reference[row]}: {result.confidence[row]:.2f}")
+            ax.set(xticks=[], yticks=[], xlabel=f"a {data.reference[row]}: {result.affinity.max(axis=1)[row]:.2f}")
         line[0].set_ylabel(title)
     return setup.save(figure, "digits")

@@ -15,9 +15,9 @@ def run(setup: Setup) -> Section:
     points = DiagramDisplay.from_estimator(scorer, data.X, labels=data.reference)
     contour = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, kind="contour")
     heat = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, kind="heat", show_points=False)
-    at_centers = scorer.affinity(scorer.cluster_centers_).confidence
+    at_centers = scorer.affinity(scorer.cluster_centers_).affinity.max(axis=1)
     corners = scorer.cluster_centers_[1:]
-    between = scorer.affinity((corners + scorer.cluster_centers_[0]) / 2.0).confidence
+    between = scorer.affinity((corners + scorer.cluster_centers_[0]) / 2.0).affinity.max(axis=1)
     return Section(
         title="Five clusters, a contour map and a heat map",
         asks="The paper draws 2D5C-500, contours of equal affinity, and a grey map in which lower affinity is "

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import displays, metrics
-    from ._affinity import affinity
+    from ._api import affinity, trust
     from ._scorer import AffinityScorer
-    from ._trust import trust
     from .applications import (
         ActiveKMeans,
         ConsensusClustering,
@@ -45,14 +44,13 @@ if TYPE_CHECKING:
         Within,
     )
     from .io.streams import fit_stream, score_stream
-    from .results import AffinityResult, NotCalibratedError, TopAffinityResult
+    from .results import AffinityResult
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "._affinity": ["affinity"],
+    "._api": ["affinity", "trust"],
     "._scorer": ["AffinityScorer"],
-    "._trust": ["trust"],
     ".applications": [
         "ActiveKMeans",
         "ConsensusClustering",
@@ -85,7 +83,7 @@ _HOMES = {
         "Within",
     ],
     ".io.streams": ["fit_stream", "score_stream"],
-    ".results": ["AffinityResult", "NotCalibratedError", "TopAffinityResult"],
+    ".results": ["AffinityResult"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ("displays", "metrics")
@@ -116,13 +114,11 @@ __all__ = [
     "KernelKMeans",
     "Logistic",
     "Mahalanobis",
-    "NotCalibratedError",
     "Nystroem",
     "Polytope",
     "PrecisionWarning",
     "SharedSamples",
     "Space",
-    "TopAffinityResult",
     "Weights",
     "Within",
     "affinity",

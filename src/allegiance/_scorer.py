@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
@@ -12,7 +13,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ._core import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
-from ._kept_scorer import KeptScorer
 from .fitting import (
     Columns,
     Fit,
@@ -22,19 +22,23 @@ from .fitting import (
     PreparedColumns,
     Specification,
     align,
+    check_comparable,
     fit,
     fit_clusterer,
     fitted_html,
-    follow,
     has_pipeline,
-    labels_by,
     labels_of,
+    period_of,
+    profile_of,
+    training_labels,
+    unwrap_estimator,
+    with_baseline,
 )
 from .influence import Kernel
-from .results import AffinityResult, FrameLike, TopAffinityResult
+from .results import AffinityResult, FrameLike, Profile
 
 
-class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Score how much of each point's territory comes from each cluster of any clustering, and how far to trust labels.
 
     Parameters
@@ -166,7 +170,7 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
         found = self._fit(X, y, fit_params)
         if found.sample is not None:
             self.fitted_ = found.fitted.calibrated(found.sample)
-        self.fitted_.let_go()
+        self.fitted_.release_training_data()
         return self
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Fit:
@@ -185,7 +189,7 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
         chunks = InMemory(specification.influence.prepare(rows), labels)
         found = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
-        self.become(found.fitted)
+        self._set_fitted(found.fitted)
         assert found.codes is not None
         self.labels_ = labels_of(found.codes, self.classes_)
         return found
@@ -202,22 +206,16 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
             # As they came: with the names of their columns, and without what the influence adds.
             given = X if hasattr(X, "columns") else rows
             self.estimator_ = fit_clusterer(self.estimator, given, routed.estimator.fit)
-        followed = follow(self.estimator_)
+        unwrapped = unwrap_estimator(self.estimator_)
         columns: Columns | PreparedColumns = Columns.of(self)
-        if followed.preparation is not None:
-            columns = PreparedColumns(Columns.of(self), followed.preparation)
+        if unwrapped.preparation is not None:
+            columns = PreparedColumns(Columns.of(self), unwrapped.preparation)
         if has_pipeline(self.estimator):
-            given, rows = columns.enter(X)
-        return rows, columns, followed.clusterer, labels_by(followed, given)
+            given, rows = columns.prepare(X)
+        return rows, columns, unwrapped.clusterer, training_labels(unwrapped, given)
 
-    def become(self, fitted: Fitted) -> None:
-        """Become fitted: with what was found just now, elsewhere or before.
-
-        Parameters
-        ----------
-        fitted
-            The fitted object.
-        """
+    def _set_fitted(self, fitted: Fitted) -> None:
+        """Set the attributes of a fitted scorer."""
         self.n_features_in_ = fitted.columns.n_features
         if fitted.columns.known_names is not None:
             self.feature_names_in_ = fitted.columns.known_names
@@ -232,13 +230,7 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")
 
-    @overload
-    def affinity(self, X: Any, *, top: None = None) -> AffinityResult: ...
-
-    @overload
-    def affinity(self, X: Any, *, top: int) -> TopAffinityResult: ...
-
-    def affinity(self, X: Any, *, top: int | None = None) -> AffinityResult | TopAffinityResult:
+    def affinity(self, X: Any, *, top: int | None = None) -> AffinityResult:
         """Score points.
 
         Parameters
@@ -246,8 +238,8 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
         X
             (n, d) points, known or new. For a Dask array or frame the result is lazy, partition by partition.
         top
-            Keep only this many of the largest affinities of each point, in a :class:`TopAffinityResult`: for many
-            clusters, since memory then goes with n x top instead of n x k. None keeps all.
+            Keep only this many of the largest affinities of each point, which saves memory if there are many clusters.
+            None keeps all.
         """
         check_is_fitted(self)
         keep = None if top is None else check_count(top, "top")
@@ -255,19 +247,11 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
             from .io.dask import affinity_lazily
 
             return affinity_lazily(self.fitted_, X, keep)
-        result: AffinityResult | TopAffinityResult = self.fitted_.score(X, top=keep)
+        result = self.fitted_.score(X, top=keep)
         self.fitted_.warn_if_imprecise(result)
         return result
 
-    @overload
-    def fit_affinity(self, X: Any, y: Any = None, *, top: None = None, **fit_params: Any) -> AffinityResult: ...
-
-    @overload
-    def fit_affinity(self, X: Any, y: Any = None, *, top: int, **fit_params: Any) -> TopAffinityResult: ...
-
-    def fit_affinity(
-        self, X: Any, y: Any = None, *, top: int | None = None, **fit_params: Any
-    ) -> AffinityResult | TopAffinityResult:
+    def fit_affinity(self, X: Any, y: Any = None, *, top: int | None = None, **fit_params: Any) -> AffinityResult:
         """Fit, and score the points of the fit, with their labels.
 
         Parameters
@@ -363,7 +347,7 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
         """
         check_is_fitted(self)
         if self.fitted_.trust_map is None:
-            return self.fitted_.score_afresh(X)
+            return self.fitted_.stability_score(X)
         return self.affinity(X, top=1).above_chance()
 
     def predict(self, X: Any) -> AnyArray:
@@ -383,6 +367,148 @@ class AffinityScorer(KeptScorer, MetaEstimatorMixin, TransformerMixin, ClusterMi
 
             return predict_lazily(self.fitted_, X)
         return self.fitted_.predict(X)
+
+    def score_arrow(
+        self,
+        data: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        keep: Sequence[str] | Mapping[str, str] = (),
+        labels: str | None = None,
+        top: int | None = None,
+        details: bool = False,
+    ) -> Any:
+        """Score Arrow data: what engines such as Spark, DuckDB and Polars hand over. ``docs/scale.md`` has the lines.
+
+        It keeps nothing between calls, may be called from several threads at once, and gives the scores of
+        :meth:`affinity` to the last bit, however rows are cut into batches. Needs the extra ``io``.
+
+        Parameters
+        ----------
+        data
+            A ``pyarrow.RecordBatch`` or ``Table``, or anything that offers itself as one by Arrow's C interface. One
+            without rows gives the columns of the result and their types.
+        columns
+            The columns that hold the features; by default those of the fit, by name, or if they had no names all but
+            ``keep`` and ``labels``.
+        keep
+            Columns to carry over, such as identifiers; or a mapping that says what they are called in the result.
+        labels
+            The column that holds the labels of the clustering the scorer was fitted to, -1 for noise. By default
+            points are new, and get the label of the estimator or of the nearest cluster.
+        top
+            With ``details``, only this many of the largest affinities of each row, and their clusters.
+        details
+            All columns of ``result.frame(details=True)``, or those that a person reads.
+
+        Returns
+        -------
+        pyarrow.RecordBatch or pyarrow.Table
+            One row for each, as ``data`` came.
+        """
+        from .io.arrow import score_arrow
+
+        check_is_fitted(self)
+        return score_arrow(self.fitted_, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
+
+    def profile(self, X: Any, *, reference: bool = False) -> Profile:
+        """Return the figures of a period, which :func:`compare_periods` compares: counts and means, but no rows.
+
+        Parameters
+        ----------
+        X
+            (n, d) points, known or new, or a Dask collection.
+        reference
+            Whether others will be compared with it: then it is also estimated how far the points of a fit flatter.
+        """
+        check_is_fitted(self)
+        check_comparable(self.fitted_)
+        if is_lazy(X):
+            from .io.dask import period_lazily
+
+            return profile_of(self.fitted_, period_lazily(self.fitted_, X), reference=reference)
+        return profile_of(self.fitted_, period_of(self.fitted_, X), reference=reference)
+
+    def keep_baseline(self, X: Any) -> Self:
+        """Keep the figures of a first period, to compare later ones with; they are saved with the scorer.
+
+        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use them. They are counts, means and quantiles
+        of features: no row is kept.
+
+        Parameters
+        ----------
+        X
+            (n, d) the points of the period, usually those of the fit, or a Dask collection.
+        """
+        self.fitted_ = with_baseline(self.fitted_, self.profile(X, reference=True))
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that scoring needs, as plain values and arrays.
+
+        It holds no training data, except that an exact kernel is a sum over the points of the fit, and that trust needs
+        the distances of some members from their representatives. Of a pipeline it holds the transformers, if all are
+        known to this package, and of the clusterer what labels new points if that is k-means or a Gaussian mixture;
+        after :meth:`from_dict` others are replaced by the nearest representative. ``labels_`` are left out.
+        """
+        from .io.state import encode_scorer
+
+        check_is_fitted(self)
+        return encode_scorer(self.get_params(deep=False) | {"verbose": bool(self.verbose)}, self.fitted_)
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Self:
+        """Return the fitted scorer that :meth:`to_dict` described: it gives the same affinities to the last bit.
+
+        Parameters
+        ----------
+        state
+            What :meth:`to_dict` returned.
+        """
+        from .io.state import decode_scorer
+
+        params, parts = decode_scorer(state)
+        scorer = cls(**params)
+        scorer._set_fitted(Fitted(specification=Specification.of(scorer), **parts))
+        return scorer
+
+    def save(self, path: Any) -> None:
+        """Write :meth:`to_dict` to one file of JSON and NumPy arrays, without pickle.
+
+        Parameters
+        ----------
+        path
+            The file, by custom ``*.scorer``. An existing one is replaced once the new one is complete.
+        """
+        from .io.state import write_state
+
+        write_state(self.to_dict(), path)
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """Return the scorer of a file that :meth:`save` wrote, now or with an earlier version of the package.
+
+        It gives the same affinities to the last bit. Of the scorer that was saved it lacks ``labels_`` and
+        ``estimator_``: see :meth:`to_dict` for what labels new points then.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a saved scorer, of a later version, incomplete or altered.
+        """
+        from .io.state import read_state
+
+        state = read_state(path)
+        try:
+            return cls.from_dict(state)
+        except Exception as error:
+            # The parameters are checked by what they are passed to, which knows nothing of files.
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how ``fit`` passes metadata to the estimator."""

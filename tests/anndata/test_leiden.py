@@ -42,7 +42,7 @@ def test_finds_separate_groups_and_repeats_itself(adata):
 
 def test_serves_calibration(adata):
     al.trust(adata, "leiden", use_rep="X", recluster="leiden", n_resamples=3)
-    assert adata.uns["leiden_allegiance"]["expected_right"] > 0.95
+    assert adata.uns["leiden_allegiance"]["replication"] > 0.95
     assert adata.uns["leiden_allegiance"]["params"]["recluster"] == "leiden"
 
 

@@ -50,7 +50,7 @@ def test_writes_what_trust_finds(adata):
     np.testing.assert_array_equal(adata.obsm["leiden_affinity"], expected.affinity)
     kept = adata.uns["leiden_allegiance"]
     assert kept["clusters"].tolist() == expected.classes.tolist() == ORDER[:3]
-    assert kept["expected_right"] == expected.expected_right
+    assert kept["replication"] == expected.replication
     assert kept["by_cluster"].index.tolist() == ORDER[:3]
     assert kept["params"]["matrix"] == "X_pca"
 
@@ -131,7 +131,7 @@ def test_a_backed_object_is_read_in_chunks(adata, sparse, tmp_path):
     expected = al.result(adata, "leiden", use_rep="X")
     np.testing.assert_allclose(found.affinity, expected.affinity, atol=1e-6)
     np.testing.assert_allclose(found.trust, expected.trust, atol=1e-6)
-    assert found.to_frame().index.tolist() == adata.obs_names.tolist()
+    assert found.frame().index.tolist() == adata.obs_names.tolist()
     with pytest.raises(ValueError, match=r"to_memory\(\)"):
         al.trust(backed, "leiden", copy=True)
     al.trust(backed, "leiden", use_rep="X", chunk_size=40)

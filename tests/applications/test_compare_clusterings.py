@@ -124,7 +124,7 @@ class TestAgainstTheLongWay:
             result = comparison.results[line.name]
             assert line.n_clusters == 3
             assert line.labelled == 1.0
-            assert line.expected_right == result.expected_right
+            assert line.replication == result.replication
             assert line.above_chance == above
             assert line.supported == (result.verdict == "supported").sum()
             assert line.supported + line.contested + line.contradicted == 61
@@ -185,7 +185,7 @@ class TestShown:
         names = np.array(["red", "green", "blue"])[truth]
         given = {"numbers": truth, "names": names}
         comparison = compare_clusterings(pd.DataFrame(X, index=index, columns=["x", "y"]), given, scorer=SCORER)
-        frame = comparison.to_frame()
+        frame = comparison.frame()
         assert list(frame.columns) == [
             *[f"{what}_{name}" for name in given for what in ("label", "trust", "verdict")],
             "best",
@@ -199,10 +199,10 @@ class TestShown:
     def test_polars_in_polars_out(self, blobs):
         X, truth = blobs
         comparison = compare_clusterings(pl.DataFrame(X, schema=["x", "y"]), {"truth": truth}, scorer=SCORER)
-        assert isinstance(comparison.to_frame(), pl.DataFrame)
+        assert isinstance(comparison.frame(), pl.DataFrame)
         import pandas as pd
 
-        assert isinstance(comparison.to_frame(like=pd.DataFrame(X)), pd.DataFrame)
+        assert isinstance(comparison.frame(like=pd.DataFrame(X)), pd.DataFrame)
 
     def test_summary_names_the_most_trusted_and_counts_points(self, blobs):
         X, truth = blobs

@@ -131,8 +131,8 @@ class TestWaiting:
         result = AffinityScorer(centers=model.cluster_centers_).fit(X).affinity(X)
         waiting = (X[:, None] == model.pending_).all(axis=2).any(axis=1)
         # Those absorbed last moved the centroids a little, so that only clear cases must agree.
-        assert waiting[result.confidence < 0.45].all()
-        assert not waiting[(result.confidence > 0.55) & (result.owner == result.label)].any()
+        assert waiting[result.affinity.max(axis=1) < 0.45].all()
+        assert not waiting[(result.affinity.max(axis=1) > 0.55) & (result.owner == result.label)].any()
         assert 10 < waiting.sum() < 200
 
     def test_centroids_are_the_means_of_what_was_folded(self):
@@ -286,7 +286,7 @@ class TestBound:
         assert (free.pending_.shape[0], free.n_forced_) == (6, 0)
         bound = IncrementalKMeans(3, max_pending=4, random_state=0).partial_fit(X).partial_fit(doubtful)
         assert (bound.pending_.shape[0], bound.n_forced_) == (4, 2)
-        confidence = AffinityScorer(centers=free.cluster_centers_).fit(X).affinity(doubtful).confidence
+        confidence = AffinityScorer(centers=free.cluster_centers_).fit(X).affinity(doubtful).affinity.max(axis=1)
         np.testing.assert_array_equal(bound.pending_, doubtful[np.sort(np.argsort(confidence)[:4])])
         assert bound.counts_.sum() == free.counts_.sum() + 2
 

@@ -139,7 +139,7 @@ def test_little_change_says_how_far_the_clusterings_are_and_which_points_stay_do
 
 def test_frame_has_a_row_for_each_clustering_and_the_consensus():
     validation = made(["++--", "++++"], "+-+-")
-    frame = validation.to_frame()
+    frame = validation.frame()
     assert isinstance(frame, pd.DataFrame)
     assert frame.clustering.tolist() == ["c0", "c1", "consensus"]
     assert frame.above_chance.tolist() == [0.5, 1.0, 0.5]
@@ -150,8 +150,8 @@ def test_frame_has_a_row_for_each_clustering_and_the_consensus():
     assert frame.stable_share.tolist() == [0.75, 0.75, 0.875]
     assert frame.verdict.tolist() == ["little changed", "lost", ""]
     indexed = pd.DataFrame({"x": [1, 2]}, index=["p", "q"])
-    assert len(validation.to_frame(like=indexed)) == 3
-    assert isinstance(validation.to_frame(like=pl.DataFrame({"x": [1]})), pl.DataFrame)
+    assert len(validation.frame(like=indexed)) == 3
+    assert isinstance(validation.frame(like=pl.DataFrame({"x": [1]})), pl.DataFrame)
 
 
 def test_prints_a_table_and_html():

@@ -36,7 +36,7 @@ class Result:
 
     def __init__(self, affinity):
         self.affinity = np.array(affinity)
-        self.standard_error = self.off_span = self.closeness = self.own_affinity = np.zeros(2)
+        self.standard_error = self.residual = self.closeness = self.own_affinity = np.zeros(2)
 
 
 @pytest.mark.parametrize(

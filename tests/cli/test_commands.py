@@ -166,7 +166,7 @@ def test_several_files_are_one_table(flowers, points, tmp_path):
         (tmp_path / f"part-{number}.csv").write_text("\n".join([header, *part]))
     parts = [tmp_path / "part-0.csv", tmp_path / "part-1.csv"]
     found = json.loads(call("score", *parts, "--labels", "species", "--id", "name", "--json").stdout)
-    assert found["expected_right"] == trust(X, groups).expected_right
+    assert found["replication"] == trust(X, groups).replication
 
 
 @pytest.fixture

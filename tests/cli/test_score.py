@@ -61,7 +61,7 @@ def test_labels_that_are_kept_as_identifiers_stay_numbers(points, tmp_path):
     lines = json.loads(called.stdout)["clusters"]
     assert sorted(line["cluster"] for line in lines[:-1]) == [0, 1, 2]
     assert lines[-1]["cluster"] == "noise"
-    assert lines[-1]["expected_right"] is None
+    assert lines[-1]["replication"] is None
 
 
 def test_centers_and_clusters_give_what_the_library_gives(flowers, points, tmp_path):
@@ -118,10 +118,10 @@ def test_standard_input_and_output(flowers):
 
 def headline(result):
     """Return the first line of the summary, as it must be printed."""
-    low, high = result.expected_right_interval
+    low, high = result.replication_interval
     count = {name: int((result.verdict == name).sum()) for name in ["supported", "contested", "contradicted"]}
     return (
-        f"Expected right: {100 * result.expected_right:.0f} % ({100 * low:.0f} to {100 * high:.0f}) of "
+        f"Expected right: {100 * result.replication:.0f} % ({100 * low:.0f} to {100 * high:.0f}) of "
         f"{result.n_points} labels. " + ", ".join(f"{number} {name}" for name, number in count.items()) + "."
     )
 
@@ -146,7 +146,7 @@ def test_without_calibration_the_summary_speaks_of_verdicts(flowers, points):
     found = json.loads(call(*common, "--json").stdout)
     counts = ", ".join(f"{found[name]} {name}" for name in ["supported", "contested", "contradicted"])
     assert first == f"60 labels: {counts}."
-    assert found["expected_right"] is None
+    assert found["replication"] is None
     assert "trust" not in found["review"][0]
 
 
@@ -181,8 +181,8 @@ def test_json_is_one_object_and_nothing_else(flowers, points, tmp_path):
     assert found["parameters"]["labels"] == "species"
     assert found["parameters"]["influence"] == "Within()"
     assert found["points"] == found["labels"] == 60
-    assert found["expected_right"] == expected.expected_right
-    assert found["expected_right_interval"] == list(expected.expected_right_interval)
+    assert found["replication"] == expected.replication
+    assert found["replication_interval"] == list(expected.replication_interval)
     assert sorted(cluster["cluster"] for cluster in found["clusters"]) == ["a", "b", "c"]
     assert sum(cluster["points"] for cluster in found["clusters"]) == 60
     assert [point["trust"] for point in found["review"]] == expected.trust[expected.least_trusted(3)].tolist()
@@ -226,7 +226,7 @@ def test_top_keeps_the_largest_affinities(flowers, tmp_path):
 def test_a_threshold_that_is_not_met_has_its_own_exit_code(flowers, points):
     X, groups = points
     common = ["score", flowers, "--labels", "species", "--id", "name"]
-    expected = trust(X, groups).expected_right
+    expected = trust(X, groups).replication
     call(*common, "--fail-under", expected, code=0)
     failed = call(*common, "--fail-under", expected + 1e-6, code=3)
     assert f"{expected:.1%} of the labels are expected to be right, below --fail-under" in failed.stderr
@@ -372,12 +372,12 @@ def test_clusters_that_kmeans_cannot_find_need_the_algorithm_that_made_them(tmp_
     found = json.loads(call(*common).stdout)
     assert "k-means, which stands in for the clusterer" in found["note"]
     assert found["note"].endswith("name the algorithm that made them with --recluster.")
-    assert found["expected_right"] < 0.9
+    assert found["replication"] < 0.9
     better = json.loads(call(*common, "--recluster", "spectral").stdout)
     assert better["note"] is None
-    assert better["expected_right"] > 0.9
+    assert better["replication"] > 0.9
     made = ["score", tmp_path / "moons.npz", "--drop", "halves", "--clusters", 2, "--algorithm", "spectral"]
-    assert json.loads(call(*made, "--json").stdout)["expected_right"] > 0.9
+    assert json.loads(call(*made, "--json").stdout)["replication"] > 0.9
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def table(tmp_path, rng):
 
 #: What summaries of streams and of tables in memory agree on.
 SUMMED = ["supported", "contested", "contradicted", "stable", "atypical", "review", "note"]
-SUMMED += ["expected_right", "expected_right_interval"]
+SUMMED += ["replication", "replication_interval"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])

@@ -19,7 +19,7 @@ from allegiance.displays import AffinityMapDisplay
 def test_grid_holds_the_scorers_own_values(scorer, blobs):
     frame = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=12).frame()
     places = frame[["x", "y"]].to_numpy()
-    np.testing.assert_array_equal(frame["confidence"], scorer.affinity(places).confidence)
+    np.testing.assert_array_equal(frame["confidence"], scorer.affinity(places).affinity.max(axis=1))
     assert len(frame) == 144
     low, high = blobs[0].min(axis=0), blobs[0].max(axis=0)
     reach = 0.1 * (high - low)
@@ -72,7 +72,7 @@ def test_slices_are_scored_in_the_whole_space(scorer_4d, choice):
         seen = display.frame(points=True)[["x", "y"]].to_numpy()
         axes *= np.sign((((X - X.mean(axis=0)) @ axes.T) * seen).sum(axis=0))[:, None]
         places = X.mean(axis=0) + uv @ axes
-    np.testing.assert_allclose(frame["confidence"], scorer.affinity(places).confidence, atol=1e-9)
+    np.testing.assert_allclose(frame["confidence"], scorer.affinity(places).affinity.max(axis=1), atol=1e-9)
     assert "points projected" in display.ax_.get_title()
 
 
@@ -92,7 +92,7 @@ def test_line_at_one_half_runs_where_confidence_is_one_half(scorer, blobs):
     display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=150)
     line = np.vstack([path.vertices for path in display.threshold_.get_paths()])
     assert len(line) > 50
-    np.testing.assert_allclose(scorer.affinity(line).confidence, 0.5, atol=0.01)
+    np.testing.assert_allclose(scorer.affinity(line).affinity.max(axis=1), 0.5, atol=0.01)
 
 
 def test_lower_affinity_is_brighter_in_the_heat_map(scorer, blobs):
@@ -123,7 +123,9 @@ def test_kernel_has_a_field_but_no_cells(blobs):
     scorer = AffinityScorer(influence="rbf").fit(X, y)
     display = AffinityMapDisplay.from_estimator(scorer, X, resolution=8)
     frame = display.frame()
-    np.testing.assert_array_equal(frame["confidence"], scorer.affinity(frame[["x", "y"]].to_numpy()).confidence)
+    np.testing.assert_array_equal(
+        frame["confidence"], scorer.affinity(frame[["x", "y"]].to_numpy()).affinity.max(axis=1)
+    )
     assert display.cells_ is None
     assert len(display.labels_) == 4
 
@@ -150,7 +152,7 @@ def test_own_coordinates_have_no_field(scorer_4d, rng):
     display = AffinityMapDisplay.from_estimator(scorer, X, projection=places)
     frame = display.frame()
     np.testing.assert_array_equal(frame[["x", "y"]], places)
-    np.testing.assert_array_equal(frame["confidence"], scorer.affinity(X).confidence)
+    np.testing.assert_array_equal(frame["confidence"], scorer.affinity(X).affinity.max(axis=1))
     assert "no field" in display.ax_.get_title()
     with pytest.raises(ValueError, match=r"projection must be .*\(200, 2\)"):
         AffinityMapDisplay.from_estimator(scorer, X, projection=places[:5])

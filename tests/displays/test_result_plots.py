@@ -36,7 +36,7 @@ def test_a_map_shows_trust_of_the_points(result, blobs):
 def test_a_map_of_coordinates_or_of_affinities(result, blobs):
     places = np.random.default_rng(0).normal(size=(160, 2))
     np.testing.assert_array_equal(result.plot.map(projection=places).frame()[["x", "y"]], places)
-    assert result.plot.map(which=2).frame()["affinity_2"].equals(result.to_frame(details=True)["affinity_2"])
+    assert result.plot.map(which=2).frame()["affinity_2"].equals(result.frame(details=True)["affinity_2"])
 
 
 def test_a_map_says_what_it_needs(result, blobs):

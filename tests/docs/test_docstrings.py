@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from allegiance import TopAffinityResult, Within, trust
+from allegiance import AffinityResult, Within, trust
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
@@ -58,4 +58,4 @@ def test_they_stand_behind_the_names_of_parameters_only():
 
 def test_constructors_are_shown_of_what_users_make():
     assert hide_constructor(None, "class", "", Within) is None
-    assert hide_constructor(None, "class", "", TopAffinityResult) == ("", None)
+    assert hide_constructor(None, "class", "", AffinityResult) == ("", None)

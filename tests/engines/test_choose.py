@@ -129,7 +129,7 @@ def test_where_all_clusters_are_in_one_place_the_heaviest_owns_it(domain, engine
     X, labels = np.ones((9, 2)), [0, 1, 1] * 3
     result = affinity(X, labels, weights="size", domain=domain, engine=engine)
     np.testing.assert_array_equal(result.affinity, [[0.0, 1.0]] * 9)
-    assert result.hidden.all()
+    assert result.empty_cell.all()
     heavy = affinity(X, labels, weights=Weights([0.2, 0.1], query=1.0), domain=domain, engine=engine)
     np.testing.assert_array_equal(heavy.affinity, [[1.0, 0.0]] * 9)
-    assert not heavy.hidden.any()
+    assert not heavy.empty_cell.any()

@@ -85,7 +85,7 @@ def test_collinear_sites_are_one_dimensional(rng):
     assert result.how.dim == 1
     line = affinity((X @ direction)[:, None], centers=along[:, None], engine="exact")
     np.testing.assert_allclose(result.affinity, line.affinity, atol=1e-12)
-    np.testing.assert_allclose(result.off_span, np.abs(X @ [-0.8, 0.6]), atol=1e-7)
+    np.testing.assert_allclose(result.residual, np.abs(X @ [-0.8, 0.6]), atol=1e-7)
 
 
 def test_two_sites_almost_in_one_place(rng):

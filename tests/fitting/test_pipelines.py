@@ -122,7 +122,7 @@ def test_frames_with_categories_and_missing_values_go_through(customers, output,
     np.testing.assert_array_equal(result.affinity, affinity(by_hand, scorer.labels_, influence="within").affinity)
     assert scorer.feature_names_in_.tolist() == ["age", "plan", "spent"]
     assert scorer.preparation_.get_feature_names_out().tolist() == ["pca0", "pca1", "pca2"]
-    assert isinstance(result.to_frame(), kind)
+    assert isinstance(result.frame(), kind)
     # Columns are found by name, in any order; others do not matter.
     other = customers[["spent", "plan", "age"]].assign(new=1)
     np.testing.assert_array_equal(scorer.affinity(other).trust, result.trust)

@@ -53,7 +53,7 @@ def test_a_model_comes_back_with_everything(model, january, tmp_path):
     assert features.noticed.ignored == ()  # the identifier is known
     X = features.prepare(source.read()).matrix
     np.testing.assert_array_equal(X, model.features.prepare(source.read()).matrix)
-    fitted = model.scorer.fitted_.bare()
+    fitted = model.scorer.fitted_.without_preprocessing()
     np.testing.assert_array_equal(loaded.scorer.affinity(X).trust, fitted.score(X).trust)
     np.testing.assert_array_equal(loaded.scorer.predict(X), fitted.predict(X))
 
@@ -62,7 +62,9 @@ def test_in_python_a_model_is_a_scorer_of_frames(model, january, tmp_path):
     model.save(tmp_path / "january.model")
     scorer = AffinityScorer.load(tmp_path / "january.model")
     frame = pd.read_csv(january)
-    expected = model.scorer.fitted_.bare().score(model.features.prepare(open_source(january).read()).matrix)
+    expected = model.scorer.fitted_.without_preprocessing().score(
+        model.features.prepare(open_source(january).read()).matrix
+    )
     np.testing.assert_array_equal(scorer.affinity(frame).trust, expected.trust)
     assert scorer.feature_names_in_.tolist() == ["visits", "spent", "plan"]
     score_stream(january, tmp_path / "january.model", tmp_path / "scores.parquet", keep=["customer"], batch_rows=50)
@@ -70,7 +72,7 @@ def test_in_python_a_model_is_a_scorer_of_frames(model, january, tmp_path):
 
 
 def test_other_parts_are_kept_beside_it(model, tmp_path):
-    model.scorer.become(model.scorer.fitted_.with_part("remark", "seen in spring"))
+    model.scorer._set_fitted(model.scorer.fitted_.with_part("remark", "seen in spring"))
     model.save(tmp_path / "january.model")
     parts = AffinityScorer.load(tmp_path / "january.model").fitted_.parts
     assert parts["remark"] == "seen in spring"
@@ -96,7 +98,7 @@ def test_a_scorer_saved_without_a_table_scores_columns_by_name_or_number(tmp_pat
 
 def test_a_table_described_in_another_way_is_refused(model, tmp_path):
     scorer = model.scorer
-    scorer.become(scorer.fitted_.with_part("table", '{"columns": [{"column": "x"}]}'))
+    scorer._set_fitted(scorer.fitted_.with_part("table", '{"columns": [{"column": "x"}]}'))
     scorer.save(tmp_path / "odd.model")
     with pytest.raises(ValueError, match="its table is described in an unknown way"):
         Model.load(tmp_path / "odd.model")

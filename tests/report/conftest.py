@@ -4,7 +4,7 @@ import pytest
 from allegiance import AffinityResult
 from allegiance._core import Lazy
 from allegiance.calibration import MemberDistances, TrustMap
-from allegiance.results import FrameLike, HowMeasured, Proximity
+from allegiance.results import Distances, FrameLike, HowMeasured
 
 
 def trust_map(k):
@@ -37,11 +37,11 @@ def make_result():
             standard_error=np.zeros((n, k)),
             label=label,
             classes=classes,
-            hidden=np.zeros(n, dtype=bool),
-            off_span=np.zeros(n),
+            empty_cell=np.zeros(n, dtype=bool),
+            residual=np.zeros(n),
             how=HowMeasured("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
             codes=codes,
-            proximity=Lazy.known(Proximity(np.zeros(n), distance)),
+            distances=Distances(lambda: (distance, np.zeros(n))),
             members=Lazy.known(MemberDistances.of(codes, distance, k, seed=0)),
             trust_map=trust_map(k) if calibrated else None,
             engine_codes=np.zeros(n, dtype=np.int8),

@@ -94,8 +94,8 @@ def test_numbers_on_the_page_are_those_of_the_result(rng):
     page = page_of(result, X)
     counts = {name: int((result.verdict == name).sum()) for name in ("supported", "contested", "contradicted")}
     assert min(counts.values()) > 0
-    low, high = result.expected_right_interval
-    said = f"Expected right: {100 * result.expected_right:.0f} % ({100 * low:.0f} to {100 * high:.0f}) of 200 labels. "
+    low, high = result.replication_interval
+    said = f"Expected right: {100 * result.replication:.0f} % ({100 * low:.0f} to {100 * high:.0f}) of 200 labels. "
     assert said + ", ".join(f"{number} {name}" for name, number in counts.items()) + "." in page.text
     for name in range(3):
         inside = labels == name
@@ -155,7 +155,7 @@ def test_noise_is_counted_apart(rng):
 def test_says_why_trust_may_be_wrong_and_what_is_unlike_its_cluster(rng):
     X, labels = three_clusters(150, rng)
     shuffled = trust(X, rng.permutation(labels))
-    assert shuffled.calibration_note in page_of(shuffled).text
+    assert shuffled.clusterer_note in page_of(shuffled).text
     # Shares of members come in steps of one member: it takes a hundred of them to be below 0.01.
     X, labels = three_clusters(600, rng)
     result = AffinityScorer(calibration=20).fit(X, labels).affinity(np.vstack([X, X[:4] + 100.0]))

@@ -54,12 +54,12 @@ def record(
 def _summary(result: AffinityResult, settings: dict[str, Any], pandas: Any) -> dict[str, Any]:
     from allegiance import __version__
 
-    low, high = result.expected_right_interval
+    low, high = result.replication_interval
     table = pandas.DataFrame(
         [
             {
                 "points": line.points,
-                "expected_right": line.expected_right,
+                "replication": line.replication,
                 "supported": line.supported,
                 "contested": line.contested,
                 "contradicted": line.contradicted,
@@ -75,8 +75,8 @@ def _summary(result: AffinityResult, settings: dict[str, Any], pandas: Any) -> d
         # The columns of the affinities.
         "clusters": np.array(result.classes, dtype=object),
         "by_cluster": table,
-        "expected_right": float(result.expected_right),
-        "expected_right_interval": np.array([low, high]),
-        "note": result.calibration_note or "",
+        "replication": float(result.replication),
+        "replication_interval": np.array([low, high]),
+        "note": result.clusterer_note or "",
         "version": __version__,
     }

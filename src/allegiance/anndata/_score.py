@@ -10,7 +10,7 @@ import numpy as np
 from allegiance._core import effective_threads
 from allegiance._scorer import AffinityScorer
 from allegiance.fitting import Columns, Specification, fit
-from allegiance.results import AffinityResult, FrameLike, Result
+from allegiance.results import AffinityResult, FrameLike
 
 from ._groups import Groups
 from ._matrix import Matrix, MatrixChunks
@@ -54,6 +54,6 @@ def _score_parts(scorer: AffinityScorer, matrix: Matrix, groups: Groups, chunk_s
         scored = fitted.score(matrix.rows(part), labels=groups.codes[part])
         assert isinstance(scored, AffinityResult)
         parts.append(scored)
-    joined: AffinityResult = Result.concatenate(parts, FrameLike())
+    joined: AffinityResult = AffinityResult.concatenate(parts, FrameLike())
     fitted.warn_if_imprecise(joined)
     return joined

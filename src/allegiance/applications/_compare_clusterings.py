@@ -38,7 +38,7 @@ class CandidateLine(NamedTuple):
     n_clusters: int
     labelled: float
     """Share of the points that are not noise."""
-    expected_right: float
+    replication: float
     """Mean trust in the labels."""
     above_chance: float
     """What candidates are judged by: 1 if all labels hold, 0 if no more than unrelated ones would."""
@@ -55,7 +55,7 @@ class CandidateLine(NamedTuple):
 class ClusteringComparison:
     """Several clusterings of the same points.
 
-    ``print(comparison)`` gives a summary, :meth:`to_frame` one row per point.
+    ``print(comparison)`` gives a summary, :meth:`frame` one row per point.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class ClusteringComparison:
             name=name,
             n_clusters=result.n_clusters,
             labelled=tally.n_labelled / max(tally.n_points, 1),
-            expected_right=result.expected_right,
+            replication=result.replication,
             above_chance=result.above_chance(),
             supported=tally.total(SUPPORTED),
             contested=tally.total(CONTESTED),
@@ -144,7 +144,7 @@ class ClusteringComparison:
             stable=tally.stable / max(tally.n_points, 1),
         )
 
-    def to_frame(self, like: Any = None) -> Any:
+    def frame(self, like: Any = None) -> Any:
         """Return one row per point, in the order of the input.
 
         Columns are ``label_<name>``, ``trust_<name>`` and ``verdict_<name>`` for each candidate, then ``best`` and
@@ -190,7 +190,7 @@ class ClusteringComparison:
                 line.name,
                 f"{line.n_clusters:,}",
                 f"{line.labelled:.0%}",
-                f"{line.expected_right:.0%}",
+                f"{line.replication:.0%}",
                 f"{line.above_chance:.2f}",
                 *(f"{number:,}" for number in (line.supported, line.contested, line.contradicted, line.best_for)),
                 f"{line.stable:.0%}",
@@ -213,9 +213,7 @@ class ClusteringComparison:
 
     def _notes(self) -> list[str]:
         """Say where trust should not be believed as it is."""
-        notes = [
-            f"{name}: {result.calibration_note}" for name, result in self.results.items() if result.calibration_note
-        ]
+        notes = [f"{name}: {result.clusterer_note}" for name, result in self.results.items() if result.clusterer_note]
         if any(result.noise.any() for result in self.results.values()):
             notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
         return ["", *notes] if notes else []

@@ -60,7 +60,7 @@ class PeriodComparison:
         return bool(self.findings)
 
     @property
-    def expected_right(self) -> tuple[float, float]:
+    def replication(self) -> tuple[float, float]:
         """Expected share of right labels then and now."""
         change = self._changes.by_measure[RIGHT]
         return float(change.then[-1]), float(change.now[-1])
@@ -186,7 +186,7 @@ class PeriodComparison:
 
     def headline(self) -> str:
         """Say in one sentence whether it drifted."""
-        (then, now) = self.expected_right
+        (then, now) = self.replication
         right = f"Expected right: {then:.0%} then, {now:.0%} now"
         if not self.drifted:
             return f"Nothing changed beyond chance. {right}"

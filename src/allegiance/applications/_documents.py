@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_number, is_sparse, texts_for_each
-from allegiance.results import CONTESTED, CONTRADICTED, Result
+from allegiance.results import CONTESTED, CONTRADICTED, AffinityResult
 
 #: Words are told from chance at about this many standard errors.
 _LEAST_SCORE = 1.64
@@ -64,7 +64,9 @@ class Documents:
     ['barks']
     """
 
-    def __init__(self, result: Result, texts: Any, *, vectorizer: Any = None, prior: float | None = None) -> None:
+    def __init__(
+        self, result: AffinityResult, texts: Any, *, vectorizer: Any = None, prior: float | None = None
+    ) -> None:
         self.result = result
         self.texts = texts_for_each(texts, result.n_points)
         given = None if prior is None else check_number(prior, "prior", low=0.0)
@@ -97,7 +99,7 @@ class Documents:
         """
         result = self.result
         words, here = self._words_of(row)
-        rival, code = int(result.standing.rival[row]), int(result.codes[row])
+        rival, code = int(result.ranks.rival[row]), int(result.codes[row])
         if code < 0:
             own = self._by_topic[:, words].sum(axis=0) - self._by_topic[rival, words]
             size = float(self._sizes.sum() - self._sizes[rival])
@@ -130,7 +132,7 @@ class Documents:
     def topics(self, n_words: int = 8) -> Any:
         """Return one row per topic, those with the most trouble first.
 
-        Columns are ``topic``, ``documents``, ``expected_right``, ``supported``, ``contested``, ``contradicted``,
+        Columns are ``topic``, ``documents``, ``replication``, ``supported``, ``contested``, ``contradicted``,
         ``rival`` and ``words``.
 
         Parameters
@@ -142,7 +144,7 @@ class Documents:
         columns = {
             "topic": [line.name for line in lines],
             "documents": [line.points for line in lines],
-            "expected_right": [line.expected_right for line in lines],
+            "replication": [line.replication for line in lines],
             **{name: [getattr(line, name) for line in lines] for name in ("supported", "contested", "contradicted")},
             "rival": [line.rival for line in lines],
             "words": [", ".join(self.words_of_topic(line.name, n_words).words) for line in lines],
@@ -182,12 +184,12 @@ class Documents:
         n
             How many; None for all.
         """
-        result, standing = self.result, self.result.standing
+        result, standing = self.result, self.result.ranks
         rows = np.flatnonzero(result.noise)
         codes, typical = standing.first[rows], np.full(rows.size, np.nan)
         if result.members is not None:
             typical = result.members.value.typicality(codes, result.distance[rows])
-        clear = result.margin[rows] > 2.0 * standing.largest_error[rows]
+        clear = (standing.largest - standing.second_largest)[rows] > 2.0 * standing.largest_error[rows]
         deserves = clear & (typical >= _LEAST_TYPICALITY)
         order = np.lexsort((rows, -standing.largest[rows], -np.nan_to_num(typical), ~deserves))[:n]
         rows = rows[order]

@@ -59,7 +59,7 @@ class StabilityTest:
                 result = scorer.affinity(X[part])
                 found.stable[part], found.confidence[part], found.owner[part] = (
                     result.stable,
-                    result.confidence,
+                    result.ranks.largest,
                     result.owner,
                 )
         return found

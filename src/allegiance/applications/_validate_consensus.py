@@ -34,7 +34,7 @@ _HEADINGS = (
 class ConsensusValidation:
     """Trust in a consensus clustering of n points, and in the m clusterings it was made of.
 
-    ``print(validation)`` gives a table and the verdict, :meth:`to_frame` one row per clustering.
+    ``print(validation)`` gives a table and the verdict, :meth:`frame` one row per clustering.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class ConsensusValidation:
             f"same points are doubtful in all of them ({always:,} of the {int(doubtful.sum()):,} in the consensus are)."
         )
 
-    def to_frame(self, like: Any = None) -> Any:
+    def frame(self, like: Any = None) -> Any:
         """Return one row per clustering and one for the consensus, which is compared with itself.
 
         Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``supported``, ``turned_supported``,

@@ -70,7 +70,7 @@ def compare(
     found = compare_clusterings(
         points.X, candidates(points, labels, algorithm, clusters, run), scorer=scorer_of(scoring, run)
     )
-    frame = found.to_frame(like=points.ids)
+    frame = found.frame(like=points.ids)
     write_output(sink, behind_ids(points.ids, {name: frame.column(name) for name in frame.column_names}))
     say_written(out.output, run)
     summary = _summary_of(found)
@@ -82,7 +82,7 @@ def compare(
 
 def _summary_of(found: ClusteringComparison) -> dict[str, Any]:
     """Return the comparison as plain values."""
-    reasons = {name: result.calibration_note for name, result in found.results.items()}
+    reasons = {name: result.clusterer_note for name, result in found.results.items()}
     return {
         "points": found.n_points,
         "best": found.best,
@@ -105,7 +105,7 @@ def _print(summary: dict[str, Any], *, err: bool) -> None:
         (
             line["name"],
             f"{line['n_clusters']:,}",
-            f"{line['expected_right']:.0%}",
+            f"{line['replication']:.0%}",
             f"{line['above_chance']:.2f}",
             *(f"{line[count]:,}" for count in ("supported", "contested", "contradicted", "best_for")),
         )

@@ -91,7 +91,7 @@ def consensus(
     columns |= {f"label_{name}": values for name, values in model.labelings_.items()}
     write_output(sink, behind_ids(points.ids, columns))
     say_written(out.output, run)
-    lines = validation.to_frame(like=points.ids).to_pylist()
+    lines = validation.frame(like=points.ids).to_pylist()
     if run.json:
         print_result({"verdict": validation.verdict, "clusterings": lines}, output=out.output)
     elif not run.quiet:

@@ -112,8 +112,8 @@ def _sentences(file: str, shown: dict[str, Any]) -> list[str]:
         files = ", ".join(data["files"])
         lines.append(f"Made on {shown['created']} from {files}: {data['rows']:,} rows, {data['dropped']:,} left out.")
         lines.append(f"By allegiance {shown['version']} ({_listed(shown['versions'])}): {shown['command']}")
-    if shown.get("expected_right") is not None:
-        lines.append(f"Expected right when it was made: {100 * shown['expected_right']:.0f} % of the labels.")
+    if shown.get("replication") is not None:
+        lines.append(f"Expected right when it was made: {100 * shown['replication']:.0f} % of the labels.")
     missing = {"median": "get the median or the most frequent category", "drop": "leave the row out"}
     lines.append(f"Missing values {missing.get(shown['impute'], 'are an error')}.")
     if shown["standardize"]:
@@ -144,7 +144,7 @@ def _print_tables(out: Any, shown: dict[str, Any]) -> None:
     header = ("column", "type", "holds", "for missing", "categories")
     print_table(out, "Columns", header, rows, left=header)
     clusters = [
-        [str(line["cluster"]), _cell(line.get("points")), _percent(line.get("expected_right"))]
+        [str(line["cluster"]), _cell(line.get("points")), _percent(line.get("replication"))]
         for line in shown["clusters"]
     ]
     print_table(out, "Clusters", ("cluster", "points", "right"), clusters, left=("cluster",))

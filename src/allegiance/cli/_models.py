@@ -150,7 +150,7 @@ def save_model(
 
     if path is None:
         return
-    figures = ("cluster", "points", "expected_right")
+    figures = ("cluster", "points", "replication")
     origin = provenance()
     about = described(
         opened.features,
@@ -160,7 +160,7 @@ def save_model(
         ids=list(opened.ids),
         labels=clustering.labels,
         clusters=[{name: line[name] for name in figures} for line in summary["clusters"]],
-        expected_right=summary["expected_right"],
+        replication=summary["replication"],
     )
     Model(_with_baseline(scorer, opened, run), opened.features, about).save(path)
     say(run, f"Wrote {path}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allegiance.report import Images
-    from allegiance.results import Result
+    from allegiance.results import AffinityResult
 
     from ._points import Opened, Points
 
@@ -163,7 +163,9 @@ def coordinates_of(page: PageOptions, points: Points) -> pa.Table | None:
     return points.others.select(list(page.coordinates))
 
 
-def write_report(result: Result, points: Points, opened: Opened, path: str, page: PageOptions, run: RunOptions) -> None:
+def write_report(
+    result: AffinityResult, points: Points, opened: Opened, path: str, page: PageOptions, run: RunOptions
+) -> None:
     """Write the HTML report, in which points go by their identifiers."""
     result.report(
         path,

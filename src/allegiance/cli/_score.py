@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.io._old_tables import PreparedSource
     from allegiance.io.models import Model
-    from allegiance.results import Result
+    from allegiance.results import AffinityResult
 
 EPILOG = """\b
 Examples:
@@ -189,7 +189,7 @@ def open_table(
     return open_data(data, columns, notes, written=page.written, scale_matters=matters)
 
 
-def _to_review(result: Result, points: Points, review: int | str, details: bool, text: str | None) -> Any:
+def _to_review(result: AffinityResult, points: Points, review: int | str, details: bool, text: str | None) -> Any:
     """Return the labels to look at, with their texts and the words in these that speak for the rival."""
     rows = result.least_trusted(review)
     columns = {name: column[rows] for name, column in result.columns(details=details).items()}
@@ -200,11 +200,11 @@ def _to_review(result: Result, points: Points, review: int | str, details: bool,
     return behind_ids(points.ids.take(rows), columns)
 
 
-def summary_in_memory(result: Result, points: Points, scores: Any, show: int) -> dict[str, Any]:
+def summary_in_memory(result: AffinityResult, points: Points, scores: Any, show: int) -> dict[str, Any]:
     """Return the summary of a result, given also as a table behind what identifies the points."""
     worst = Worst(points.ids.column_names, show)
     worst.add(scores)
-    return summary_of(result.tally(), worst, result.how, result.calibration_note)
+    return summary_of(result.tally(), worst, result.how, result.clusterer_note)
 
 
 def _check_wanted(details: bool, top: int | None, review: int | str | None, out: OutputOptions) -> None:
@@ -246,7 +246,7 @@ def score_in_memory(
     run: RunOptions,
     top: int | None = None,
     model: Model | None = None,
-) -> tuple[Points, Result, AffinityScorer]:
+) -> tuple[Points, AffinityResult, AffinityScorer]:
     """Read the points, cluster them if asked to, and score them, by a model if there is one."""
     points = load_points(opened, opened.apart)
     if model is None:

@@ -66,13 +66,13 @@ def summary_of(tally: Tally, worst: Worst, how: HowMeasured, note: str | None) -
     """
     from allegiance.results import footer, headlines
 
-    right = tally.expected_right
+    right = tally.replication
     note = None if note is None else in_words_of_the_command(note)
     return {
         "points": tally.n_points,
         "labels": tally.n_labelled,
-        "expected_right": None if right is None else right[0],
-        "expected_right_interval": None if right is None else list(right[1:]),
+        "replication": None if right is None else right[0],
+        "replication_interval": None if right is None else list(right[1:]),
         **{name: tally.total(name) for name in _VERDICTS},
         "atypical": tally.atypical,
         "stable": tally.stable,
@@ -87,8 +87,8 @@ def summary_of(tally: Tally, worst: Worst, how: HowMeasured, note: str | None) -
 
 def expected_share(summary: dict[str, Any]) -> tuple[float, str]:
     """Return the share that --fail-under looks at, and what it is."""
-    if summary["expected_right"] is not None:
-        return summary["expected_right"], "of the labels are expected to be right"
+    if summary["replication"] is not None:
+        return summary["replication"], "of the labels are expected to be right"
     return summary["supported"] / max(summary["labels"], 1), "of the labels are supported"
 
 
@@ -107,7 +107,7 @@ def print_summary(summary: dict[str, Any], *, err: bool, verbose: bool = False) 
     out = console(err=err)
     for number, line in enumerate(summary["headlines"]):
         print_line(out, line if line.endswith(".") else f"{line}.", bold=number == 0)
-    calibrated = summary["expected_right"] is not None
+    calibrated = summary["replication"] is not None
     header = ["cluster", "points", *(["right"] if calibrated else []), *_VERDICTS, "rival"]
     print_table(out, "", header, [_cells(line, calibrated) for line in summary["clusters"]], left=("cluster", "rival"))
     if summary["review"]:
@@ -119,7 +119,7 @@ def print_summary(summary: dict[str, Any], *, err: bool, verbose: bool = False) 
 
 
 def _cells(line: dict[str, Any], calibrated: bool) -> list[str]:
-    right = "-" if line["expected_right"] is None else f"{line['expected_right']:.0%}"
+    right = "-" if line["replication"] is None else f"{line['replication']:.0%}"
     # Noise has no label, and so neither trust nor a verdict.
     counts = ["-" if line["own_affinity"] is None and line["points"] else f"{line[name]:,}" for name in _VERDICTS]
     rival = "-" if line["rival"] is None else str(line["rival"])

@@ -113,7 +113,7 @@ def is_beyond(comparison: PeriodComparison, tolerance: float) -> bool:
     tolerance
         The largest fall of the share of labels expected to be right, and rise of that of points unlike anything seen.
     """
-    (right_then, right_now), (unlike_then, unlike_now) = comparison.expected_right, comparison.unlike
+    (right_then, right_now), (unlike_then, unlike_now) = comparison.replication, comparison.unlike
     if not comparison.drifted:
         return False
     return tolerance == 0.0 or right_then - right_now > tolerance or unlike_now - unlike_then > tolerance

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from allegiance._core import AnyArray, FloatArray, check_choice, check_count, check_rows
 from allegiance._scorer import AffinityScorer
-from allegiance.results import AffinityResult, Result, TopAffinityResult
+from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title
 from ._draw_plane import PlanePoints, draw_cells, draw_points, draw_sites, frame_axes, label_clusters, size_for
@@ -139,7 +139,6 @@ class AffinityMapDisplay:
         label = None if labels is None else check_one_label_per_row(labels, rows.shape[0])
         # Only trust depends on the labels, which may be others than the scorer knows.
         result = scorer.affinity(X) if label is None or chosen != _TRUST else scorer.fitted_.score(X, labels=label)
-        assert isinstance(result, AffinityResult)
         value = values_of(result, chosen)
         field = None
         if projection is None or (isinstance(projection, str) and projection == "pca"):
@@ -158,7 +157,7 @@ class AffinityMapDisplay:
     @classmethod
     def from_result(
         cls,
-        result: Result,
+        result: AffinityResult,
         X: Any = None,
         *,
         projection: Any = None,
@@ -189,8 +188,7 @@ class AffinityMapDisplay:
         """
         result = check_result(result, "AffinityMapDisplay")
         chosen = _choose(result.classes, which, calibrated=result.calibrated)
-        assert isinstance(result, AffinityResult | TopAffinityResult)
-        if not isinstance(result, AffinityResult) and (isinstance(chosen, int) or X is None):
+        if result.clusters is not None and (isinstance(chosen, int) or X is None):
             raise ValueError("this map needs X and which='trust' or 'confidence', or a result with all affinities.")
         rows = result.affinity if X is None else check_rows(BaseEstimator(), check_data_of(result, X), reset=True)
         position, names = place(rows, projection, random_state)

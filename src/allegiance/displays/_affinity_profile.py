@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_choice
-from allegiance.results import SUPPORTED, Result, count
+from allegiance.results import SUPPORTED, AffinityResult, count
 
 from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title, settle
 from ._inputs import check_result, members_of, names_as_array, ranked_by, shortened
@@ -75,7 +75,7 @@ class AffinityProfileDisplay:
         self.noise = noise
 
     @classmethod
-    def from_result(cls, result: Result, *, ax: Any = None, **kw: Any) -> AffinityProfileDisplay:
+    def from_result(cls, result: AffinityResult, *, ax: Any = None, **kw: Any) -> AffinityProfileDisplay:
         """Sort the labels of a result, and draw.
 
         Parameters

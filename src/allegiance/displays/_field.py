@@ -8,7 +8,7 @@ import numpy as np
 
 from allegiance._core import FloatArray
 from allegiance._scorer import AffinityScorer
-from allegiance.results import AffinityResult, TopAffinityResult
+from allegiance.results import AffinityResult
 
 from ._section import View, divergence_bounds
 
@@ -24,11 +24,11 @@ def grid_of(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
     return np.column_stack([x.ravel(), y.ravel()])
 
 
-def values_of(result: AffinityResult | TopAffinityResult, which: str | int) -> FloatArray:
+def values_of(result: AffinityResult, which: str | int) -> FloatArray:
     """Return "trust" or "confidence" (n,), or the affinity to the cluster with this number."""
     if isinstance(which, int):
         return result.affinity[:, which]
-    return result.trust if which == "trust" else result.confidence
+    return result.trust if which == "trust" else result.ranks.largest
 
 
 def score_grid(scorer: AffinityScorer, seen: View, m: int, which: str | int) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_choice, require
-from allegiance.results import Result, count
+from allegiance.results import AffinityResult, count
 
 from ._canvas import axes_to_draw_on, frame_of, ink_of, set_title, settle
 from ._inputs import check_result, names_with_noise, shortened
@@ -64,7 +64,7 @@ class FlowDisplay:
         self.which = which
 
     @classmethod
-    def from_result(cls, result: Result, *, which: str = "doubtful", ax: Any = None, **kw: Any) -> FlowDisplay:
+    def from_result(cls, result: AffinityResult, *, which: str = "doubtful", ax: Any = None, **kw: Any) -> FlowDisplay:
         """Count labels against rivals, and draw.
 
         Parameters
@@ -201,10 +201,10 @@ class FlowDisplay:
         return drawn
 
 
-def _all_rivals(result: Result) -> IntArray:
+def _all_rivals(result: AffinityResult) -> IntArray:
     """Return how many points of each cluster, and of noise last, have each cluster as their rival (k + 1, k)."""
     k = result.n_clusters
-    pairs = np.where(result.noise, k, result.codes) * k + result.standing.rival
+    pairs = np.where(result.noise, k, result.codes) * k + result.ranks.rival
     return np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from allegiance._core import AnyArray, IntArray, check_count, is_sparse
-from allegiance.results import Result
+from allegiance.results import AffinityResult
 
 from ._canvas import axes_to_draw_on, frame_of, set_title
 from ._inputs import check_data_of, check_result, members_of, ranked_by
@@ -60,7 +60,7 @@ class GalleryDisplay:
     @classmethod
     def from_result(
         cls,
-        result: Result,
+        result: AffinityResult,
         X: Any,
         *,
         image_shape: Any = None,
@@ -167,7 +167,7 @@ class GalleryDisplay:
         }
 
 
-def _choose_rows(result: Result, n: int, per_cluster: bool) -> dict[str, AnyArray]:
+def _choose_rows(result: AffinityResult, n: int, per_cluster: bool) -> dict[str, AnyArray]:
     """Return what is shown of the most and the least trusted rows; no row twice where there are too few."""
     ranking = result.ranking
     groups = members_of(result) if per_cluster else [("", np.flatnonzero(~result.noise))]
@@ -214,7 +214,7 @@ def _check_shape(image_shape: Any, data: AnyArray) -> tuple[int, ...]:
     return tuple(int(length) for length in shape)
 
 
-def _choose_features(result: Result, data: Any, names: list[str], features: Any) -> IntArray:
+def _choose_features(result: AffinityResult, data: Any, names: list[str], features: Any) -> IntArray:
     """Return the numbers of the features to show."""
     d = len(names)
     if features is not None:
@@ -228,7 +228,7 @@ def _choose_features(result: Result, data: Any, names: list[str], features: Any)
     return np.sort(np.argsort(-_separation(result, data), kind="stable")[:_FEATURES])
 
 
-def _separation(result: Result, data: Any) -> AnyArray:
+def _separation(result: AffinityResult, data: Any) -> AnyArray:
     """Return for each feature (d,) how much of its variance is between the means of the labels."""
     mean = np.asarray(data.mean(axis=0), dtype=np.float64).ravel()
     squares = data.multiply(data) if is_sparse(data) else np.square(data, dtype=np.float64)

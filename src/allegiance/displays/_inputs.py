@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_rows, dense
 from allegiance._scorer import AffinityScorer
-from allegiance.results import NO_LABEL, Result
+from allegiance.results import NO_LABEL, AffinityResult
 
 
 def check_scorer(scorer: Any, caller: str, *given: Any) -> tuple[Any, ...]:
@@ -19,7 +19,7 @@ def check_scorer(scorer: Any, caller: str, *given: Any) -> tuple[Any, ...]:
     Pictures show the space that the clusters are in: behind the transformers of a pipeline, the scorer returned is one
     for points there, and data is brought there.
     """
-    if isinstance(scorer, Result):
+    if isinstance(scorer, AffinityResult):
         raise TypeError(
             f"{caller} needs the fitted AffinityScorer, not its result, which keeps no diagram: "
             "fit AffinityScorer().fit(X, labels)."
@@ -33,7 +33,7 @@ def check_scorer(scorer: Any, caller: str, *given: Any) -> tuple[Any, ...]:
     if scorer.preparation_ is not None:
         given = tuple(None if X is None else scorer.preparation_.transform(_as_rows(X)) for X in given)
         bare = copy(scorer)
-        bare.become(scorer.fitted_.bare())
+        bare._set_fitted(scorer.fitted_.without_preprocessing())
         # For the axes only: what transformers make are arrays, whose columns have no names to compare.
         bare.names_of_axes = scorer.fitted_.columns.prepared_names
         scorer = bare
@@ -49,9 +49,9 @@ def _as_rows(X: Any) -> Any:
     return X.reshape(1, -1) if isinstance(X, np.ndarray) and X.ndim == 1 else X
 
 
-def check_result(result: Any, caller: str) -> Result:
+def check_result(result: Any, caller: str) -> AffinityResult:
     """Return a result, or say how to get one."""
-    if not isinstance(result, Result):
+    if not isinstance(result, AffinityResult):
         raise TypeError(
             f"{caller} needs an AffinityResult, got {type(result).__name__}: call trust(X, labels), or "
             "scorer.affinity(X)."
@@ -59,7 +59,7 @@ def check_result(result: Any, caller: str) -> Result:
     return result
 
 
-def check_data_of(result: Result, X: Any, name: str = "X") -> Any:
+def check_data_of(result: AffinityResult, X: Any, name: str = "X") -> Any:
     """Return X, as it is, if it has one row for each point of the result."""
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if rows != result.n_points:
@@ -119,17 +119,17 @@ def require_cells(scorer: AffinityScorer, caller: str) -> AffinityScorer:
     return scorer
 
 
-def members_of(result: Result) -> list[tuple[Any, IntArray]]:
+def members_of(result: AffinityResult) -> list[tuple[Any, IntArray]]:
     """Return each cluster's label with the rows of its points; noise is left out."""
     return [(name, np.flatnonzero(result.codes == code)) for code, name in enumerate(result.classes.tolist())]
 
 
-def ranked_by(result: Result) -> str:
+def ranked_by(result: AffinityResult) -> str:
     """Return what labels are ranked by: "trust", or "own_affinity" without calibration."""
     return "trust" if result.calibrated else "own_affinity"
 
 
-def names_with_noise(result: Result) -> AnyArray:
+def names_with_noise(result: AffinityResult) -> AnyArray:
     """Return the labels of the clusters, and "noise" last if there is any."""
     names = result.classes.tolist()
     return names_as_array([*names, NO_LABEL] if result.noise.any() else names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from allegiance.results import Result
+from allegiance.results import AffinityResult
 
 from ._affinity_map import AffinityMapDisplay
 from ._affinity_profile import AffinityProfileDisplay
@@ -29,7 +29,7 @@ class ResultPlots:
     [0, 1, 2, 4, 3]
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: AffinityResult) -> None:
         self._result = result
 
     def __call__(self, **kw: Any) -> AffinityProfileDisplay:

@@ -1,6 +1,6 @@
 """How volume is measured: one file per engine, all with the same two questions (why not? then build it)."""
 
-from ._auto import EXACT_SITES, Auto, measure, measure_top, measurer_for
+from ._auto import EXACT_SITES, Auto, measure, measure_blocks, measurer_for
 from ._base import (
     ENGINES,
     LEAST_EPS,
@@ -20,7 +20,6 @@ from ._base import (
 from ._exact import Exact
 from ._hit_and_run import HitAndRun
 from ._shared_samples import FEW_SITES, SharedSamples
-from ._standing import Standing, standing_of
 from ._tessellation import Tessellation
 from ._whole_space import ClosedForm
 
@@ -43,13 +42,11 @@ __all__ = [
     "Queries",
     "Settings",
     "SharedSamples",
-    "Standing",
     "Tessellation",
     "binomial_errors",
     "engine_code",
     "engine_names",
     "measure",
-    "measure_top",
+    "measure_blocks",
     "measurer_for",
-    "standing_of",
 ]

@@ -14,7 +14,7 @@ from allegiance.calibration import Calibration, PairCompany
 from allegiance.explorer.state import DecisionLog, Question, Session, Showing, Subject
 from allegiance.explorer.views import Maps
 from allegiance.report import Coordinates, Features, check_coordinates, check_features, point_ids
-from allegiance.results import Result
+from allegiance.results import AffinityResult
 
 from .app import Explorer
 
@@ -25,7 +25,7 @@ DECISIONS_FILE = "decisions.jsonl"
 
 
 def explore(
-    result: Result,
+    result: AffinityResult,
     X: Any = None,
     *,
     ids: Any = None,

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from allegiance._core import AnyArray, FloatArray, IntArray, for_row_blocks, kernel_ready
 from allegiance.influence import Diagram
 
-from ._pipelines import Followed, follow
+from ._pipelines import UnwrappedEstimator, unwrap_estimator
 
 
 def check_clusterer(estimator: Any) -> None:
@@ -25,7 +25,7 @@ def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Any:
     return clone(estimator).fit(X, None, **fit_params)
 
 
-def labels_by(followed: Followed, X: Any) -> AnyArray:
+def training_labels(unwrapped: UnwrappedEstimator, X: Any) -> AnyArray:
     """Return the labels (n,) that a fitted clusterer gave, or gives, to X, which is what its transformers made.
 
     Raises
@@ -33,9 +33,9 @@ def labels_by(followed: Followed, X: Any) -> AnyArray:
     TypeError
         If it gives none.
     """
-    clusterer = followed.clusterer
+    clusterer = unwrapped.clusterer
     # The labels of a frozen clusterer may be those of other points.
-    if hasattr(clusterer, "labels_") and not (followed.frozen and hasattr(clusterer, "predict")):
+    if hasattr(clusterer, "labels_") and not (unwrapped.frozen and hasattr(clusterer, "predict")):
         return np.asarray(clusterer.labels_)
     if hasattr(clusterer, "predict"):
         return np.asarray(clusterer.predict(X))
@@ -44,11 +44,11 @@ def labels_by(followed: Followed, X: Any) -> AnyArray:
 
 def cluster(estimator: Any, X: Any) -> AnyArray:
     """Return the labels (n,) that a clone of an estimator, perhaps a pipeline, gives to X."""
-    followed = follow(fit_clusterer(estimator, X, {}))
-    return labels_by(followed, X if followed.preparation is None else followed.preparation.transform(X))
+    unwrapped = unwrap_estimator(fit_clusterer(estimator, X, {}))
+    return training_labels(unwrapped, X if unwrapped.preparation is None else unwrapped.preparation.transform(X))
 
 
-def nameless(estimator: Any) -> Any:
+def without_feature_names(estimator: Any) -> Any:
     """Return a fitted estimator that takes arrays without a warning that names of columns are missing."""
     if "feature_names_in_" not in getattr(estimator, "__dict__", ()):
         return estimator

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from allegiance._core import AnyArray, Rows, check_rows, is_sparse
 
 
-class Entered(NamedTuple):
+class Prepared(NamedTuple):
     """Points on their way to be scored."""
 
     given: Any
@@ -66,10 +66,10 @@ class Columns(BaseEstimator):
         """Return rows (n, d) of X, if it has these columns."""
         return check_rows(self, X, reset=False)
 
-    def enter(self, X: Any) -> Entered:
+    def prepare(self, X: Any) -> Prepared:
         """Return X for a clusterer, with the names of its columns if it has any, and as checked rows."""
         rows = self.check(X)
-        return Entered(X if hasattr(X, "columns") else rows, rows)
+        return Prepared(X if hasattr(X, "columns") else rows, rows)
 
 
 # What scikit-learn's errors and warnings are to name: the estimator that users know.
@@ -120,9 +120,9 @@ class PreparedColumns:
 
     def check(self, X: Any) -> Rows:
         """Return rows of X as the transformers make them."""
-        return self.enter(X).rows
+        return self.prepare(X).rows
 
-    def enter(self, X: Any) -> Entered:
+    def prepare(self, X: Any) -> Prepared:
         """Return X behind the transformers, as they make it and as checked rows.
 
         Raises
@@ -144,4 +144,4 @@ class PreparedColumns:
             rows = self._prepared.check(matrix)
         except (TypeError, ValueError) as error:
             raise type(error)(f"X cannot be used behind the transformers before the clusterer. {error}") from error
-        return Entered(made if hasattr(made, "columns") else rows, rows)
+        return Prepared(made if hasattr(made, "columns") else rows, rows)

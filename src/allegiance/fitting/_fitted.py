@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,21 +26,21 @@ from allegiance.calibration import (
     recluster,
 )
 from allegiance.engines import (
+    Estimate,
     Measurer,
     PrecisionWarning,
     Tessellation,
     measure,
-    measure_top,
+    measure_blocks,
     measurer_for,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, AnyResult, FrameLike, HowMeasured, Result, TopAffinityResult
+from allegiance.results import AffinityResult, Distances, FrameLike, HowMeasured, Ranks
 
-from ._clusterer import nameless, nearest_sites
-from ._columns import Columns, Entered, PreparedColumns
+from ._clusterer import nearest_sites, without_feature_names
+from ._columns import Columns, Prepared, PreparedColumns
 from ._labels import Labels, align, labels_of
 from ._pipelines import last_step
-from ._proximity import proximity_of
 from ._representatives import means_without_each
 from ._specification import Specification
 
@@ -48,8 +48,8 @@ from ._specification import Specification
 _PART = 65_536
 
 
-class Points(NamedTuple):
-    """Points that have passed all that others may have written: transformers and the estimator."""
+class PreparedInput(NamedTuple):
+    """PreparedInput that have passed all that others may have written: transformers and the estimator."""
 
     rows: Rows
     """(n, d) as the diagram needs them."""
@@ -58,9 +58,9 @@ class Points(NamedTuple):
     frame: FrameLike
     """The kind of frame they came in."""
 
-    def part(self, rows: slice) -> Points:
+    def part(self, rows: slice) -> PreparedInput:
         """Return some of the points, as arrays."""
-        return Points(self.rows[rows], None if self.codes is None else self.codes[rows], FrameLike())
+        return PreparedInput(self.rows[rows], None if self.codes is None else self.codes[rows], FrameLike())
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +129,11 @@ class Fitted:
         # Measurers follow from the rest, and hold samples that a pickle need not carry.
         return {name: value for name, value in self.__dict__.items() if not name.endswith("measurer")}
 
-    def let_go(self) -> None:
+    def release_training_data(self) -> None:
         """Compute what is still to be computed from the points of the fit, so that these need not be kept."""
         _ = None if self.members is None else self.members.value
 
-    def beside_others(self, threads: int = 1) -> Fitted:
+    def with_threads(self, threads: int = 1) -> Fitted:
         """Return the same to be used beside others like it: on few threads, and silent."""
         settings = replace(self.specification.settings, threads=threads, verbose=False)
         return replace(self, specification=replace(self.specification, settings=settings))
@@ -142,11 +142,11 @@ class Fitted:
         """Return the same with something more that belongs to it and is saved with it."""
         return replace(self, parts={**self.parts, name: value})
 
-    def bare(self) -> Fitted:
+    def without_preprocessing(self) -> Fitted:
         """Return the same for points that have passed the transformers already."""
-        return replace(self, columns=Columns(self.columns.n_prepared), clusterer=nameless(self.clusterer))
+        return replace(self, columns=Columns(self.columns.n_prepared), clusterer=without_feature_names(self.clusterer))
 
-    def behind(self, preparation: Any, columns: Columns) -> Fitted:
+    def with_preprocessing(self, preparation: Any, columns: Columns) -> Fitted:
         """Return the same for points as they are before fitted transformers, which they then pass first."""
         return replace(self, columns=PreparedColumns(columns, preparation, self.columns.n_prepared))
 
@@ -154,12 +154,12 @@ class Fitted:
         """Return rows (n, d) of X, checked and as the diagram needs them."""
         return self.specification.influence.prepare(self.columns.check(X))
 
-    def _entered(self, X: Any) -> Entered:
+    def _prepared(self, X: Any) -> Prepared:
         """Return points for a clusterer that knows their columns by name, and as the diagram needs them."""
-        given, rows = self.columns.enter(X)
+        given, rows = self.columns.prepare(X)
         if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
             given = rows  # it was fitted to arrays, and would complain about names
-        return Entered(given, self.specification.influence.prepare(rows))
+        return Prepared(given, self.specification.influence.prepare(rows))
 
     def locate(self, rows: Rows) -> Located:
         """Return where rows (n, d) are in the diagram."""
@@ -187,10 +187,10 @@ class Fitted:
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
-        given, rows = self._entered(X)
+        given, rows = self._prepared(X)
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
-    def enter(self, X: Any, labels: Any = None) -> Points:
+    def prepare_input(self, X: Any, labels: Any = None) -> PreparedInput:
         """Return points as they are scored. Transformers and the estimator, which others may have written, run here.
 
         Parameters
@@ -200,18 +200,18 @@ class Fitted:
         labels
             (n,) labels they have, -1 for noise; None to label them as new points.
         """
-        given, rows = self._entered(X)
+        given, rows = self._prepared(X)
         if labels is None:
             codes = self._predicted(given, rows.shape[0])
         else:
             codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
-        return Points(rows, codes, FrameLike.of(X))
+        return PreparedInput(rows, codes, FrameLike.of(X))
 
-    def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult | TopAffinityResult:
-        """Score points, given as in :meth:`enter`; keep the ``top`` largest affinities, or all."""
-        return self.score_points(self.enter(X, labels), top)
+    def score(self, X: Any, *, labels: Any = None, top: int | None = None) -> AffinityResult:
+        """Score points, given as in :meth:`prepare_input`; keep the ``top`` largest affinities, or all."""
+        return self.score_prepared(self.prepare_input(X, labels), top)
 
-    def score_points(self, points: Points, top: int | None = None) -> AffinityResult | TopAffinityResult:
+    def score_prepared(self, points: PreparedInput, top: int | None = None) -> AffinityResult:
         """Score points that were entered."""
         if top is None:
             return self._score_part(points, top)
@@ -220,9 +220,9 @@ class Fitted:
         parts = [
             self._score_part(points.part(slice(start, start + _PART)), top) for start in range(0, max(n, 1), _PART)
         ]
-        return Result.concatenate(parts, points.frame)
+        return AffinityResult.concatenate(parts, points.frame)
 
-    def _score_part(self, points: Points, top: int | None) -> AffinityResult | TopAffinityResult:
+    def _score_part(self, points: PreparedInput, top: int | None) -> AffinityResult:
         started = time.perf_counter()
         located = self.locate(points.rows)
         codes = self._nearest(located) if points.codes is None else points.codes
@@ -237,7 +237,7 @@ class Fitted:
         *,
         top: int | None = None,
         of_the_fit: bool = False,
-    ) -> AffinityResult | TopAffinityResult:
+    ) -> AffinityResult:
         """Measure located points and build the result.
 
         Parameters
@@ -261,40 +261,32 @@ class Fitted:
             moved = (codes, means_without_each(codes, diagram.positions, located.position))
             measurer = self.moving_measurer
         measurer = self.measurer if measurer is None else measurer
-        shared: dict[str, Any] = {
-            "label": labels_of(codes, self.classes),
-            "classes": self.classes,
-            "off_span": located.off_span,
-            "codes": codes,
-            "proximity": Lazy(partial(proximity_of, diagram, located, codes, settings.threads)),
-            "members": self.members,
-            "trust_map": self.trust_map,
-            "frame_like": frame,
-        }
+        measured: dict[str, Any]
         if top is None:
             estimate = measure(measurer, self.tessellation, located.position, settings, moved)
-            return AffinityResult(
-                affinity=estimate.affinity,
-                standard_error=estimate.standard_error,
-                hidden=estimate.hidden,
-                engine_codes=estimate.engine,
-                how=self.how(started),
-                **shared,
-            )
-        kept = min(top, self.classes.size)
-        largest = measure_top(measurer, self.tessellation, located.position, settings, kept, codes, moved)
-        return TopAffinityResult(
-            clusters=self.classes[largest.cluster],
-            affinity=largest.affinity,
-            standard_error=largest.standard_error,
-            hidden=largest.hidden,
-            standing=largest.standing,
-            engine_codes=largest.engine,
+            measured = {
+                "affinity": estimate.affinity,
+                "standard_error": estimate.standard_error,
+                "empty_cell": estimate.hidden,
+                "engine_codes": estimate.engine,
+            }
+        else:
+            blocks = measure_blocks(measurer, self.tessellation, located.position, settings, moved)
+            measured = _largest(blocks, codes, self.classes, min(top, self.classes.size))
+        return AffinityResult(
+            label=labels_of(codes, self.classes),
+            classes=self.classes,
+            residual=located.off_span,
             how=self.how(started),
-            **shared,
+            codes=codes,
+            distances=Distances.of(diagram, located, codes, settings.threads),
+            members=self.members,
+            trust_map=self.trust_map,
+            frame_like=frame,
+            **measured,
         )
 
-    def nothing(self, frame: FrameLike, top: int | None) -> AffinityResult | TopAffinityResult:
+    def nothing(self, frame: FrameLike, top: int | None) -> AffinityResult:
         """Return the result of no points."""
         located = Located(np.empty((0, self.tessellation.dim)), np.empty(0))
         return self.score_located(located, np.empty(0, dtype=np.int64), frame, time.perf_counter(), top=top)
@@ -313,7 +305,7 @@ class Fitted:
             seconds=time.perf_counter() - started,
         )
 
-    def calibrated(self, sample: RowSample, result: Result | None = None) -> Fitted:
+    def calibrated(self, sample: RowSample, result: AffinityResult | None = None) -> Fitted:
         """Return this with trust calibrated on a sample of the points of the fit.
 
         Parameters
@@ -343,7 +335,7 @@ class Fitted:
         )
         return replace(self, trust_map=found)
 
-    def with_trust(self, result: AnyResult) -> AnyResult:
+    def with_trust(self, result: AffinityResult) -> AffinityResult:
         """Return a result with the trust that was calibrated here."""
         assert self.trust_map is not None
         return result.with_trust(self.trust_map)
@@ -395,7 +387,7 @@ class Fitted:
         """Cluster halves of a sample anew; return the company kept, new clusters (n_resamples, m) and old ones (m,)."""
         settings = self.specification.settings
         calibration = calibration or self.specification.calibration or Calibration()
-        given, rows = self._entered(X)
+        given, rows = self._prepared(X)
         if labels is None:
             codes = self.codes_of_new(given, self.locate(rows))
         else:
@@ -407,16 +399,16 @@ class Fitted:
         company, new = recluster(asked, coordinates, sample.codes, settings.seed, originals, settings.threads)
         return company, new, sample.codes
 
-    def score_afresh(self, X: Any) -> float:
+    def stability_score(self, X: Any) -> float:
         """Return how far the labels of points hold, above chance, when these points are clustered anew."""
         company = self.company(X)
         return above_chance(company.mean, company.chance)
 
-    def n_imprecise(self, result: Result) -> int:
+    def n_imprecise(self, result: AffinityResult) -> int:
         """Return how many points did not reach the precision asked for."""
         return result.n_wider_than(self.specification.settings.widest)
 
-    def warn_if_imprecise(self, result: Result) -> None:
+    def warn_if_imprecise(self, result: AffinityResult) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""
         self.warn(self.n_imprecise(result), result.n_points)
 
@@ -429,11 +421,36 @@ class Fitted:
                 f"max_samples={specification.engine.max_samples:,}: see standard_error, raise eps, or max_samples of "
                 "the engine, as in engine=Auto(max_samples=10**7).",
                 PrecisionWarning,
-                stacklevel=_levels_up_to_the_user(),
+                stacklevel=_user_stacklevel(),
             )
 
 
-def _levels_up_to_the_user() -> int:
+def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int) -> dict[str, Any]:
+    """Keep the ``top`` largest affinities of each row of the blocks: the same numbers as in a full result."""
+    n = codes.size
+    cluster, shares, errors = np.empty((n, top), np.int64), np.empty((n, top)), np.empty((n, top))
+    engines, empty = np.empty(n, np.uint8), np.empty(n, dtype=bool)
+    ranks = [Ranks.of(np.empty((0, classes.size)), np.empty((0, classes.size)), codes[:0])]
+    for rows, part in blocks:
+        rest, every = part.affinity.copy(), np.arange(part.affinity.shape[0])
+        for rank in range(top):  # one round for each is faster than sorting rows
+            cluster[rows, rank] = rest.argmax(axis=1)
+            rest[every, cluster[rows, rank]] = -1.0
+        shares[rows] = np.take_along_axis(part.affinity, cluster[rows], axis=1)
+        errors[rows] = np.take_along_axis(part.standard_error, cluster[rows], axis=1)
+        engines[rows], empty[rows] = part.engine, part.hidden
+        ranks.append(Ranks.of(part.affinity, part.standard_error, codes[rows]))
+    return {
+        "clusters": classes[cluster],
+        "affinity": shares,
+        "standard_error": errors,
+        "empty_cell": empty,
+        "engine_codes": engines,
+        "top_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
+    }
+
+
+def _user_stacklevel() -> int:
     """Return the ``stacklevel`` that makes a warning of the caller point to the first line of the user."""
     frame: Any = inspect.currentframe()
     level = -1

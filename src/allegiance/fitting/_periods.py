@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from allegiance._core import AnyArray, FloatArray, IntArray, Rows, is_sparse, stream
 from allegiance.calibration import Calibration, RowSample
 from allegiance.influence import Kernel
-from allegiance.results import CONTESTED, CONTRADICTED, FrameLike, NotCalibratedError, Period, Profile, Result
+from allegiance.results import CONTESTED, CONTRADICTED, AffinityResult, FrameLike, Period, Profile
 
 from ._chunks import InMemory
 from ._fit import fit
@@ -94,7 +94,7 @@ def baseline_of(fitted: Fitted) -> Profile | None:
 def check_comparable(fitted: Fitted) -> None:
     """Raise unless the periods of a scorer can be compared."""
     if fitted.trust_map is None:
-        raise NotCalibratedError(
+        raise ValueError(
             "comparing periods needs trust, but the scorer has no calibration: fit AffinityScorer(..., calibration=20)."
         )
     if fitted.influence == Kernel("precomputed"):
@@ -197,7 +197,7 @@ def _settled(coordinates: FloatArray, codes: IntArray) -> IntArray:
     return present[labels]
 
 
-def _refitted_scores(fitted: Fitted, rows: Rows, inside: AnyArray, codes: IntArray) -> tuple[Result, IntArray]:
+def _refitted_scores(fitted: Fitted, rows: Rows, inside: AnyArray, codes: IntArray) -> tuple[AffinityResult, IntArray]:
     """Fit to the points inside, in these clusters, with the trust that is known, and score all points as new ones.
 
     Return the scores, and the number in ``fitted`` of each cluster there.
@@ -228,7 +228,7 @@ def _refitted_scores(fitted: Fitted, rows: Rows, inside: AnyArray, codes: IntArr
     return again.score_located(located, nearest, FrameLike(), 0.0, top=1).with_trust(trust_map), present
 
 
-def _figures(result: Result, chosen: AnyArray, present: IntArray, k: int) -> FloatArray:
+def _figures(result: AffinityResult, chosen: AnyArray, present: IntArray, k: int) -> FloatArray:
     """Return expected right, contested and contradicted shares (k + 1, 3) of some points, in all last; NaN for none."""
     codes = present[result.codes[chosen]]
     columns = (result.trust, result.verdict == CONTESTED, result.verdict == CONTRADICTED)

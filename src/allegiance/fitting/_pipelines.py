@@ -8,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 
-class Followed(NamedTuple):
+class UnwrappedEstimator(NamedTuple):
     """A fitted estimator, taken apart."""
 
     preparation: Any
@@ -29,13 +29,13 @@ def has_pipeline(estimator: Any) -> bool:
     return True
 
 
-def follow(estimator: Any) -> Followed:
+def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
     """Take a fitted estimator apart: through frozen estimators, searches and pipelines inside pipelines.
 
     Raises
     ------
     TypeError
-        If a step cannot be followed, since it changes which rows there are.
+        If a step cannot be unwrapped, since it changes which rows there are.
     """
     steps: list[tuple[str, Any]] = []
     frozen = False
@@ -52,7 +52,7 @@ def follow(estimator: Any) -> Followed:
         if getattr(estimator, "refit", True) is False:
             raise TypeError(f"estimator is {estimator!r}, which keeps no fitted estimator: use refit=True.")
         if inner is None:
-            return Followed(_joined(steps), estimator, frozen)
+            return UnwrappedEstimator(_joined(steps), estimator, frozen)
         frozen = frozen or isinstance(estimator, FrozenEstimator)
         estimator = inner
 

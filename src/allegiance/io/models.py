@@ -67,10 +67,10 @@ class Model:
         fitted = self.scorer.fitted_.with_part("about", json.dumps(self.about, ensure_ascii=False))
         if self.features is not None:
             columns = Columns(len(self.features.columns), self.features.columns)
-            fitted = fitted.behind(self.features.preparation, columns)
+            fitted = fitted.with_preprocessing(self.features.preparation, columns)
             fitted = fitted.with_part("table", json.dumps(self.features.to_json(), ensure_ascii=False))
         whole = copy(self.scorer)
-        whole.become(fitted)
+        whole._set_fitted(fitted)
         whole.save(path)
 
     @classmethod
@@ -100,7 +100,7 @@ class Model:
         elif columns.preparation is None and columns.known_names is not None:
             features = number_features([str(name) for name in columns.known_names])
         if features is not None:
-            scorer.become(scorer.fitted_.bare())
+            scorer._set_fitted(scorer.fitted_.without_preprocessing())
         return cls(scorer, features, json.loads(parts.get("about", "{}")))
 
     def features_for(self, source: Source, aside: Sequence[str] = ()) -> Features:

@@ -10,7 +10,7 @@ import numpy as np
 from allegiance._core import FloatArray, IntArray
 from allegiance.fitting import NOISE
 from allegiance.io import check_writable, write_whole
-from allegiance.results import ATYPICAL, VERDICTS, Result, count
+from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, count
 
 from ._centers import cluster_centers
 from ._clusters import cluster_cards
@@ -37,7 +37,7 @@ _ID_LENGTH = 80
 _CLUSTERS_LISTED = 15
 
 
-def write_report(result: Result, path: Any, X: Any = None, **settings: Any) -> Path:
+def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: Any) -> Path:
     """Write one HTML file that shows a result, and return its path. It opens offline, without a server.
 
     Parameters
@@ -68,7 +68,7 @@ def write_report(result: Result, path: Any, X: Any = None, **settings: Any) -> P
 
 
 def render_report(
-    result: Result,
+    result: AffinityResult,
     X: Any = None,
     *,
     ids: Any = None,
@@ -162,7 +162,7 @@ def render_report(
         clusters=cluster_rows(lines, calibrated=result.calibrated),
         names=page_data["names"],
         clusters_listed=_CLUSTERS_LISTED,
-        overall="" if tally.expected_right is None else percent(tally.expected_right[0]),
+        overall="" if tally.replication is None else percent(tally.replication[0]),
         facts=facts,
         n_labelled=tally.n_labelled,
         id_names=[] if identifiers is None else identifiers.names,
@@ -176,7 +176,7 @@ def render_report(
     )
 
 
-def _facts(result: Result, quantity: Quantity) -> dict[str, Any]:
+def _facts(result: AffinityResult, quantity: Quantity) -> dict[str, Any]:
     """Return what both the words and the scripts of the page need."""
     return {
         "quantity": quantity.name,

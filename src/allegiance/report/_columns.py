@@ -9,7 +9,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray
 from allegiance.engines import Z95
-from allegiance.results import VERDICTS, Result
+from allegiance.results import VERDICTS, AffinityResult
 
 from ._counts import Groups, Profile, level_of
 from ._largest import largest_affinities
@@ -19,7 +19,7 @@ from ._shown import Shown
 
 
 def point_columns(
-    result: Result,
+    result: AffinityResult,
     shown: Shown,
     groups: Groups,
     projection: Projection,
@@ -45,7 +45,7 @@ def point_columns(
         (n,) the number of each point's row in the user's data.
     """
     rows = shown.rows
-    standing, largest = result.standing, largest_affinities(result, rows)
+    ranks, largest = result.ranks, largest_affinities(result, rows)
     columns: dict[str, AnyArray] = {
         "x": projection.x[rows].astype(np.float64),
         "y": projection.y[rows].astype(np.float64),
@@ -57,9 +57,9 @@ def point_columns(
         "verdict": np.select([result.verdict[rows] == name for name in VERDICTS], range(len(VERDICTS))).astype(
             np.uint8
         ),
-        "rival": unsigned(groups.place[standing.rival[rows]], len(groups.names)),
-        "own": standing.own[rows].astype(np.float32),
-        "half_width": (Z95 * standing.own_error[rows]).astype(np.float32),
+        "rival": unsigned(groups.place[ranks.rival[rows]], len(groups.names)),
+        "own": ranks.own[rows].astype(np.float32),
+        "half_width": (Z95 * ranks.own_error[rows]).astype(np.float32),
     }
     if result.members is not None:
         columns["typicality"] = result.typicality[rows].astype(np.float32)

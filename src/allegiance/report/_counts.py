@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance.results import ClusterFigures, Result
+from allegiance.results import AffinityResult, ClusterFigures
 
 #: The slider moves in steps of 1 / STEPS, and the histogram has as many bins.
 STEPS = 100
@@ -37,7 +37,7 @@ class Profile(NamedTuple):
     """Outline of each cluster's band, thinned: value, height."""
 
 
-def group_points(result: Result, lines: list[ClusterFigures]) -> Groups:
+def group_points(result: AffinityResult, lines: list[ClusterFigures]) -> Groups:
     """Return the clusters in the order of ``lines``, in which noise comes last if it is there."""
     number = {name: cluster for cluster, name in enumerate(result.classes.tolist())}
     order = [number[line.name] for line in lines if line.name is not None]

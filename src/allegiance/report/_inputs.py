@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_rows, one_for_each
-from allegiance.results import Result
+from allegiance.results import AffinityResult
 
 #: Columns of exported decisions and lists, which an identifier must not be called.
 TAKEN = (
@@ -139,7 +139,7 @@ def check_row_numbers(rows: Any, n_points: int) -> IntArray:
     return numbers.astype(np.int64)
 
 
-def point_ids(result: Result, X: Any, ids: Any = None) -> Identifiers | None:
+def point_ids(result: AffinityResult, X: Any, ids: Any = None) -> Identifiers | None:
     """Return what identifies the points; None if rows have only their numbers.
 
     That is ``ids``, one value for each point or a frame with several columns, or else the index of the frame that was

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from allegiance._core import FloatArray, Rows, dense, is_sparse
-from allegiance.results import Result
+from allegiance.results import AffinityResult
 
 from ._inputs import Coordinates, Features
 from ._largest import all_affinities
@@ -34,7 +34,7 @@ class Projection(NamedTuple):
 
 
 def project(
-    result: Result | None, features: Features | None, quantity: Quantity, coordinates: Coordinates | None = None
+    result: AffinityResult | None, features: Features | None, quantity: Quantity, coordinates: Coordinates | None = None
 ) -> Projection:
     """Place the points where the user says, or by two principal components of their features or affinities.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._core import FloatArray, IntArray, Rows, dense
-from allegiance.results import Result
+from allegiance.results import AffinityResult
 
 from ._centers import Centers, blocks
 
@@ -24,7 +24,7 @@ class Pulls(NamedTuple):
     """(m, N_FEATURES) how far the point lies from the centre of its cluster, in within-cluster standard deviations."""
 
 
-def pulling_features(result: Result, X: Rows, centers: Centers, rows: IntArray) -> Pulls:
+def pulling_features(result: AffinityResult, X: Rows, centers: Centers, rows: IntArray) -> Pulls:
     """Find the features that pull the given rows towards their rivals.
 
     The pull of a feature is the product of two differences, both in within-cluster standard deviations: of the point
@@ -42,9 +42,9 @@ def pulling_features(result: Result, X: Rows, centers: Centers, rows: IntArray) 
     rows
         (m,) the points asked for.
     """
-    standing, noise = result.standing, result.noise
-    home = np.where(noise, standing.first, result.codes)
-    rival = np.where(noise, standing.second, standing.rival)
+    ranks, noise = result.ranks, result.noise
+    home = np.where(noise, ranks.first, result.codes)
+    rival = np.where(noise, ranks.second, ranks.rival)
     feature = np.full((rows.size, N_FEATURES), -1, dtype=np.int64)
     deviation = np.zeros((rows.size, N_FEATURES))
     for block in blocks(rows.size, X.shape[1]):

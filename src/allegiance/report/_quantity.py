@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._core import FloatArray
-from allegiance.results import Result
+from allegiance.results import AffinityResult
 
 
 class Quantity(NamedTuple):
@@ -18,7 +18,7 @@ class Quantity(NamedTuple):
     """(n,) NaN for noise, which has no label."""
 
 
-def quantity_of(result: Result) -> Quantity:
+def quantity_of(result: AffinityResult) -> Quantity:
     """Return trust, or own affinity without calibration."""
     # Rounding may put a sum of samples just above 1.
     return Quantity("trust" if result.calibrated else "own affinity", np.minimum(result.ranking, 1.0))

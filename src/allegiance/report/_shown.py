@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, stream
-from allegiance.results import SUPPORTED, Result
+from allegiance.results import SUPPORTED, AffinityResult
 
 #: Up to this many points the page holds all of them: about 11 MB.
 MAX_POINTS = 100_000
@@ -48,7 +48,7 @@ class Shown(NamedTuple):
         return all(part.kept == part.of for part in (self.doubtful, self.supported, self.noise))
 
 
-def typical_members(result: Result, values: FloatArray) -> list[IntArray]:
+def typical_members(result: AffinityResult, values: FloatArray) -> list[IntArray]:
     """Return the rows of the most typical members of each cluster, the most typical first.
 
     Parameters
@@ -66,7 +66,7 @@ def typical_members(result: Result, values: FloatArray) -> list[IntArray]:
     return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
 
 
-def choose_points(result: Result, values: FloatArray, typical: IntArray) -> Shown:
+def choose_points(result: AffinityResult, values: FloatArray, typical: IntArray) -> Shown:
     """Keep all points if they are few enough, else those to review and to compare with, and samples of the others.
 
     Samples are drawn with the result's seed, evenly from the points of a kind: scaled up they are free of gaps.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance.results import ClusterFigures, Result, Tally, count, headlines, measured_by
+from allegiance.results import AffinityResult, ClusterFigures, Tally, count, headlines, measured_by
 
 from ._projection import Projection
 from ._shown import Part, Shown
@@ -58,7 +58,7 @@ def cluster_rows(lines: list[ClusterFigures], *, calibrated: bool) -> list[Clust
         ClusterRow(
             name="noise" if line.name is None else str(line.name),
             points=line.points,
-            mean=percent(line.expected_right) if calibrated else _number(line.own_affinity),
+            mean=percent(line.replication) if calibrated else _number(line.own_affinity),
             verdicts=None if line.name is None else (line.supported, line.contested, line.contradicted),
             rival="-" if line.rival is None else str(line.rival),
         )
@@ -70,16 +70,16 @@ def _number(value: float) -> str:
     return "-" if np.isnan(value) else f"{value:.2f}"
 
 
-def headline(result: Result, tally: Tally, lines: list[ClusterFigures]) -> Headline:
+def headline(result: AffinityResult, tally: Tally, lines: list[ClusterFigures]) -> Headline:
     """Say how many labels can be expected to be right, and where the trouble is."""
     first, *findings = headlines(tally)
     if not tally.n_labelled:
-        return Headline("No point has a label: all are noise.", "", result.calibration_note, findings[1:])
+        return Headline("No point has a label: all are noise.", "", result.clusterer_note, findings[1:])
     if not result.calibrated:
         findings.append("the chance that each label holds was not calibrated: trust(X, labels) finds it")
     elif result.n_clusters == 2:
         findings.append("two clusters are found again whatever the data: trust is too high then, by about 0.08")
-    return Headline(_unbroken(f"{first}."), _unbroken(_trouble(result, lines)), result.calibration_note, findings)
+    return Headline(_unbroken(f"{first}."), _unbroken(_trouble(result, lines)), result.clusterer_note, findings)
 
 
 def _unbroken(text: str) -> str:
@@ -87,7 +87,7 @@ def _unbroken(text: str) -> str:
     return text.replace(" %", "\u00a0%")
 
 
-def _trouble(result: Result, lines: list[ClusterFigures]) -> str:
+def _trouble(result: AffinityResult, lines: list[ClusterFigures]) -> str:
     """Say which cluster to look at first."""
     if result.n_clusters == 1:
         return "With one cluster there is no rival: this says nothing about the clustering."
@@ -95,7 +95,7 @@ def _trouble(result: Result, lines: list[ClusterFigures]) -> str:
         return "No label needs a review."
     worst = lines[0]
     if result.calibrated:
-        finding = f"{percent(worst.expected_right)} of its {count(worst.points, 'label')} can be expected to be right"
+        finding = f"{percent(worst.replication)} of its {count(worst.points, 'label')} can be expected to be right"
     else:
         finding = f"{worst.points - worst.supported:,} of its {count(worst.points, 'label')} are not supported"
     rival = "" if worst.rival is None else f", and {shorten(str(worst.rival), _IN_A_SENTENCE)} is its usual rival"
@@ -137,7 +137,7 @@ def _part(part: Part, sample: str, kind: str) -> str:
     return f"all {part.of:,} {kind}" if part.of else ""
 
 
-def computed(result: Result, tally: Tally, projection: Projection) -> list[tuple[str, str]]:
+def computed(result: AffinityResult, tally: Tally, projection: Projection) -> list[tuple[str, str]]:
     """List how everything was computed."""
     how = result.how
     reduced = f", reduced from {how.n_features:,} features" if how.dim < how.n_features else ""

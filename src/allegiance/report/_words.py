@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from allegiance._core import IntArray
 from allegiance.applications import Documents
-from allegiance.results import SUPPORTED, Result
+from allegiance.results import SUPPORTED, AffinityResult
 
 from ._texts import Texts
 
@@ -24,7 +24,7 @@ class Words(NamedTuple):
 
 
 def telling_words(
-    result: Result, texts: Texts | None, rows: IntArray, shown: dict[int, str] | None, place: IntArray
+    result: AffinityResult, texts: Texts | None, rows: IntArray, shown: dict[int, str] | None, place: IntArray
 ) -> Words | None:
     """Return the words to show; None without texts, or if there is no word in them.
 

@@ -1,8 +1,15 @@
-"""What a user gets: affinities of points, trust in their labels, and all that follows from them."""
+"""Results: affinities of points, trust in their labels, counts by cluster, tables and summaries."""
 
-from ._base import AnyResult, HowMeasured, NotCalibratedError, Result
-from ._by_cluster import ATYPICAL, ClusterFigures, Tally
-from ._frames import FrameLike
+from ._clusters import (
+    ATYPICAL,
+    CONTESTED,
+    CONTRADICTED,
+    NO_LABEL,
+    SUPPORTED,
+    VERDICTS,
+    ClusterFigures,
+    Tally,
+)
 from ._period import (
     DOUBTFUL,
     FINE,
@@ -18,12 +25,8 @@ from ._period import (
     is_unlike,
     unlike_rate,
 )
-from ._proximity import Proximity
-from ._result import AffinityResult
-from ._review import review_rows
-from ._summary import count, footer, headlines, measured_by
-from ._top import TopAffinityResult
-from ._verdict import CONTESTED, CONTRADICTED, NO_LABEL, SUPPORTED, VERDICTS
+from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
+from ._summary import FrameLike, count, footer, headlines, measured_by, text_table
 
 __all__ = [
     "ATYPICAL",
@@ -41,23 +44,22 @@ __all__ = [
     "UNLIKE",
     "VERDICTS",
     "AffinityResult",
-    "AnyResult",
     "ClusterFigures",
+    "Distances",
     "FrameLike",
     "HowMeasured",
     "Moments",
-    "NotCalibratedError",
     "Period",
     "Profile",
-    "Proximity",
-    "Result",
+    "Ranks",
     "Tally",
-    "TopAffinityResult",
     "count",
     "footer",
     "headlines",
     "is_unlike",
     "measured_by",
     "review_rows",
+    "text_table",
     "unlike_rate",
+    "verdicts",
 ]

@@ -25,11 +25,10 @@ from allegiance._core import (
 )
 from allegiance.calibration import RowSample
 
-from ._by_cluster import ATYPICAL
-from ._verdict import CONTESTED, CONTRADICTED
+from ._clusters import ATYPICAL, CONTESTED, CONTRADICTED
 
 if TYPE_CHECKING:
-    from ._base import Result
+    from ._result import AffinityResult
 
 
 #: Groups of the members of a cluster: nothing wrong; contested or contradicted; unlike anything seen.
@@ -133,7 +132,9 @@ class Period(NamedTuple):
     """Features of a sample of the points unlike anything seen."""
 
     @classmethod
-    def of(cls, result: Result, rows: Rows, features: Rows | None, *, n_rows: int, seed: int, start: int = 0) -> Period:
+    def of(
+        cls, result: AffinityResult, rows: Rows, features: Rows | None, *, n_rows: int, seed: int, start: int = 0
+    ) -> Period:
         """Take scored points.
 
         Parameters
@@ -187,7 +188,7 @@ def _sum(one: Mergeable | None, other: Mergeable | None) -> Mergeable | None:
     return None if one is None or other is None else one.plus(other)
 
 
-def is_unlike(result: Result) -> BoolArray:
+def is_unlike(result: AffinityResult) -> BoolArray:
     """Return which points (n,) are unlike anything seen: with a typicality below 1 %.
 
     In clusters of fewer than a hundred members, which cannot show 1 %, those that lie farther out than every member.

@@ -1,54 +1,100 @@
-"""A result on a screen: what a person wants to know first."""
+"""How a result is shown: as a frame of the kind the data came in, as text, and as a card in notebooks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
+from allegiance._core import AnyArray, IntArray, require
 from allegiance.engines import Z95
 from allegiance.notebook import Card, Cell, Share, histogram_picture, share_bar
 
-from ._by_cluster import ClusterFigures, Tally
-from ._verdict import CONTESTED, CONTRADICTED, SUPPORTED
+from ._clusters import CONTESTED, CONTRADICTED, SUPPORTED, ClusterFigures, Tally
 
 if TYPE_CHECKING:
-    from ._base import HowMeasured, Result
+    from ._result import AffinityResult, HowMeasured
 
 #: Clusters listed before the table is cut.
 _MAX_CLUSTERS = 20
-_HEADINGS = ("cluster", "points", "right", "supported", "contested", "contradicted", "rival")
+_HEADINGS = ("cluster", "points", "trust", "supported", "contested", "contradicted", "rival")
+
+
+@dataclass(frozen=True)
+class FrameLike:
+    """The library of a frame and, for pandas, its index; nothing else of it is kept."""
+
+    backend: Any = None
+    index: Any = None
+
+    @classmethod
+    def of(cls, X: Any) -> FrameLike:
+        """Remember what kind of frame X is; anything that is not a dataframe is treated as pandas."""
+        frame = nw.from_native(X, pass_through=True, eager_only=True)
+        if not isinstance(frame, nw.DataFrame):
+            return cls()
+        return cls(frame.implementation, nw.maybe_get_index(frame))
+
+    def build(self, columns: dict[str, AnyArray]) -> Any:
+        """Build a frame of this kind, and with its index, from columns of equal length."""
+        if self.backend not in (None, nw.Implementation.PANDAS):
+            native = nw.from_dict(columns, backend=self.backend).to_native()
+            if self.index is not None:
+                native.index = self.index
+            return native
+        pandas = require("pandas", "pandas", "a table")
+        # Whole numbers stay whole numbers next to missing ones.
+        whole = {name: pandas.array(values, dtype="Int64") for name, values in columns.items() if _has_gaps(values)}
+        return pandas.DataFrame({**columns, **whole}, index=self.index)
+
+    def without_index(self) -> FrameLike:
+        """Return the same kind of frame for other rows than those of X."""
+        return FrameLike(self.backend)
+
+    def build_rows(self, rows: IntArray, columns: dict[str, AnyArray]) -> Any:
+        """Build a frame of some rows of X: with their index, or where frames have none with a column ``row``."""
+        if self.index is not None:
+            return FrameLike(self.backend, self.index[rows]).build(columns)
+        if self.backend is None:
+            return FrameLike(index=np.asarray(rows)).build(columns)
+        return self.build({"row": rows} | columns)
+
+    def row_name(self, row: int) -> Any:
+        """Return the user's name of a row: its index, or its number."""
+        return row if self.index is None else self.index[row]
+
+
+def _has_gaps(values: Any) -> bool:
+    """Tell whether a list holds integers and None."""
+    return isinstance(values, list) and {type(value) for value in values} == {int, type(None)}
 
 
 def headlines(tally: Tally, note: str | None = None) -> list[str]:
-    """Say how many labels can be expected to be right, how they fared, and what else a reader should know first.
+    """Say how many labels would come back, their verdicts, and what else a reader should know first.
 
-    Parameters
-    ----------
-    tally
-        Counts over all points.
-    note
-        Why trust should not be believed as it is; None if nothing speaks against it.
+    ``note`` says why trust should not be relied on; None if nothing speaks against it.
     """
     verdicts = ", ".join(f"{tally.total(name):,} {name}" for name in (SUPPORTED, CONTESTED, CONTRADICTED))
     labels = count(tally.n_labelled, "label")
-    if tally.expected_right is None or not tally.n_labelled:
+    if tally.replication is None or not tally.n_labelled:
         lines = [f"{labels}: {verdicts}"]
     else:
-        mean, low, high = (100.0 * value for value in tally.expected_right)
-        lines = [f"Expected right: {mean:.0f} % ({low:.0f} to {high:.0f}) of {labels}. {verdicts}"]
+        lines = [f"{100 * tally.replication[0]:.0f} % of {labels} would come back. {verdicts}"]
     if note is not None:
         lines.append(note)
     noise = tally.n_points - tally.n_labelled
     if noise:
-        lines.append(f"{count(noise, 'point')} of noise, in no cluster ({noise / tally.n_points:.0%} of all)")
+        lines.append(f"{count(noise, 'noise point')} ({noise / tally.n_points:.0%})")
     if tally.atypical:
         lines.append(
-            f"{count(tally.atypical, 'point')} unlike anything in {'its' if tally.atypical == 1 else 'their'} cluster "
-            "(typicality below 1 %)"
+            f"{count(tally.atypical, 'point')} unlike the members of {'its' if tally.atypical == 1 else 'their'} "
+            "cluster (typicality below 1 %)"
         )
-    if tally.hidden:
-        lines.append(f"{count(tally.hidden, 'point')} without territory: affinity is the limit of a vanishing one")
+    if tally.empty_cells:
+        lines.append(f"{count(tally.empty_cells, 'point')} with an empty cell: affinity is a limit there")
     return lines
 
 
@@ -68,7 +114,8 @@ def footer(tally: Tally, how: HowMeasured) -> list[str]:
         f"closeness    {how.influence}",
         f"measured by  {measured_by(tally)}",
         f"domain       {how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
-        f"the paper's  {tally.stable:,} stable points ({share:.1%}), {tally.undecided:,} too close to call",
+        f"stable       {tally.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
+        f"{tally.undecided:,} undecided",
     ]
 
 
@@ -77,68 +124,67 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a table; columns are aligned to the right except those named in ``left``."""
+    widths = [max(len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
+    return [
+        "  ".join(
+            cell.ljust(width) if name in left else cell.rjust(width)
+            for name, cell, width in zip(headings, row, widths, strict=True)
+        ).rstrip()
+        for row in (headings, *rows)
+    ]
+
+
 def _cells(line: ClusterFigures) -> tuple[str, ...]:
     """Return the cells of a cluster's row."""
-    right = "-" if np.isnan(line.expected_right) else f"{line.expected_right:.0%}"
+    trust = "-" if np.isnan(line.replication) else f"{line.replication:.0%}"
     numbers = [f"{value:,}" for value in (line.supported, line.contested, line.contradicted)]
     if line.name is None:
         numbers = ["-"] * 3
     rival = "-" if line.rival is None else str(line.rival)
-    return ("noise" if line.name is None else str(line.name), f"{line.points:,}", right, *numbers, rival)
+    return ("noise" if line.name is None else str(line.name), f"{line.points:,}", trust, *numbers, rival)
 
 
 def _listed(tally: Tally) -> tuple[list[ClusterFigures], str]:
-    """Return the clusters to show, and what to say about the others."""
+    """Return the clusters to show, and a line about the others."""
     lines = tally.worst_first()
     clusters = [line for line in lines if line.name is not None]
     left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
-    return [
-        *clusters[:_MAX_CLUSTERS],
-        *lines[len(clusters) :],
-    ], f"... and {left_out:,} more clusters, in less trouble" if left_out else ""
+    more = f"... and {left_out:,} more clusters with higher trust" if left_out else ""
+    return [*clusters[:_MAX_CLUSTERS], *lines[len(clusters) :]], more
 
 
-def summary_text(result: Result) -> str:
+def _title(result: AffinityResult) -> str:
+    return f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}"
+
+
+def summary_text(result: AffinityResult) -> str:
     """Return the summary as plain text."""
     tally = result.tally()
     listed, more = _listed(tally)
-    rows = [_cells(line) for line in listed]
-    widths = [max(len(row[column]) for row in (_HEADINGS, *rows)) for column in range(len(_HEADINGS))]
-    lines = []
-    for row in (_HEADINGS, *rows):
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:-1], widths[1:-1], strict=True))]
-        lines.append("  ".join([*cells, row[-1]]))
-    return "\n".join(
-        [
-            f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}",
-            *headlines(tally, result.calibration_note),
-            "",
-            *lines,
-            *([more] if more else []),
-            "",
-            *footer(tally, result.how),
-        ]
-    )
+    lines = [_title(result), *headlines(tally, result.clusterer_note), ""]
+    lines += text_table(_HEADINGS, [_cells(line) for line in listed], left=("cluster", "rival"))
+    lines += [more] if more else []
+    return "\n".join([*lines, "", *footer(tally, result.how)])
 
 
-def summary_html(result: Result) -> str:
+def summary_html(result: AffinityResult) -> str:
     """Return the summary as a card for notebooks."""
     tally = result.tally()
-    lines, more = _listed(tally)
-    words, before, after = ("cluster", "rival", ""), _HEADINGS[:3], _HEADINGS[3:]
+    listed, more = _listed(tally)
     rows: list[list[Cell]] = []
-    for line in lines:
+    for line in listed:
         cells = _cells(line)
         bar = share_bar([Share(name, getattr(line, name)) for name in (SUPPORTED, CONTESTED, CONTRADICTED)])
         rows.append([*cells[:3], "" if line.name is None else bar, *cells[3:]])
-    ranked_by = "trust" if result.calibrated else "own affinity"
     return Card(
-        title=f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}",
-        lines=headlines(tally, result.calibration_note),
-        picture=histogram_picture(result.ranking, ranked_by),
-        headings=(*before, "", *after),
+        title=_title(result),
+        lines=headlines(tally, result.clusterer_note),
+        picture=histogram_picture(result.ranking, "trust" if result.calibrated else "own affinity"),
+        headings=(*_HEADINGS[:3], "", *_HEADINGS[3:]),
         rows=rows,
-        words=words,
+        words=("cluster", "rival", ""),
         notes=[more],
         details=footer(tally, result.how),
     ).html()

@@ -101,7 +101,7 @@ def test_counts_of_clusters_are_those_of_the_result(subject, scored):
     for line, figures in zip(subject.worst_first(), result.tally().worst_first(), strict=True):
         assert subject.classes[line.cluster] == figures.name
         assert line[1:5] == (figures.points, figures.supported, figures.contested, figures.contradicted)
-        assert line.expected_right == pytest.approx(figures.expected_right)
+        assert line.replication == pytest.approx(figures.replication)
         assert line.atypical == figures.atypical
         assert not line.rivals or subject.classes[line.rivals[0][0]] == figures.rival
 

@@ -49,7 +49,7 @@ def lines_for(engine):
 def check(folder, scorer, rows):
     """Compare what was written with the scores of affinity, to the last bit."""
     scored = pq.read_table(folder / "scored.parquet").sort_by("id")
-    expected = scorer.affinity(rows).to_frame()
+    expected = scorer.affinity(rows).frame()
     assert scored.column_names == ["id", *expected.columns]
     assert scored["id"].to_pylist() == list(range(len(rows)))
     for name in expected.columns:

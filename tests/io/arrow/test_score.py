@@ -33,7 +33,7 @@ def table(rows):
 @pytest.mark.parametrize("details", [False, True])
 def test_scores_are_those_of_affinity_to_the_last_bit(scorer, rows, table, details):
     found = scorer.score_arrow(table, keep=["id"], details=details)
-    expected = scorer.affinity(rows).to_frame(details=details)
+    expected = scorer.affinity(rows).frame(details=details)
     assert found.column_names == ["id", *expected.columns]
     for name in expected.columns:
         assert np.array_equal(found[name].to_numpy(zero_copy_only=False), expected[name].to_numpy())

@@ -19,7 +19,7 @@ from allegiance import AffinityResult, AffinityScorer, Auto, Mahalanobis, Precis
 from allegiance.io.dask import LazyAffinityResult
 
 ARRAYS = ("affinity", "standard_error", "label", "owner", "runner_up", "confidence", "margin", "stable", "score",
-          "decided", "hidden", "off_span", "engine")  # fmt: skip
+          "decided", "empty_cell", "residual", "engine")  # fmt: skip
 
 
 def blobs(n: int = 600, d: int = 6, k: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -105,16 +105,16 @@ def test_frames_of_unknown_length():
     expected = affinity(frame, names, random_state=0)
     np.testing.assert_array_equal(result.label.compute(), names)
     np.testing.assert_allclose(result.affinity.compute(), expected.affinity, atol=5e-3)
-    table = result.to_frame()
+    table = result.frame()
     assert isinstance(table, dd.DataFrame)
-    wanted = expected.to_frame()
+    wanted = expected.frame()
     assert list(table.columns) == list(wanted.columns)
     found = table.compute()
     assert list(found.index) == list(frame.index)
     assert list(found["label"]) == list(names)
     computed = result.compute()
     assert isinstance(computed, AffinityResult)
-    assert list(computed.to_frame().index) == list(frame.index)
+    assert list(computed.frame().index) == list(frame.index)
     scorer = AffinityScorer(random_state=0).fit(lazy, labels)
     assert list(scorer.feature_names_in_) == list("abcdef")
     assert scorer.transform(lazy).shape[1] == 8

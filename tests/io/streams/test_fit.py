@@ -194,7 +194,7 @@ def test_trust_is_calibrated_with_the_same_rows_whatever_the_batches(batch_rows,
     one, other = streamed.affinity(X), expected.affinity(X)
     np.testing.assert_array_equal(one.trust, other.trust)
     np.testing.assert_array_equal(one.typicality, other.typicality)
-    assert one.expected_right_interval == other.expected_right_interval
+    assert one.replication_interval == other.replication_interval
 
 
 def test_missing_numbers_are_named(tmp_path):

@@ -24,7 +24,7 @@ from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
 
 from allegiance import AffinityScorer, PrecisionWarning, SharedSamples, score_stream
-from allegiance.fitting import Fitted, Points
+from allegiance.fitting import Fitted, PreparedInput
 from allegiance.io import OutputExistsError
 from allegiance.io._old_tables import PreparedSource, TableError, open_source, plan_features
 from allegiance.io.streams import StreamProgress, fit_stream
@@ -68,7 +68,7 @@ def table(data: pd.DataFrame, tmp_path: Path) -> Path:
 def expected_table(
     scorer: AffinityScorer, data: pd.DataFrame, top: int | None = None, details: bool = True
 ) -> pd.DataFrame:
-    return scorer.affinity(data[COLUMNS], top=top).to_frame(details=details).reset_index(drop=True)
+    return scorer.affinity(data[COLUMNS], top=top).frame(details=details).reset_index(drop=True)
 
 
 @pytest.mark.parametrize(("top", "details"), [(None, True), (2, True), (None, False)], ids=["all", "top", "short"])
@@ -138,14 +138,14 @@ def test_batches_beside_each_other_give_the_same_output(write, data, tmp_path):
 def test_an_error_in_one_of_many_batches_names_its_rows(n_jobs, data, table, tmp_path, monkeypatch):
     """The batches before it are kept."""
     scorer = AffinityScorer(n_jobs=n_jobs).fit(data[COLUMNS], data["kind"])
-    score_points = Fitted.score_points
+    score_prepared = Fitted.score_prepared
 
-    def fail(self: Fitted, points: Points, top: int | None) -> Any:
+    def fail(self: Fitted, points: PreparedInput, top: int | None) -> Any:
         if points.rows[0, 0] == data["a"][350]:
             raise ValueError("no")
-        return score_points(self, points, top)
+        return score_prepared(self, points, top)
 
-    monkeypatch.setattr(Fitted, "score_points", fail)
+    monkeypatch.setattr(Fitted, "score_prepared", fail)
     with pytest.raises(TableError, match=r"rows 350 to 399 of .*: no"):
         score_stream(table, scorer, tmp_path / "out.csv", columns=COLUMNS, batch_rows=50)
     assert not (tmp_path / "out.csv").exists()
@@ -324,7 +324,7 @@ def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data
     fitted = fit_stream(path, labels="kind", columns=COLUMNS, batch_rows=100)
     score_stream(path, fitted, tmp_path / "out.parquet", batch_rows=100, labels="kind", details=True)
     found = pd.read_parquet(tmp_path / "out.parquet")
-    expected = AffinityScorer().fit_affinity(data[COLUMNS], data["kind"]).to_frame(details=True)
+    expected = AffinityScorer().fit_affinity(data[COLUMNS], data["kind"]).frame(details=True)
     assert list(found.columns) == list(expected.columns)
     assert found["label"].tolist() == expected["label"].tolist()
     assert (found["label"] != found["owner"]).any(), "the nearest cluster would do as well"
@@ -373,13 +373,17 @@ def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(tr
     resumed = score_stream(table, trusting, out, **settings)
     assert resumed.resumed == 400
     assert resumed.tally.to_json() == whole.to_json()
-    assert resumed.tally.expected_right == whole.expected_right
+    assert resumed.tally.replication == whole.replication
     expected = trusting.fitted_.score(data[COLUMNS], labels=noisy["kind"]).tally()
     np.testing.assert_array_equal(whole.counts, expected.counts)
     np.testing.assert_array_equal(whole.rivals, expected.rivals)
-    assert (whole.undecided, whole.hidden, whole.engines) == (expected.undecided, expected.hidden, expected.engines)
+    assert (whole.undecided, whole.empty_cells, whole.engines) == (
+        expected.undecided,
+        expected.empty_cells,
+        expected.engines,
+    )
     # Sums over batches and over all rows at once differ by rounding.
-    np.testing.assert_allclose(whole.expected_right, expected.expected_right, rtol=1e-12)
+    np.testing.assert_allclose(whole.replication, expected.replication, rtol=1e-12)
     np.testing.assert_allclose(whole.trust, expected.trust, rtol=1e-12)
 
 

@@ -13,7 +13,7 @@ from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance.applications import FIELDS, Documents
 from allegiance.engines import Z95
 from allegiance.report import Features
-from allegiance.results import ATYPICAL, CONTESTED, CONTRADICTED, SUPPORTED, VERDICTS, AffinityResult, Result
+from allegiance.results import ATYPICAL, CONTESTED, CONTRADICTED, SUPPORTED, VERDICTS, AffinityResult
 
 from ._showing import Showing
 
@@ -40,7 +40,7 @@ class ClusterCounts(NamedTuple):
     supported: int
     contested: int
     contradicted: int
-    expected_right: float
+    replication: float
     """Mean trust, or mean own affinity without calibration; NaN without points."""
     atypical: int
     rivals: list[tuple[int, int]]
@@ -49,7 +49,7 @@ class ClusterCounts(NamedTuple):
     @property
     def trouble(self) -> float:
         """What clusters are sorted by."""
-        return -1.0 if not self.points else 1.0 - self.expected_right
+        return -1.0 if not self.points else 1.0 - self.replication
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Subject:
     ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     numbers: IntArray | None = None
     showing: Showing = field(default_factory=Showing)
-    result: Result | None = None
+    result: AffinityResult | None = None
     title: str = ""
     note: str | None = None
 
@@ -112,7 +112,7 @@ class Subject:
         object.__setattr__(self, "ids", free)
 
     @classmethod
-    def of_result(cls, result: Result, **shown: Any) -> Subject:
+    def of_result(cls, result: AffinityResult, **shown: Any) -> Subject:
         """Return what a result says of its points; for ``shown`` see the attributes."""
         verdict = result.verdict
         return cls(
@@ -121,11 +121,11 @@ class Subject:
             ranking=np.minimum(result.ranking, 1.0),
             calibrated=result.calibrated,
             verdict=np.select([verdict == name for name in VERDICTS], range(len(VERDICTS))),
-            rival=result.standing.rival,
+            rival=result.ranks.rival,
             own=result.own_affinity,
             typicality=None if result.members is None else result.typicality,
             result=result,
-            note=result.calibration_note,
+            note=result.clusterer_note,
             **shown,
         )
 
@@ -209,20 +209,20 @@ class Subject:
     def shares(self, row: int) -> list[Share]:
         """Return the largest affinities of a point, and that to its own cluster; without a result only the latter."""
         own = int(self.codes[row])
-        if isinstance(self.result, AffinityResult):
+        if self.result is not None and self.result.clusters is None:
             affinity, half = self.result.affinity[row], Z95 * self.result.standard_error[row]
             order = np.argsort(-affinity, kind="stable")[:_LISTED].tolist()
             if own >= 0 and own not in order:
                 order = [*order[:-1], own]
             return [Share(i, float(affinity[i]), float(half[i])) for i in order]
         if self.result is not None:
-            standing = self.result.standing
+            ranks = self.result.ranks
             found = [
                 Share(cluster, float(affinity[row]), Z95 * float(error[row]))
                 for cluster, affinity, error in (
-                    (int(standing.first[row]), standing.largest, standing.largest_error),
-                    (own, standing.own, standing.own_error),
-                    (int(standing.rival[row]), standing.rival_affinity, standing.rival_error),
+                    (int(ranks.first[row]), ranks.largest, ranks.largest_error),
+                    (own, ranks.own, ranks.own_error),
+                    (int(ranks.rival[row]), ranks.rival_affinity, ranks.rival_error),
                 )
             ]
             distinct = {share.cluster: share for share in found if share.cluster >= 0}
@@ -254,7 +254,7 @@ class Subject:
                     supported=int(by_verdict[0][i]),
                     contested=int(by_verdict[1][i]),
                     contradicted=int(by_verdict[2][i]),
-                    expected_right=float(ranking[i] / points[i]) if points[i] else np.nan,
+                    replication=float(ranking[i] / points[i]) if points[i] else np.nan,
                     atypical=int(atypical[i]),
                     rivals=[(int(j), int(pairs[i, j])) for j in order if pairs[i, j]],
                 )

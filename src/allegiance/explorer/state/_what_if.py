@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     """(n,) numbers of ``VERDICTS``."""
     rival: IntArray
     """(n,) cluster numbers."""
-    expected_right: float
+    replication: float
 
 
 class Stage(NamedTuple):
@@ -246,6 +246,6 @@ def answer_of(state: dict[str, Any], tell: Callable[[Stage], Any]) -> Answer:
         codes=result.codes,
         ranking=result.trust,
         verdict=verdict,
-        rival=result.standing.rival,
-        expected_right=result.expected_right,
+        rival=result.ranks.rival,
+        replication=result.replication,
     )

@@ -113,7 +113,7 @@ class Panels:
         if subject.codes[row] >= 0 or subject.result is None:
             rival = int(subject.rival[row])
             return (int(subject.codes[row]) if subject.codes[row] >= 0 else rival), rival
-        return int(subject.result.standing.first[row]), int(subject.result.standing.second[row])
+        return int(subject.result.ranks.first[row]), int(subject.result.ranks.second[row])
 
     def _deviations(self, row: int, own: int, rival: int) -> list[dict[str, Any]]:
         assert self._anatomy is not None
@@ -161,7 +161,7 @@ class Panels:
                 {
                     **line._asdict(),
                     "name": subject.name(line.cluster),
-                    "right": percent(line.expected_right) if subject.calibrated else number(line.expected_right),
+                    "right": percent(line.replication) if subject.calibrated else number(line.replication),
                     "rival": subject.name(line.rivals[0][0]) if line.rivals else "-",
                 }
                 for line in subject.worst_first()
@@ -180,7 +180,7 @@ class Panels:
             **line._asdict(),
             "name": subject.name(i),
             "calibrated": subject.calibrated,
-            "right": percent(line.expected_right) if subject.calibrated else number(line.expected_right),
+            "right": percent(line.replication) if subject.calibrated else number(line.replication),
             "traits": self._traits(i),
             "has_features": self._anatomy is not None,
             "typical": self._lines(subject.most_typical(i, _MEMBERS)),
@@ -342,7 +342,7 @@ class Panels:
             "moved": found.moved,
             "listed": [side(int(row)) for row in found.rows[:_CHANGED]],
             "before": percent(before),
-            "after": percent(answer.expected_right),
+            "after": percent(answer.replication),
             "quantity": subject.quantity,
         }
 

@@ -79,7 +79,7 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
     # One thread: partitions run side by side already.
     found = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
     fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
-    scorer.become(fitted)
+    scorer._set_fitted(fitted)
     # Not computed: who needs them all has them already, or asks Dask.
     scorer.labels_ = predict_lazily(fitted, X) if labels is None else labels
     return scorer

@@ -9,7 +9,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, require
 from allegiance.fitting import Fitted
-from allegiance.results import AffinityResult, FrameLike, Result, TopAffinityResult
+from allegiance.results import AffinityResult, FrameLike
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -27,7 +27,7 @@ class LazyAffinityResult:
 
     parts: list[Any]
     _lengths: list[float] = field(repr=False)
-    _nothing: AffinityResult | TopAffinityResult = field(repr=False)
+    _nothing: AffinityResult = field(repr=False)
     _fitted: Fitted = field(repr=False)
 
     @property
@@ -49,18 +49,20 @@ class LazyAffinityResult:
     def _arrays(self) -> list[str]:
         """Return what of a result has an entry for each point: read off the result of no points."""
         names = [name for name in dir(self._nothing) if not name.startswith("_") and name != "classes"]
+        if not self._nothing.calibrated:
+            names = [name for name in names if name not in ("trust", "replication", "replication_interval")]
         return [name for name in names if isinstance(getattr(self._nothing, name, None), np.ndarray)]
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._arrays()})
 
-    def to_frame(self, *, details: bool = False) -> Any:
-        """Return a lazy Dask frame with one row per point, its columns those of :meth:`AffinityResult.to_frame`."""
-        frame = require("dask.dataframe", "dask", "to_frame() of a lazy result")
-        parts = [part.to_frame(details=details) for part in self.parts]
-        return frame.from_delayed(parts, meta=self._nothing.to_frame(details=details))
+    def frame(self, *, details: bool = False) -> Any:
+        """Return a lazy Dask frame with one row per point, its columns those of :meth:`AffinityResult.frame`."""
+        frame = require("dask.dataframe", "dask", "frame() of a lazy result")
+        parts = [part.frame(details=details) for part in self.parts]
+        return frame.from_delayed(parts, meta=self._nothing.frame(details=details))
 
-    def compute(self, **settings: Any) -> AffinityResult | TopAffinityResult:
+    def compute(self, **settings: Any) -> AffinityResult:
         """Score all partitions and return the result in memory.
 
         Parameters
@@ -70,7 +72,7 @@ class LazyAffinityResult:
         """
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
         found = [part for part in parts if part.n_points] or list(parts[:1])
-        result = Result.concatenate(found, _joined([part.frame_like for part in found]))
+        result = AffinityResult.concatenate(found, _joined([part.frame_like for part in found]))
         self._fitted.warn_if_imprecise(result)
         return result
 

@@ -14,7 +14,7 @@ from ._partitions import Partitions
 
 def period_lazily(fitted: Fitted, X: Any) -> Period:
     """Return what the rows of a Dask array or frame X (n, d) add up to."""
-    return DaskChunks(Partitions.of(X)).total(partial(_period_of_chunk, fitted.beside_others()))
+    return DaskChunks(Partitions.of(X)).total(partial(_period_of_chunk, fitted.with_threads()))
 
 
 def _period_of_chunk(fitted: Fitted, chunk: Chunk) -> Period | None:

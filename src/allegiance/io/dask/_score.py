@@ -7,7 +7,7 @@ from typing import Any
 
 from allegiance._core import AnyArray, require
 from allegiance.fitting import Fitted
-from allegiance.results import AffinityResult, FrameLike, TopAffinityResult
+from allegiance.results import AffinityResult, FrameLike
 
 from ._lazy_result import LazyAffinityResult
 from ._partitions import Partitions
@@ -61,14 +61,14 @@ def _delayed(function: Any) -> Any:
 
 def _ship(fitted: Fitted) -> Any:
     """Return the fitted object as a node of the graph: unpacked once where partitions are scored."""
-    return _delayed(partial(_unpacked, fitted.beside_others()))()
+    return _delayed(partial(_unpacked, fitted.with_threads()))()
 
 
 def _unpacked(fitted: Fitted) -> Fitted:
     return fitted
 
 
-def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None) -> AffinityResult | TopAffinityResult:
+def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None) -> AffinityResult:
     return fitted.score(X, labels=labels, top=top) if X.shape[0] else fitted.nothing(FrameLike.of(X), top)
 
 

@@ -12,9 +12,9 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from allegiance._core import require
-from allegiance.fitting import Fitted, Points
+from allegiance.fitting import Fitted, PreparedInput
 from allegiance.io import TableError
-from allegiance.results import FrameLike, Result, Tally
+from allegiance.results import AffinityResult, FrameLike, Tally
 
 from ._rows import frame_of, labels_in, matrix_of
 
@@ -53,7 +53,7 @@ class EnteredBatch(NamedTuple):
     batch: Any
     first: int
     """The number of its first row in the table."""
-    points: Points | None
+    points: PreparedInput | None
     """Its rows; None if it has none."""
 
 
@@ -91,7 +91,7 @@ class BatchScorer:
         self._fitted = fitted
         if fitted.columns.preparation is None:
             # Columns are found by name already; without names plain arrays are taken without a warning.
-            self._fitted = fitted.bare()
+            self._fitted = fitted.without_preprocessing()
         self._columns, self._keep, self._labels = columns, keep, labels
         self._top, self._details, self._where = top, details, where
 
@@ -106,7 +106,7 @@ class BatchScorer:
 
     def with_threads(self, threads: int) -> BatchScorer:
         """Return the same for use by several threads at a time, each of which may start so many."""
-        return BatchScorer(self._fitted.beside_others(threads), *self._settings)
+        return BatchScorer(self._fitted.with_threads(threads), *self._settings)
 
     def check_engine(self) -> None:
         """Build what measures, before several threads want to; raise ValueError if it cannot measure here."""
@@ -123,17 +123,17 @@ class BatchScorer:
         rows = self._rows(batch, first)
         labels = None if self._labels is None else labels_in(batch, self._labels, first, self._where)
         with self._naming_rows(batch, first):
-            return EnteredBatch(batch, first, self._fitted.enter(rows, labels))
+            return EnteredBatch(batch, first, self._fitted.prepare_input(rows, labels))
 
     def measure(self, entered: EnteredBatch) -> Any:
         """Score a batch that was entered."""
         arrow = require("pyarrow", "io", "score_stream")
         batch, first, points = entered
         if points is None:
-            result: Result = self._fitted.nothing(FrameLike(), self._top)
+            result: AffinityResult = self._fitted.nothing(FrameLike(), self._top)
         else:
             with self._naming_rows(batch, first):
-                result = self._fitted.score_points(points, self._top)
+                result = self._fitted.score_prepared(points, self._top)
         scores = result.columns(details=self._details)
         twice = [name for name in self._keep.values() if name in scores]
         if twice:
@@ -160,7 +160,7 @@ class BatchScorer:
         return frame_of(batch, self._columns)
 
     def __reduce__(self) -> Any:
-        return BatchScorer, (self._fitted.beside_others(), *self._settings)
+        return BatchScorer, (self._fitted.with_threads(), *self._settings)
 
 
 @cache

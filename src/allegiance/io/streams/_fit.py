@@ -123,7 +123,7 @@ def fit_stream(
     threads = effective_threads(fitting.n_jobs)
     found = fit(specification, chunks, Columns(len(used)), threads=threads, clusterer=clusterer)
     fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
-    fitting.become(replace(fitted, columns=Columns(len(used), used)) if table.has_names else fitted)
+    fitting._set_fitted(replace(fitted, columns=Columns(len(used), used)) if table.has_names else fitted)
     return fitting
 
 

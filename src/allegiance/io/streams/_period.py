@@ -45,7 +45,7 @@ def profile_stream(
     preparation = table.features.preparation if isinstance(table, PreparedSource) else None
     names = columns if columns is not None else fitted.columns.known_names
     used = feature_columns(table, None if names is None else list(names), [])
-    bare, start = fitted.bare(), 0
+    bare, start = fitted.without_preprocessing(), 0
     total: Period | None = None
     with progress(table.n_rows, "scoring", verbose, unit="rows") as advance:
         for rows, _ in matrices(table, used, None, check_count(batch_rows, "batch_rows")):

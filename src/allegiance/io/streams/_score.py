@@ -97,7 +97,7 @@ def score_stream(
         With ``details``, write only this many of the largest affinities of each row, and their clusters. None writes
         all.
     details
-        Write all columns of ``result.to_frame(details=True)``, or those that a person reads.
+        Write all columns of ``result.frame(details=True)``, or those that a person reads.
     resume
         Go on with an interrupted run of the same source, scorer and settings. If not, start again.
     force
@@ -238,7 +238,7 @@ def _describe(table: Source, scorer: Any) -> dict[str, Any]:
     """Return what of a table and a scorer makes two runs the same. Threads and progress do not count."""
     fitted: Fitted = scorer.fitted_
     # Transformers of the user's own can be used here, though not saved: their description must do.
-    state = encode_scorer(scorer.get_params(deep=False), fitted.bare())
+    state = encode_scorer(scorer.get_params(deep=False), fitted.without_preprocessing())
     state["params"] = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
     stats = [(path, os.stat(path)) for path in table.files]
     return {

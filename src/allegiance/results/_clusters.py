@@ -1,4 +1,4 @@
-"""Counts by cluster: the one home of every figure about a cluster as a whole."""
+"""Counts by cluster, which can be added up over pieces of data."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray
 from allegiance.calibration import ExpectedRight, TrustMap
-
-from ._verdict import CONTESTED, CONTRADICTED, SUPPORTED
+from allegiance.engines import Z95
 
 if TYPE_CHECKING:
-    from ._base import Result
+    from ._result import AffinityResult
 
-#: Points with less typicality are unlike anything in their cluster.
+SUPPORTED, CONTESTED, CONTRADICTED, NO_LABEL = "supported", "contested", "contradicted", "noise"
+#: All verdicts, in the order in which they are shown.
+VERDICTS = (SUPPORTED, CONTESTED, CONTRADICTED, NO_LABEL)
+#: Points with less typicality are unlike the members of their cluster.
 ATYPICAL = 0.01
 
 
@@ -26,7 +28,7 @@ class ClusterFigures(NamedTuple):
     name: Any
     """Its label; None for noise."""
     points: int
-    expected_right: float
+    replication: float
     """Mean trust; NaN without calibration, without points, and for noise."""
     own_affinity: float
     """Mean affinity to the cluster itself; NaN without points, and for noise."""
@@ -45,7 +47,7 @@ class ClusterFigures(NamedTuple):
         """What clusters are sorted by: the share of labels that are not expected to be right, or not supported."""
         if not self.points or self.name is None:
             return -1.0
-        return 1.0 - (self.supported / self.points if np.isnan(self.expected_right) else self.expected_right)
+        return 1.0 - (self.supported / self.points if np.isnan(self.replication) else self.replication)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ class Tally:
         (k + 1, k) how often each cluster is the rival of a doubtful point.
     expected
         The sums behind the expected share of right labels; None without calibration.
-    undecided, hidden
+    undecided, empty_cells
         Points too close to the paper's one half to call, and without territory.
     worst_error
         Largest standard error of any affinity.
@@ -83,13 +85,13 @@ class Tally:
     rivals: IntArray
     expected: ExpectedRight | None
     undecided: int
-    hidden: int
+    empty_cells: int
     worst_error: float
     engines: dict[str, int]
     trust_map: TrustMap | None
 
     @classmethod
-    def of(cls, result: Result) -> Tally:
+    def of(cls, result: AffinityResult) -> Tally:
         """Count the points of a result."""
         k = result.n_clusters
         rows = np.where(result.noise, k, result.codes)
@@ -101,8 +103,8 @@ class Tally:
                 atypical = result.typicality < ATYPICAL
         counts = [np.bincount(rows[flag], minlength=k + 1) for flag in (*flags, result.stable, atypical)]
         doubtful = verdict != SUPPORTED
-        pairs = rows[doubtful] * k + result.standing.rival[doubtful]
-        trust_map, standing = result.trust_map, result.standing
+        pairs = rows[doubtful] * k + result.ranks.rival[doubtful]
+        trust_map, ranks = result.trust_map, result.ranks
         names, numbers = np.unique(result.engine, return_counts=True)
         return cls(
             classes=result.classes,
@@ -113,11 +115,11 @@ class Tally:
             expected=None
             if trust_map is None
             else trust_map.expected_right_sums(
-                standing.own, result.closeness, result.codes, result.distance, standing.own_error
+                ranks.own, result.closeness, result.codes, result.distance, ranks.own_error
             ),
-            undecided=int((~result.decided).sum()),
-            hidden=int(result.hidden.sum()),
-            worst_error=float(result.worst_error.max(initial=0.0)),
+            undecided=_undecided(ranks.largest, ranks.largest_error),
+            empty_cells=int(result.empty_cell.sum()),
+            worst_error=float(ranks.worst_error.max(initial=0.0)),
             engines=dict(zip(names.tolist(), numbers.tolist(), strict=True)),
             trust_map=trust_map,
         )
@@ -135,7 +137,7 @@ class Tally:
             self.rivals + other.rivals,
             None if self.expected is None or other.expected is None else self.expected.plus(other.expected),
             self.undecided + other.undecided,
-            self.hidden + other.hidden,
+            self.empty_cells + other.empty_cells,
             max(self.worst_error, other.worst_error),
             engines,
             self.trust_map,
@@ -145,7 +147,7 @@ class Tally:
         """Return the counts as text, to be kept with the scores they count."""
         arrays = {name: getattr(self, name) for name in ("counts", "own_affinity", "trust", "rivals")}
         values: dict[str, Any] = {name: None if array is None else array.tolist() for name, array in arrays.items()}
-        values |= {name: getattr(self, name) for name in ("undecided", "hidden", "worst_error", "engines")}
+        values |= {name: getattr(self, name) for name in ("undecided", "empty_cells", "worst_error", "engines")}
         if self.expected is not None:
             values["expected"] = self.expected._replace(slope=self.expected.slope.tolist())._asdict()
         return json.dumps(values)
@@ -187,7 +189,7 @@ class Tally:
         return int(self.counts[:, 5].sum())
 
     @property
-    def expected_right(self) -> tuple[float, float, float] | None:
+    def replication(self) -> tuple[float, float, float] | None:
         """The expected share of right labels and its 95 % interval; None without calibration."""
         if self.expected is None or self.trust_map is None:
             return None
@@ -205,7 +207,7 @@ class Tally:
                 ClusterFigures(
                     name=self.classes[row] if is_cluster else None,
                     points=points,
-                    expected_right=self.trust[row] / points if labelled and self.trust is not None else np.nan,
+                    replication=self.trust[row] / points if labelled and self.trust is not None else np.nan,
                     own_affinity=self.own_affinity[row] / points if labelled else np.nan,
                     supported=supported,
                     contested=contested,
@@ -222,14 +224,14 @@ class Tally:
         return sorted(self.clusters(), key=lambda line: (line.name is None, -line.trouble))
 
 
-def cluster_table(result: Result) -> dict[str, Any]:
-    """Return the columns of :meth:`Result.by_cluster` by name."""
+def cluster_table(result: AffinityResult) -> dict[str, Any]:
+    """Return the columns of :meth:`AffinityResult.by_cluster` by name."""
     tally = result.tally()
     lines = tally.worst_first()
     columns: dict[str, list[Any]] = {"cluster": [_named(line.name) for line in lines]}
     columns["points"] = [line.points for line in lines]
     if result.calibrated:
-        columns["expected_right"] = [line.expected_right for line in lines]
+        columns["replication"] = [line.replication for line in lines]
     for name in (SUPPORTED, CONTESTED, CONTRADICTED):
         columns[name] = [getattr(line, name) for line in lines]
     columns["rival"] = [line.rival for line in lines]
@@ -242,7 +244,7 @@ def cluster_table(result: Result) -> dict[str, Any]:
     return {name: _column(values) for name, values in columns.items()}
 
 
-def _extremes(result: Result) -> tuple[IntArray, IntArray]:
+def _extremes(result: AffinityResult) -> tuple[IntArray, IntArray]:
     """Return the rows (k,) of the most typical and of the least trusted member of each cluster; -1 without members."""
     found = []
     for key in (result.distance, result.ranking):
@@ -255,6 +257,12 @@ def _extremes(result: Result) -> tuple[IntArray, IntArray]:
         rows[np.flatnonzero(inside)[match]] = candidates[match]
         found.append(rows)
     return found[0], found[1]
+
+
+def _undecided(largest: FloatArray, error: FloatArray) -> int:
+    """Count the points whose 95 % interval of the largest affinity leaves open whether it is more than one half."""
+    distance = np.abs(largest - 0.5)
+    return int(((distance <= Z95 * error) & ((error > 0) | (distance > 0))).sum())
 
 
 def _sums(rows: IntArray, values: FloatArray, n: int) -> FloatArray:
