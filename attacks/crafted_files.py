@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance.io.state import write_state
+from allegiance.io.saved import write_state
 
 from ._attack import Attack, Tally
 from ._children import finish, start

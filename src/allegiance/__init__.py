@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Weights,
         Within,
     )
+    from .io.saved import load
     from .io.streams import fit_stream, score_stream
     from .results import AffinityResult
 
@@ -82,6 +83,7 @@ _HOMES = {
         "Weights",
         "Within",
     ],
+    ".io.saved": ["load"],
     ".io.streams": ["fit_stream", "score_stream"],
     ".results": ["AffinityResult"],
 }
@@ -127,6 +129,7 @@ __all__ = [
     "compare_periods",
     "displays",
     "fit_stream",
+    "load",
     "metrics",
     "sample_polytope",
     "score_stream",

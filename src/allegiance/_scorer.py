@@ -451,7 +451,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         known to this package, and of the clusterer what labels new points if that is k-means or a Gaussian mixture;
         after :meth:`from_dict` others are replaced by the nearest representative. ``labels_`` are left out.
         """
-        from .io.state import encode_scorer
+        from .io.saved import encode_scorer
 
         check_is_fitted(self)
         return encode_scorer(self.get_params(deep=False) | {"verbose": bool(self.verbose)}, self.fitted_)
@@ -465,7 +465,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         state
             What :meth:`to_dict` returned.
         """
-        from .io.state import decode_scorer
+        from .io.saved import decode_scorer
 
         params, parts = decode_scorer(state)
         scorer = cls(**params)
@@ -478,37 +478,24 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         Parameters
         ----------
         path
-            The file, by custom ``*.scorer``. An existing one is replaced once the new one is complete.
+            The file, usually ``*.model``. An existing one is replaced once the new one is complete.
         """
-        from .io.state import write_state
+        from .io.saved import write_state
 
         write_state(self.to_dict(), path)
 
     @classmethod
-    def load(cls, path: Any) -> Self:
-        """Return the scorer of a file that :meth:`save` wrote, now or with an earlier version of the package.
-
-        It gives the same affinities to the last bit. Of the scorer that was saved it lacks ``labels_`` and
-        ``estimator_``: see :meth:`to_dict` for what labels new points then.
+    def load(cls, path: Any) -> AffinityScorer:
+        """Return the scorer of a saved file: the same as :func:`allegiance.load`.
 
         Parameters
         ----------
         path
             The file.
-
-        Raises
-        ------
-        ValueError
-            If the file is not a saved scorer, of a later version, incomplete or altered.
         """
-        from .io.state import read_state
+        from .io.saved import load
 
-        state = read_state(path)
-        try:
-            return cls.from_dict(state)
-        except Exception as error:
-            # The parameters are checked by what they are passed to, which knows nothing of files.
-            raise ValueError(f"{path} cannot be loaded: {error}") from error
+        return load(path)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how ``fit`` passes metadata to the estimator."""

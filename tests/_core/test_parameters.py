@@ -32,7 +32,7 @@ from allegiance._core import Parameters, Registry
 from allegiance.domains import DOMAINS
 from allegiance.engines import ENGINES
 from allegiance.influence import INFLUENCES
-from allegiance.io.state import decode, encode
+from allegiance.io.saved import decode, encode
 
 
 def fourth_powers(Y: np.ndarray) -> np.ndarray:

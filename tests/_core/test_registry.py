@@ -206,7 +206,6 @@ ALLOWED = {
     "engines/_base.py": "codes of engines in results and saved files, which must not move",
     "influence/_kernel.py": "the parameters of each kernel, from which the registry is filled",
     "influence/_bregman.py": "the functions of each divergence",
-    "io/state/_version1.py": "names of the first format, which is what it was",
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ._remedies import error_in_words_of_the_command, in_words_of_the_command
+from ._remedies import in_words_of_the_command
 
 #: Exit codes, by convention: usage errors are 2, and a process ended by signal s exits with 128 + s.
 FAILED = 1
@@ -90,8 +90,6 @@ class Program(click.Group):
 
 
 def _words_of(error: Exception) -> str:
-    if getattr(error, "remedy", None) is not None:
-        return error_in_words_of_the_command(error)
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".strip()
     if isinstance(error, OSError) and error.filename is not None:

@@ -1,14 +1,9 @@
-"""Files, streams and clusters of machines; here, how files are written and what their errors say."""
+"""Files, tables, streams and clusters of machines; here, how files are written and the error they raise."""
 
-from ._atomic import NO_ROOM, check_writable, refuse_inputs, replacing, write_whole
-from ._errors import REMEDIES, OutputExistsError, RemediedError, TableError
-from ._lock import close_locked, lock
+from .files import NO_ROOM, TableError, check_writable, close_locked, lock, refuse_inputs, replacing, write_whole
 
 __all__ = [
     "NO_ROOM",
-    "REMEDIES",
-    "OutputExistsError",
-    "RemediedError",
     "TableError",
     "check_writable",
     "close_locked",

@@ -25,7 +25,6 @@ from sklearn.frozen import FrozenEstimator
 
 from allegiance import AffinityScorer, PrecisionWarning, SharedSamples, score_stream
 from allegiance.fitting import Fitted, PreparedInput
-from allegiance.io import OutputExistsError
 from allegiance.io._old_tables import PreparedSource, TableError, open_source, plan_features
 from allegiance.io.streams import StreamProgress, fit_stream
 from peak_memory import run_with_peak
@@ -441,7 +440,7 @@ def test_a_folder_that_is_not_ours_is_left_alone(scorer, table, tmp_path):
 def test_an_existing_output_is_kept_unless_forced(scorer, table, tmp_path):
     out = tmp_path / "out.csv"
     out.write_text("mine")
-    with pytest.raises(OutputExistsError, match="exists already"):
+    with pytest.raises(FileExistsError, match="already exists"):
         score_stream(table, scorer, out)
     assert out.read_text() == "mine"
     assert score_stream(table, scorer, out, force=True).rows == 700

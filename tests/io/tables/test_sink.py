@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.io import OutputExistsError, TableError, check_writable, replacing
+from allegiance.io import TableError, check_writable, replacing
 from allegiance.io._old_tables import open_sink, open_source
 
 TABLE = pa.table(
@@ -112,7 +112,7 @@ def test_an_interrupted_sink_keeps_what_was_there(tmp_path):
 def test_nothing_is_overwritten_without_force(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("old")
-    with pytest.raises(OutputExistsError, match=r"exists already.*force=True"):
+    with pytest.raises(FileExistsError, match=r"already exists.*force=True"):
         open_sink(path)
     with open_sink(path, force=True) as sink:
         sink.write(TABLE)
@@ -121,7 +121,7 @@ def test_nothing_is_overwritten_without_force(tmp_path):
 
 def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
     path = tmp_path / "table.csv"
-    with pytest.raises(OutputExistsError, match="exists already"), open_sink(path):
+    with pytest.raises(FileExistsError, match="already exists"), open_sink(path):
         path.write_text("new")
     assert path.read_text() == "new"
     assert os.listdir(tmp_path) == ["table.csv"]

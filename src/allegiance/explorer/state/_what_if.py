@@ -18,7 +18,7 @@ from allegiance._core import AnyArray, FloatArray, IntArray, Progress
 from allegiance.clusterers import ALGORITHMS
 from allegiance.domains import DOMAINS
 from allegiance.influence import INFLUENCES, WEIGHTS
-from allegiance.io.state import FORMAT, VERSION, decode, encode, read_state, write_state
+from allegiance.io.saved import FORMAT, VERSION, decode, encode, read_state, write_state
 
 from ._subject import Subject
 

@@ -8,7 +8,7 @@ import time
 import warnings
 from pathlib import Path
 
-from allegiance.io.state import FORMAT, VERSION, decode, encode, read_state, write_state
+from allegiance.io.saved import FORMAT, VERSION, decode, encode, read_state, write_state
 
 from ._what_if import ANSWER, QUESTION, Stage, answer_of
 

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from allegiance._core import require
-from allegiance.io import TableError, write_whole
-from allegiance.io._lock import close_locked, lock
+from allegiance.io import TableError, close_locked, lock, write_whole
 
 #: The file that marks a folder as ours and is locked by the run that uses it. It says which run that is.
 _LOCK = "allegiance.lock"
 _MANIFEST = "manifest.json"
 #: The names of all files we write: these, parts, and what is left of one if the process dies while writing it.
-_OURS = re.compile(rf"{re.escape(_MANIFEST)}|part-\d{{8,}}\.arrow|\..*\.allegiance-.*\.part")
+_OURS = re.compile(rf"{re.escape(_MANIFEST)}|part-\d{{8,}}\.arrow|\.allegiance-.*")
 
 
 class Checkpoint:
@@ -106,8 +105,7 @@ class Checkpoint:
         return self.folder / f"part-{number:08d}.arrow"
 
     def _write(self, name: str, content: Any) -> None:
-        # No other run can leave anything here meanwhile, and there may be many parts to look through.
-        write_whole(self.folder / name, content, tidy=False)
+        write_whole(self.folder / name, content)
 
     def add(self, batch: Any) -> None:
         """Keep the next record batch."""

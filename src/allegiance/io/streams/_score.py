@@ -17,7 +17,7 @@ from allegiance._core import Advance, Verbose, check_count, progress
 from allegiance.fitting import Fitted
 from allegiance.io import NO_ROOM, TableError, refuse_inputs
 from allegiance.io._old_tables import BATCH_ROWS, PreparedSource, Sink, Source, open_sink
-from allegiance.io.state import encode_scorer, encode_transformer, fingerprint
+from allegiance.io.saved import encode_scorer, encode_transformer, fingerprint
 from allegiance.results import Tally
 
 from ._batches import BatchScorer, ScoredRows, score_batches

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, whoever else writes them, and whatever ends the process."""
+"""Files are written whole or not at all, whoever else writes them and whatever ends the process."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from allegiance.io import TableError, refuse_inputs, replacing, write_whole
+from allegiance.io import TableError, close_locked, lock, refuse_inputs, replacing, write_whole
 
 
 def test_many_threads_may_write_one_file(tmp_path):
-    """A file whose temporary name depends on the process alone is torn: of 20 rounds most fail."""
     path = tmp_path / "file"
     errors: list[BaseException] = []
 
@@ -41,7 +40,9 @@ def test_many_threads_may_write_one_file(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def killed_while_writing(path: Path) -> None:
+@pytest.mark.slow
+def test_a_killed_process_leaves_no_output_and_does_not_disturb_the_next(tmp_path):
+    path = tmp_path / "out.parquet"
     script = f"""
         import time
         from allegiance.io import replacing
@@ -54,23 +55,32 @@ def killed_while_writing(path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"writing\n"
         process.send_signal(signal.SIGKILL)
+    assert not path.exists()
+    write_whole(path, b"whole", force=False)
+    assert path.read_bytes() == b"whole"
+    assert all(name.startswith(".allegiance-") for name in set(os.listdir(tmp_path)) - {"out.parquet"})
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
-    path = tmp_path / "out.parquet"
-    killed_while_writing(path)
-    [left] = os.listdir(tmp_path)
-    assert left.startswith(".out.parquet.allegiance-")
-    others = [".out.parquet.backup.part", ".out.parquet.1234.part", ".out.csv.allegiance-1-a-0.part"]
-    for name in others:
-        (tmp_path / name).write_text("not ours, or not of this file")
-    with replacing(path) as temporary:
-        # Another writer at work is not taken for one that is gone.
-        write_whole(path, b"by another")
-        assert os.path.exists(temporary)
-        assert left not in os.listdir(tmp_path)
-        path.unlink()
-    assert sorted(os.listdir(tmp_path)) == sorted([*others, "out.parquet"])
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    path = tmp_path / "out.csv"
+
+    def write() -> None:
+        with replacing(path) as temporary:
+            Path(temporary).write_text("ours")
+            path.write_text("theirs")
+
+    with pytest.raises(FileExistsError, match="already exists"):
+        write()
+    assert path.read_text() == "theirs"
+    assert os.listdir(tmp_path) == ["out.csv"]
+
+
+def test_a_block_may_replace_its_temporary_file(tmp_path):
+    with replacing(tmp_path / "a.html") as temporary:
+        assert temporary.endswith(".html")
+        write_whole(temporary, b"page")
+    assert (tmp_path / "a.html").read_bytes() == b"page"
+    assert os.listdir(tmp_path) == ["a.html"]
 
 
 def test_permissions_are_those_of_a_plain_file_or_of_the_one_replaced(tmp_path):
@@ -108,7 +118,7 @@ def test_a_full_disk_names_the_file_and_leaves_what_was_there(tmp_path):
             Path(temporary).write_text("half")
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(OSError, match="is as it was before") as caught:
+    with pytest.raises(OSError, match="unchanged") as caught:
         write()
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
     assert path.read_text() == "before"
@@ -119,30 +129,17 @@ def test_an_output_that_is_an_input_is_refused(tmp_path):
     (tmp_path / "data.csv").write_text("x")
     (tmp_path / "link.csv").symlink_to("data.csv")
     for name in ["data.csv", "link.csv"]:
-        with pytest.raises(TableError, match="is the input"):
+        with pytest.raises(TableError, match="is an input"):
             refuse_inputs(tmp_path / name, [tmp_path / "other.csv", tmp_path / "data.csv"])
     refuse_inputs(tmp_path / "new.csv", [tmp_path / "data.csv"])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_does_not_keep_a_lock_alive(tmp_path):
-    """Workers of a killed run may live on; what the run was writing is a leftover all the same."""
-    script = f"""
-        import os, time
-        from allegiance.io import replacing
-        with replacing({str(tmp_path / "file")!r}):
-            if not os.fork():
-                # By the child, which has then given up what it inherited.
-                print(os.getpid(), flush=True)
-            time.sleep(60)
-    """
-    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        child = int(process.stdout.readline())
-        try:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            write_whole(tmp_path / "file", b"")
-            assert os.listdir(tmp_path) == ["file"]
-        finally:
-            os.kill(child, signal.SIGKILL)
+def test_a_lock_excludes_others_until_it_is_closed(tmp_path):
+    path = tmp_path / "lock"
+    first, second = (os.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
+    if lock(first) is None:
+        pytest.skip("files cannot be locked here")
+    assert lock(second) is False
+    close_locked(first)
+    assert lock(second) is True
+    close_locked(second)
