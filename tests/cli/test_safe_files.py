@@ -24,7 +24,7 @@ def test_the_input_is_never_replaced(table, way):
     before = table.read_bytes()
     for option in ["-o", "--report"] if way == "--in-memory" else ["-o"]:
         words = ["score", table, "--labels", "kind", "--id", "id", option, table, "--force", way]
-        assert "is the input" in call(*words, code=1).stderr
+        assert "is an input" in call(*words, code=1).stderr
     assert table.read_bytes() == before
 
 
@@ -46,7 +46,7 @@ def test_no_command_replaces_its_input(table, tmp_path, words):
     output = tmp_path / f"link.{ending}"
     output.symlink_to(table)
     before = table.read_bytes()
-    assert "is the input" in call(command, table, *options, output, "--id", "id", "--force", code=1).stderr
+    assert "is an input" in call(command, table, *options, output, "--id", "id", "--force", code=1).stderr
     assert table.read_bytes() == before
 
 
@@ -54,7 +54,7 @@ def test_centers_are_an_input_too(table, tmp_path):
     centers = tmp_path / "centers.csv"
     centers.write_text("row,y\n1,2\n9,5\n")
     words = ["score", table, "--centers", centers, "--drop", "kind", "--id", "id", "-o", centers, "--force"]
-    assert "is the input" in call(*words, code=1).stderr
+    assert "is an input" in call(*words, code=1).stderr
     assert centers.read_text() == "row,y\n1,2\n9,5\n"
 
 

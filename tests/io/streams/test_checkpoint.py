@@ -131,7 +131,7 @@ def test_a_damaged_manifest_has_a_remedy(scorer, table, tmp_path, content):
 
 def test_the_input_is_never_replaced(scorer, table):
     before = table.read_bytes()
-    with pytest.raises(TableError, match="is the input"):
+    with pytest.raises(TableError, match="is an input"):
         score_stream(table, scorer, table, force=True)
     assert table.read_bytes() == before
     assert not table.with_name("points.parquet.partial").exists()
@@ -151,7 +151,7 @@ def test_a_run_killed_while_merging_leaves_nothing_for_ever(scorer, table, tmp_p
     scorer.save(tmp_path / "a.scorer")
     words = [sys.executable, "-c", DYING, str(table), str(tmp_path / "a.scorer"), str(out)]
     assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
-    assert len(list(tmp_path.glob(".out.parquet.*.part"))) == 1
+    assert len(list(tmp_path.glob(".allegiance-*"))) == 1
     assert score_stream(table, scorer, out, batch_rows=100).resumed == N
     assert sorted(os.listdir(tmp_path)) == ["a.scorer", "out.parquet", "points.parquet"]
 

@@ -235,7 +235,7 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing(scorer, table, tmp_p
     assert child.returncode == -signal.SIGKILL
     assert not out.exists()
     # What a process may leave behind if it dies while it writes.
-    (tmp_path / "out.parquet.partial" / ".part-00000099.arrow.allegiance-1-a-0badcafe.part").write_bytes(b"half")
+    (tmp_path / "out.parquet.partial" / ".allegiance-0badcafe-part-00000099.arrow").write_bytes(b"half")
     summary = score_stream(table, scorer, out, batch_rows=50, keep=["id"])
     assert 200 <= summary.resumed < 700
     score_stream(table, scorer, whole, batch_rows=50, keep=["id"])

@@ -96,10 +96,14 @@ class Checkpoint:
             differing = [name for name in {**before, **self._run} if before.get(name) != self._run.get(name)]
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise TableError(
-                f"{self.folder} holds parts of an interrupted run, but its description is damaged.", "restart"
+                f"{self.folder} holds parts of an interrupted run, but its description is damaged. "
+                "Pass resume=False (--restart) to start again."
             ) from error
         if differing:
-            raise TableError(f"{self.folder} holds parts of another run: {', '.join(differing)} differed.", "restart")
+            raise TableError(
+                f"{self.folder} holds parts of another run: {', '.join(differing)} differed. "
+                "Pass resume=False (--restart) to start again."
+            )
 
     def _part(self, number: int) -> Path:
         return self.folder / f"part-{number:08d}.arrow"
