@@ -17,16 +17,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
-from allegiance import AffinityResult, AffinityScorer, Weights, trust
-from allegiance.displays import (
-    AffinityMapDisplay,
-    AffinityProfileDisplay,
-    DiagramDisplay,
-    FlowDisplay,
-    GalleryDisplay,
-    SamplesDisplay,
-    StolenAreaDisplay,
-)
+from allegiance import AffinityResult, AffinityScorer, trust
+from allegiance.displays import AffinityMapDisplay, AffinityProfileDisplay, FlowDisplay, GalleryDisplay
 
 #: Four corners and a centre, as in the paper's figures.
 CENTERS = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0], [3.0, 3.0]])
@@ -39,13 +31,13 @@ def five_clusters() -> tuple[np.ndarray, AffinityScorer]:
 
 
 def contour_map() -> AffinityMapDisplay:
-    """Draw confidence as contours."""
+    """Draw the largest affinity as contours."""
     X, scorer = five_clusters()
     return AffinityMapDisplay.from_estimator(scorer, X)
 
 
 def heat_map() -> AffinityMapDisplay:
-    """Draw confidence in grey, lower being brighter."""
+    """Draw the largest affinity in grey, lower being brighter."""
     X, scorer = five_clusters()
     return AffinityMapDisplay.from_estimator(scorer, X, kind="heat")
 
@@ -58,29 +50,10 @@ def trust_map() -> AffinityMapDisplay:
 
 
 def principal_plane() -> AffinityMapDisplay:
-    """Draw confidence on the plane of the principal axes of four features."""
+    """Draw the largest affinity on the plane of the principal axes of four features."""
     X = load_iris(as_frame=True).data
     scorer = AffinityScorer(KMeans(3, n_init=10, random_state=0)).fit(X)
     return AffinityMapDisplay.from_estimator(scorer, X)
-
-
-def power_diagram() -> DiagramDisplay:
-    """Draw the cells of weighted clusters."""
-    X, _ = make_blobs([400, 60, 150, 60, 30], centers=CENTERS, cluster_std=0.8, random_state=1)
-    scorer = AffinityScorer(KMeans(5, n_init=10, random_state=0), weights=Weights("size", scale=8.0)).fit(X)
-    return DiagramDisplay.from_estimator(scorer, X)
-
-
-def stolen_area() -> StolenAreaDisplay:
-    """Draw the territory of one point between the clusters."""
-    X, scorer = five_clusters()
-    return StolenAreaDisplay.from_estimator(scorer, [2.2, 1.4], X)
-
-
-def samples() -> SamplesDisplay:
-    """Draw samples of the same territory."""
-    X, scorer = five_clusters()
-    return SamplesDisplay.from_estimator(scorer, [2.2, 1.4], X)
 
 
 @cache
@@ -105,25 +78,14 @@ def gallery() -> GalleryDisplay:
     return GalleryDisplay.from_result(digits(), load_digits().images, cmap="gray_r")
 
 
-def table() -> GalleryDisplay:
-    """Write the most and the least trusted flowers as a table."""
-    X = load_iris(as_frame=True).data
-    result = trust(X, KMeans(3, n_init=10, random_state=0).fit_predict(X))
-    return GalleryDisplay.from_result(result, X, n=5)
-
-
 PICTURES: dict[str, Callable[[], object]] = {
     "map_contour": contour_map,
     "map_heat": heat_map,
     "map_trust": trust_map,
     "map_pca": principal_plane,
-    "diagram_power": power_diagram,
-    "stolen_area": stolen_area,
-    "samples": samples,
     "profile": profile,
     "flow": flow,
     "gallery_images": gallery,
-    "gallery_table": table,
 }
 
 

@@ -2,14 +2,14 @@
 Is affinity just distance?
 ==========================
 
-A point is equally far from two centres, c2 and c3. Beside c3 stands c4, which holds part of what the point would take
+A point is equally far from two centres, c2 and c3. Next to c3 stands c4, which holds part of what the point would take
 from c3. Distance cannot see that; affinity does.
 """
 
 import numpy as np
 
 from allegiance import AffinityScorer, Polytope
-from allegiance.displays import StolenAreaDisplay
+from allegiance.displays import AffinityMapDisplay
 
 centers = np.array([[0.0, -2.0], [-3.0, 0.0], [3.0, 0.0], [3.0, 3.0]])
 point = np.array([0.0, 0.0])
@@ -23,6 +23,6 @@ for i, (far, share) in enumerate(zip(distance, affinity, strict=True)):
     print(f"c{i + 1:<5}  {far:>8.2f}  {1 / far / (1 / distance).sum():>11.3f}  {share:>8.3f}")
 
 # %%
-# The territory that the point would claim, and from whom it takes it. What runs of k-means do with such a point is an
-# experiment of the paper: ``python -m reproduction --only distance``.
-StolenAreaDisplay.from_estimator(scorer, point)
+# The affinity to c3 at every place: it fades towards c4, and at the point (0, 0) it is less than a fifth. What runs of
+# k-means do with such a point is an experiment of the paper: ``python -m reproduction --only distance``.
+AffinityMapDisplay.from_estimator(scorer, centers, which=2)

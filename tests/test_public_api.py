@@ -62,13 +62,10 @@ MODULES = {
     "displays": [
         "AffinityMapDisplay",
         "AffinityProfileDisplay",
-        "DiagramDisplay",
         "FlowDisplay",
         "GalleryDisplay",
         "ResultPlots",
-        "SamplesDisplay",
         "StabilityCurveDisplay",
-        "StolenAreaDisplay",
     ],
     "metrics": ["lift_emd", "rand_distance"],
 }

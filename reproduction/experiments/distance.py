@@ -6,9 +6,9 @@ import numpy as np
 from scipy.stats import binomtest
 
 from allegiance import AffinityScorer
-from allegiance.displays import StolenAreaDisplay
 from reproduction.against_distance import affinity_against_distance
 from reproduction.arrays import IntArray
+from reproduction.figures import draw_stolen_area
 from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, spread
 from reproduction.settings import BOX
 
@@ -46,7 +46,10 @@ def run(setup: Setup) -> Section:
     others = first.origin >= 0
     scorer = AffinityScorer(centers=first.centers, random_state=0, **BOX)
     scorer.fit(first.X[others], np.array(first.names)[first.origin[others]])
-    display = StolenAreaDisplay.from_estimator(scorer, first.query, first.X)
+    shares = scorer.affinity(first.query[None]).affinity[0]
+    reach = 0.1 * np.ptp(first.X, axis=0)
+    corners = first.X.min(axis=0) - reach, first.X.max(axis=0) + reach
+    drawn = draw_stolen_area(first.query, shares, scorer.classes_, scorer.cluster_centers_, *corners)
     return Section(
         title="Affinity is not distance",
         asks="A point q is equally far from c2 and c3, but c4 stands beside c3 and takes influence from it. Of 100 "
@@ -55,7 +58,7 @@ def run(setup: Setup) -> Section:
         "points around each centre with standard deviation 0.7.",
         pictures=(
             Picture(
-                setup.save(display.figure_, "distance"),
+                setup.save(drawn.figure, "distance"),
                 "The territory of q: c3 gives less of it than c2, although both are equally far",
             ),
         ),

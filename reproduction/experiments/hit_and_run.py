@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance.displays import SamplesDisplay
+from reproduction.figures import draw_samples
 from reproduction.framework import Check, Finding, Picture, Section, Setup
 
-from .stolen_area import QUERY, SITES, example
+from .stolen_area import CORNERS, QUERY, SITES, example
 
 N_SAMPLES = 1000
 #: Three standard deviations of a share near 1/2, doubled, since samples of a walk depend on each other.
@@ -17,8 +17,8 @@ TOLERANCE = 0.1
 def run(setup: Setup) -> Section:
     """Draw samples, and compare the shares of their owners with the exact ones."""
     scorer = example()
-    display = SamplesDisplay.from_estimator(scorer, QUERY, n_samples=N_SAMPLES, random_state=0)
-    owners = ((display.samples[:, None, :] - SITES) ** 2).sum(axis=2).argmin(axis=1)
+    drawn, samples = draw_samples(QUERY, SITES, *CORNERS, N_SAMPLES, 0)
+    owners = ((samples[:, None, :] - SITES) ** 2).sum(axis=2).argmin(axis=1)
     sampled = np.bincount(owners, minlength=len(SITES)) / N_SAMPLES
     difference = float(np.abs(sampled - scorer.transform(QUERY[None])[0]).max())
     return Section(
@@ -26,7 +26,7 @@ def run(setup: Setup) -> Section:
         asks="The paper's figure shows samples of a Voronoi cell. Ours are 1,000 of the cell of the section before.",
         pictures=(
             Picture(
-                setup.save(display.figure_, "hit_and_run"), "1,000 steps of hit-and-run in the territory of one point"
+                setup.save(drawn.figure, "hit_and_run"), "1,000 steps of hit-and-run in the territory of one point"
             ),
         ),
         findings=(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from allegiance import AffinityScorer
-from allegiance.displays import AffinityMapDisplay, DiagramDisplay
+from allegiance.displays import AffinityMapDisplay
 from reproduction.arrays import FloatArray
+from reproduction.figures import draw_diagram
 from reproduction.framework import Check, Finding, Picture, Section, Setup
 
 
@@ -12,7 +15,9 @@ def run(setup: Setup) -> Section:
     """Draw the data and the two maps."""
     data = setup.gaussians
     scorer = AffinityScorer(random_state=0).fit(data.X, data.reference)
-    points = DiagramDisplay.from_estimator(scorer, data.X, labels=data.reference)
+    lower, upper = data.X.min(axis=0) - 0.5, data.X.max(axis=0) + 0.5
+    sites = scorer.cluster_centers_
+    points = draw_diagram(sites, np.zeros(len(sites)), lower, upper, X=data.X, labels=data.reference)
     contour = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, kind="contour")
     heat = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, kind="heat", show_points=False)
     at_centers = scorer.affinity(scorer.cluster_centers_).affinity.max(axis=1)
@@ -23,7 +28,7 @@ def run(setup: Setup) -> Section:
         asks="The paper draws 2D5C-500, contours of equal affinity, and a grey map in which lower affinity is "
         "brighter. The generator of the data is ours: standard normal clusters around (0, 0) and (±3, ±3).",
         pictures=(
-            Picture(setup.save(points.figure_, "five_clusters"), "2D5C-500 and its Voronoi cells"),
+            Picture(setup.save(points.figure, "five_clusters"), "2D5C-500 and its Voronoi cells"),
             Picture(
                 setup.save(contour.figure_, "contour_map"),
                 "Contours of the largest affinity; the line of 1/2 bounds the unstable region",

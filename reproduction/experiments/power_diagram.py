@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from allegiance import AffinityScorer, Polytope
-from allegiance.displays import DiagramDisplay
 from reproduction.arrays import stream
+from reproduction.figures import draw_diagram
 from reproduction.framework import Check, Finding, Picture, Section, Setup
 
 N_SITES = 12
@@ -19,7 +19,7 @@ def run(setup: Setup) -> Section:
     weights = rng.uniform(0.0, 4.0, N_SITES)
     scorer = AffinityScorer(centers=sites, weights=weights, domain=Polytope.box([-1, -1], [11, 11]), random_state=0)
     scorer.fit(sites)
-    display = DiagramDisplay.from_estimator(scorer)
+    drawn = draw_diagram(sites, weights, [-1, -1], [11, 11])
     places = rng.uniform(-1.0, 11.0, (N_PLACES, 2))
     power = ((places[:, None, :] - sites) ** 2).sum(axis=2) - weights
     wrong = int((scorer.predict(places) != power.argmin(axis=1)).sum())
@@ -27,7 +27,7 @@ def run(setup: Setup) -> Section:
         title="A power diagram",
         asks="The paper's figure shows the power diagram of some points with circles for their weights, without "
         "coordinates. Ours: 12 uniform sites with uniform weights; a circle has radius √w.",
-        pictures=(Picture(setup.save(display.figure_, "power_diagram"), "A power diagram; circles have radius √w"),),
+        pictures=(Picture(setup.save(drawn.figure, "power_diagram"), "A power diagram; circles have radius √w"),),
         findings=(
             Finding(
                 "Cells of the power diagram are where |y - c|² - w is smallest",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance import AffinityScorer, Polytope
-from allegiance.displays import StolenAreaDisplay
+from reproduction.figures import draw_stolen_area
 from reproduction.framework import Check, Finding, Picture, Section, Setup
 from reproduction.settings import EXACT
 
 SITES = np.array([[2.0, 2.0], [8.0, 3.0], [4.5, 8.0]])
 QUERY = np.array([4.6, 4.2])
-REGION = Polytope.box([0, 0], [10, 10])
+CORNERS = ([0, 0], [10, 10])
+REGION = Polytope.box(*CORNERS)
 
 
 def example() -> AffinityScorer:
@@ -22,8 +23,8 @@ def example() -> AffinityScorer:
 def run(setup: Setup) -> Section:
     """Draw the territory of one point, and check its shares by counting places of a grid."""
     scorer = example()
-    display = StolenAreaDisplay.from_estimator(scorer, QUERY)
     shares = scorer.transform(QUERY[None])[0]
+    drawn = draw_stolen_area(QUERY, shares, scorer.classes_, SITES, *CORNERS)
     counted = _counted_on_a_grid()
     difference = float(np.abs(shares - counted).max())
     return Section(
@@ -32,7 +33,7 @@ def run(setup: Setup) -> Section:
         "coordinates. Ours are three centres and one point in a square.",
         pictures=(
             Picture(
-                setup.save(display.figure_, "stolen_area"),
+                setup.save(drawn.figure, "stolen_area"),
                 "The territory of one point, by whom each part is taken from: "
                 + ", ".join(f"{share:.1%}" for share in shares),
             ),

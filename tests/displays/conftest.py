@@ -79,20 +79,3 @@ def texts_in_order(monkeypatch):
             assert box.y1 <= whole.y1 + 1, text
 
     return check
-
-
-@pytest.fixture
-def brute_owner():
-    """Return the owner of each row by the definition: the least divergence minus weight."""
-
-    def owner(X, centers, influence="euclidean", weights=0.0, covariance=None):
-        if influence == "kl":
-            terms = X[:, None] * np.log(X[:, None] / centers) - X[:, None] + centers
-            distance = terms.sum(axis=2)
-        else:
-            away = X[:, None] - centers
-            inverse = np.eye(X.shape[1]) if covariance is None else np.linalg.inv(covariance)
-            distance = np.einsum("nkd,de,nke->nk", away, inverse, away)
-        return (distance - weights).argmin(axis=1)
-
-    return owner

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from allegiance import AffinityScorer, Cosine, Kernel, Polytope, affinity, trust
-from allegiance.displays import AffinityMapDisplay, DiagramDisplay
+from allegiance.displays import AffinityMapDisplay
 
 RNG = np.random.default_rng(3)
 DIRECTIONS = RNG.normal(size=(4, 6))
@@ -82,9 +82,7 @@ def test_trust_finds_labels_that_were_swapped():
 def test_flat_sides_are_refused_where_there_are_none():
     plt = pytest.importorskip("matplotlib.pyplot")
     scorer = AffinityScorer(influence="cosine").fit(X, LABELS)
-    with pytest.raises(ValueError, match=r"DiagramDisplay draws cells with straight sides.*Cosine\(\)"):
-        DiagramDisplay.from_estimator(scorer, X)
-    assert AffinityMapDisplay.from_estimator(scorer, X, resolution=12).cells_ is None
+    assert AffinityMapDisplay.from_estimator(scorer, X, resolution=12).sites_ is None
     plt.close("all")
     with pytest.raises(ValueError, match=r"domain=Polytope is given in the coordinates of X.*Cosine\(\)"):
         affinity(X, LABELS, influence="cosine", domain=Polytope.box([-1.0] * 6, [1.0] * 6))

@@ -16,12 +16,12 @@ from reproduction.framework import (
     Outcome,
     Picture,
     Section,
+    Store,
     Table,
     percent_spread,
     run_paper,
     spread,
 )
-from reproduction.framework._store import Store
 
 PNG = b"\x89PNG made up"
 

@@ -1,23 +1,98 @@
 """Pictures of affinities, as scikit-learn displays: ``from_estimator`` or ``from_result`` computes and draws."""
 
-from ._affinity_map import AffinityMapDisplay
-from ._affinity_profile import AffinityProfileDisplay
-from ._diagram import DiagramDisplay
+from __future__ import annotations
+
+from typing import Any
+
+from ._curve import StabilityCurveDisplay
 from ._flow import FlowDisplay
 from ._gallery import GalleryDisplay
-from ._result_plots import ResultPlots
-from ._samples import SamplesDisplay
-from ._stability_curve import StabilityCurveDisplay
-from ._stolen_area import StolenAreaDisplay
+from ._map import AffinityMapDisplay
+from ._profile import AffinityProfileDisplay
 
 __all__ = [
     "AffinityMapDisplay",
     "AffinityProfileDisplay",
-    "DiagramDisplay",
     "FlowDisplay",
     "GalleryDisplay",
     "ResultPlots",
-    "SamplesDisplay",
     "StabilityCurveDisplay",
-    "StolenAreaDisplay",
 ]
+
+
+class ResultPlots:
+    """What ``result.plot`` is: calling it draws the usual picture, its methods draw the others.
+
+    Parameters
+    ----------
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+
+    Examples
+    --------
+    >>> from allegiance import affinity
+    >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
+    >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
+    >>> result.plot().frame()["row"].tolist()
+    [0, 1, 2, 4, 3]
+    """
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def __call__(self, **kw: Any) -> AffinityProfileDisplay:
+        """Draw the usual picture, :meth:`profile`.
+
+        Parameters
+        ----------
+        **kw
+            As in :meth:`profile`.
+        """
+        return self.profile(**kw)
+
+    def profile(self, **kw: Any) -> AffinityProfileDisplay:
+        """Draw the labels of each cluster, sorted by trust.
+
+        Parameters
+        ----------
+        **kw
+            As in :meth:`AffinityProfileDisplay.from_result`.
+        """
+        return AffinityProfileDisplay.from_result(self._result, **kw)
+
+    def map(self, X: Any = None, **kw: Any) -> AffinityMapDisplay:
+        """Draw the points on a map, coloured by trust.
+
+        Parameters
+        ----------
+        X
+            (n, d) the data, whose principal axes make the map; without it the affinities take its place.
+        **kw
+            As in :meth:`AffinityMapDisplay.from_result`, such as ``projection``, coordinates (n, 2) of your own.
+        """
+        return AffinityMapDisplay.from_result(self._result, X, **kw)
+
+    def flow(self, **kw: Any) -> FlowDisplay:
+        """Draw which clusters the labels that are not supported are confused with.
+
+        Parameters
+        ----------
+        **kw
+            As in :meth:`FlowDisplay.from_result`.
+        """
+        return FlowDisplay.from_result(self._result, **kw)
+
+    def gallery(self, X: Any, **kw: Any) -> GalleryDisplay:
+        """Draw the most and the least trusted rows as images.
+
+        Parameters
+        ----------
+        X
+            (n, height, width) or (n, height, width, 3) images, or (n, d) the data.
+        **kw
+            As in :meth:`GalleryDisplay.from_result`, such as ``image_shape``.
+        """
+        return GalleryDisplay.from_result(self._result, X, **kw)
+
+    def __repr__(self) -> str:
+        return "pictures of a result: plot(), plot.profile(), plot.map(X), plot.flow(), plot.gallery(X)"

@@ -1,18 +1,51 @@
-"""Where displays draw: axes, colours that suit the page, titles that fit, and the numbers as frames."""
+"""What every picture needs: axes, colours, labels that do not overlap, and what a result says about its points."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allegiance._core import AnyArray, require
-from allegiance.results import FrameLike
+import numpy as np
+
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+
+#: The colours of Okabe and Ito, which colour-blind readers tell apart, ordered by contrast; grey instead of black, so
+#: that they show on dark pages.
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#F0E442")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "<", "X")
+_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo", "|||")
+
+#: The line at one half, and what lies below it.
+ALARM = "#D55E00"
+#: The scale of affinity in colours, and in grey where lower is brighter.
+COLOR_SCALE, GREY_SCALE = "cividis", "gray_r"
+SUPPORTED, NOISE = "supported", "noise"
 
 #: Average width of a character, as a share of the font size.
 _CHARACTER = 0.52
+#: Distances in points at which room for a label is looked for, and the directions tried at each.
+_RINGS = (0.0, 9.0, 15.0, 22.0, 32.0, 45.0, 60.0, 80.0, 105.0)
+_DIRECTIONS = 16
+#: Points left free between two labels, and the distance beyond which a line leads from the label to its place.
+_GAP, _LEAD = 2.0, 12.0
+
+
+class Look(NamedTuple):
+    """How a cluster is told from the others."""
+
+    color: str
+    marker: str
+    hatch: str
+
+
+def look_of(cluster: int) -> Look:
+    """Return the look of a cluster by its number; beyond eight, colours return with other markers and hatches."""
+    turn = cluster // len(_COLORS)
+    return Look(_COLORS[cluster % len(_COLORS)], _MARKERS[turn % len(_MARKERS)], _HATCHES[turn % len(_HATCHES)])
 
 
 def axes_to_draw_on(ax: Any, caller: str, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
@@ -21,36 +54,129 @@ def axes_to_draw_on(ax: Any, caller: str, size: tuple[float, float] = (6.4, 4.8)
     if ax is None:
         _, ax = pyplot.subplots(figsize=size, layout="constrained")
     elif not hasattr(ax, "get_xlim"):
-        raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}: use plt.subplots(), or leave it out.")
+        raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}. Use plt.subplots(), or leave it out.")
     return ax
 
 
-def ink_of(ax: Axes) -> Any:
+def text_color(ax: Axes) -> Any:
     """Return the colour in which the axes are labelled: dark on light pages, light on dark ones."""
     return ax.xaxis.label.get_color()
 
 
-def cased(ax: Axes, width: float = 2.0) -> list[Any]:
+def outlined(ax: Axes, width: float = 2.0) -> list[Any]:
     """Return path effects that set a line or a text off any background, in the colour of the page."""
     effects = require("matplotlib.patheffects", "plot", "plot()")
     return [effects.withStroke(linewidth=width, foreground=ax.get_facecolor())]
 
 
-def settle(ax: Axes) -> None:
+def run_layout(ax: Axes) -> None:
     """Let the layout find its place, so that sizes in pixels are final."""
     ax.figure.figure.draw_without_rendering()
 
 
 def set_title(ax: Axes, title: str, *notes: str) -> None:
     """Set a title with notes below it, broken into lines that fit over the axes."""
-    settle(ax)
+    run_layout(ax)
     size = 10.0
     points = ax.get_window_extent().width * 72.0 / ax.figure.figure.dpi
     width = max(20, int(points / (size * _CHARACTER)))
     lines = [line for text in (title, *notes) if text for line in textwrap.wrap(text, width)]
-    ax.set_title("\n".join(lines), fontsize=size, color=ink_of(ax))
+    ax.set_title("\n".join(lines), fontsize=size, color=text_color(ax))
 
 
-def frame_of(columns: dict[str, AnyArray], like: Any) -> Any:
-    """Return columns as a frame of the kind of ``like``, pandas by default."""
-    return FrameLike(FrameLike.of(like).backend).build(columns)
+def frame_of(columns: dict[str, AnyArray]) -> Any:
+    """Return columns as a pandas frame."""
+    return require("pandas", "io", "frame()").DataFrame(columns)
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun, as in "1 point" or "1,000 points"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def shortened(text: str, length: int) -> str:
+    """Return a text of at most ``length`` characters, its middle left out if need be."""
+    if len(text) <= length:
+        return text
+    tail = max(length - 1, 1) // 2
+    return text[: max(length - 1 - tail, 0)] + "…" + text[-tail:]
+
+
+def place_labels(
+    ax: Axes, places: FloatArray, texts: list[str], *, taken: FloatArray | None = None, **kw: Any
+) -> list[Annotation]:
+    """Write each text at its place (m, 2), or as near as there is room inside the axes and off ``taken`` (j, 2).
+
+    A text that had to move far gets a line to its place. One that finds no room anywhere near is left out. Call this
+    last: it needs the final limits and size of the axes.
+    """
+    run_layout(ax)
+    pixels = ax.figure.figure.dpi / 72.0
+    frame = np.array(ax.get_window_extent().extents) / pixels
+    symbols = np.empty((0, 2)) if taken is None else ax.transData.transform(taken) / pixels
+    boxes = [np.concatenate([spot - 3.0, spot + 3.0]) for spot in symbols]
+    offsets = np.vstack([ring * _circle(_DIRECTIONS if ring else 1) for ring in _RINGS])
+    written = []
+    for place, text in zip(places, texts, strict=True):
+        label = ax.annotate(
+            text, (place[0], place[1]), (0.0, 0.0), textcoords="offset points", ha="center", va="center",
+            color=text_color(ax), path_effects=outlined(ax), zorder=6, **kw,
+        )  # fmt: skip
+        box = np.array(label.get_window_extent().extents) / pixels
+        free = np.flatnonzero(_has_room(box + np.tile(offsets, 2), frame, np.array(boxes).reshape(-1, 4)))
+        if not free.size:
+            label.remove()
+            continue
+        offset = offsets[free[0]]
+        label.xyann = (float(offset[0]), float(offset[1]))
+        boxes.append(box + np.tile(offset, 2))
+        written.append(label)
+        if np.hypot(*offset) > _LEAD:
+            arrow = {"arrowstyle": "-", "color": text_color(ax), "linewidth": 0.7, "shrinkA": 5, "shrinkB": 1}
+            ax.annotate("", place, label.xyann, textcoords="offset points", zorder=5, arrowprops=arrow)
+    return written
+
+
+def _circle(n: int) -> FloatArray:
+    """Return n directions (n, 2), the first upwards."""
+    angles = np.pi / 2.0 + 2.0 * np.pi * np.arange(n) / n
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def _has_room(boxes: FloatArray, frame: FloatArray, taken: FloatArray) -> BoolArray:
+    """Tell which boxes (m, 4), left bottom right top, lie inside the frame and touch no taken box (j, 4)."""
+    left, bottom, right, top = boxes.T
+    inside = (left >= frame[0] + _GAP) & (bottom >= frame[1] + _GAP)
+    inside &= (right <= frame[2] - _GAP) & (top <= frame[3] - _GAP)
+    for box in taken:
+        inside &= (
+            (left >= box[2] + _GAP) | (right <= box[0] - _GAP) | (bottom >= box[3] + _GAP) | (top <= box[1] - _GAP)
+        )
+    return inside
+
+
+class Scored:
+    """What pictures read off a result: codes (n,) of labels, -1 for noise, and what labels are ranked by."""
+
+    def __init__(self, result: Any, caller: str, X: Any = None) -> None:
+        if not hasattr(result, "own_affinity"):
+            raise TypeError(
+                f"{caller} needs an AffinityResult, got {type(result).__name__}. Call trust(X, labels), or "
+                "scorer.affinity(X)."
+            )
+        self.label, self.classes, self.verdict, self.rival = result.label, result.classes, result.verdict, result.rival
+        n = self.label.shape[0]
+        rows = n if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
+        if rows != n:
+            raise ValueError(f"X has {rows} rows but result has {n} points: they must be equal.")
+        self.noise = self.verdict == NOISE
+        numbers = {name: code for code, name in enumerate(self.classes.tolist())}
+        self.codes: IntArray = np.array([numbers.get(name, -1) for name in self.label.tolist()], dtype=np.int64)
+        self.codes[self.noise] = -1
+        trust = getattr(result, "trust", None)
+        self.ranked_by = "own_affinity" if trust is None else "trust"
+        self.ranking: FloatArray = np.where(self.noise, np.nan, result.own_affinity if trust is None else trust)
+
+    def members(self) -> list[tuple[Any, IntArray]]:
+        """Return each cluster's label with the rows of its points; noise is left out."""
+        return [(name, np.flatnonzero(self.codes == code)) for code, name in enumerate(self.classes.tolist())]

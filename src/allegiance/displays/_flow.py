@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_choice, require
-from allegiance.results import AffinityResult, count
 
-from ._canvas import axes_to_draw_on, frame_of, ink_of, set_title, settle
-from ._inputs import check_result, names_with_noise, shortened
-from ._palette import COLOR_SCALE
+from ._canvas import (
+    COLOR_SCALE,
+    NOISE,
+    SUPPORTED,
+    Scored,
+    axes_to_draw_on,
+    count,
+    frame_of,
+    run_layout,
+    set_title,
+    shortened,
+    text_color,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from allegiance.results import AffinityResult
 
 #: Width of a digit as a share of the font size, the share of a square that a number may fill, and sizes in points.
 _DIGIT, _FILL, _LARGEST, _SMALLEST = 0.62, 0.85, 10.0, 3.5
@@ -78,17 +89,21 @@ class FlowDisplay:
         **kw
             For :meth:`plot`.
         """
-        result = check_result(result, "FlowDisplay")
+        scored = Scored(result, "FlowDisplay")
         check_choice(which, "which", ("doubtful", "all"))
-        k = result.n_clusters
+        names = scored.classes.tolist()
+        k = len(names)
         if k < 2:
             raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
-        labels = names_with_noise(result)
-        tally = result.tally()
-        counts = tally.rivals if which == "doubtful" else _all_rivals(result)
+        labels = np.array([*map(str, names), NOISE]) if scored.noise.any() else scored.classes
+        number = {name: code for code, name in enumerate(names)}
+        rivals = np.array([number.get(name, 0) for name in scored.rival.tolist()], dtype=np.int64)
+        row = np.where(scored.codes < 0, k, scored.codes)
+        counted = slice(None) if which == "all" else scored.verdict != SUPPORTED
         m = labels.size
-        display = cls(labels=labels, classes=result.classes, counts=counts[:m], points=tally.counts[:m, 0], which=which)
-        return display.plot(ax=ax, **kw)
+        counts = np.bincount((row * k + rivals)[counted], minlength=m * k).reshape(m, k)
+        points = np.bincount(row, minlength=m)
+        return cls(labels=labels, classes=scored.classes, counts=counts, points=points, which=which).plot(ax=ax, **kw)
 
     def plot(self, ax: Any = None, *, shares: bool = False, cmap: Any = COLOR_SCALE) -> FlowDisplay:
         """Draw, and return the display.
@@ -102,8 +117,7 @@ class FlowDisplay:
         cmap
             Colour map.
         """
-        k = self.counts.shape[1]
-        side = float(np.clip(2.2 + 0.4 * k, 4.2, 13.0))
+        side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
         ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 1.0, side))
         self.ax_, self.figure_ = ax, ax.figure
         values = 100.0 * self._shares if shares else self.counts.astype(np.float64)
@@ -118,24 +132,19 @@ class FlowDisplay:
         self.texts_ = self._write_numbers(ax, values, shares)
         return self
 
-    def frame(self, like: Any = None) -> Any:
-        """Return one row per pair: ``label``, ``rival``, ``points`` and their ``share`` of all points of the label.
-
-        Parameters
-        ----------
-        like
-            A frame whose kind to use; pandas by default.
-        """
+    def frame(self) -> Any:
+        """Return one row per pair: ``label``, ``rival``, ``points`` and their ``share`` of all points of the label."""
         m, k = self.counts.shape
         row, column = np.divmod(np.arange(m * k), k)
-        apart = row != column
-        columns: dict[str, AnyArray] = {
-            "label": self.labels[row[apart]],
-            "rival": self.classes[column[apart]],
-            "points": self.counts.ravel()[apart],
-            "share": self._shares.ravel()[apart],
-        }
-        return frame_of(columns, like)
+        pairs = row != column
+        return frame_of(
+            {
+                "label": self.labels[row[pairs]],
+                "rival": self.classes[column[pairs]],
+                "points": self.counts.ravel()[pairs],
+                "share": self._shares.ravel()[pairs],
+            }
+        )
 
     @property
     def _note(self) -> str:
@@ -159,33 +168,24 @@ class FlowDisplay:
         size = float(np.clip(220.0 / max(m, k), 5.0, 9.0))
         ax.set_xticks(range(k), names, rotation=90 if upright else 0, fontsize=size)
         ax.set_yticks(range(m), [shortened(str(name), _LONG) for name in self.labels], fontsize=size)
-        ax.set(
-            xlabel="rival: the best cluster other than the label",
-            ylabel="label",
-            xlim=(-0.5, k - 0.5),
-            ylim=(m - 0.5, -0.5),
-        )
-        ax.hlines(np.arange(m + 1) - 0.5, -0.5, k - 0.5, color=ink_of(ax), linewidth=0.3, alpha=0.4)
-        ax.vlines(np.arange(k + 1) - 0.5, -0.5, m - 0.5, color=ink_of(ax), linewidth=0.3, alpha=0.4)
+        ax.set(xlabel="rival: the best cluster other than the label", ylabel="label")
+        ax.set(xlim=(-0.5, k - 0.5), ylim=(m - 0.5, -0.5))
+        line: dict[str, Any] = {"color": text_color(ax), "linewidth": 0.3, "alpha": 0.4}
+        ax.hlines(np.arange(m + 1) - 0.5, -0.5, k - 0.5, **line)
+        ax.vlines(np.arange(k + 1) - 0.5, -0.5, m - 0.5, **line)
+        corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
         for i in range(min(m, k)):
-            ax.fill(
-                [i - 0.5, i + 0.5, i + 0.5, i - 0.5],
-                [i - 0.5, i - 0.5, i + 0.5, i + 0.5],
-                color=ink_of(ax),
-                alpha=0.12,
-                linewidth=0,
-            )
+            ax.fill(*(corners + i).T, color=text_color(ax), alpha=0.12, linewidth=0)
 
     def _write_numbers(self, ax: Axes, values: FloatArray, shares: bool) -> list[Any]:
         """Write the numbers in the largest size at which all fit their squares; none if they would be too small."""
         colors = require("matplotlib.colors", "plot", "FlowDisplay.plot")
+        centered: dict[str, Any] = {"ha": "center", "va": "center"}
         rows, columns = np.nonzero(values)
         texts = [_percent(value) if shares else _count(value) for value in values[rows, columns]]
         if not texts:
-            return [
-                ax.text(0.5, 0.5, "no such points", transform=ax.transAxes, ha="center", va="center", color=ink_of(ax))
-            ]
-        settle(ax)
+            return [ax.text(0.5, 0.5, "no such points", transform=ax.transAxes, color=text_color(ax), **centered)]
+        run_layout(ax)
         box = ax.get_window_extent()
         width, height = (box.width / values.shape[1], box.height / values.shape[0])
         points = 72.0 / ax.figure.figure.dpi
@@ -195,17 +195,9 @@ class FlowDisplay:
         drawn = []
         for row, column, text in zip(rows.tolist(), columns.tolist(), texts, strict=True):
             red, green, blue = colors.to_rgb(self.image_.cmap(self.image_.norm(values[row, column])))
-            bright = 0.299 * red + 0.587 * green + 0.114 * blue
-            ink = "black" if bright > 0.5 else "white"
-            drawn.append(ax.text(column, row, text, ha="center", va="center", fontsize=min(size, _LARGEST), color=ink))
+            color = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
+            drawn.append(ax.text(column, row, text, fontsize=min(size, _LARGEST), color=color, **centered))
         return drawn
-
-
-def _all_rivals(result: AffinityResult) -> IntArray:
-    """Return how many points of each cluster, and of noise last, have each cluster as their rival (k + 1, k)."""
-    k = result.n_clusters
-    pairs = np.where(result.noise, k, result.codes) * k + result.ranks.rival
-    return np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k)
 
 
 def _count(value: float) -> str:

@@ -1,25 +1,31 @@
-"""The most and the least trusted rows, to look at."""
+"""The most and the least trusted rows, as images."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, IntArray, check_count, is_sparse
-from allegiance.results import AffinityResult
+from allegiance._core import AnyArray, FloatArray, IntArray, check_count, is_sparse
 
-from ._canvas import axes_to_draw_on, frame_of, set_title
-from ._inputs import check_data_of, check_result, members_of, ranked_by
-from ._tiles import draw_images, draw_table, images_size, table_width, word_of
+from ._canvas import Scored, axes_to_draw_on, frame_of, run_layout, set_title, shortened, text_color
 
-#: Features shown in a table, if the user names none.
-_FEATURES = 5
-MOST, LEAST = "most trusted", "least trusted"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from allegiance.results import AffinityResult
+
+_MOST, _LEAST = "most trusted", "least trusted"
+#: Room for the caption below an image and for the gap between two, in widths of an image.
+_CAPTION, _GAP = 0.5, 0.12
+#: Room for the title of a line, and between two blocks of it, in widths of an image.
+_TITLE_WIDTH, _BETWEEN = 1.0, 0.5
+#: Sizes of texts in points, and the width of a character as a share of it.
+_LARGEST, _SMALLEST, _CHARACTER = 8.5, 3.0, 0.6
 
 
 class GalleryDisplay:
-    """The most and the least trusted rows: as images, or as a table of their features.
+    """The most and the least trusted rows as images; for the rows of a table see ``result.review()``.
 
     Captions give the label and its trust, below them the rival: the best cluster other than the label. Without
     calibration, own affinity takes the place of trust. Noise has neither and is not shown.
@@ -27,35 +33,25 @@ class GalleryDisplay:
     Parameters
     ----------
     shown
-        One entry per row shown, group by group: columns ``group``, ``cluster``, ``row``, ``label``, ``trust`` (or
+        One entry per image, group by group: columns ``group``, ``cluster``, ``row``, ``label``, ``trust`` (or
         ``own_affinity``), ``verdict`` and ``rival``.
-    values
-        (m, height, width) or (m, height, width, 3) images, or an (m, f) table of feature values.
-    feature_names
-        (f,) names of the columns of a table; None for images.
-
-    See Also
-    --------
-    allegiance.AffinityResult.least_trusted : The rows alone.
+    images
+        (m, height, width) or (m, height, width, 3) the images.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from allegiance import affinity
     >>> from allegiance.displays import GalleryDisplay
-    >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
-    >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
-    >>> GalleryDisplay.from_result(result, X, n=2).frame()[["group", "row", "own_affinity"]].round(2)
-               group  row  own_affinity
-    0   most trusted    0           1.0
-    1   most trusted    4           1.0
-    2  least trusted    2           0.6
-    3  least trusted    1           0.9
+    >>> images = np.array([0.0, 1.0, 4.0, 9.0, 10.0])[:, None, None] * np.ones((2, 2))
+    >>> result = affinity(images.reshape(5, 4), [0, 0, 0, 1, 1], centers=[[0.0] * 4, [10.0] * 4])
+    >>> GalleryDisplay.from_result(result, images, n=2).frame()["row"].tolist()
+    [0, 4, 2, 1]
     """
 
-    def __init__(self, *, shown: dict[str, AnyArray], values: AnyArray, feature_names: list[str] | None = None) -> None:
+    def __init__(self, *, shown: dict[str, AnyArray], images: AnyArray) -> None:
         self.shown = shown
-        self.values = values
-        self.feature_names = feature_names
+        self.images = images
 
     @classmethod
     def from_result(
@@ -66,8 +62,6 @@ class GalleryDisplay:
         image_shape: Any = None,
         n: int = 8,
         per_cluster: bool = False,
-        features: Any = None,
-        feature_names: Any = None,
         ax: Any = None,
         **kw: Any,
     ) -> GalleryDisplay:
@@ -78,38 +72,31 @@ class GalleryDisplay:
         result
             What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
         X
-            (n, d) the data that was scored, or images (n, height, width) or (n, height, width, 3).
+            (n, height, width) or (n, height, width, 3) images, or (n, d) the data that was scored.
         image_shape
-            (height, width) or (height, width, 3) of each row of X; by default X is shown as a table, if it holds no
-            images already.
+            (height, width) or (height, width, 3) of each row of X, if X is a table.
         n
             How many rows of each kind.
         per_cluster
             Show ``n`` of each kind for every label, rather than overall.
-        features
-            For tables, the features to show, by number or name; by default the five in which the clusters differ most,
-            relative to the variation of all points.
-        feature_names
-            (d,) names of the features; by default the names of the columns of X.
         ax
             Axes to draw on; by default those of a new figure.
         **kw
             For :meth:`plot`.
         """
-        result = check_result(result, "GalleryDisplay")
-        check_data_of(result, X)
-        n = check_count(n, "n")
-        shown = _choose_rows(result, n, per_cluster)
+        scored = Scored(result, "GalleryDisplay", X)
+        shown = _choose_rows(scored, check_count(n, "n"), per_cluster)
         data: Any = X.tocsr() if is_sparse(X) else np.asarray(X)
         picked = data[shown["row"]]
         picked = picked.toarray() if is_sparse(picked) else picked
-        if image_shape is not None:
-            picked = picked.reshape(-1, *_check_shape(image_shape, data))
-        if picked.ndim > 2:
-            return cls(shown=shown, values=picked).plot(ax=ax, **kw)
-        names = _names(X, feature_names)
-        chosen = _choose_features(result, data, names, features)
-        return cls(shown=shown, values=picked[:, chosen], feature_names=[names[i] for i in chosen]).plot(ax=ax, **kw)
+        d = int(np.prod(picked.shape[1:]))
+        shape = picked.shape[1:] if image_shape is None else tuple(np.atleast_1d(image_shape).tolist())
+        if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (3, 4)) or int(np.prod(shape)) != d:
+            raise ValueError(
+                f"GalleryDisplay shows images. Pass image_shape=(height, width) or (height, width, 3) with a product "
+                f"of {d}, the columns of X, got {image_shape!r}; for a table use result.review()."
+            )
+        return cls(shown=shown, images=picked.reshape(-1, *shape)).plot(ax=ax, **kw)
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
         """Draw, and return the display.
@@ -121,56 +108,88 @@ class GalleryDisplay:
         cmap
             Colour map of images without colours.
         """
-        lines, names = self._lines(), self.feature_names
-        if names is None:
-            size = images_size(lines, self.values)
-        else:
-            size = (table_width(self.shown, self.values, names), 0.23 * (len(self.values) + 3) + 0.6)
-        ax = axes_to_draw_on(ax, "GalleryDisplay.plot", size)
+        lines = self._lines()
+        longest = np.array([[block.size for block in blocks] for blocks in lines.values()]).max(axis=0)
+        # Where each block of a line begins, and where the last one ends, in widths of an image.
+        starts = np.concatenate([[0.0], np.cumsum(longest * (1.0 + _GAP) + _BETWEEN)])
+        ratio = self.images.shape[1] / self.images.shape[2]
+        width, height = _TITLE_WIDTH + float(starts[-1]), len(lines) * (min(ratio, 3.0) + _CAPTION)
+        scale = min(1.0, 14.0 / width)
+        ax = axes_to_draw_on(ax, "GalleryDisplay.plot", (max(scale * width, 4.0), scale * height + 0.7))
         self.ax_, self.figure_ = ax, ax.figure
-        title = "Most and least trusted rows" + (" of each cluster" if self._per_cluster else "")
-        if names is None:
-            side = "left: most trusted, right: least; " if self._per_cluster else ""
-            set_title(ax, title, f"{side}below each its label and {word_of(self.shown)}, then the rival")
-            self.images_, self.texts_ = draw_images(ax, lines, self.values, self.shown, cmap)
-        else:
-            set_title(ax, title)
-            self.images_, self.texts_ = [], draw_table(ax, self.shown, self.values, names)
+        side = "left: most trusted, right: least; " if self._per_cluster else ""
+        set_title(
+            ax,
+            "Most and least trusted rows" + (" of each cluster" if self._per_cluster else ""),
+            f"{side}below each its label and {self._ranked_by.replace('_', ' ')}, then the rival",
+        )
+        ax.set_axis_off()
+        low, high = float(self.images.min()), float(self.images.max())
+        colours = self.images.ndim == 4 and high > 1.0
+        images = self.images / (255.0 if high <= 255.0 else high) if colours else self.images
+        self.images_, places = [], []
+        for line, blocks in enumerate(lines.values()):
+            top = -line * (ratio + _CAPTION)
+            for start, block in zip(starts, blocks, strict=False):
+                for i, entry in enumerate(block.tolist()):
+                    left = start + i * (1.0 + _GAP)
+                    extent = (left, left + 1.0, top - ratio, top)
+                    self.images_.append(ax.imshow(images[entry], cmap=cmap, extent=extent, vmin=low, vmax=high))
+                    places.append((left + 0.5, top - ratio - 0.04, entry))
+        bottom = -len(lines) * (ratio + _CAPTION)
+        ax.set(xlim=(-_TITLE_WIDTH, starts[-1] - _GAP - _BETWEEN), ylim=(bottom, 0.06))
+        ax.set_aspect("equal")
+        self.texts_ = self._write(ax, list(lines), places, ratio)
         return self
 
-    def frame(self, like: Any = None) -> Any:
-        """Return one row per row shown, with the values of the features of a table.
-
-        Parameters
-        ----------
-        like
-            A frame whose kind to use; pandas by default.
-        """
-        features = {name: self.values[:, i] for i, name in enumerate(self.feature_names or [])}
-        return frame_of({**self.shown, **features}, like)
+    def frame(self) -> Any:
+        """Return one row per image: ``group``, ``cluster``, ``row``, ``label``, ``trust``, ``verdict``, ``rival``."""
+        return frame_of(self.shown)
 
     @property
     def _per_cluster(self) -> bool:
         return bool((self.shown["cluster"] != "").any())
 
-    def _lines(self) -> dict[str, list[IntArray]]:
-        """Return the lines of images by their titles: blocks of entries side by side.
+    @property
+    def _ranked_by(self) -> str:
+        return "trust" if "trust" in self.shown else "own_affinity"
 
-        One line for each cluster, with the most and the least trusted as its blocks; or one for each of these overall.
-        """
+    def _lines(self) -> dict[str, list[IntArray]]:
+        """Return the lines by their titles: a cluster with two blocks of entries, or a kind of entries with one."""
         group, cluster = self.shown["group"], self.shown["cluster"]
         if not self._per_cluster:
-            return {kind.replace(" ", "\n"): [np.flatnonzero(group == kind)] for kind in (MOST, LEAST)}
+            return {kind.replace(" ", "\n"): [np.flatnonzero(group == kind)] for kind in (_MOST, _LEAST)}
         return {
-            name: [np.flatnonzero((cluster == name) & (group == kind)) for kind in (MOST, LEAST)]
+            name: [np.flatnonzero((cluster == name) & (group == kind)) for kind in (_MOST, _LEAST)]
             for name in dict.fromkeys(cluster.tolist())
         }
 
+    def _write(self, ax: Axes, titles: list[str], places: list[tuple[float, float, int]], ratio: float) -> list[Any]:
+        """Write captions below the images and titles before the lines, in a size that fits."""
+        run_layout(ax)
+        corners: FloatArray = ax.transData.transform([(0.0, 0.0), (1.0 + _GAP, 0.0)])
+        points = (corners[1, 0] - corners[0, 0]) * 72.0 / ax.figure.figure.dpi
+        size = float(np.clip(min(points / (12 * _CHARACTER), points * _CAPTION / (3.2 * 1.2)), _SMALLEST, _LARGEST))
+        length = max(4, int(points / (size * _CHARACTER)))
+        color = text_color(ax)
+        texts = []
+        for x, y, entry in places:
+            value = f": {self.shown[self._ranked_by][entry]:.2f}"
+            label, rival = (str(self.shown[name][entry]) for name in ("label", "rival"))
+            text = shortened(label, length - len(value)) + value + "\nrival " + shortened(rival, length - 6)
+            texts.append(ax.text(x, y, text, ha="center", va="top", fontsize=size, color=color, linespacing=1.1))
+        for line, title in enumerate(titles):
+            words = "\n".join(shortened(word, length) for word in title.split("\n"))
+            middle = -line * (ratio + _CAPTION) - ratio / 2.0
+            style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": min(size + 1, 9.0), "color": color}
+            texts.append(ax.text(-_GAP, middle, words, **style))
+        return texts
 
-def _choose_rows(result: AffinityResult, n: int, per_cluster: bool) -> dict[str, AnyArray]:
+
+def _choose_rows(scored: Scored, n: int, per_cluster: bool) -> dict[str, AnyArray]:
     """Return what is shown of the most and the least trusted rows; no row twice where there are too few."""
-    ranking = result.ranking
-    groups = members_of(result) if per_cluster else [("", np.flatnonzero(~result.noise))]
+    ranking = scored.ranking
+    groups = scored.members() if per_cluster else [("", np.flatnonzero(~scored.noise))]
     rows, kinds, clusters = [], [], []
     for name, members in groups:
         order = members[np.argsort(ranking[members], kind="stable")]
@@ -178,63 +197,15 @@ def _choose_rows(result: AffinityResult, n: int, per_cluster: bool) -> dict[str,
         most = order[::-1][: min(n, order.size - least.size)]
         most = most[np.lexsort((most, -ranking[most]))]
         rows.extend([*most, *least])
-        kinds.extend([MOST] * most.size + [LEAST] * least.size)
+        kinds.extend([_MOST] * most.size + [_LEAST] * least.size)
         clusters.extend([str(name)] * (most.size + least.size))
     row = np.array(rows, dtype=np.int64)
     return {
         "group": np.array(kinds),
         "cluster": np.array(clusters),
         "row": row,
-        "label": result.label[row],
-        ranked_by(result): ranking[row],
-        "verdict": result.verdict[row],
-        "rival": result.rival[row],
+        "label": scored.label[row],
+        scored.ranked_by: ranking[row],
+        "verdict": scored.verdict[row],
+        "rival": scored.rival[row],
     }
-
-
-def _names(X: Any, feature_names: Any) -> list[str]:
-    columns = getattr(X, "columns", None) if feature_names is None else feature_names
-    d = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
-    if columns is None:
-        return [f"feature {i}" for i in range(d)]
-    names = [str(name) for name in columns]
-    if len(names) != d:
-        raise ValueError(f"feature_names has {len(names)} names but X has {d} columns: they must be equal.")
-    return names
-
-
-def _check_shape(image_shape: Any, data: AnyArray) -> tuple[int, ...]:
-    shape = tuple(image_shape) if np.iterable(image_shape) else (image_shape,)
-    d = int(np.prod(data.shape[1:]))
-    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (3, 4)) or int(np.prod(shape)) != d:
-        raise ValueError(
-            f"image_shape must be (height, width) or (height, width, 3) with a product of {d}, the columns of X, got "
-            f"{image_shape!r}."
-        )
-    return tuple(int(length) for length in shape)
-
-
-def _choose_features(result: AffinityResult, data: Any, names: list[str], features: Any) -> IntArray:
-    """Return the numbers of the features to show."""
-    d = len(names)
-    if features is not None:
-        wanted = [features] if isinstance(features, str) or not np.iterable(features) else list(features)
-        numbers = [names.index(item) if item in names else item for item in wanted]
-        if not all(isinstance(i, (int, np.integer)) and 0 <= i < d for i in numbers):
-            raise ValueError(f"features must be names or numbers from 0 to {d - 1}, got {features!r}.")
-        return np.array(numbers, dtype=np.int64)
-    if d <= _FEATURES or np.dtype(data.dtype).kind not in "fiub":
-        return np.arange(min(d, _FEATURES))
-    return np.sort(np.argsort(-_separation(result, data), kind="stable")[:_FEATURES])
-
-
-def _separation(result: AffinityResult, data: Any) -> AnyArray:
-    """Return for each feature (d,) how much of its variance is between the means of the labels."""
-    mean = np.asarray(data.mean(axis=0), dtype=np.float64).ravel()
-    squares = data.multiply(data) if is_sparse(data) else np.square(data, dtype=np.float64)
-    variance = np.asarray(squares.mean(axis=0)).ravel() - mean**2
-    between = np.zeros(mean.size)
-    for _, rows in members_of(result):
-        if rows.size:
-            between += rows.size * (np.asarray(data[rows].mean(axis=0)).ravel() - mean) ** 2
-    return np.divide(between, variance, out=np.zeros(mean.size), where=variance > 1e-12 * (mean**2 + variance))

@@ -1,5 +1,6 @@
-"""The curve of trust above chance."""
+"""The curve of trust above chance, and labels that do not overlap."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -16,27 +17,24 @@ def curve(blobs):
 def test_draws_the_numbers_of_the_curve(curve):
     display = curve.plot()
     assert isinstance(display, StabilityCurveDisplay)
-    assert display.frame().equals(curve.frame())
-    np.testing.assert_array_equal(display.line_.get_xydata(), np.column_stack([curve.n_clusters, curve.above_chance]))
-    assert display.suggestion_.get_xydata().tolist() == [[4, curve.above_chance[2]]]
+    columns = list(curve.columns().values())
+    np.testing.assert_array_equal(display.line_.get_xydata(), np.column_stack(columns[:2]))
+    assert display.suggestion_.get_xydata()[0, 0] == 4
     assert len(display.reference_) == 2
+    np.testing.assert_array_equal(display.frame()["above_chance"], columns[1])
+    assert display.frame()["suggested"].sum() == 1
 
 
 def test_draws_on_axes_of_the_users(curve):
-    import matplotlib.pyplot as plt
-
     _, ax = plt.subplots()
     display = curve.plot(ax=ax, show_reference=False)
     assert display.ax_ is ax
     assert display.reference_ == []
 
 
-def test_a_curve_without_a_suggestion_has_none_to_mark():
+def test_a_curve_over_another_parameter_without_a_suggestion():
     flat = {name: np.full(3, 0.4) for name in ("above_chance", "low", "high", "reference", "reference_high")}
-    assert StabilityCurveDisplay(n_clusters=np.arange(2, 5), **flat).plot().suggestion_ is None
-
-
-def test_shows_itself_in_a_notebook(curve):
-    shown = curve._repr_html_()
-    assert "<svg" in shown
-    assert curve.verdict in shown
+    display = StabilityCurveDisplay(values=np.array([0.1, 0.3, 1.0]), name="resolution", **flat).plot()
+    assert display.suggestion_ is None
+    assert display.ax_.get_xlabel() == "resolution"
+    assert not display.frame()["suggested"].any()

@@ -7,14 +7,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_choice
-from allegiance.results import SUPPORTED, AffinityResult, count
 
-from ._canvas import axes_to_draw_on, cased, frame_of, ink_of, set_title, settle
-from ._inputs import check_result, members_of, names_as_array, ranked_by, shortened
-from ._palette import ALARM, look_of
+from ._canvas import (
+    ALARM,
+    SUPPORTED,
+    Scored,
+    axes_to_draw_on,
+    count,
+    frame_of,
+    look_of,
+    outlined,
+    run_layout,
+    set_title,
+    shortened,
+    text_color,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from allegiance.results import AffinityResult
 
 #: Steps that a band is drawn with at most, and the share of the height that separates bands.
 _STEPS, _GAP = 400, 0.14
@@ -25,7 +37,7 @@ _LARGEST, _SMALLEST, _LINE = 9.0, 3.5, 1.25
 class AffinityProfileDisplay:
     """One horizontal band per cluster, its labels sorted by trust, those that are not supported hatched.
 
-    To be read like a silhouette plot: full bands are trusted clusters, tapering and hatched ones are not. Without
+    Read it like a silhouette plot: full bands are trusted clusters, tapering and hatched ones are not. Without
     calibration, own affinity takes the place of trust. Noise, which has no label to trust, has no band.
 
     Parameters
@@ -87,17 +99,18 @@ class AffinityProfileDisplay:
         **kw
             For :meth:`plot`.
         """
-        result = check_result(result, "AffinityProfileDisplay")
-        ranking, doubtful = result.ranking, result.verdict != SUPPORTED
-        groups = members_of(result)
-        rows = tuple(members[np.lexsort((-ranking[members], doubtful[members]))] for _, members in groups)
+        scored = Scored(result, "AffinityProfileDisplay")
+        doubtful = scored.verdict != SUPPORTED
+        rows = tuple(
+            members[np.lexsort((-scored.ranking[members], doubtful[members]))] for _, members in scored.members()
+        )
         display = cls(
-            clusters=names_as_array([name for name, _ in groups]),
-            values=tuple(ranking[members] for members in rows),
-            verdicts=tuple(result.verdict[members] for members in rows),
+            clusters=scored.classes,
+            values=tuple(scored.ranking[members] for members in rows),
+            verdicts=tuple(scored.verdict[members] for members in rows),
             rows=rows,
-            ranked_by=ranked_by(result),
-            noise=int(result.noise.sum()),
+            ranked_by=scored.ranked_by,
+            noise=int(scored.noise.sum()),
         )
         return display.plot(ax=ax, **kw)
 
@@ -118,8 +131,11 @@ class AffinityProfileDisplay:
         m = len(self.values)
         ax = axes_to_draw_on(ax, "AffinityProfileDisplay.plot", (7.2, float(np.clip(1.6 + 0.42 * m, 3.0, 11.0))))
         self.ax_, self.figure_ = ax, ax.figure
-        ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel=self._axis)
-        set_title(ax, *self._titles())
+        subject = self.ranked_by.replace("_", " ")
+        meaning = "replication of the label" if subject == "trust" else "share of its territory from its own cluster"
+        ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel=f"{subject}: {meaning}")
+        noise = f"; {count(self.noise, 'noise point')} left out" if self.noise else ""
+        set_title(ax, f"Labels of each cluster, sorted by {subject}", f"hatched: not supported{noise}")
         by_size, size = self._choose(ax, bands)
         tops, heights = self._layout(by_size)
         self.bands_ = []
@@ -128,45 +144,32 @@ class AffinityProfileDisplay:
             self.bands_.extend(_draw_band(ax, values, supported, tops[i], heights[i], look_of(i).color, alpha))
         self.threshold_ = None
         if self.ranked_by == "trust":
-            self.threshold_ = ax.axvline(0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=cased(ax, 3.0))
+            self.threshold_ = ax.axvline(
+                0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=outlined(ax, 3.0)
+            )
         self._name_bands(ax, tops + heights / 2.0, size)
         ax.set_ylabel("cluster (bands as high as it is large)" if by_size else "cluster (bands of equal height)")
         return self
 
-    def frame(self, like: Any = None) -> Any:
+    def frame(self) -> Any:
         """Return one row per label, cluster by cluster: ``cluster``, ``rank``, ``row``, ``trust``, ``verdict``.
 
         Without calibration there is ``own_affinity`` instead of ``trust``.
-
-        Parameters
-        ----------
-        like
-            A frame whose kind to use; pandas by default.
         """
         sizes = [values.size for values in self.values]
-        columns: dict[str, AnyArray] = {
-            "cluster": np.repeat(self.clusters, sizes),
-            "rank": np.concatenate([np.arange(size) for size in sizes]),
-            "row": np.concatenate(self.rows),
-            self.ranked_by: np.concatenate(self.values),
-            "verdict": np.concatenate(self.verdicts),
-        }
-        return frame_of(columns, like)
-
-    @property
-    def _axis(self) -> str:
-        if self.ranked_by == "trust":
-            return "trust: the chance that the label holds"
-        return "own affinity: the share of its territory taken from the own cluster"
-
-    def _titles(self) -> tuple[str, ...]:
-        noise = f"; {count(self.noise, 'noise point')} left out" if self.noise else ""
-        subject = self.ranked_by.replace("_", " ")
-        return f"Labels of each cluster, sorted by {subject}", f"hatched: not supported{noise}"
+        return frame_of(
+            {
+                "cluster": np.repeat(self.clusters, sizes),
+                "rank": np.concatenate([np.arange(size) for size in sizes]),
+                "row": np.concatenate(self.rows),
+                self.ranked_by: np.concatenate(self.values),
+                "verdict": np.concatenate(self.verdicts),
+            }
+        )
 
     def _choose(self, ax: Axes, bands: str) -> tuple[bool, float]:
         """Return whether bands are drawn by size, and the size of their names in points."""
-        settle(ax)
+        run_layout(ax)
         height = ax.get_window_extent().height * 72.0 / ax.figure.figure.dpi
         narrow = {by_size: float(self._layout(by_size)[1].min()) * height for by_size in (True, False)}
         by_size = bands == "size" or (bands == "auto" and narrow[True] >= _LARGEST * _LINE)
@@ -185,21 +188,12 @@ class AffinityProfileDisplay:
         """Write the name of each cluster to its left; to its right how many labels it has, and the doubtful share."""
         ax.set_yticks(middles, [shortened(str(name), 24) for name in self.clusters], fontsize=size)
         ax.tick_params(axis="y", length=0)
+        style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": min(size, 8.0)}
         self.labels_ = []
         for y, verdicts in zip(middles, self.verdicts, strict=True):
             doubtful = verdicts != SUPPORTED
             text = f"{count(doubtful.size, 'point')}, {doubtful.mean():.0%} hatched" if doubtful.size else "no points"
-            self.labels_.append(
-                ax.text(
-                    1.01,
-                    y,
-                    text,
-                    transform=ax.get_yaxis_transform(),
-                    va="center",
-                    fontsize=min(size, 8.0),
-                    color=ink_of(ax),
-                )
-            )
+            self.labels_.append(ax.text(1.01, y, text, color=text_color(ax), **style))
 
 
 def _draw_band(
@@ -215,6 +209,6 @@ def _draw_band(
         y = top + height * np.repeat(edges, 2)[1:-1] / values.size
         style: dict[str, Any] = {"facecolor": color, "alpha": alpha, "linewidth": 0.0}
         if hatch:
-            style = {"facecolor": (color, alpha / 3.0), "edgecolor": ink_of(ax), "hatch": hatch, "linewidth": 0.4}
+            style = {"facecolor": (color, alpha / 3.0), "edgecolor": text_color(ax), "hatch": hatch, "linewidth": 0.4}
         drawn.append(ax.fill_betweenx(y, 0.0, np.repeat(x, 2), **style))
     return drawn

@@ -1,0 +1,528 @@
+"""Affinity as a landscape over the data: a field over a plane, or points on a map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from allegiance._core import AnyArray, FloatArray, Rows, check_choice, check_count, check_rows, dense, is_sparse
+
+from ._canvas import (
+    ALARM,
+    COLOR_SCALE,
+    GREY_SCALE,
+    Scored,
+    axes_to_draw_on,
+    frame_of,
+    look_of,
+    outlined,
+    place_labels,
+    set_title,
+    text_color,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from allegiance._scorer import AffinityScorer
+    from allegiance.results import AffinityResult
+
+_TRUST, _LARGEST = "trust", "affinity"
+#: Steps between contours, and by how much the view is wider than the data, on each side.
+_STEP, _MARGIN = 0.05, 0.1
+#: Views up to this many times longer than wide are drawn with one unit for both axes.
+_LONGEST = 2.5
+#: Points beyond which a drawing would be slow, so that they become one image in it.
+_MANY = 5000
+#: The longer side of the axes of a new figure, and the least of the other, in inches.
+_SIDE, _LEAST = 4.4, 2.5
+
+
+class AffinityMapDisplay:
+    """Trust, the largest affinity or the affinity to one cluster, at every place of a plane or of the points only.
+
+    Of the largest affinity, ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in the second,
+    lower is brighter.
+
+    Parameters
+    ----------
+    position
+        (n, 2) where the points are drawn.
+    label
+        (n,) their labels.
+    value
+        (n,) their trust or affinity; NaN for the trust of noise.
+    classes
+        (k,) labels of the clusters.
+    which
+        "trust", "affinity" (the largest), or the label of the cluster shown.
+    names
+        What the two axes are called.
+    lower, upper
+        (2,) corners of the view.
+    field
+        (m, m) values over the view, rows from bottom to top; NaN where the divergence is not defined. None for a map of
+        points, between which there is no data to score.
+    owner
+        (m, m) number of the cluster that a point at each place would get; None without a field.
+    sites
+        (k, 2) representatives, projected on the plane; None where they have no place in it.
+    note
+        What a reader must know of the plane; empty if it is the whole space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.displays import AffinityMapDisplay
+    >>> X = np.random.default_rng(0).normal(np.repeat([[0, 0], [4, 0], [2, 4]], 30, axis=0))
+    >>> scorer = AffinityScorer().fit(X, np.repeat(["a", "b", "c"], 30))
+    >>> display = AffinityMapDisplay.from_estimator(scorer, X, resolution=50)
+    >>> display.frame().shape
+    (2500, 3)
+    """
+
+    def __init__(
+        self,
+        *,
+        position: FloatArray,
+        label: AnyArray,
+        value: FloatArray,
+        classes: AnyArray,
+        which: Any,
+        names: tuple[str, str],
+        lower: FloatArray,
+        upper: FloatArray,
+        field: FloatArray | None = None,
+        owner: AnyArray | None = None,
+        sites: FloatArray | None = None,
+        note: str = "",
+    ) -> None:
+        self.position = position
+        self.label = label
+        self.value = value
+        self.classes = classes
+        self.which = which
+        self.names = names
+        self.lower = lower
+        self.upper = upper
+        self.field = field
+        self.owner = owner
+        self.sites = sites
+        self.note = note
+
+    @classmethod
+    def from_estimator(
+        cls,
+        scorer: AffinityScorer,
+        X: Any,
+        *,
+        labels: Any = None,
+        which: Any = None,
+        features: Any = None,
+        at: Any = None,
+        resolution: int = 150,
+        ax: Any = None,
+        **kw: Any,
+    ) -> AffinityMapDisplay:
+        """Score a grid over a plane, and draw.
+
+        With more than two features the plane goes through the mean of X along its two principal axes, or along two
+        ``features``. Every place of the picture is scored as the point of the space that it is. Only the points, which
+        lie before and behind the plane, are projected on it. Behind the transformers of a pipeline the plane is one of
+        the space that they make.
+
+        Parameters
+        ----------
+        scorer
+            A fitted :class:`~allegiance.AffinityScorer`.
+        X
+            (n, d) points to draw.
+        labels
+            (n,) their labels; by default those that the scorer gives to new points.
+        which
+            "trust" in the label that a point there would get, "affinity" (the largest), or the label of a cluster to
+            show the affinity to. By default trust if the scorer is calibrated, else affinity.
+        features
+            Two features, by number or name: a slice along them.
+        at
+            (d,) a point that the plane goes through; by default the mean of X.
+        resolution
+            Places of the grid along each axis.
+        ax
+            Axes to draw on; by default those of a new figure.
+        **kw
+            For :meth:`plot`.
+        """
+        if not hasattr(scorer, "calibration"):
+            raise TypeError(
+                f"AffinityMapDisplay needs a fitted AffinityScorer, got {type(scorer).__name__}. Wrap a clusterer as "
+                "AffinityScorer(clusterer).fit(X), or labels as AffinityScorer().fit(X, labels)."
+            )
+        check_is_fitted(scorer)
+        if check_count(resolution, "resolution") < 2:
+            raise ValueError("resolution must be at least 2: one place makes no map.")
+        fitted = scorer.fitted_
+        if not fitted.influence.takes_points:
+            raise ValueError("AffinityMapDisplay scores the places of a plane, which Kernel('precomputed') cannot.")
+        rows = fitted.columns.check(X)
+        if rows.shape[1] < 2:
+            raise ValueError("AffinityMapDisplay needs at least two features. Use AffinityProfileDisplay.")
+        rows = rows.astype(np.float64) if is_sparse(rows) else dense(rows)
+        scored = fitted.score(X, labels=labels)
+        chosen = _choose(scored, which)
+        plane = _choose_plane(rows, fitted.columns.prepared_names, features, at)
+        position = plane.project(rows)
+        sites = plane.project(fitted.centers) if fitted.influence.flat_sides else None
+        lower, upper = _around(position if sites is None else np.vstack([position, sites]))
+        places = plane.lift(_grid(lower, upper, resolution))
+        low, high = fitted.influence.limits
+        defined = ((places > low) & (places < high)).all(axis=1)
+        found = fitted.bare().score(places[defined])
+        field, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
+        field[defined] = _values(found, chosen)
+        owner[defined] = Scored(found, "AffinityMapDisplay").codes
+        display = cls(
+            position=position,
+            label=scored.label,
+            value=_values(scored, chosen),
+            classes=scored.classes,
+            which=chosen,
+            names=plane.names,
+            lower=lower,
+            upper=upper,
+            field=field.reshape(resolution, resolution),
+            owner=owner.reshape(resolution, resolution),
+            sites=sites,
+            note=plane.note,
+        )
+        return display.plot(ax=ax, **kw)
+
+    @classmethod
+    def from_result(
+        cls,
+        result: AffinityResult,
+        X: Any = None,
+        *,
+        projection: Any = None,
+        which: Any = None,
+        ax: Any = None,
+        **kw: Any,
+    ) -> AffinityMapDisplay:
+        """Draw the points of a result, coloured by their own values; there is no field between them.
+
+        Parameters
+        ----------
+        result
+            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        X
+            (n, d) the data, whose two principal axes make the map; without it the affinities take its place.
+        projection
+            (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
+        which
+            "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if
+            there is any, else affinity.
+        ax
+            Axes to draw on; by default those of a new figure.
+        **kw
+            For :meth:`plot`.
+        """
+        Scored(result, "AffinityMapDisplay", X)
+        chosen = _choose(result, which)
+        n = result.label.shape[0]
+        if projection is not None:
+            position, names = np.asarray(projection, dtype=np.float64), ("first coordinate", "second coordinate")
+            if position.shape != (n, 2) or not np.isfinite(position).all():
+                raise ValueError(f"projection must be finite coordinates of shape ({n}, 2), got {position.shape}.")
+        else:
+            rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
+            if rows.shape[1] < 2:
+                raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
+            plane = _principal_plane(rows, _mean(rows), "the mean")
+            position, names = plane.project(rows), plane.names
+        lower, upper = _around(position)
+        display = cls(
+            position=position,
+            label=result.label,
+            value=_values(result, chosen),
+            classes=result.classes,
+            which=chosen,
+            names=names,
+            lower=lower,
+            upper=upper,
+        )
+        return display.plot(ax=ax, **kw)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str = "contour",
+        cmap: Any = None,
+        show_cells: bool = True,
+        show_points: bool = True,
+        show_labels: bool = True,
+        point_kw: dict[str, Any] | None = None,
+    ) -> AffinityMapDisplay:
+        """Draw, and return the display.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        kind
+            "contour", or "heat" for shades of grey.
+        cmap
+            A colour map instead of "cividis", or of grey.
+        show_cells, show_points, show_labels
+            Whether to draw the borders between clusters with their representatives, the points, and the labels.
+        point_kw
+            For the points, as in ``Axes.scatter``.
+        """
+        check_choice(kind, "kind", ("contour", "heat"))
+        extent = self.upper - self.lower
+        even = bool(extent.max() <= _LONGEST * extent.min())
+        scale = max(_SIDE / extent.max(), _LEAST / extent.min())
+        width, height = scale * extent if even else (_SIDE, 0.75 * _SIDE)
+        ax = axes_to_draw_on(ax, "AffinityMapDisplay.plot", (float(width) + 1.9, float(height) + 1.0))
+        self.ax_, self.figure_ = ax, ax.figure
+        (left, bottom), (right, top) = self.lower, self.upper
+        ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.names[0], ylabel=self.names[1])
+        if even:
+            ax.set_aspect("equal")
+        cmap = cmap or (COLOR_SCALE if kind == "contour" else GREY_SCALE)
+        self.threshold_: Any = None
+        self.sites_: Any = None
+        self.points_: list[Any] = []
+        self.borders_: list[Any] = []
+        if self.field is None:
+            lowest = min(float(np.nanmin(self.value, initial=0.5)), 0.5 - _STEP)
+            self._draw_points(ax, {"cmap": cmap, "vmin": lowest, "vmax": 1.0}, point_kw or {})
+            self.field_: Any = self.points_[0]
+        else:
+            self._draw_field(ax, kind, cmap)
+            if show_cells:
+                self._draw_cells(ax)
+            if show_points:
+                self._draw_points(ax, None, point_kw or {})
+        self._draw_colorbar(ax)
+        set_title(ax, *self._titles())
+        self.labels_ = self._label(ax) if show_labels else []
+        return self
+
+    def frame(self, *, points: bool = False) -> Any:
+        """Return the numbers behind the picture: ``x``, ``y`` and the value at every place of the grid.
+
+        Parameters
+        ----------
+        points
+            Return the points instead, with their labels. Without a grid they are all there is.
+        """
+        name = self.which if self._is_named else f"affinity_{self.which}"
+        if points or self.field is None:
+            x, y = self.position.T
+            return frame_of({"x": x, "y": y, "label": self.label, name: self.value})
+        x, y = _grid(self.lower, self.upper, self.field.shape[0]).T
+        return frame_of({"x": x, "y": y, name: self.field.ravel()})
+
+    @property
+    def _is_named(self) -> bool:
+        return isinstance(self.which, str) and self.which in (_TRUST, _LARGEST)
+
+    @property
+    def _subject(self) -> str:
+        if not self._is_named:
+            return f"affinity to cluster {self.which}"
+        return "largest affinity" if self.which == _LARGEST else _TRUST
+
+    def _titles(self) -> tuple[str, ...]:
+        subject = self._subject[0].upper() + self._subject[1:]
+        if self.field is None:
+            return (f"{subject} of the points", "each by its own value, with no field between them")
+        side = "above" if np.nanmin(self.field) >= 0.5 else "below"
+        line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
+        note = f"{self.note}; points projected" if self.note else ""
+        return (f"{subject} at every place; {line}", note)
+
+    def _draw_field(self, ax: Axes, kind: str, cmap: Any) -> None:
+        assert self.field is not None
+        field = np.ma.masked_invalid(self.field)
+        x, y = (_middles(self.lower[i], self.upper[i], field.shape[0]) for i in range(2))
+        lowest = min(np.floor(float(field.min()) / _STEP) * _STEP, 1.0 - 2 * _STEP)
+        levels = np.arange(lowest, 1.0 + _STEP / 2, _STEP)
+        style: dict[str, Any] = {"cmap": cmap, "vmin": lowest, "vmax": 1.0}
+        if kind == "heat":
+            extent = (self.lower[0], self.upper[0], self.lower[1], self.upper[1])
+            style |= {"origin": "lower", "interpolation": "bilinear", "aspect": ax.get_aspect()}
+            self.field_ = ax.imshow(field, extent=extent, **style)
+        else:
+            # The topmost level belongs to no band by itself.
+            self.field_ = ax.contourf(x, y, np.minimum(field, 1.0 - 1e-9), levels=levels, **style)
+            ax.contour(x, y, field, levels=levels[1:-1], colors=[text_color(ax)], linewidths=0.4, alpha=0.5)
+        if field.min() < 0.5 < field.max():
+            self.threshold_ = ax.contour(x, y, field, levels=[0.5], colors=[ALARM], linewidths=2.0)
+            self.threshold_.set_path_effects(outlined(ax, 3.4))
+        # The field is known at the middles of the grid's squares, the outermost half a square inside the view.
+        ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+
+    def _draw_cells(self, ax: Axes) -> None:
+        """Draw the borders between the clusters that places get, and the representatives."""
+        assert self.owner is not None
+        x, y = (_middles(self.lower[i], self.upper[i], self.owner.shape[0]) for i in range(2))
+        for code in np.unique(self.owner[self.owner >= 0])[1:]:
+            inside = np.ma.masked_where(self.owner < 0, (self.owner == code).astype(np.float64))
+            line = ax.contour(x, y, inside, levels=[0.5], colors=[text_color(ax)], linewidths=0.9)
+            line.set_path_effects(outlined(ax, 2.2))
+            self.borders_.append(line)
+        if self.sites is not None:
+            style: dict[str, Any] = {
+                "marker": "x",
+                "s": 36,
+                "linewidths": 1.6,
+                "path_effects": outlined(ax, 3.2),
+                "zorder": 4,
+            }
+            self.sites_ = ax.scatter(*self.sites.T, color=text_color(ax), **style)
+
+    def _draw_points(self, ax: Axes, scale: dict[str, Any] | None, kw: dict[str, Any]) -> None:
+        """Draw points in the colour and marker of their labels, or by value on a ``scale``; noise as pluses."""
+        n = self.position.shape[0]
+        size = float(np.clip(6000.0 / max(n, 1), 1.5, 22.0))
+        groups = [(self.label == name, *look_of(i)[:2]) for i, name in enumerate(self.classes)]
+        noise = ~np.isin(self.label, self.classes)
+        if noise.any():
+            groups.append((noise, text_color(ax), "+"))
+        for rows, color, marker in groups:
+            style: dict[str, Any] = {"s": size, "marker": marker, "zorder": 3, "rasterized": n > _MANY}
+            # Noise has no trust to colour it by.
+            plain = scale is None or (marker == "+" and np.isnan(self.value[rows]).all())
+            style |= {"color": color} if plain else {"c": self.value[rows], **(scale or {})}
+            if marker == "+":
+                style |= {"linewidths": 0.8, "path_effects": outlined(ax, 2.0)}
+            else:
+                style |= {"edgecolors": ax.get_facecolor(), "linewidths": 0.3 if size > 5 else 0.0}
+            self.points_.append(ax.scatter(*self.position[rows].T, **(style | kw)))
+
+    def _draw_colorbar(self, ax: Axes) -> None:
+        # Inside the axes' own frame of reference, so that it stays as high as they are.
+        bar = ax.inset_axes((1.04, 0.0, 0.045, 1.0))
+        self.colorbar_ = ax.figure.colorbar(self.field_, cax=bar, label=self._subject)
+        low, high = self.colorbar_.mappable.get_clim()
+        self.colorbar_.set_ticks([tick for tick in np.arange(0, 11) / 10 if low - 1e-9 <= tick <= high + 1e-9])
+        if low < 0.5 < high:
+            self.colorbar_.ax.axhline(0.5, color=ALARM, linewidth=2.5)
+
+    def _label(self, ax: Axes) -> list[Any]:
+        """Write the label of each cluster near its representative, or amid its points."""
+        names = [name for i, name in enumerate(self.classes) if self.sites is not None or (self.label == name).any()]
+        places = self.sites
+        if places is None:
+            places = np.array([np.median(self.position[self.label == name], axis=0) for name in names]).reshape(-1, 2)
+        seen = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
+        texts = [str(names[i]) for i in seen]
+        return place_labels(ax, places[seen], texts, taken=self.sites, fontsize=9, fontweight="bold")
+
+
+class _Plane(NamedTuple):
+    """The points origin + u first + v second of the space of X."""
+
+    origin: FloatArray
+    axes: FloatArray
+    names: tuple[str, str]
+    note: str
+
+    def lift(self, uv: FloatArray) -> FloatArray:
+        """Return the points (n, d) of the space at coordinates (n, 2)."""
+        return self.origin + uv @ self.axes
+
+    def project(self, X: Rows) -> FloatArray:
+        """Return the coordinates (n, 2) of the points of the plane closest to rows of X."""
+        return np.asarray(X @ self.axes.T) - self.origin @ self.axes.T
+
+
+def _choose_plane(rows: Rows, names: AnyArray | None, features: Any, at: Any) -> _Plane:
+    """Return the plane that the user asked for: all of two features, a slice along two, or the principal one."""
+    d = rows.shape[1]
+    point, where = (_mean(rows), "the mean") if at is None else (np.asarray(at, dtype=np.float64), "one point")
+    if point.shape != (d,) or not np.isfinite(point).all():
+        raise ValueError(f"at must be one point of {d} finite features, got shape {point.shape}.")
+    if features is None and d > 2:
+        return _principal_plane(rows, point, where)
+    known = [f"feature {i}" for i in range(d)] if names is None else [str(name) for name in names]
+    chosen = (0, 1) if features is None else features
+    chosen = [chosen] if isinstance(chosen, str) or not np.iterable(chosen) else list(chosen)
+    numbers = [known.index(item) if isinstance(item, str) and item in known else item for item in chosen]
+    valid = all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) and 0 <= i < d for i in numbers)
+    if len(numbers) != 2 or not valid or numbers[0] == numbers[1]:
+        raise ValueError(f"features must be two different features, by name or number below {d}, got {features!r}.")
+    axes = np.eye(d)[numbers]
+    note = f"slice through {where} of {d} features" if d > 2 else ""
+    return _Plane(point - point @ axes.T @ axes, axes, (known[numbers[0]], known[numbers[1]]), note)
+
+
+def _principal_plane(data: Rows, point: FloatArray, where: str) -> _Plane:
+    """Return the plane of the two principal axes of ``data`` (n, d) through a point (d,)."""
+    from sklearn.decomposition import PCA
+
+    n, d = data.shape
+    if n < 3:
+        raise ValueError("principal axes need at least three rows of X. Give more, or choose features=(i, j).")
+    solver = "arpack" if is_sparse(data) and min(data.shape) > 2 else "auto"
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pca = PCA(2, svd_solver=solver, random_state=0).fit(data if solver == "arpack" else dense(data))
+    shares = [f" ({ratio:.0%} of variance)" if np.isfinite(ratio) else "" for ratio in pca.explained_variance_ratio_]
+    note = f"principal plane through {where} of {d} features" if d > 2 else ""
+    return _Plane(point, pca.components_, (f"principal axis 1{shares[0]}", f"principal axis 2{shares[1]}"), note)
+
+
+def _mean(rows: Rows) -> FloatArray:
+    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+
+
+def _around(position: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of a view around points (n, 2)."""
+    lower, upper = position.min(axis=0), position.max(axis=0)
+    extent = upper - lower
+    reach = np.where(extent > 0, _MARGIN * extent, max(float(extent.max()), 1.0) / 2.0)
+    return lower - reach, upper + reach
+
+
+def _middles(low: float, high: float, m: int) -> FloatArray:
+    """Return the middles (m,) of equal parts of an interval."""
+    return low + (high - low) * (np.arange(m) + 0.5) / m
+
+
+def _grid(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
+    """Return the middles (m * m, 2) of the squares of a grid over a view, row by row from the bottom."""
+    x, y = np.meshgrid(_middles(lower[0], upper[0], m), _middles(lower[1], upper[1], m))
+    return np.column_stack([x.ravel(), y.ravel()])
+
+
+def _choose(result: Any, which: Any) -> Any:
+    """Return "trust" or "affinity", or the label of the cluster asked for."""
+    calibrated = getattr(result, _TRUST, None) is not None
+    if which is None:
+        return _TRUST if calibrated else _LARGEST
+    if isinstance(which, str) and which == _TRUST and not calibrated:
+        raise ValueError("which='trust' needs calibration. Call trust(X, labels), or pass calibration=20.")
+    if isinstance(which, str) and which in (_TRUST, _LARGEST):
+        return which
+    found = [name for name in result.classes.tolist() if str(name) == str(which)]
+    if not found:
+        known = ", ".join(repr(name) for name in result.classes.tolist())
+        raise ValueError(f"which must be 'trust', 'affinity' or the label of a cluster ({known}), got {which!r}.")
+    return found[0]
+
+
+def _values(result: Any, which: Any) -> FloatArray:
+    """Return "trust" or the largest "affinity" (n,), or the affinity to a cluster, NaN where it was not kept."""
+    if isinstance(which, str) and which in (_TRUST, _LARGEST):
+        return np.asarray(result.trust if which == _TRUST else result.affinity.max(axis=1))
+    kept = getattr(result, "clusters", None)
+    if kept is None:
+        return np.asarray(result.affinity[:, result.classes.tolist().index(which)])
+    chosen = kept == which
+    return np.where(chosen.any(axis=1), np.where(chosen, result.affinity, 0.0).sum(axis=1), np.nan)

@@ -1,0 +1,206 @@
+"""The affinity map: its grid against the scorer, its artists, its errors."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.text import Text
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import NotFittedError
+
+from allegiance import AffinityScorer, affinity, trust
+from allegiance.displays import AffinityMapDisplay
+
+
+def largest(scorer, places):
+    return scorer.affinity(places).affinity.max(axis=1)
+
+
+def test_grid_holds_the_scorers_own_values(scorer, blobs):
+    frame = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=12).frame()
+    places = frame[["x", "y"]].to_numpy()
+    np.testing.assert_array_equal(frame["affinity"], largest(scorer, places))
+    assert len(frame) == 144
+    reach = 0.1 * np.ptp(blobs[0], axis=0)
+    assert (places > blobs[0].min(axis=0) - reach).all()
+    assert (places < blobs[0].max(axis=0) + reach).all()
+
+
+def test_affinity_to_one_cluster(scorer, blobs):
+    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], which=2, resolution=8)
+    frame = display.frame()
+    expected = scorer.affinity(frame[["x", "y"]].to_numpy()).affinity[:, 2]
+    np.testing.assert_array_equal(frame["affinity_2"], expected)
+    assert "cluster 2" in display.ax_.get_title()
+
+
+def test_a_calibrated_scorer_shows_trust(calibrated, blobs):
+    X, y = blobs
+    labels = y.copy()
+    labels[:20], labels[20:25] = (y[:20] + 1) % 4, -1
+    display = AffinityMapDisplay.from_estimator(calibrated, X, labels=labels, resolution=8)
+    frame = display.frame()
+    np.testing.assert_array_equal(frame["trust"], calibrated.affinity(frame[["x", "y"]].to_numpy()).trust)
+    assert display.colorbar_.ax.get_ylabel() == "trust"
+    # The trust of a point is that of its label, which may be another one than the scorer would give.
+    value, own = display.frame(points=True)["trust"].to_numpy(), calibrated.affinity(X).trust
+    assert (value[:20] < own[:20]).all()
+    assert np.isnan(value[20:25]).all()
+    np.testing.assert_array_equal(value[25:], own[25:])
+
+
+@pytest.mark.parametrize("features", [(0, 3), None], ids=["slice", "principal"])
+def test_slices_are_scored_in_the_whole_space(scorer_4d, features):
+    X, scorer = scorer_4d
+    display = AffinityMapDisplay.from_estimator(scorer, X, resolution=6, features=features)
+    frame = display.frame()
+    uv = frame[["x", "y"]].to_numpy()
+    if features:
+        places = np.tile(X.mean(axis=0), (36, 1))
+        places[:, [0, 3]] = uv
+    else:
+        axes = np.linalg.svd(X - X.mean(axis=0))[2][:2]
+        seen = display.frame(points=True)[["x", "y"]].to_numpy()
+        axes *= np.sign((((X - X.mean(axis=0)) @ axes.T) * seen).sum(axis=0))[:, None]
+        places = X.mean(axis=0) + uv @ axes
+    np.testing.assert_allclose(frame["affinity"], largest(scorer, places), atol=1e-9)
+    assert "points projected" in display.ax_.get_title()
+
+
+@pytest.mark.parametrize("kind", ["contour", "heat"])
+def test_artists(scorer, blobs, kind):
+    X, y = blobs
+    display = AffinityMapDisplay.from_estimator(scorer, X, labels=y, kind=kind, resolution=40)
+    assert len(display.borders_) == 3
+    np.testing.assert_array_equal(display.sites_.get_offsets(), scorer.cluster_centers_)
+    assert [len(drawn.get_offsets()) for drawn in display.points_] == np.bincount(y).tolist()
+    assert [label.get_text() for label in display.labels_] == ["0", "1", "2", "3"]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("feature 0", "feature 1")
+
+
+def test_lines_run_where_they_should(scorer, blobs):
+    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=150)
+    half = np.vstack([path.vertices for path in display.threshold_.get_paths()])
+    assert len(half) > 50
+    np.testing.assert_allclose(largest(scorer, half), 0.5, atol=0.01)
+    border = np.vstack([path.vertices for line in display.borders_ for path in line.get_paths()])
+    nearest = np.sort(np.linalg.norm(border[:, None] - scorer.cluster_centers_, axis=2), axis=1)
+    assert (nearest[:, 1] - nearest[:, 0]).max() < 2 * (np.ptp(blobs[0], axis=0) / 100).max()
+
+
+def test_lower_affinity_is_brighter_in_the_heat_map(scorer, blobs):
+    image = AffinityMapDisplay.from_estimator(scorer, blobs[0], kind="heat", resolution=10).field_
+    assert (np.diff(image.cmap(image.norm(np.array([0.4, 0.6, 0.8, 1.0])))[:, 0]) < 0).all()
+
+
+def test_draws_on_the_users_axes_and_only_what_is_asked_for(scorer, blobs):
+    figure, axes = plt.subplots(1, 2)
+    kw = {"show_cells": False, "show_points": False, "show_labels": False}
+    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=10, ax=axes[0], **kw)
+    assert (display.borders_, display.sites_, display.points_, display.labels_) == ([], None, [], [])
+    assert display.plot(ax=axes[1], kind="heat") is display
+    assert display.figure_ is figure
+    assert plt.get_fignums() == [figure.number]
+
+
+def test_a_kernel_has_a_field_but_no_representatives(blobs):
+    scorer = AffinityScorer(influence="rbf").fit(*blobs)
+    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=8)
+    frame = display.frame()
+    np.testing.assert_array_equal(frame["affinity"], largest(scorer, frame[["x", "y"]].to_numpy()))
+    assert display.sites_ is None
+    assert len(display.labels_) == 4
+
+
+def test_field_ends_where_the_divergence_does():
+    X = np.random.default_rng(0).gamma(0.6, 2.0, (60, 3)) + 0.01
+    scorer = AffinityScorer(influence="kl").fit(X, np.arange(60) % 4)
+    field = AffinityMapDisplay.from_estimator(scorer, X, resolution=20).field
+    assert np.isnan(field).any()
+    assert np.isfinite(field).any()
+
+
+def test_features_by_name():
+    data = load_iris(as_frame=True).data
+    scorer = AffinityScorer(KMeans(3, n_init=1, random_state=0), random_state=0).fit(data)
+    display = AffinityMapDisplay.from_estimator(scorer, data, features=("petal length (cm)", 3), resolution=5)
+    assert display.ax_.get_xlabel() == "petal length (cm)"
+
+
+def test_a_map_of_a_result(blobs, rng):
+    X, y = blobs
+    result = trust(X, np.where(np.arange(160) < 5, -1, y), n_resamples=3)
+    display = AffinityMapDisplay.from_result(result, X)
+    frame = display.frame()
+    np.testing.assert_array_equal(frame["trust"], result.trust)
+    assert [len(drawn.get_offsets()) for drawn in display.points_][-1] == 5
+    assert "no field" in display.ax_.get_title()
+    # Principal axes turn the data, so that distances stay.
+    lengths = np.linalg.norm(frame[["x", "y"]].to_numpy() - frame[["x", "y"]].to_numpy()[0], axis=1)
+    np.testing.assert_allclose(lengths, np.linalg.norm(X - X[0], axis=1))
+    places = rng.normal(size=(160, 2))
+    np.testing.assert_array_equal(result.plot.map(projection=places).frame()[["x", "y"]], places)
+    np.testing.assert_array_equal(result.plot.map(which=2).frame()["affinity_2"], result.affinity[:, 2])
+
+
+def test_a_map_of_the_largest_affinities_only(blobs):
+    X, y = blobs
+    whole, part = affinity(X, y), affinity(X, y, top=2)
+    kept = np.isin(2, y) & (part.clusters == 2).any(axis=1)
+    value = AffinityMapDisplay.from_result(part, X, which=2).value
+    np.testing.assert_array_equal(value[kept], whole.affinity[kept, 2])
+    assert np.isnan(value[~kept]).all()
+
+
+@pytest.mark.parametrize(("k", "d", "style"), [(3, 2, "dark_background"), (30, 2, "default"), (5, 6, "default")])
+def test_texts_do_not_overlap_and_can_be_read(texts_in_order, k, d, style):
+    X, y = make_blobs(600, n_features=d, centers=k, random_state=1)
+    scorer = AffinityScorer(eps=0.2, random_state=0).fit(X, y)
+    with plt.style.context(style):
+        display = AffinityMapDisplay.from_estimator(scorer, X, resolution=20)
+        texts_in_order(display.figure_)
+        page = np.array(to_rgb(display.ax_.get_facecolor())).mean()
+        for text in display.figure_.findobj(Text):
+            if text.get_text():
+                assert abs(np.array(to_rgb(text.get_color())).mean() - page) > 0.4
+
+
+def test_mistakes(scorer, blobs):
+    X, y = blobs
+    with pytest.raises(TypeError, match="got KMeans"):
+        AffinityMapDisplay.from_estimator(KMeans(2), X)
+    with pytest.raises(TypeError, match="got AffinityResult"):
+        AffinityMapDisplay.from_estimator(affinity(X, y), X)
+    with pytest.raises(NotFittedError):
+        AffinityMapDisplay.from_estimator(clone(scorer), X)
+    with pytest.raises(ValueError, match="at least two features"):
+        AffinityMapDisplay.from_estimator(AffinityScorer().fit(X[:, :1], y), X[:, :1])
+    with pytest.raises(ValueError, match="2 features as input"):
+        AffinityMapDisplay.from_estimator(scorer, X[:, :1])
+    with pytest.raises(ValueError, match=r"label of a cluster \(0, 1, 2, 3\)"):
+        AffinityMapDisplay.from_estimator(scorer, X, which="stable")
+    with pytest.raises(ValueError, match="calibration"):
+        AffinityMapDisplay.from_estimator(scorer, X, which="trust")
+    with pytest.raises(ValueError, match="labels"):
+        AffinityMapDisplay.from_estimator(scorer, X, labels=y[:3])
+    with pytest.raises(ValueError, match="features"):
+        AffinityMapDisplay.from_estimator(scorer, X, features=(0, 0))
+    with pytest.raises(ValueError, match="at must be one point"):
+        AffinityMapDisplay.from_estimator(scorer, X, at=[1.0])
+    with pytest.raises(ValueError, match="kind"):
+        AffinityMapDisplay.from_estimator(scorer, X, kind="line", resolution=5)
+    with pytest.raises(TypeError, match="ax must be matplotlib axes"):
+        AffinityMapDisplay.from_estimator(scorer, X, resolution=5, ax=plt.subplots(1, 2)[1])
+    with pytest.raises(ValueError, match="resolution"):
+        AffinityMapDisplay.from_estimator(scorer, X, resolution=1)
+    gram = AffinityScorer(influence="precomputed").fit(X @ X.T, y)
+    with pytest.raises(ValueError, match="precomputed"):
+        AffinityMapDisplay.from_estimator(gram, X @ X.T)
+    with pytest.raises(ValueError, match="X has 3 rows"):
+        AffinityMapDisplay.from_result(affinity(X, y), X[:3])
+    with pytest.raises(ValueError, match="at least two columns"):
+        AffinityMapDisplay.from_result(affinity(X, y), X[:, :1])
+    with pytest.raises(ValueError, match=r"projection must be .*\(160, 2\)"):
+        AffinityMapDisplay.from_result(affinity(X, y), projection=X[:5])
