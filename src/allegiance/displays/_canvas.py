@@ -173,7 +173,7 @@ class Scored:
         numbers = {name: code for code, name in enumerate(self.classes.tolist())}
         self.codes: IntArray = np.array([numbers.get(name, -1) for name in self.label.tolist()], dtype=np.int64)
         self.codes[self.noise] = -1
-        trust = getattr(result, "trust", None)
+        trust = result.trust if result.calibrated else None
         self.ranked_by = "own_affinity" if trust is None else "trust"
         self.ranking: FloatArray = np.where(self.noise, np.nan, result.own_affinity if trust is None else trust)
 

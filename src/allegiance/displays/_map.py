@@ -181,7 +181,7 @@ class AffinityMapDisplay:
         places = plane.lift(_grid(lower, upper, resolution))
         low, high = fitted.influence.limits
         defined = ((places > low) & (places < high)).all(axis=1)
-        found = fitted.bare().score(places[defined])
+        found = fitted.without_preprocessing().score(places[defined])
         field, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
         field[defined] = _values(found, chosen)
         owner[defined] = Scored(found, "AffinityMapDisplay").codes
@@ -503,7 +503,7 @@ def _grid(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
 
 def _choose(result: Any, which: Any) -> Any:
     """Return "trust" or "affinity", or the label of the cluster asked for."""
-    calibrated = getattr(result, _TRUST, None) is not None
+    calibrated = result.calibrated
     if which is None:
         return _TRUST if calibrated else _LARGEST
     if isinstance(which, str) and which == _TRUST and not calibrated:
