@@ -38,7 +38,6 @@ CALLED_BY_USERS = [
     "ItakuraSaito",
     "KL",
     "Kernel",
-    "KernelKMeans",
     "Logistic",
     "Mahalanobis",
     "Nystroem",

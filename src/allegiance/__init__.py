@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         validate_consensus,
     )
     from .calibration import Calibration
-    from .clusterers import BregmanKMeans, KernelKMeans
+    from .clusterers import BregmanKMeans
     from .domains import Ball, Box, Polytope, Space
     from .engines import Auto, ClosedForm, Exact, HitAndRun, PrecisionWarning, SharedSamples
     from .geometry import sample_polytope
@@ -64,7 +64,7 @@ _HOMES = {
         "validate_consensus",
     ],
     ".calibration": ["Calibration"],
-    ".clusterers": ["BregmanKMeans", "KernelKMeans"],
+    ".clusterers": ["BregmanKMeans"],
     ".domains": ["Ball", "Box", "Polytope", "Space"],
     ".engines": ["Auto", "ClosedForm", "Exact", "HitAndRun", "PrecisionWarning", "SharedSamples"],
     ".geometry": ["sample_polytope"],
@@ -113,7 +113,6 @@ __all__ = [
     "IncrementalKMeans",
     "ItakuraSaito",
     "Kernel",
-    "KernelKMeans",
     "Logistic",
     "Mahalanobis",
     "Nystroem",

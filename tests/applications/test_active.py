@@ -18,11 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance import ActiveKMeans, AffinityScorer, Auto, SharedSamples
-from allegiance.applications import _nearest_centers
-from allegiance.applications._nearest_centers import NearestCenters
-from allegiance.applications._stable_points import StabilityTest
-from allegiance.applications._stratified_sample import FRACTIONS, Pools, best_fraction, held_out_losses, size_of_sample
-from allegiance.clusterers import KMeansStarts
+from allegiance.applications import _active
+from allegiance.applications._active import NearestCenters, StabilityTest
 
 SEPARATE = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
 
@@ -118,20 +115,11 @@ class TestSample:
         assert min(model.n_stable_, model.n_unstable_) > size
 
     @pytest.mark.parametrize(
-        ("sample_size", "n", "expected"),
-        [
-            ("2*sqrt(n)", 10_000, 200),
-            ("2*sqrt(n)", 500, 45),
-            ("2*sqrt(n)", 9, 8),
-            (30, 100, 30),
-            (0.3, 100, 30),
-            (1.0, 100, 100),
-            (1, 100, 8),
-            (1000, 100, 100),
-        ],
+        ("sample_size", "expected"), [("2*sqrt(n)", 40), (30, 30), (0.3, 120), (1.0, 400), (1, 4), (1000, 400)]
     )
-    def test_size(self, sample_size, n, expected):
-        assert size_of_sample(sample_size, n, 8) == expected
+    def test_size(self, sample_size, expected):
+        model = ActiveKMeans(4, sample_size=sample_size, random_state=0).fit(separate_blobs()[0])
+        assert model.sample_indices_.size == expected
 
     def test_too_few_unstable_points_are_said(self):
         X, _ = separate_blobs()
@@ -142,13 +130,11 @@ class TestSample:
         assert (model.n_stable_sampled_, model.n_unstable_sampled_) == (40, 0)
         assert model.stable_fraction_ == 1.0
 
-    def test_too_few_stable_points_are_said(self):
-        pools = Pools(np.arange(3), np.arange(3, 20))
-        with pytest.warns(
-            UserWarning, match=r"8 stable points in a sample of 10, but there are only 3.* unstable ones"
-        ):
-            pools.warn_of_shortage(10, 0.8, stacklevel=1)
-        assert pools.sample(10, 0.8).tolist() == list(range(10))
+    def test_too_few_stable_points_are_said(self, rng):
+        X = rng.normal(size=(300, 8))  # no clusters, so that few points are stable
+        with pytest.warns(UserWarning, match="stable points in a sample of 280"):
+            model = ActiveKMeans(5, sample_size=280, stable_fraction=1.0, random_state=0).fit(X)
+        assert model.n_stable_sampled_ == model.n_stable_ < 280
 
     def test_the_warning_points_to_the_caller(self):
         X, _ = separate_blobs()
@@ -156,54 +142,21 @@ class TestSample:
             ActiveKMeans(4, stable_fraction=0.25, random_state=0).fit(X)
         assert caught[0].filename == __file__
 
-
-class TestAuto:
-    def test_takes_the_fraction_with_the_lowest_loss(self):
+    def test_has_the_share_of_all_points_by_default(self):
         X = overlapping_blobs()
-        seeds = X[:5]
-        stable = AffinityScorer(centers=seeds).fit(X).affinity(X).stable
-        kmeans = KMeansStarts(1, 300, 1e-4)
-        fractions = np.array([stable.mean(), *FRACTIONS])
-        losses = held_out_losses(X, stable, 90, fractions, kmeans, seeds, np.random.default_rng(5))
-        assert losses.shape == (5, 7)
-        assert (losses > 0).all()
-        chosen = best_fraction(X, stable, 90, kmeans, seeds, np.random.default_rng(5))
-        assert chosen == fractions[losses.mean(axis=0).argmin()]
-
-    def test_loss_is_the_distance_of_points_set_aside(self):
-        # Every stable point lies at one of two places; the only unstable ones lie elsewhere. Samples of stable points
-        # alone leave the unstable ones set aside far from their centres, by a known distance.
-        X = np.repeat([[0.0], [10.0], [4.0]], 100, axis=0)
-        stable = np.repeat([True, True, False], 100)
-        losses = held_out_losses(
-            X, stable, 20, np.array([1.0]), KMeansStarts(1, 300, 0.0), X[[0, 100]], np.random.default_rng(0)
-        )
-        shares = losses / 4.0**2
-        # 100 points are set aside, each with a loss of 0 or 4².
-        np.testing.assert_allclose(shares * 100, np.round(shares * 100))
-        assert (np.abs(shares - 1 / 3) < 0.15).all()
-
-    @pytest.mark.parametrize("seed", range(3))
-    def test_avoids_the_fraction_that_does_harm(self, seed):
-        X = overlapping_blobs()
-        chosen = ActiveKMeans(5, random_state=seed).fit(X)
-        # Unstable points alone lie between the blobs, and so do their centres.
-        harmful = ActiveKMeans(5, stable_fraction=0.0, random_state=seed).fit(X)
-        assert chosen.stable_fraction_ >= 0.4
-        assert chosen.inertia_ < 0.8 * harmful.inertia_
-
-    def test_says_nothing_when_all_points_are_of_one_kind(self):
-        X, _ = separate_blobs()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert ActiveKMeans(4, random_state=0).fit(X).stable_fraction_ == 1.0
+            model = ActiveKMeans(5, random_state=0).fit(X)
+        assert model.stable_fraction_ == pytest.approx(model.n_stable_ / X.shape[0], abs=0.01)
+        # Unstable points alone lie between the blobs, and so do their centres.
+        assert model.inertia_ < 0.8 * ActiveKMeans(5, stable_fraction=0.0, random_state=0).fit(X).inertia_
 
 
 class TestReproducible:
     def test_same_seed_same_result_for_any_number_of_threads_and_blocks(self, monkeypatch):
         X, _ = make_blobs(700, n_features=6, centers=5, cluster_std=3.0, random_state=4)
         first = ActiveKMeans(5, random_state=7, n_jobs=1).fit(X)
-        monkeypatch.setattr(_nearest_centers, "BLOCK", 97)
+        monkeypatch.setattr(_active, "BLOCK", 97)
         second = ActiveKMeans(5, random_state=7, n_jobs=2).fit(X)
         np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
         np.testing.assert_array_equal(first.sample_indices_, second.sample_indices_)
@@ -267,11 +220,10 @@ class TestInput:
             ({"sample_size": -0.1}, ValueError, "sample_size"),
             ({"sample_size": True}, TypeError, "sample_size"),
             ({"sample_size": None}, TypeError, "sample_size"),
-            ({"stable_fraction": "cv"}, ValueError, "stable_fraction"),
+            ({"stable_fraction": "auto"}, TypeError, "stable_fraction"),
             ({"stable_fraction": 1.1}, ValueError, "stable_fraction"),
             ({"stable_fraction": -0.1}, ValueError, "stable_fraction"),
             ({"stable_fraction": np.nan}, ValueError, "stable_fraction"),
-            ({"stable_fraction": None}, TypeError, "stable_fraction"),
             ({"n_init": 0}, ValueError, "n_init"),
             ({"max_iter": 0}, ValueError, "max_iter"),
             ({"tol": -1.0}, ValueError, "tol"),

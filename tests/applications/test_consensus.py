@@ -22,8 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance import ConsensusClustering, Fourier, Kernel, Nystroem
-from allegiance.applications import _base_clusterings
-from allegiance.applications._group_lifts import group_by_kmeans, group_by_linkage
+from allegiance.applications import _consensus
 
 MODELS = [
     ConsensusClustering(n_clusters=3, random_state=0),
@@ -141,13 +140,13 @@ def greedy_merges(positions, weights, n_groups):
 def test_agglomeration_makes_the_merge_that_costs_least(rng):
     positions, weights = rng.normal(size=(12, 3)), rng.random(12) + 0.1
     for n_groups in (1, 3, 7, 12):
-        groups = group_by_linkage(positions @ positions.T, weights, n_groups)
+        groups = _consensus._group_by_linkage(positions @ positions.T, weights, n_groups)
         assert adjusted_rand_score(groups, greedy_merges(positions, weights, n_groups)) == 1.0
 
 
 def test_weighted_k_means_finds_the_best_grouping(rng):
     positions, weights = rng.normal(size=(7, 3)), rng.random(7) + 0.1
-    groups = group_by_kmeans(positions @ positions.T, weights, 2, 20, np.random.default_rng(0))
+    groups = _consensus._group_by_kmeans(positions @ positions.T, weights, 2, 20, np.random.default_rng(0))
     best = min(inertia(positions, weights, np.array([(code >> i) & 1 for i in range(7)])) for code in range(128))
     assert inertia(positions, weights, groups) == pytest.approx(best, rel=1e-12)
 
@@ -248,25 +247,25 @@ def test_one_point_and_identical_points():
 def test_default_distances_are_those_of_scipy(rng, sparse):
     X = rng.normal(size=(300, 4))
     rows = sp.csr_array(X) if sparse else X
-    np.testing.assert_allclose(_base_clusterings._condensed_distances(rows, threads=2), pdist(X), atol=1e-7)
+    np.testing.assert_allclose(_consensus._condensed_distances(rows, threads=2), pdist(X), atol=1e-7)
 
 
-@pytest.mark.parametrize("linkage", _base_clusterings.LINKAGES)
+@pytest.mark.parametrize("linkage", _consensus.LINKAGES)
 def test_default_linkages_are_those_of_scikit_learn(rng, linkage):
     X = rng.normal(size=(200, 3))
-    labels = _base_clusterings.default_labelings(X, 6, 0, 1)[linkage]
+    labels = _consensus.default_labelings(X, 6, 0, 1)[linkage]
     expected = AgglomerativeClustering(6, linkage=linkage).fit(X).labels_
     assert adjusted_rand_score(labels, expected) == 1.0
 
 
 def test_default_linkages_give_as_many_clusters_as_asked_where_distances_are_equal():
     X = np.eye(12)
-    for labels in _base_clusterings.default_labelings(X, 5, 0, 1).values():
+    for labels in _consensus.default_labelings(X, 5, 0, 1).values():
         assert np.unique(labels).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_too_many_rows_for_the_default_clusterings_are_refused_before_memory_runs_out(monkeypatch):
-    monkeypatch.setattr(_base_clusterings, "MOST_ROWS", 20)
+    monkeypatch.setattr(_consensus, "MOST_ROWS", 20)
     X = np.arange(21.0)[:, None]
     with pytest.raises(ValueError, match="clusterings of your own for more than 20 rows"):
         ConsensusClustering(n_clusters=2).fit(X)

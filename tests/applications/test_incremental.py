@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance import AffinityScorer, IncrementalKMeans
 from allegiance.applications import _incremental
-from allegiance.applications._summarised_clusters import SummarisedClusters
+from allegiance.applications._incremental import SummarisedClusters
 
 TRIANGLE = np.array([[0.0, 0.0], [12.0, 0.0], [6.0, 10.0]])
 BETWEEN = TRIANGLE.mean(axis=0)

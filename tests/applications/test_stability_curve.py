@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from allegiance import AffinityScorer, Calibration, stability_curve
-from allegiance.applications import StabilityCurve
-from allegiance.applications._reference_data import reference_axes, uniform_in_box
+from allegiance.applications import StabilityCurve, reference_axes, uniform_in_box
 from allegiance.calibration import above_chance
 
 SCORER = AffinityScorer(calibration=8, n_jobs=1)

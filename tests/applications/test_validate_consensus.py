@@ -3,15 +3,13 @@
 import dataclasses
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from allegiance import AffinityScorer, ConsensusClustering, trust, validate_consensus
-from allegiance.applications import ConsensusValidation
+from allegiance import AffinityScorer, ConsensusClustering, compare_clusterings, validate_consensus
 
 SCORER = AffinityScorer(influence="within", calibration=8, random_state=3)
 
@@ -27,44 +25,13 @@ def validated(overlapping):
     return model, validate_consensus(overlapping, model.labelings_, model.labels_, scorer=SCORER)
 
 
-def made(supported, consensus, **changes):
-    """Return a validation of three clusters each, from strings of + for supported and - for doubtful labels.
-
-    Trust above chance is the share of supported labels.
-    """
-    table = np.array([[mark == "+" for mark in row] for row in supported])
-    agreed = np.array([mark == "+" for mark in consensus])
-    return ConsensusValidation(
-        **{
-            "names": [f"c{i}" for i in range(len(supported))],
-            "above_chance": table.mean(axis=1),
-            "consensus_above_chance": float(agreed.mean()),
-            "supported": table,
-            "consensus_supported": agreed,
-            "stable_share": np.full(len(supported), 0.75),
-            "consensus_stable_share": 0.875,
-            "n_clusters": np.full(len(supported), 3),
-            "consensus_n_clusters": 3,
-            "rand_distance": np.full(len(supported), 0.25),
-            "considerable": 0.05,
-            **changes,
-        }
-    )
-
-
-def test_figures_are_those_of_trust(overlapping, validated):
+def test_figures_are_those_of_compare_clusterings(overlapping, validated):
     model, validation = validated
     assert validation.names == model.base_names_
-    everyone = [*model.labelings_.values(), model.labels_]
-    for i, labels in enumerate(everyone):
-        alone = trust(overlapping, labels, n_resamples=8, random_state=3)
-        last = i == len(everyone) - 1
-        above = validation.consensus_above_chance if last else validation.above_chance[i]
-        supported = validation.consensus_supported if last else validation.supported[i]
-        stable = validation.consensus_stable_share if last else validation.stable_share[i]
-        assert above == alone.above_chance()
-        assert stable == alone.stable.mean()
-        np.testing.assert_array_equal(supported, alone.verdict == "supported")
+    comparison = compare_clusterings(overlapping, model.labelings_ | {"consensus": model.labels_}, scorer=SCORER)
+    np.testing.assert_array_equal(validation.comparison.above_chance, comparison.above_chance)
+    np.testing.assert_array_equal(validation.comparison.supported, comparison.supported)
+    np.testing.assert_array_equal(validation.gain, comparison.above_chance[-1] - comparison.above_chance[:-1])
 
 
 def test_the_same_labels_change_nothing(overlapping, validated):
@@ -81,7 +48,7 @@ def test_the_same_labels_change_nothing(overlapping, validated):
 def test_separate_blobs_are_supported_before_and_after():
     X, truth = make_blobs(90, centers=[[0, 0], [20, 0], [0, 20]], cluster_std=0.5, random_state=0)
     validation = validate_consensus(X, {"one": truth, "two": 2 - truth}, truth)
-    assert (validation.above_chance > 0.9).all()
+    assert (validation.comparison.above_chance > 0.9).all()
     assert validation.verdicts == ["little changed", "little changed"]
     assert "nothing to gain" in validation.verdict
 
@@ -103,73 +70,54 @@ def test_a_consensus_that_has_nothing_to_do_with_the_clusterings_is_found_out(rn
     validation = validate_consensus(X, [truth, truth], rng.integers(0, 4, 300))
     assert validation.verdict.startswith("Lost")
     assert "little to do with them" in validation.verdict
-    assert abs(validation.consensus_above_chance) < 0.1
+    assert abs(validation.comparison.above_chance[-1]) < 0.1
 
 
-def test_counts_whose_labels_turned():
-    validation = made(["++--", "++++", "----"], "+-+-")
-    assert validation.gain.tolist() == [0.0, -0.5, 0.5]
-    assert validation.turned_supported.astype(int).tolist() == [[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 1, 0]]
-    assert validation.turned_doubtful.astype(int).tolist() == [[0, 1, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0]]
-    assert validation.verdicts == ["little changed", "lost", "improved"]
+def test_counts_whose_labels_turned(validated):
+    _, validation = validated
+    before, after = validation.comparison.supported[:, :-1].T, validation.comparison.supported[:, -1]
+    np.testing.assert_array_equal(validation.turned_supported, after & ~before)
+    np.testing.assert_array_equal(validation.turned_doubtful, before & ~after)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "considerable", "begins"),
-    [
-        (0.82, 0.90, 0.05, "Improved"),
-        (0.83, 0.85, 0.05, "Little changed"),
-        (0.92, 0.92, 0.05, "Little changed"),
-        (0.83, 0.85, 0.02, "Improved"),
-        (0.90, 0.82, 0.05, "Lost"),
-    ],
-)
-def test_the_verdict_follows_the_gain(before, after, considerable, begins):
-    validation = made(
-        ["+-"], "+-", above_chance=np.array([before]), consensus_above_chance=after, considerable=considerable
-    )
-    assert validation.verdict.startswith(begins)
+def test_verdicts_follow_the_gain(validated):
+    _, validation = validated
+    middle = float(np.median(validation.gain))
+    assert middle != 0.0
+    sure = dataclasses.replace(validation, considerable=abs(middle) / 2)
+    assert sure.verdict.startswith("Improved" if middle > 0 else "Lost")
+    assert [word == "improved" for word in sure.verdicts] == (sure.gain >= abs(middle) / 2).tolist()
+    unsure = dataclasses.replace(validation, considerable=0.99)
+    assert set(unsure.verdicts) == {"little changed"}
+    doubtful = ~validation.comparison.supported[:, -1]
+    assert f"{np.median(validation.rand_distance):.3f}" in unsure.verdict
+    assert f"{validation.comparison.never_supported.sum()} of the {doubtful.sum()} in" in unsure.verdict
 
 
-def test_little_change_says_how_far_the_clusterings_are_and_which_points_stay_doubtful():
-    validation = made(["+" * 90 + "-" * 10, "+" * 88 + "-" * 12], "+" * 90 + "-" * 10)
-    assert "0.250" in validation.verdict
-    assert "10 of the 10 in the consensus" in validation.verdict
-
-
-def test_frame_has_a_row_for_each_clustering_and_the_consensus():
-    validation = made(["++--", "++++"], "+-+-")
+def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
+    model, validation = validated
     frame = validation.frame()
-    assert isinstance(frame, pd.DataFrame)
-    assert frame.clustering.tolist() == ["c0", "c1", "consensus"]
-    assert frame.above_chance.tolist() == [0.5, 1.0, 0.5]
-    assert frame.supported.tolist() == [2, 4, 2]
-    assert frame.turned_supported.tolist() == [1, 0, 0]
-    assert frame.turned_doubtful.tolist() == [1, 2, 0]
-    assert frame.gain.tolist() == [0.0, -0.5, 0.0]
-    assert frame.stable_share.tolist() == [0.75, 0.75, 0.875]
-    assert frame.verdict.tolist() == ["little changed", "lost", ""]
-    indexed = pd.DataFrame({"x": [1, 2]}, index=["p", "q"])
-    assert len(validation.frame(like=indexed)) == 3
+    assert frame.clustering.tolist() == [*model.base_names_, "consensus"]
+    np.testing.assert_allclose(frame.gain, frame.above_chance.iloc[-1] - frame.above_chance)
+    np.testing.assert_array_equal(frame.supported, validation.comparison.supported.sum(axis=0))
+    np.testing.assert_array_equal(
+        frame.supported.iloc[-1] - frame.supported, frame.turned_supported - frame.turned_doubtful
+    )
+    assert frame.verdict.tolist() == [*validation.verdicts, ""]
     assert isinstance(validation.frame(like=pl.DataFrame({"x": [1]})), pl.DataFrame)
 
 
-def test_prints_a_table_and_html():
-    validation = made(["++--", "++++"], "+-+-", names=["a < b", "long name"])
+def test_prints_a_table_and_html(overlapping, validated):
+    model, _ = validated
+    validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=SCORER)
     lines = str(validation).splitlines()
-    assert lines[0] == "Consensus of 2 clusterings of 4 points"
-    assert lines[2].split()[:4] == ["clustering", "clusters", "above", "chance"]
-    numbers = ["3", "0.50", "+0.00", "2", "1", "1", "75.0%", "0.250"]
-    assert lines[3].split() == ["a", "<", "b", *numbers, "little", "changed"]
+    assert lines[0] == "Consensus of 1 clusterings of 200 points"
+    assert lines[3].startswith("a < b")
+    assert lines[4].startswith("consensus")
     assert lines[-1] == validation.verdict
     html = validation._repr_html_()
     assert ">a &lt; b</td>" in html
-    assert html.count("<tr>") == 4
-
-
-def test_is_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        made(["+"], "+").considerable = 0.5
+    assert html.count("<tr>") == 3
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,7 @@ from scipy.optimize import linprog
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from allegiance import Fourier, Kernel, Nystroem
-from allegiance.metrics import lift_emd
-from allegiance.metrics._lift_kernel import median_distance
-from allegiance.metrics._transport import by_linear_programming, transport_cost
+from allegiance.metrics import by_linear_programming, lift_emd, median_distance, transport_cost
 
 #: Distances are roots of differences of numbers of size 1.
 ROUNDING = 1e-7
@@ -242,7 +240,7 @@ def test_optimal_transport_on_a_line_is_the_area_between_the_distribution_functi
         ({"X": np.zeros(60)}, ValueError, "Expected 2D"),
         ({"X": np.full((60, 2), 1e300) * np.arange(60)[:, None]}, ValueError, "X is too large"),
         ({"kernel": "linear"}, ValueError, "kernel must be one of 'rbf', 'laplacian'"),
-        ({"kernel": lambda A, B: -rbf_kernel(A, B)}, ValueError, "no length"),
+        ({"kernel": lambda A, B: -rbf_kernel(A, B)}, ValueError, "positive"),
         ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, ValueError, "not finite"),
         ({"kernel": "precomputed"}, ValueError, "kernel must be one of 'rbf', 'laplacian'"),
         ({"kernel": Kernel("rbf", gamma=0.0)}, ValueError, "gamma of Kernel must be a positive number"),

@@ -5,8 +5,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from allegiance import Fourier, Kernel
-from allegiance.metrics._lifts import lift_clusters
-from allegiance.metrics._memberships import Pool, one_hot, separate_noise
+from allegiance.metrics import Pool, lift_clusters, one_hot, separate_noise
 
 
 @pytest.fixture

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from ._active import ActiveKMeans
-from ._base_clusterings import default_labelings
-from ._compare_clusterings import CandidateLine, ClusteringComparison, compare_clusterings
+from ._compare import (
+    CandidateLine,
+    ClusteringComparison,
+    ConsensusValidation,
+    compare_clusterings,
+    validate_consensus,
+)
 from ._compare_periods import PeriodComparison, compare_periods, compare_profiles
 from ._consensus import ConsensusClustering
 from ._decisions import (
@@ -22,9 +27,7 @@ from ._decisions import (
 )
 from ._documents import Documents, WordScores
 from ._incremental import IncrementalKMeans
-from ._reference_data import reference_axes, uniform_in_box
-from ._stability_curve import StabilityCurve, stability_curve
-from ._validate_consensus import ConsensusValidation, validate_consensus
+from ._stability_curve import StabilityCurve, reference_axes, stability_curve, uniform_in_box
 
 __all__ = [
     "DECISIONS",
@@ -49,7 +52,6 @@ __all__ = [
     "compare_clusterings",
     "compare_periods",
     "compare_profiles",
-    "default_labelings",
     "read_decisions",
     "reference_axes",
     "stability_curve",

@@ -12,12 +12,11 @@ from allegiance._core import AnyArray, FloatArray, check_number
 from allegiance._scorer import AffinityScorer
 from allegiance.fitting import Fitted, baseline_of, check_comparable
 from allegiance.notebook import Card
-from allegiance.results import DOUBTFUL, FINE, POINTS, UNLIKE, FrameLike, Profile, count
+from allegiance.results import DOUBTFUL, FINE, POINTS, UNLIKE, FrameLike, Profile, count, text_table
 
 from ._period_changes import MEASURES, RIGHT, UNLIKE_SHARE, Changes, changes_of
 from ._period_findings import Finding, Wording, findings_of
 from ._period_groups import pooled_spread
-from ._text_table import text_table
 
 #: Clusters listed before the table is cut.
 _MOST_CLUSTERS = 20

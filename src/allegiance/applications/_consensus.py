@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import estimator_html_repr
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import euclidean_distances
+from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core import (
+    AnyArray,
     FloatArray,
     IntArray,
+    Rows,
     check_choice,
     check_count,
     check_jobs,
     check_rows,
+    dense,
     effective_threads,
+    for_row_blocks,
+    is_sparse,
     resolve_seed,
     stream,
 )
+from allegiance.clusterers import KMeansStarts
+from allegiance.fitting import cluster
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
 from allegiance.notebook import Card, Cell, Share, share_bar
 
-from ._base_clusterings import accept_sparse, base_labelings, default_labelings
-from ._group_lifts import group_by_kmeans, group_by_linkage
-
 METHODS = ("kmeans", "hac")
+LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
+#: Most rows whose distances are held: twice 1.6 GB.
+MOST_ROWS = 20_000
+#: Rows whose distances to all others are computed at a time.
+_ROWS = 128
+#: Eigenvalues below this share of the largest are rounding.
+_ROUNDING = 1e-13
 
 
 class ConsensusClustering(ClusterMixin, BaseEstimator):
@@ -106,21 +121,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     array([0, 0, 0, 0, 1, 1, 1, 1])
     """
 
-    def _html_repr(self) -> str:
-        """Return scikit-learn's diagram and, once fitted, how near the clusterings are to the consensus."""
-        diagram: str = estimator_html_repr(self)
-        if not hasattr(self, "labels_"):
-            return diagram
-        nearness = {name: 1.0 - rand_distance(labels, self.labels_) for name, labels in self.labelings_.items()}
-        bars = [share_bar([Share("agreeing pairs", near), Share("others", 1.0 - near)]) for near in nearness.values()]
-        rows: list[list[Cell]] = [
-            [name, f"{check_codes(self.labelings_[name], self.labels_.size, name).max() + 1}", f"{near:.3f}", bar]
-            for (name, near), bar in zip(nearness.items(), bars, strict=True)
-        ]
-        title = f"Consensus of {len(rows)} clusterings: {self.n_clusters_} clusters of {self.labels_.size:,} points"
-        headings = ("clustering", "clusters", "Rand index with the consensus", "")
-        return diagram + Card(title, headings=headings, rows=rows, words=("clustering", "")).html()
-
     def __init__(
         self,
         clusterings: Any = None,
@@ -160,7 +160,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if self.clusterings is None:
             labelings = default_labelings(X, n_clusters, seed, threads)
         else:
-            labelings = base_labelings(self.clusterings, given, X.shape[0])
+            labelings = _base_labelings(self.clusterings, given, X.shape[0])
         codes = [check_codes(each, X.shape[0], f"clusterings ({name})") for name, each in labelings.items()]
         pool = Pool.of([one_hot(each) for each in codes])
         nearness = np.empty(pool.columns.shape)
@@ -192,12 +192,27 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
     def _group(self, gram: FloatArray, weights: FloatArray, n_groups: int, seed: int) -> IntArray:
         if self.method == "hac":
-            return group_by_linkage(gram, weights, n_groups)
-        return group_by_kmeans(gram, weights, n_groups, check_count(self.n_init, "n_init"), stream(seed, *b"lifts"))
+            return _group_by_linkage(gram, weights, n_groups)
+        return _group_by_kmeans(gram, weights, n_groups, check_count(self.n_init, "n_init"), stream(seed, *b"lifts"))
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram and, once fitted, how near the clusterings are to the consensus."""
+        diagram: str = estimator_html_repr(self)
+        if not hasattr(self, "labels_"):
+            return diagram
+        nearness = {name: 1.0 - rand_distance(labels, self.labels_) for name, labels in self.labelings_.items()}
+        bars = [share_bar([Share("agreeing pairs", near), Share("others", 1.0 - near)]) for near in nearness.values()]
+        rows: list[list[Cell]] = [
+            [name, f"{check_codes(self.labelings_[name], self.labels_.size, name).max() + 1}", f"{near:.3f}", bar]
+            for (name, near), bar in zip(nearness.items(), bars, strict=True)
+        ]
+        title = f"Consensus of {len(rows)} clusterings: {self.n_clusters_} clusters of {self.labels_.size:,} points"
+        headings = ("clustering", "clusters", "Rand index with the consensus", "")
+        return diagram + Card(title, headings=headings, rows=rows, words=("clustering", "")).html()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = accept_sparse(self.clusterings)
+        tags.input_tags.sparse = _accept_sparse(self.clusterings)
         return tags
 
 
@@ -211,17 +226,7 @@ class _Consensus(NamedTuple):
 
 
 def _assign(nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: IntArray) -> _Consensus:
-    """Give points to the nearest of the groups' weighted means; number those that get any by their first points.
-
-    Parameters
-    ----------
-    nearness
-        (n, m) inner products of the points' lifts with those of the clusters.
-    gram, weights
-        (m, m) inner products of the lifts of the clusters, and (m,) their weights.
-    groups
-        (m,) group of each lift.
-    """
+    """Give points to the nearest of the groups' weighted means; number those that get any by their first points."""
     centers = np.zeros((int(groups.max()) + 1, groups.size))
     centers[groups, np.arange(groups.size)] = weights
     centers /= centers.sum(axis=1, keepdims=True)
@@ -237,3 +242,164 @@ def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> Int
     """Return the number (n,) of the centre nearest to each point: the least |c|² - 2 <x, c>."""
     squares = ((centers @ gram) * centers).sum(axis=1)
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
+
+
+def _base_labelings(clusterings: Any, X: Any, n_rows: int) -> dict[str, AnyArray]:
+    """Return the labels (n,) that each clustering gives the rows of X (n, d), by name."""
+    named = clusterings.items() if isinstance(clusterings, Mapping) else ((None, each) for each in _listed(clusterings))
+    labelings: dict[str, AnyArray] = {}
+    for i, (name, clustering) in enumerate(named):
+        labels = _labels_of(clustering, X, n_rows, f"clusterings[{i if name is None else name!r}]")
+        labelings[_unique_name(name, clustering, labelings)] = labels
+    if not labelings:
+        raise ValueError("clusterings is empty: give at least one, or None for the default ones.")
+    return labelings
+
+
+def _accept_sparse(clusterings: Any) -> bool:
+    """Tell whether all clusterers among ``clusterings``, take sparse data."""
+    each = clusterings.values() if isinstance(clusterings, Mapping) else clusterings
+    if each is None or not hasattr(each, "__iter__"):
+        return True
+    clusterers = [one for one in each if hasattr(one, "__sklearn_tags__") and not isinstance(one, type)]
+    return all(get_tags(one).input_tags.sparse for one in clusterers)
+
+
+def default_labelings(X: Rows, n_clusters: int, seed: int, threads: int) -> dict[str, AnyArray]:
+    """Cluster X (n, d) by k-means and by single, average, complete and Ward linkage.
+
+    All linkages share the n (n - 1) / 2 distances, which SciPy copies once: 16 bytes a pair in all.
+    """
+    n = X.shape[0]
+    if n > MOST_ROWS:
+        raise ValueError(
+            f"clusterings=None would hold the distances of all pairs of {n:,} rows, {8e-9 * n * n:.0f} GB: give "
+            f"clusterings of your own for more than {MOST_ROWS:,} rows."
+        )
+    from scipy.cluster.hierarchy import linkage
+
+    kmeans = KMeans(n_clusters, n_init=10, random_state=int(stream(seed, *b"k-means").integers(2**31)))
+    labelings = {"k-means": np.asarray(kmeans.fit(X).labels_)}
+    if n == n_clusters:  # and a single row has no tree
+        return labelings | {method: np.arange(n) for method in LINKAGES}
+    distances = _condensed_distances(X, threads)
+    for method in LINKAGES:
+        labelings[method] = _cut_tree(linkage(distances, method), n_clusters)
+    return labelings
+
+
+def _condensed_distances(X: Rows, threads: int) -> FloatArray:
+    """Return the distances of rows i < j, row after row, as SciPy's linkage reads them."""
+    n = X.shape[0]
+    if not is_sparse(X):
+        X = dense(X)
+        X = X - X.mean(axis=0)  # a common offset would cost digits
+    distances = np.empty(n * (n - 1) // 2)
+    starts = np.concatenate([[0], np.cumsum(np.arange(n - 1, 0, -1))])
+
+    def fill(rows: slice) -> None:
+        for start in range(rows.start, rows.stop, _ROWS):
+            stop = min(start + _ROWS, rows.stop)
+            with np.errstate(over="ignore", invalid="ignore"):
+                block = euclidean_distances(X[start:stop], X[start:])
+            for i in range(start, stop):
+                distances[starts[i] : starts[i] + n - 1 - i] = block[i - start, i - start + 1 :]
+
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        for_row_blocks(fill, n, threads, multiple=_ROWS)
+    if not np.isfinite(distances).all():
+        raise ValueError("X is too large for distances: scale it down.")
+    return distances
+
+
+def _cut_tree(tree: FloatArray, n_clusters: int) -> AnyArray:
+    """Return labels (n,) of exactly ``n_clusters`` clusters, by leaving out the last merges of a tree (n - 1, 4)."""
+    n = tree.shape[0] + 1
+    merges = n - n_clusters
+    children = tree[:merges, :2].astype(np.int64)
+    parents = np.arange(n, n + merges)
+    edges = sp.coo_array(
+        (np.ones(2 * merges), (children.ravel(order="F"), np.concatenate([parents, parents]))), shape=(2 * n, 2 * n)
+    )
+    from scipy.sparse.csgraph import connected_components
+
+    _, component = connected_components(edges, directed=False)
+    return np.unique(component[:n], return_inverse=True)[1]
+
+
+def _listed(clusterings: Any) -> list[Any]:
+    if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
+        raise TypeError(
+            "clusterings must be a list, or a dictionary by name, of labels and clusterers, "
+            f"got {type(clusterings).__name__}."
+        )
+    return list(clusterings)
+
+
+def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
+    if isinstance(clustering, type) or not hasattr(clustering, "fit"):
+        if np.ndim(clustering) != 1:
+            raise TypeError(f"{where} must be a clusterer or one label per row of X, got {clustering!r}.")
+        return np.asarray(clustering)
+    try:
+        check_is_fitted(clustering)
+    except NotFittedError:
+        return cluster(clustering, X)
+    if hasattr(clustering, "predict"):
+        return np.asarray(clustering.predict(X))
+    labels = np.asarray(getattr(clustering, "labels_", ()))
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"{where} is fitted to other data than the {n_rows} rows of X, and cannot predict: pass it unfitted."
+        )
+    return labels
+
+
+def _unique_name(name: Any, clustering: Any, taken: dict[str, AnyArray]) -> str:
+    """Return the name given, or one by the kind of clustering that is not yet taken."""
+    if name is not None:
+        return str(name)
+    kind = type(clustering).__name__ if hasattr(clustering, "fit") else "labels"
+    number, unique = 1, kind
+    while unique in taken:
+        number += 1
+        unique = f"{kind} {number}"
+    return unique
+
+
+def _group_by_kmeans(
+    gram: FloatArray, weights: FloatArray, n_clusters: int, n_init: int, rng: np.random.Generator
+) -> IntArray:
+    """Return the group (m,) of each lift by weighted k-means (LiftKm)."""
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > _ROUNDING * gram.shape[0] * values[-1]
+    positions = vectors[:, kept] * np.sqrt(values[kept])
+    labels = KMeansStarts(n_init).best(positions, n_clusters, rng, weights=weights).labels_
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _group_by_linkage(gram: FloatArray, weights: FloatArray, n_clusters: int) -> IntArray:
+    """Return the group (m,) of each lift by merging, again and again, the two groups that it costs least (LiftHAC).
+
+    The cost is Ward's, by which merging raises the weighted sum of squared distances to the means that k-means lowers.
+    """
+    mass = weights.astype(np.float64)
+    norms = np.diagonal(gram)
+    squares = np.maximum(norms + norms[:, None] - 2.0 * gram, 0.0)
+    cost = squares * mass * mass[:, None] / (mass + mass[:, None])
+    np.fill_diagonal(cost, np.inf)
+    groups = np.arange(mass.size)
+    for _ in range(mass.size - n_clusters):
+        a, b = sorted(divmod(int(cost.argmin()), mass.size))
+        with np.errstate(invalid="ignore"):  # inf - inf at merged groups, which stay out
+            merged = (mass[a] + mass) * cost[a] + (mass[b] + mass) * cost[b] - mass * cost[a, b]
+            merged /= mass[a] + mass[b] + mass
+        merged[~np.isfinite(merged)] = np.inf
+        cost[a], cost[:, a] = merged, merged
+        cost[a, a] = np.inf
+        cost[b], cost[:, b] = np.inf, np.inf
+        mass[a] += mass[b]
+        groups[groups == b] = a
+    return np.unique(groups, return_inverse=True)[1]

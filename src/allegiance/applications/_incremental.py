@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from allegiance._core import check_count, check_rows, dense, resolve_seed
+from allegiance._core import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_count,
+    check_rows,
+    dense,
+    resolve_seed,
+    row_sums,
+    stream,
+)
 from allegiance.clusterers import KMeansStarts
 from allegiance.engines import Engine
 
-from ._nearest_centers import NearestCenterMixin, check_squares
-from ._stable_points import StabilityTest
-from ._stream_state import Rules, StreamState
+from ._active import NearestCenterMixin, NearestCenters, StabilityTest, check_squares
+
+#: What is drawn at random, one stream each.
+_START, _FOUNDERS = range(2)
+#: How many times the root mean square distance from its centre a point may be away and still be absorbed.
+REACH = 4.0
+#: Share by which the objective must fall before a cluster moves: more than rounding.
+_LEAST_GAIN = 1e-9
 
 
 class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
@@ -200,3 +216,265 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
             kmeans=KMeansStarts.of(self),
             stability=StabilityTest.of(self, seed),
         )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The parameters of the stream."""
+
+    n_clusters: int
+    init_size: int
+    max_pending: int | None
+    kmeans: KMeansStarts
+    stability: StabilityTest
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """All that is known of a stream.
+
+    Attributes
+    ----------
+    pending
+        (m, d) rows that wait, in the order in which they came.
+    clusters
+        The clusters; None before there are any.
+    extremes
+        (at most 2 (k - 1), d) rows that reached farthest along the axes in which volume is measured: the box.
+    n_iter
+        Iterations of k-means for the first clusters.
+    n_batches
+        Batches so far: it names the stream of random numbers of the next one.
+    n_births
+        Clusters that were given up and founded elsewhere.
+    n_forced
+        Rows that were absorbed before their time because too many waited.
+    """
+
+    pending: FloatArray
+    clusters: SummarisedClusters | None = None
+    extremes: FloatArray | None = None
+    n_iter: int = 0
+    n_batches: int = 0
+    n_births: int = 0
+    n_forced: int = 0
+
+    @classmethod
+    def empty(cls, n_features: int) -> StreamState:
+        """Return the state before the first batch."""
+        return cls(np.empty((0, n_features)))
+
+    def take(self, batch: FloatArray, rules: Rules) -> StreamState:
+        """Receive a batch (m, d): absorb its stable rows, then look again at all that wait."""
+        state = replace(self, n_batches=self.n_batches + 1)
+        if state.clusters is None:
+            everyone = np.vstack([self.pending, batch])
+            if everyone.shape[0] < rules.init_size or not has_distinct(everyone, rules.n_clusters):
+                return replace(state, pending=everyone)
+            return state._started(everyone, rules)
+        return state._resumed(batch, rules)
+
+    def emptied(self, rules: Rules) -> StreamState:
+        """Absorb every row that waits into the nearest cluster."""
+        state = self
+        if state.clusters is None:
+            if not has_distinct(state.pending, rules.n_clusters):
+                raise ValueError(
+                    f"n_clusters={rules.n_clusters} clusters need as many distinct points, but the n_samples="
+                    f"{state.pending.shape[0]} rows of X so far have fewer: pass more, or set n_clusters lower."
+                )
+            state = state._started(state.pending, rules)
+        assert state.clusters is not None
+        codes = NearestCenters.of(state.clusters.centers, rules.stability.n_jobs).assign(state.pending).codes
+        return replace(state, clusters=state.clusters.absorb(state.pending, codes), pending=_no_rows(state.pending))
+
+    def _started(self, rows: FloatArray, rules: Rules) -> StreamState:
+        """Find the first clusters by k-means on all ``rows`` there are."""
+        found = rules.kmeans.best(rows, rules.n_clusters, stream(rules.stability.seed, _START))
+        centers = np.asarray(found.cluster_centers_, dtype=np.float64)
+        clusters = SummarisedClusters(centers, np.zeros(rules.n_clusters, dtype=np.int64), 0.0)
+        none, n_iter = _no_rows(rows), int(found.n_iter_)
+        state = replace(self, pending=none, clusters=clusters, extremes=none, n_iter=n_iter)
+        return state._resumed(rows, rules)
+
+    def _resumed(self, batch: FloatArray, rules: Rules) -> StreamState:
+        """Let clusters be born, absorb what is stable in the batch, then what is stable of all that wait."""
+        rows = np.vstack([self.pending, batch])
+        state = self._with_births(rows, stream(rules.stability.seed, _FOUNDERS, self.n_batches))
+        assert state.clusters is not None
+        assert state.extremes is not None
+        seen = np.vstack([state.extremes, rows])
+        reach = REACH**2 * state.clusters.objective(rows) / (state.clusters.counts.sum() + rows.shape[0])
+        first = _examine(batch, state.clusters, seen, reach, rules)
+        clusters = state.clusters.absorb(batch[first.safe], first.nearest[first.safe])
+        waiting = np.vstack([self.pending, batch[~first.safe]])
+        second = _examine(waiting, clusters, seen, reach, rules)
+        forced = second.surplus(rules.max_pending)
+        leaving = second.safe | forced
+        return replace(
+            state,
+            pending=waiting[~leaving],
+            clusters=clusters.absorb(waiting[leaving], second.nearest[leaving]),
+            extremes=second.extremes,
+            n_forced=state.n_forced + int(forced.sum()),
+        )
+
+    def _with_births(self, rows: FloatArray, rng: np.random.Generator) -> StreamState:
+        """Give clusters up and found others among ``rows`` as long as that pays, each cluster once at most."""
+        state = self
+        assert state.clusters is not None
+        for _ in range(state.clusters.counts.size):
+            reseated = state.clusters.reseated(rows, rng)
+            if reseated is None:
+                break
+            state = replace(state, clusters=reseated, n_births=state.n_births + 1)
+        return state
+
+
+class _Verdict(NamedTuple):
+    """What is to become of m rows."""
+
+    safe: BoolArray
+    """(m,) whether the row can be absorbed: stable, owned by the cluster it is nearest to, and not far from it."""
+    nearest: IntArray
+    """(m,) number of the nearest cluster."""
+    readiness: FloatArray
+    """(m,) the largest affinity, less 1 for rows that are far: the higher, the less harm in absorbing the row."""
+    extremes: FloatArray
+    """Rows that span the box."""
+
+    def surplus(self, max_pending: int | None) -> BoolArray:
+        """Choose the rows that have to go, though not safe, so that no more than ``max_pending`` stay."""
+        forced = np.zeros(self.safe.shape, dtype=bool)
+        waiting = np.flatnonzero(~self.safe)
+        if max_pending is not None and waiting.size > max_pending:
+            order = waiting[np.argsort(-self.readiness[waiting], kind="stable")]
+            forced[order[: waiting.size - max_pending]] = True
+        return forced
+
+
+def _examine(rows: FloatArray, clusters: SummarisedClusters, seen: FloatArray, reach: float, rules: Rules) -> _Verdict:
+    """Judge ``rows`` (m, d) in the box around the rows ``seen``; a squared distance beyond ``reach`` is far."""
+    centers = NearestCenters.of(clusters.centers, rules.stability.n_jobs)
+    extremes = seen[centers.extreme_rows(seen)]
+    nearest, squared = centers.assign(rows)
+    if not rows.size:
+        return _Verdict(np.empty(0, dtype=bool), nearest, squared, extremes)
+    found = rules.stability.measure(rows, clusters.centers, extremes)
+    near = squared <= reach
+    safe = found.stable & (found.owner == nearest) & near
+    return _Verdict(safe, nearest, found.confidence - ~near, extremes)
+
+
+def _no_rows(like: FloatArray) -> FloatArray:
+    """Return no rows, of the same width, that keep nothing of ``like`` alive."""
+    return np.empty((0, like.shape[1]))
+
+
+def has_distinct(rows: FloatArray, number: int) -> bool:
+    """Tell whether ``rows`` (m, d) hold at least ``number`` distinct ones."""
+    for _ in range(number):
+        if not rows.size:
+            return False
+        rows = rows[(rows != rows[0]).any(axis=1)]
+    return True
+
+
+class _Swap(NamedTuple):
+    """One cluster for another."""
+
+    gone: int
+    """The cluster to give up."""
+    heir: int
+    """The cluster that takes its points over."""
+    founded_at: FloatArray
+    """(d,) where to start it anew."""
+
+
+@dataclass(frozen=True)
+class SummarisedClusters:
+    """k clusters whose points are not kept.
+
+    Attributes
+    ----------
+    centers
+        (k, d) mean of the points of each cluster; where there are none yet, where they are expected.
+    counts
+        (k,) number of points of each cluster.
+    inertia
+        Sum of the squared distances of all these points from the mean of their cluster.
+    """
+
+    centers: FloatArray
+    counts: IntArray
+    inertia: float
+
+    def absorb(self, rows: FloatArray, codes: IntArray) -> SummarisedClusters:
+        """Add ``rows`` (m, d) to the clusters ``codes`` (m,). Means, counts and inertia stay exact."""
+        centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
+        for i in np.unique(codes):
+            group = rows[codes == i]
+            mean = group.mean(axis=0)
+            inertia += float(row_sums((group - mean) ** 2).sum())
+            share = group.shape[0] / (counts[i] + group.shape[0])
+            away = mean - centers[i]
+            inertia += float(counts[i] * share * (away @ away))
+            centers[i] += share * away
+            counts[i] += group.shape[0]
+        return SummarisedClusters(centers, counts, inertia)
+
+    def objective(self, rows: FloatArray) -> float:
+        """Return the objective of k-means over the points absorbed and ``rows`` (m, d), these at their nearest mean."""
+        return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows).squared.sum())
+
+    def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarisedClusters | None:
+        """Give one cluster up and found another among ``rows`` (m, d), if that lowers the objective; else None.
+
+        What is given up joins the nearest other cluster. Founders are tried as k-means++ draws them: a few rows at
+        random, likely far from all means, of which the best is kept. This is a step of single-swap local search for
+        k-means.
+        """
+        swap = self._cheapest_swap(rows, rng) if self.counts.size > 1 and rows.size else None
+        if swap is None:
+            return None
+        changed = self._handed_over(swap.gone, swap.heir, swap.founded_at)
+        improved = changed.objective(rows) < (1.0 - _LEAST_GAIN) * self.objective(rows)
+        return changed if improved else None
+
+    def _cheapest_swap(self, rows: FloatArray, rng: np.random.Generator) -> _Swap | None:
+        """Try every cluster with a few founders; None if all rows lie on means."""
+        m, k = rows.shape[0], self.counts.size
+        apart = NearestCenters.of(self.centers, n_jobs=1).squared_distances(np.vstack([rows, self.centers]))
+        weight = np.concatenate([np.ones(m), self.counts])
+        nearest = apart.argmin(axis=1)
+        # A mean is nearest to itself, also where two means coincide.
+        nearest[m:] = np.arange(k)
+        everyone = np.arange(m + k)
+        first = apart[everyone, nearest]
+        apart[everyone, nearest] = np.inf
+        second = apart.min(axis=1)
+        if not first[:m].any():
+            return None
+        founders = rows[rng.choice(m, 2 + int(np.log(k)), p=first[:m] / first[:m].sum())]
+        # Absorbed points never follow a founder: they are not kept, so they cannot be moved one by one.
+        away = np.full((founders.shape[0], m + k), np.inf)
+        away[:, :m] = NearestCenters.of(founders, n_jobs=1).squared_distances(rows).T
+        costs = np.empty((founders.shape[0], k))
+        for cost, distance in zip(costs, away, strict=True):
+            kept, moved = weight * np.minimum(first, distance), weight * np.minimum(second, distance)
+            cost[:] = kept.sum() + np.bincount(nearest, moved - kept, minlength=k)
+        founder, gone = np.unravel_index(costs.argmin(), costs.shape)
+        followers = away[founder, :m] < np.where(nearest == gone, second, first)[:m]
+        return _Swap(int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0))
+
+    def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> SummarisedClusters:
+        """Move the points of one cluster to another, and start it anew."""
+        centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
+        total = counts[heir] + counts[gone]
+        if counts[gone]:
+            away = centers[gone] - centers[heir]
+            inertia += float(counts[heir] * counts[gone] / total * (away @ away))
+            centers[heir] += counts[gone] / total * away
+        counts[heir], counts[gone] = total, 0
+        centers[gone] = founded_at
+        return SummarisedClusters(centers, counts, inertia)

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_rows, check_sites, progress, stream
 from allegiance._scorer import AffinityScorer
-from allegiance.calibration import Calibration, row_priorities
-from allegiance.fitting import Specification
+from allegiance.calibration import Calibration, above_chance, row_priorities
+from allegiance.clusterers import on_one_thread
+from allegiance.fitting import Specification, cluster
 from allegiance.influence import BregmanInfluence, Kernel
 from allegiance.notebook import Card, curve_picture
-from allegiance.results import FrameLike
+from allegiance.results import FrameLike, text_table
 
-from ._given_scorer import calibrated_scorer
-from ._reference_data import reference_axes, uniform_in_box
-from ._text_table import text_table
-from ._trust_by_size import TrustBySize, clusterer_maker
+from ._compare import calibrated_scorer
 
+#: Parameters that say how many clusters to find, in the order they are looked for.
+_SIZE_PARAMETERS = ("n_clusters", "n_components")
 #: Trust above chance that differs by less counts as equal.
 _TIE = 0.02
 _TITLE = "Trust above chance against the number of clusters"
@@ -287,3 +287,68 @@ def _check_sizes(n_clusters: Any, n_rows: int) -> IntArray:
     if sizes[-1] > n_rows:
         raise ValueError(f"n_clusters asks for {sizes[-1]} clusters but X has {n_rows} rows.")
     return np.array(sizes)
+
+
+class TrustBySize:
+    """Trust above chance in the labels of data, by the half that was clustered anew."""
+
+    def __init__(
+        self, scorer: AffinityScorer, calibration: Calibration, make: Callable[[int], Any], refit: bool
+    ) -> None:
+        self.scorer = clone(scorer).set_params(calibration=None, verbose=False)
+        self.calibration, self.make, self.refit = calibration, make, refit
+
+    def __call__(self, X: FloatArray, k: int) -> FloatArray:
+        """Cluster X (n, d) into k clusters, and return trust above chance (n_resamples,)."""
+        clusterer = self.make(k)
+        if hasattr(clusterer, "get_params") and clusterer.get_params(deep=False).get("random_state", 0) is None:
+            clusterer = clone(clusterer).set_params(random_state=self.scorer.random_state % 2**32)
+        with on_one_thread():
+            labels = cluster(clusterer, X)
+        calibration = replace(self.calibration, clusterer=clusterer) if self.refit else self.calibration
+        fitted = clone(self.scorer).fit(X, labels).fitted_
+        company = fitted.company(X, labels, calibration)
+        return np.array([above_chance(kept, company.chance) for kept in company.by_resample])
+
+
+def clusterer_maker(clusterer: Any) -> Callable[[int], Any]:
+    """Return a function from a number of clusters to a clusterer."""
+    if callable(clusterer) and not hasattr(clusterer, "fit"):
+        return lambda k: _checked(clusterer(k))
+    _checked(clusterer)
+    known = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
+    name = next((name for name in _SIZE_PARAMETERS if name in known), None)
+    if name is None:
+        raise TypeError(
+            f"clusterer has neither n_clusters nor n_components: {clusterer!r}. Pass a function that takes the number "
+            "of clusters, such as lambda k: make_pipeline(StandardScaler(), KMeans(k))."
+        )
+    return lambda k: clone(clusterer).set_params(**{name: k})
+
+
+def _checked(clusterer: Any) -> Any:
+    if isinstance(clusterer, type) or not hasattr(clusterer, "fit"):
+        raise TypeError(f"clusterer must be an instance of a clusterer, such as KMeans(), got {clusterer!r}.")
+    return clusterer
+
+
+def reference_axes(X: FloatArray) -> FloatArray:
+    """Return the axes (r, d) of the smaller of two boxes around X (n, d): along its principal axes, or its columns.
+
+    Principal axes follow clusters that lie in a subspace; but where no direction stands out they are arbitrary, and the
+    box along them may be much larger than the data.
+    """
+    _, lengths, principal = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    if X.shape[1] > principal.shape[0] or lengths[-1] <= lengths[0] * X.shape[0] * np.finfo(float).eps:
+        return principal
+    columns = np.eye(X.shape[1])
+    volumes = [np.log(np.ptp(X @ axes.T, axis=0)).sum() for axes in (columns, principal)]
+    return columns if volumes[0] <= volumes[1] else principal
+
+
+def uniform_in_box(X: FloatArray, axes: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw as many points as X (n, d) has, uniformly in the box around it along ``axes`` (r, d)."""
+    along = X @ axes.T
+    mean = X.mean(axis=0)
+    outside = mean - (mean @ axes.T) @ axes
+    return outside + rng.uniform(along.min(axis=0), along.max(axis=0), along.shape) @ axes

@@ -87,7 +87,7 @@ def consensus(
         n_jobs=run.n_jobs,
     ).fit(points.X)
     validation = validate_consensus(points.X, model.labelings_, model.labels_, scorer=scorer_of(scoring, run))
-    columns = {"consensus": model.labels_, "supported": validation.consensus_supported}
+    columns = {"consensus": model.labels_, "supported": validation.comparison.supported[:, -1]}
     columns |= {f"label_{name}": values for name, values in model.labelings_.items()}
     write_output(sink, behind_ids(points.ids, columns))
     say_written(out.output, run)

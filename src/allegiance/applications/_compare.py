@@ -1,0 +1,541 @@
+"""Several clusterings of the same data: whose labels can be trusted more, and whether a consensus of them helped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_number, resolve_seed
+from allegiance._scorer import AffinityScorer
+from allegiance.calibration import Calibration
+from allegiance.metrics import rand_distance
+from allegiance.notebook import Card, Share, share_bar
+from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike, text_table
+
+_CANDIDATE_HEADINGS = (
+    "candidate",
+    "clusters",
+    "labelled",
+    "replication",
+    "above chance",
+    "supported",
+    "contested",
+    "contradicted",
+    "best for",
+    "stable",
+)
+_CONSENSUS = "consensus"
+_CONSENSUS_HEADINGS = (
+    "clustering",
+    "clusters",
+    "above chance",
+    "gain",
+    "supported",
+    "gained",
+    "lost",
+    "stable",
+    "Rand distance",
+    "verdict",
+)
+
+
+class CandidateLine(NamedTuple):
+    """One candidate in numbers."""
+
+    name: str
+    n_clusters: int
+    labelled: float
+    """Share of the points that are not noise."""
+    replication: float
+    """Mean trust in the labels."""
+    above_chance: float
+    """What candidates are judged by: 1 if all labels hold, 0 if no more than unrelated ones would."""
+    supported: int
+    contested: int
+    contradicted: int
+    best_for: int
+    """Number of points whose label is trusted most under this candidate."""
+    stable: float
+    """Share of the points that are stable, the paper's criterion."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClusteringComparison:
+    """Several clusterings of the same points.
+
+    ``print(comparison)`` gives a summary, :meth:`frame` one row per point.
+
+    Attributes
+    ----------
+    results
+        The affinities of all points under each candidate, and trust in its labels, by name.
+
+    See Also
+    --------
+    allegiance.compare_clusterings : What returns it, with an example.
+    """
+
+    results: dict[str, AffinityResult]
+    _frame: FrameLike = field(repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the candidates, in the order of the columns of the arrays below."""
+        return list(self.results)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points."""
+        return next(iter(self.results.values())).n_points
+
+    @cached_property
+    def above_chance(self) -> FloatArray:
+        """(m,) trust above chance in the labels of each candidate: what they are judged by."""
+        return np.array([result.above_chance() for result in self.results.values()])
+
+    @property
+    def best(self) -> str:
+        """The name of the candidate with the most trust above chance; the first of equals."""
+        return self.names[int(self.above_chance.argmax())]
+
+    @cached_property
+    def trust(self) -> FloatArray:
+        """(n, m) chance that the label of each point holds under each candidate, NaN for noise."""
+        return np.column_stack([result.trust for result in self.results.values()])
+
+    @cached_property
+    def trust_above_chance(self) -> FloatArray:
+        """(n, m) trust on a scale where 0 is what labels unrelated to the data would have, and 1 is certainty.
+
+        Noise has no label to trust, and one cluster for all says nothing: both have 0.
+        """
+        chance = np.array([_chance(result) for result in self.results.values()])
+        scaled = (self.trust - chance) / np.where(chance < 1.0, 1.0 - chance, np.inf)
+        return np.nan_to_num(scaled, nan=0.0)
+
+    @cached_property
+    def supported(self) -> BoolArray:
+        """(n, m) whether the verdict on the label of each point is "supported" under each candidate."""
+        return np.column_stack([result.verdict == SUPPORTED for result in self.results.values()])
+
+    @property
+    def n_supported(self) -> IntArray:
+        """(n,) under how many candidates the label of each point is supported."""
+        return self.supported.sum(axis=1)
+
+    @property
+    def never_supported(self) -> BoolArray:
+        """(n,) whether no candidate has a supported label for the point: review these, whichever is chosen."""
+        return self.n_supported == 0
+
+    @cached_property
+    def best_by_point(self) -> AnyArray:
+        """(n,) name of the candidate whose label for the point is trusted most above chance; the first of equals."""
+        return np.array(self.names)[self.trust_above_chance.argmax(axis=1)]
+
+    def candidates(self) -> list[CandidateLine]:
+        """Return the figures of each candidate, in the order given."""
+        return [self._line(name, result) for name, result in self.results.items()]
+
+    def _line(self, name: str, result: AffinityResult) -> CandidateLine:
+        tally = result.tally()
+        return CandidateLine(
+            name=name,
+            n_clusters=result.n_clusters,
+            labelled=tally.n_labelled / max(tally.n_points, 1),
+            replication=result.replication,
+            above_chance=result.above_chance(),
+            supported=tally.total(SUPPORTED),
+            contested=tally.total(CONTESTED),
+            contradicted=tally.total(CONTRADICTED),
+            best_for=int((self.best_by_point == name).sum()),
+            stable=tally.stable / max(tally.n_points, 1),
+        )
+
+    def frame(self, like: Any = None) -> Any:
+        """Return one row per point, in the order of the input.
+
+        Columns are ``label_<name>``, ``trust_<name>`` and ``verdict_<name>`` for each candidate, then ``best`` and
+        ``n_supported``.
+
+        Parameters
+        ----------
+        like
+            A frame whose kind, and for pandas whose index, to use. By default those of the X that was scored; pandas
+            if X was not a frame.
+        """
+        columns: dict[str, AnyArray] = {}
+        for name, result in self.results.items():
+            columns[f"label_{name}"] = result.label
+            columns[f"trust_{name}"] = result.trust
+            columns[f"verdict_{name}"] = result.verdict
+        columns["best"] = self.best_by_point
+        columns["n_supported"] = self.n_supported
+        frame = self._frame if like is None else FrameLike.of(like)
+        return frame.build(columns)
+
+    def __repr__(self) -> str:
+        table = text_table(_CANDIDATE_HEADINGS, self._cells(), left=("candidate",))
+        return "\n".join([self._title(), self._headline(), "", *table, *self._notes()])
+
+    def _repr_html_(self) -> str:
+        bars = [
+            share_bar([Share(name, getattr(line, name)) for name in (SUPPORTED, CONTESTED, CONTRADICTED)])
+            for line in self.candidates()
+        ]
+        return Card(
+            title=self._title(),
+            lines=[self._headline()],
+            headings=(*_CANDIDATE_HEADINGS[:5], "", *_CANDIDATE_HEADINGS[5:]),
+            rows=[[*cells[:5], bar, *cells[5:]] for cells, bar in zip(self._cells(), bars, strict=True)],
+            words=("candidate", ""),
+            notes=self._notes(),
+        ).html()
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                line.name,
+                f"{line.n_clusters:,}",
+                f"{line.labelled:.0%}",
+                f"{line.replication:.0%}",
+                f"{line.above_chance:.2f}",
+                *(f"{number:,}" for number in (line.supported, line.contested, line.contradicted, line.best_for)),
+                f"{line.stable:.0%}",
+            )
+            for line in self.candidates()
+        ]
+
+    def _title(self) -> str:
+        m = len(self.results)
+        return f"{m} clustering{'' if m == 1 else 's'} of {self.n_points:,} points"
+
+    def _headline(self) -> str:
+        everywhere = int((self.n_supported == len(self.results)).sum())
+        nowhere = int(self.never_supported.sum())
+        some = self.n_points - everywhere - nowhere
+        return (
+            f"Most trust above chance: {self.best}. Labels supported under every candidate: {everywhere:,} points, "
+            f"under some {some:,}, under none {nowhere:,}"
+        )
+
+    def _notes(self) -> list[str]:
+        """Say where trust should not be believed as it is."""
+        notes = [f"{name}: {result.clusterer_note}" for name, result in self.results.items() if result.clusterer_note]
+        if any(result.noise.any() for result in self.results.values()):
+            notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
+        return ["", *notes] if notes else []
+
+
+def compare_clusterings(
+    X: Any, clusterings: Mapping[str, Any], *, scorer: AffinityScorer | None = None
+) -> ClusteringComparison:
+    """Score every point under several candidate clusterings, and say which labels can be trusted more.
+
+    Candidates are judged by trust above chance, (E - C) / (1 - C) with E the expected share of right labels and C that
+    of labels unrelated to the data. So numbers of clusters may differ. All candidates are scored with the same settings
+    and the same random numbers.
+
+    Parameters
+    ----------
+    X
+        (n, d) data: array, sparse matrix, or frame (pandas, polars).
+    clusterings
+        The candidates by name. Each is (n,) labels, -1 for noise, or a clusterer, of which a clone is fitted; a fitted
+        one is kept as it is inside a :class:`~sklearn.frozen.FrozenEstimator`.
+    scorer
+        How labels are scored, with calibration and without clusters of its own. By default
+        ``AffinityScorer(influence="within", calibration=20)``.
+
+    Returns
+    -------
+    ClusteringComparison
+        The results of all candidates, and how they compare.
+
+    See Also
+    --------
+    stability_curve : To look for a number of clusters.
+
+    Notes
+    -----
+    Trust says whether labels come back when the data are clustered anew, by k-means unless the calibration of the
+    scorer names another clusterer. A clustering can be stable and wrong: two classes that always come out as one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance import compare_clusterings
+    >>> X, species = load_iris(return_X_y=True)
+    >>> shuffled = np.random.default_rng(0).permutation(species)
+    >>> comparison = compare_clusterings(X, {"species": species, "shuffled": shuffled})
+    >>> comparison.best
+    'species'
+    """
+    _check_clusterings(clusterings)
+    checked = calibrated_scorer(scorer, "compare_clusterings")
+    results = {name: _score(checked, X, candidate, f"clusterings[{name!r}]") for name, candidate in clusterings.items()}
+    return ClusteringComparison(results, FrameLike.of(X))
+
+
+def _chance(result: AffinityResult) -> float:
+    assert result.trust_map is not None
+    return result.trust_map.chance
+
+
+def _check_clusterings(clusterings: Any) -> None:
+    if not isinstance(clusterings, Mapping):
+        raise TypeError(
+            "clusterings must be a dictionary of names and candidates, such as {'k-means': KMeans(3), 'mine': labels}, "
+            f"got {type(clusterings).__name__}."
+        )
+    if not clusterings:
+        raise ValueError("clusterings is empty: it needs at least one candidate.")
+    for name in clusterings:
+        if not isinstance(name, str):
+            raise TypeError(f"clusterings must have strings as names, got {name!r}.")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ConsensusValidation:
+    """Trust in a consensus clustering of n points, and in the m clusterings it was made of.
+
+    ``print(validation)`` gives a table and the verdict, :meth:`frame` one row per clustering.
+
+    Attributes
+    ----------
+    comparison
+        The clusterings and, as the last candidate, the consensus.
+    rand_distance
+        (m,) Rand distance between each clustering and the consensus.
+    considerable
+        The change of trust above chance that counts as considerable.
+
+    See Also
+    --------
+    allegiance.validate_consensus : What returns it, with an example.
+    """
+
+    comparison: ClusteringComparison
+    rand_distance: FloatArray
+    considerable: float
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the m clusterings."""
+        return self.comparison.names[:-1]
+
+    @property
+    def gain(self) -> FloatArray:
+        """(m,) trust above chance in the consensus minus that in each clustering."""
+        *others, consensus = self.comparison.above_chance
+        return consensus - np.array(others)
+
+    @property
+    def turned_supported(self) -> BoolArray:
+        """(m, n) points whose label is supported in the consensus, but not in a clustering."""
+        *others, consensus = self.comparison.supported.T
+        return ~np.array(others) & consensus
+
+    @property
+    def turned_doubtful(self) -> BoolArray:
+        """(m, n) points whose label is supported in a clustering, but not in the consensus."""
+        *others, consensus = self.comparison.supported.T
+        return np.array(others) & ~consensus
+
+    @property
+    def verdicts(self) -> list[str]:
+        """Whether the consensus "improved" on each clustering, "little changed" or "lost"."""
+        return [self._word(float(gain)) for gain in self.gain]
+
+    @property
+    def verdict(self) -> str:
+        """What the median gain over the clusterings says about the consensus, in words."""
+        gain, doubtful = float(np.median(self.gain)), ~self.comparison.supported[:, -1]
+        typical, word = f"trust above chance {gain:+.2f} at the median", self._word(gain)
+        if word == "improved":
+            return f"Improved: the labels of the consensus can be trusted more ({typical})."
+        if word == "lost":
+            return (
+                f"Lost: the labels of the consensus can be trusted less ({typical}). The clusterings do not agree "
+                "enough, and the consensus has little to do with them."
+            )
+        if not doubtful.any():
+            return f"Little changed ({typical}): all labels are supported, so there was nothing to gain."
+        always = int(self.comparison.never_supported.sum())
+        return (
+            f"Little changed ({typical}; {self.considerable:.2f} would be considerable). Either the clusterings agreed "
+            f"already (their median Rand distance from the consensus is {np.median(self.rand_distance):.3f}), or the "
+            f"same points are doubtful in all of them ({always:,} of the {int(doubtful.sum()):,} in the consensus are)."
+        )
+
+    def frame(self, like: Any = None) -> Any:
+        """Return one row per clustering and one for the consensus, which is compared with itself.
+
+        Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``supported``, ``turned_supported``,
+        ``turned_doubtful`` (numbers of points), ``stable_share``, ``rand_distance`` and ``verdict``.
+
+        Parameters
+        ----------
+        like
+            A frame of the kind to build; pandas by default.
+        """
+        lines = self.comparison.candidates()
+        columns: dict[str, Any] = {
+            "clustering": [line.name for line in lines],
+            "n_clusters": [line.n_clusters for line in lines],
+            "above_chance": [line.above_chance for line in lines],
+            "gain": [*self.gain, 0.0],
+            "supported": [line.supported for line in lines],
+            "turned_supported": [*self.turned_supported.sum(axis=1), 0],
+            "turned_doubtful": [*self.turned_doubtful.sum(axis=1), 0],
+            "stable_share": [line.stable for line in lines],
+            "rand_distance": [*self.rand_distance, 0.0],
+            "verdict": [*self.verdicts, ""],
+        }
+        kind = FrameLike() if like is None else FrameLike(FrameLike.of(like).backend)
+        return kind.build({name: np.array(values) for name, values in columns.items()})
+
+    def _word(self, gain: float) -> str:
+        if gain >= self.considerable:
+            return "improved"
+        return "lost" if gain <= -self.considerable else "little changed"
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        gained, lost = self.turned_supported.sum(axis=1), self.turned_doubtful.sum(axis=1)
+        rows: list[tuple[str, ...]] = []
+        for i, line in enumerate(self.comparison.candidates()):
+            own = i < len(self.names)
+            rows.append(
+                (
+                    line.name,
+                    f"{line.n_clusters}",
+                    f"{line.above_chance:.2f}",
+                    f"{self.gain[i]:+.2f}" if own else "",
+                    f"{line.supported:,}",
+                    f"{gained[i]:,}" if own else "",
+                    f"{lost[i]:,}" if own else "",
+                    f"{line.stable:.1%}",
+                    f"{self.rand_distance[i]:.3f}" if own else "",
+                    self.verdicts[i] if own else "",
+                )
+            )
+        return rows
+
+    def _title(self) -> str:
+        return f"Consensus of {len(self.names)} clusterings of {self.comparison.n_points:,} points"
+
+    def __repr__(self) -> str:
+        table = text_table(_CONSENSUS_HEADINGS, self._cells(), left=("clustering", "verdict"))
+        return "\n".join([self._title(), "", *table, "", self.verdict])
+
+    def _repr_html_(self) -> str:
+        supported = self.comparison.supported.mean(axis=0)
+        bars = [share_bar([Share(SUPPORTED, share), Share("doubtful", 1.0 - share)]) for share in supported]
+        return Card(
+            title=self._title(),
+            lines=[self.verdict],
+            headings=(*_CONSENSUS_HEADINGS[:4], "", *_CONSENSUS_HEADINGS[4:]),
+            rows=[[*cells[:4], bar, *cells[4:]] for cells, bar in zip(self._cells(), bars, strict=True)],
+            words=("clustering", "verdict", ""),
+        ).html()
+
+
+def validate_consensus(
+    X: Any, labelings: Any, consensus: Any, *, scorer: AffinityScorer | None = None, considerable: float = 0.05
+) -> ConsensusValidation:
+    """Say whether a consensus clustering is better than those it was made of, by how far its labels can be trusted.
+
+    Every clustering is scored with the same settings and seed. The consensus improved if its labels have more trust
+    above chance; if little changed, the clusterings agreed already, or the points are ambiguous under all; if labels
+    have less, it has little to do with them.
+
+    Parameters
+    ----------
+    X
+        (n, d) data: array, sparse matrix or frame.
+    labelings
+        A dictionary by name, or a list, of labels (n,): ``labelings_`` of a fitted :class:`ConsensusClustering`.
+    consensus
+        (n,) labels of the consensus.
+    scorer
+        How labels are scored, with calibration and without clusters of its own. By default
+        ``AffinityScorer(influence="within", calibration=20)``.
+    considerable
+        The change of trust above chance from which on the consensus counts as improved, or lost.
+
+    Returns
+    -------
+    ConsensusValidation
+        Trust in each clustering, and a verdict.
+
+    See Also
+    --------
+    ConsensusClustering : Finds a consensus.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from allegiance import ConsensusClustering, validate_consensus
+    >>> X, _ = make_blobs(300, centers=4, cluster_std=2.0, random_state=1)
+    >>> model = ConsensusClustering(n_clusters=4, random_state=0).fit(X)
+    >>> validation = validate_consensus(X, model.labelings_, model.labels_)
+    >>> dict(zip(validation.names, validation.verdicts))["single"]
+    'improved'
+    """
+    considerable = check_number(considerable, "considerable", low=0.0, high=1.0)
+    checked = calibrated_scorer(scorer, "validate_consensus")
+    named = _by_name(labelings)
+    results = {name: _score(checked, X, labels, f"labelings[{name!r}]") for name, labels in named.items()}
+    results[_CONSENSUS] = _score(checked, X, consensus, "consensus")
+    distances = np.array([rand_distance(labels, consensus) for labels in named.values()])
+    return ConsensusValidation(ClusteringComparison(results, FrameLike.of(X)), distances, considerable)
+
+
+def _by_name(labelings: Any) -> dict[str, Any]:
+    """Return labelings by name, those of a list as "labels 1", "labels 2", ..."""
+    if isinstance(labelings, str) or not hasattr(labelings, "__iter__"):
+        raise TypeError(f"labelings must be a dictionary or a list of labels, got {type(labelings).__name__}.")
+    if isinstance(labelings, Mapping):
+        named = {str(name): labels for name, labels in labelings.items()}
+    else:
+        named = {f"labels {i}": labels for i, labels in enumerate(labelings, start=1)}
+    if not named:
+        raise ValueError("labelings is empty: there is nothing to compare.")
+    if _CONSENSUS in named:
+        raise ValueError("labelings must not call one of them 'consensus': rename it.")
+    return named
+
+
+def calibrated_scorer(scorer: AffinityScorer | None, caller: str, influence: str = "within") -> AffinityScorer:
+    """Return a copy of the scorer, or the default one, with one seed for everything that it will score."""
+    if scorer is None:
+        return AffinityScorer(influence=influence, calibration=20)
+    if not isinstance(scorer, AffinityScorer):
+        raise TypeError(f"scorer must be an AffinityScorer, such as AffinityScorer(calibration=20), got {scorer!r}.")
+    for name in ("estimator", "centers"):
+        if getattr(scorer, name) is not None:
+            raise ValueError(f"scorer has {name}, but {caller} brings the clusters: pass a scorer without it.")
+    if Calibration.resolve(scorer.calibration) is None:
+        raise ValueError(
+            f"scorer has no calibration, but {caller} judges by trust: pass AffinityScorer(calibration=20)."
+        )
+    return clone(scorer).set_params(random_state=resolve_seed(scorer.random_state))
+
+
+def _score(scorer: AffinityScorer, X: Any, candidate: Any, where: str) -> AffinityResult:
+    """Score labels (n,), or a clusterer of which a clone is fitted; errors get a note that names ``where`` it is."""
+    clusters_itself = hasattr(candidate, "fit") and not isinstance(candidate, type)
+    try:
+        if clusters_itself:
+            return clone(scorer).set_params(estimator=candidate).fit_affinity(X)
+        return clone(scorer).fit_affinity(X, candidate)
+    except (TypeError, ValueError) as error:
+        error.add_note(f"This happened with {where}.")
+        raise

@@ -1,0 +1,415 @@
+"""k-means with any Bregman divergence, which no maintained package has, and helpers around scikit-learn's k-means."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ._core import (
+    FloatArray,
+    IntArray,
+    Rows,
+    check_centers,
+    check_count,
+    check_number,
+    dense,
+    resolve_seed,
+    row_dots,
+    stream,
+)
+from .influence import (
+    INFLUENCES,
+    KL,
+    BregmanDivergence,
+    BregmanInfluence,
+    Euclidean,
+    Influence,
+    ItakuraSaito,
+    divergence_by_name,
+)
+
+__all__ = ["BregmanKMeans"]
+
+#: Rows multiplied at a time.
+_CHUNK = 1024
+#: Divergences below these shares of the largest from the mean are rounding: between rows, and from a row to a mean.
+_ROUNDING_OF_ROWS, _ROUNDING_OF_MEANS = 1e-14, 1e-12
+
+
+class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Cluster by divergence from the mean.
+
+    Whatever the Bregman divergence, the mean of a cluster is the point from which its members diverge least, so that
+    only the divergence in Lloyd's algorithm changes (Banerjee et al., 2005).
+
+    Parameters
+    ----------
+    n_clusters
+        The number of clusters.
+    influence
+        What divergence: "euclidean" (squared distance), "kl", "itakura-saito" or "logistic"; or an object such as
+        ``KL(smoothing=0.5)`` for counts with zeros, or :class:`Bregman` for a divergence of your own.
+    init
+        "k-means++", which draws starting centres that diverge from each other, or the centres (n_clusters, d).
+    n_init
+        Number of starts; the one with the lowest inertia is kept. Centres that are given start once.
+    max_iter
+        Maximum number of iterations of one start.
+    tol
+        Stop when an iteration lowers the inertia by no more than this share.
+    random_state
+        Seed, generator, or None for a new seed at each fit.
+
+    Attributes
+    ----------
+    cluster_centers_
+        (n_clusters, d) means of the clusters, smoothing not included.
+    labels_
+        (n,) cluster of each row.
+    inertia_
+        Sum of the divergences of all rows from their centres, times their weights.
+    n_iter_
+        Iterations of the start that was kept.
+    n_features_in_, feature_names_in_
+        The number and names of the columns of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allegiance.clusterers import BregmanKMeans
+    >>> counts = np.array([[9, 1], [8, 1], [1, 7], [2, 9]])
+    >>> model = BregmanKMeans(2, influence="kl", random_state=0).fit(counts)
+    >>> bool(model.labels_[0] == model.labels_[1] != model.labels_[2])
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        influence: str | Influence = "kl",
+        init: Any = "k-means++",
+        n_init: int = 5,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.influence = influence
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BregmanKMeans:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X
+            (n, d) data inside the domain of the divergence.
+        y
+            Ignored.
+        sample_weight
+            (n,) weights, not negative: a weight of 2 counts as two equal rows.
+        """
+        influence, divergence = self._resolved()
+        points = self._points(X, influence, reset=True)
+        divergence.check(points.shape[1])
+        lloyd = Lloyd(self, points, sample_weight, divergence)
+        best = self._cluster(lloyd, influence)
+        warn_if_empty(best.n_found, lloyd.n_clusters, stacklevel=2)
+        centers = lloyd.means(best.codes, np.arange(best.n_found))
+        # Clusters without members have the first centre, which is the nearest one before them.
+        numbers = np.arange(lloyd.n_clusters)
+        self.cluster_centers_ = influence.restore(centers[np.where(numbers < best.n_found, numbers, 0)])
+        self.labels_, self.inertia_, self.n_iter_ = best.labels.astype(np.int32), best.inertia, best.n_iter
+        self._n_features_out = lloyd.n_clusters
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the number (n,) of the centre from which each row diverges least."""
+        return self.transform(X).argmin(axis=1).astype(np.int32)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the divergences (n, n_clusters) of rows from centres."""
+        check_is_fitted(self)
+        influence, divergence = self._resolved()
+        points = self._points(X, influence, reset=False)
+        return divergence.between(points, influence.prepare(self.cluster_centers_, "cluster_centers_"))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the inertia of X."""
+        nearest = self.transform(X).min(axis=1)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return -float(nearest @ weights)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        named = isinstance(self.influence, str) and self.influence in ("kl", "itakura-saito")
+        tags.input_tags.positive_only = named or isinstance(self.influence, KL | ItakuraSaito)
+        return tags
+
+    def _resolved(self) -> tuple[Influence, BregmanDivergence]:
+        influence = INFLUENCES.resolve(self.influence)
+        if isinstance(influence, Euclidean):
+            return influence, divergence_by_name("squared")
+        if isinstance(influence, BregmanInfluence):
+            return influence, influence.divergence
+        kinds = (Euclidean, BregmanInfluence)
+        served = [name for name, cls in INFLUENCES.items() if isinstance(cls, type) and issubclass(cls, kinds)]
+        raise ValueError(
+            f"influence of BregmanKMeans must be one of {', '.join(map(repr, served))}, or a Bregman object, got "
+            f"{self.influence!r}."
+        )
+
+    def _points(self, X: Any, influence: Influence, *, reset: bool) -> FloatArray:
+        """Return X as the divergence needs it: float64, smoothed, inside the domain."""
+        rows = validate_data(self, X, dtype=np.float64, reset=reset)
+        if self.__sklearn_tags__().input_tags.positive_only and rows.min(initial=0.0) < 0:
+            raise ValueError(
+                f"Negative values in data passed to {type(self).__name__}: influence={self.influence!r} needs X > 0."
+            )
+        points: FloatArray = influence.prepare(rows)
+        return points
+
+    def _cluster(self, lloyd: Lloyd, influence: Influence) -> Clustering:
+        """Start from seeds, or from the centres given."""
+        if isinstance(self.init, str):
+            if self.init != "k-means++":
+                raise ValueError(f"init must be 'k-means++' or an array of centres, got {self.init!r}.")
+            return lloyd.best_start(resolve_seed(self.random_state))
+        given = check_centers(self.init, lloyd.X.shape[1])
+        if given.shape[0] != lloyd.n_clusters:
+            raise ValueError(
+                f"init has {given.shape[0]} centres but n_clusters is {lloyd.n_clusters}: they must be equal."
+            )
+        centers = influence.prepare(given, "init")
+        return lloyd.run(lloyd.from_centers(centers).argmin(axis=1))
+
+
+class Clustering(NamedTuple):
+    """Where one start of Lloyd's algorithm ended."""
+
+    labels: IntArray
+    """(n,) number of the nearest mean of each row."""
+    codes: IntArray
+    """(n,) the clusters whose means these are; those with members come first."""
+    n_found: int
+    """The number of clusters with members."""
+    inertia: float
+    """Weighted sum of the divergences of rows from their nearest means."""
+    n_iter: int
+
+
+class Lloyd:
+    """Lloyd's algorithm for rows X (n, d) with weights (n,): move rows to the nearest mean until that changes little.
+
+    Divergences are D(x ‖ c) = D(x ‖ m) + D(m ‖ c) - <∇phi(c) - ∇phi(m), x - m> with m the mean of the data: the first
+    term is computed once, and the rest is one matrix product.
+    """
+
+    def __init__(self, model: BregmanKMeans, X: FloatArray, sample_weight: Any, divergence: BregmanDivergence) -> None:
+        self.n_clusters = check_count(model.n_clusters, "n_clusters")
+        self.n_init = check_count(model.n_init, "n_init")
+        self.max_iter = check_count(model.max_iter, "max_iter")
+        self.tol = check_number(model.tol, "tol", low=0.0, closed=True)
+        if X.shape[0] < self.n_clusters:
+            raise ValueError(f"n_samples={X.shape[0]} must be at least n_clusters={self.n_clusters}.")
+        weights: FloatArray = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():
+            raise ValueError("sample_weight is zero for every row: nothing is left to cluster.")
+        self.X, self.weights, self.divergence = X, weights, divergence
+        self.order = order_by_content(X)
+        self.mean = weights @ X / weights.sum()
+        self.from_mean = divergence.rowwise(X, self.mean)
+        self.scale = float(self.from_mean.max())
+        self.centred = X - self.mean
+
+    def from_centers(self, centers: FloatArray) -> FloatArray:
+        """Return divergences (n, k) of all rows from centres (k, d)."""
+        out = self.centred @ self.divergence.slopes(centers, self.mean).T
+        np.subtract(self.divergence.rowwise(self.mean, centers), out, out=out)
+        out += self.from_mean[:, None]
+        return np.maximum(out, 0.0, out=out)
+
+    def means(self, codes: IntArray, found: IntArray) -> FloatArray:
+        """Return the weighted mean (f, d) of each of the clusters ``found`` (f,), which have weight."""
+        means = np.empty((found.size, self.X.shape[1]))
+        for row, i in enumerate(found):
+            members = codes == i
+            weights = self.weights[members]
+            means[row] = self.mean + weights @ self.centred[members] / weights.sum()
+        return means
+
+    def best_start(self, seed: int) -> Clustering:
+        """Run from several seedings by greedy k-means++, and keep the run with the lowest inertia."""
+        runs = [self.run(self.seeding(stream(seed, start))) for start in range(self.n_init)]
+        return min(runs, key=lambda run: run.inertia)
+
+    def seeding(self, rng: np.random.Generator) -> IntArray:
+        """Draw seeds as greedy k-means++ does, and return the nearest of them (n,) to each row."""
+        trials = 2 + int(np.log(self.n_clusters))
+        nearest, codes = np.full(self.order.size, np.inf), np.zeros(self.order.size, dtype=np.int64)
+        for i in range(self.n_clusters):
+            shares = self.weights * nearest if i else self.weights
+            # If all rows lie on seeds, there are fewer distinct rows than clusters, and the others stay empty.
+            if not shares.sum() > 0:
+                break
+            away = self.from_centers(self.X[_draw(self.order, shares, rng.random(trials if i else 1))])
+            away = np.where(away > _ROUNDING_OF_ROWS * self.scale, away, 0.0)
+            away = np.minimum(away, nearest[:, None])
+            best = away[:, int((self.weights @ away).argmin())]
+            codes[best < nearest] = i
+            nearest = best
+        return codes
+
+    def run(self, codes: IntArray) -> Clustering:
+        """Iterate from the means of some clusters (n,) until little changes."""
+        before, rows = np.inf, np.arange(codes.size)
+        for n_iter in range(1, self.max_iter + 1):
+            found = np.unique(codes[self.weights > 0])
+            away = self.from_centers(self.means(codes, found))
+            nearest = away.argmin(axis=1)
+            own = away[rows, nearest]
+            inertia = float(self.weights @ own)
+            labels = found[nearest]
+            filled = self._without_empty(labels, own)
+            # Clusters with members come first, so that a label is the number of a mean.
+            run = Clustering(nearest, np.searchsorted(found, codes), found.size, inertia, n_iter)
+            if (filled == codes).all() or (filled is labels and before - inertia <= self.tol * inertia):
+                break
+            codes, before = filled, inertia
+        return run
+
+    def _without_empty(self, codes: IntArray, away: FloatArray) -> IntArray:
+        """Give each cluster without weight the row farthest from its own mean, if any is away from it."""
+        empty = np.flatnonzero(np.bincount(codes, self.weights, minlength=self.n_clusters) == 0)
+        if not empty.size:
+            return codes
+        codes, away = codes.copy(), np.where(self.weights > 0, away, 0.0)
+        for i in empty:
+            farthest = self.order[away[self.order].argmax()]
+            if away[farthest] <= _ROUNDING_OF_MEANS * self.scale:
+                break
+            codes[farthest], away[farthest] = i, 0.0
+        return codes
+
+
+def order_by_content(X: FloatArray) -> IntArray:
+    """Return the rows (n,) of X (n, d) in an order that depends only on what is in them, for random choices.
+
+    They are sorted along a fixed direction, in which different rows almost surely differ.
+    """
+    direction: FloatArray = stream(0, X.shape[1]).standard_normal(X.shape[1])
+    parts = [slice(start, start + _CHUNK) for start in range(0, X.shape[0], _CHUNK)]
+    return np.argsort(np.concatenate([row_dots(dense(X[part]), direction) for part in parts]), kind="stable")
+
+
+def _draw(order: IntArray, shares: FloatArray, uniform: FloatArray) -> IntArray:
+    """Return rows drawn in proportion to ``shares`` (n,), for uniform numbers (m,)."""
+    shares = shares[order]
+    totals = np.cumsum(shares)
+    places = np.searchsorted(totals, uniform * totals[-1], side="right")
+    rows: IntArray = order[np.minimum(places, np.flatnonzero(shares)[-1])]
+    return rows
+
+
+def warn_if_empty(n_found: int, n_clusters: int, *, stacklevel: int) -> None:
+    """Warn if some clusters have no points."""
+    if n_found < n_clusters:
+        warnings.warn(
+            f"only {n_found} of n_clusters={n_clusters} clusters have points: are there duplicates in X?",
+            ConvergenceWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+@cache
+def _thread_pools() -> Any:
+    """Find the libraries with threads of their own: a search that takes longer than a small k-means."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def on_one_thread() -> Any:
+    """Return a context in which BLAS and OpenMP use one thread, so that sums have the same bits on any machine."""
+    return _thread_pools().limit(limits=1)
+
+
+@dataclass(frozen=True)
+class KMeansStarts:
+    """Several starts of scikit-learn's k-means on one thread, of which the one with the lowest inertia is kept."""
+
+    n_init: int
+    max_iter: int = 300
+    tol: float = 1e-4
+
+    @classmethod
+    def of(cls, model: Any) -> KMeansStarts:
+        """Check the parameters that an estimator has under these names."""
+        return cls(
+            check_count(model.n_init, "n_init"),
+            check_count(model.max_iter, "max_iter"),
+            check_number(model.tol, "tol", low=0.0, closed=True),
+        )
+
+    def best(
+        self,
+        rows: Rows,
+        k: int,
+        rng: np.random.Generator,
+        *,
+        seeds: FloatArray | None = None,
+        weights: FloatArray | None = None,
+    ) -> KMeans:
+        """Fit k-means to ``rows`` (m, d) with weights (m,); the first start is from ``seeds`` (k, d), if given."""
+        inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
+        if self.n_init > len(inits):
+            inits.append(("k-means++", self.n_init - len(inits)))
+        runs = []
+        for init, starts in inits:
+            seed = int(rng.integers(2**31))
+            model = KMeans(k, init=init, n_init=starts, max_iter=self.max_iter, tol=self.tol, random_state=seed)
+            with on_one_thread(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
+                runs.append(model.fit(rows, sample_weight=weights))
+        return min(runs, key=lambda run: run.inertia_)
+
+
+#: Algorithms that k-means stands in for when halves of the data are clustered anew.
+LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
+ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
+#: Runs of k-means from different starts, of which the best is kept.
+_STARTS = 10
+
+
+def clusterer_by_name(algorithm: str, clusters: int | None, seed: int, min_cluster_size: int = 5) -> Any:
+    """Return the clusterer of a name among ``ALGORITHMS``; hdbscan finds the number of clusters itself."""
+    from sklearn import cluster, mixture
+
+    if algorithm == "gmm":
+        return mixture.GaussianMixture(clusters, random_state=seed)
+    if algorithm == "hdbscan":
+        return cluster.HDBSCAN(min_cluster_size=min_cluster_size, copy=True)
+    if algorithm == "agglomerative":
+        return cluster.AgglomerativeClustering(clusters)
+    if algorithm == "birch":
+        return cluster.Birch(n_clusters=clusters)
+    if algorithm == "spectral":
+        return cluster.SpectralClustering(clusters, affinity="nearest_neighbors", random_state=seed)
+    if algorithm == "bisecting":
+        return cluster.BisectingKMeans(clusters, n_init=_STARTS, random_state=seed)
+    kind = cluster.MiniBatchKMeans if algorithm == "minibatch" else cluster.KMeans
+    return kind(clusters, n_init=_STARTS, random_state=seed)
