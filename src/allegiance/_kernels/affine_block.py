@@ -69,13 +69,12 @@ def _write_values(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rows = _pointer(context, builder, signature, arguments, 6, types.float32)
-        rows = builder.gep(rows, [builder.mul(arguments[7], _INDEX(BLOCK))])
+        rows = _at(builder, rows, builder.mul(arguments[7], _INDEX(BLOCK)))
 
         def use(strip: Any, values: list[Any]) -> None:
             for i, value in enumerate(values):
                 at = builder.add(builder.mul(strip, _INDEX(LANES)), _INDEX(i * BLOCK))
-                to = builder.bitcast(builder.gep(rows, [at]), _SINGLE.as_pointer())
-                builder.store(value, to, align=4)
+                builder.store(value, _at(builder, rows, at), align=4)
 
         _for_strips(context, builder, signature, arguments, use)
         return context.get_dummy_value()
@@ -92,7 +91,7 @@ def _write_signs(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out = _pointer(context, builder, signature, arguments, 6, types.uint64)
         columns = _columns(context, builder, signature, arguments, 6)
-        rows = [builder.gep(out, [builder.mul(columns, _INDEX(i))]) for i in range(TOGETHER)]
+        rows = [_at(builder, out, builder.mul(columns, _INDEX(i)), _INDEX) for i in range(TOGETHER)]
         # Bits come in from above: after the last strip of a word the first one has reached its end.
         shifted = [cgutils.alloca_once(builder, _INDEX) for _ in range(TOGETHER)]
         for word in shifted:
@@ -102,9 +101,9 @@ def _write_signs(
             at = builder.udiv(strip, _INDEX(WORD // LANES))
             for row, word, value in zip(rows, shifted, values, strict=True):
                 bits = builder.shl(builder.zext(_not_negative(builder, value), _INDEX), _INDEX(WORD - LANES))
-                bits = builder.or_(builder.lshr(builder.load(word), _INDEX(LANES)), bits)
+                bits = builder.or_(builder.lshr(builder.load(word, typ=_INDEX), _INDEX(LANES)), bits)
                 builder.store(bits, word)
-                builder.store(bits, builder.gep(row, [at]))
+                builder.store(bits, _at(builder, row, at, _INDEX))
 
         _for_strips(context, builder, signature, arguments, use)
         return context.get_dummy_value()
@@ -127,11 +126,11 @@ def _count_signs(
         def use(strip: Any, values: list[Any]) -> None:
             for count, value in zip(counts, values, strict=True):
                 found = builder.zext(builder.ctpop(_not_negative(builder, value)), _INDEX)
-                builder.store(builder.add(builder.load(count), found), count)
+                builder.store(builder.add(builder.load(count, typ=_INDEX), found), count)
 
         _for_strips(context, builder, signature, arguments, use)
         for i, count in enumerate(counts):
-            builder.store(builder.load(count), builder.gep(out, [_INDEX(i)]))
+            builder.store(builder.load(count, typ=_INDEX), _at(builder, out, _INDEX(i), _INDEX))
         return context.get_dummy_value()
 
     return signature, generate
@@ -145,24 +144,24 @@ def _for_strips(
     first, block, strips = arguments[2], arguments[4], arguments[5]
     r = _columns(context, builder, signature, arguments, 1)
     size = builder.mul(builder.add(r, _INDEX(1)), _INDEX(BLOCK))
-    samples = builder.gep(samples, [builder.mul(block, size)])
+    samples = _at(builder, samples, builder.mul(block, size))
     functions = [builder.add(first, _INDEX(i)) for i in range(TOGETHER)]
-    rows = [builder.gep(slopes, [builder.mul(function, r)]) for function in functions]
-    starts = [_everywhere(builder, builder.load(builder.gep(constants, [function]))) for function in functions]
+    rows = [_at(builder, slopes, builder.mul(function, r)) for function in functions]
+    starts = [_everywhere(builder, _at(builder, constants, function)) for function in functions]
     sums = [cgutils.alloca_once(builder, _SINGLE) for _ in range(TOGETHER)]
     with cgutils.for_range(builder, strips) as strip:
-        column = builder.gep(samples, [builder.mul(strip.index, _INDEX(LANES))])
-        margins = _sixteen(builder, column)
+        column = _at(builder, samples, builder.mul(strip.index, _INDEX(LANES)))
+        margins = builder.load(column, align=4, typ=_SINGLE)
         for start, total in zip(starts, sums, strict=True):
             builder.store(builder.fsub(start, margins), total)
         with cgutils.for_range(builder, r) as axis:
             at = builder.mul(builder.add(axis.index, _INDEX(1)), _INDEX(BLOCK))
-            coordinates = _sixteen(builder, builder.gep(column, [at]))
+            coordinates = builder.load(_at(builder, column, at), align=4, typ=_SINGLE)
             for row, total in zip(rows, sums, strict=True):
-                slope = _everywhere(builder, builder.load(builder.gep(row, [axis.index])))
+                slope = _everywhere(builder, _at(builder, row, axis.index))
                 product = builder.fmul(slope, coordinates, flags=_FUSE)
-                builder.store(builder.fadd(product, builder.load(total), flags=_FUSE), total)
-        use(strip.index, [builder.load(total) for total in sums])
+                builder.store(builder.fadd(product, builder.load(total, typ=_SINGLE), flags=_FUSE), total)
+        use(strip.index, [builder.load(total, typ=_SINGLE) for total in sums])
 
 
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, place: int, dtype: Any) -> Any:
@@ -170,19 +169,24 @@ def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, place: 
     array = signature.args[place]
     if array.dtype != dtype or array.layout != "C":
         raise TypeError(f"argument {place} must be {dtype} in C order, not {array}")
-    return context.make_array(array)(context, builder, arguments[place]).data
+    # Through a slot, since a cast from numba's typed pointer to an opaque one is dropped as no change.
+    slot = cgutils.alloca_once(builder, ir.PointerType())
+    builder.store(context.make_array(array)(context, builder, arguments[place]).data, slot)
+    return builder.load(slot, typ=ir.PointerType())
 
 
 def _columns(context: Any, builder: Any, signature: Any, arguments: Any, place: int) -> Any:
     return builder.extract_value(context.make_array(signature.args[place])(context, builder, arguments[place]).shape, 1)
 
 
-def _sixteen(builder: Any, pointer: Any) -> Any:
-    return builder.load(builder.bitcast(pointer, _SINGLE.as_pointer()), align=4)
+def _at(builder: Any, pointer: Any, index: Any, kind: Any = ir.FloatType()) -> Any:  # noqa: B008
+    """Return where the number with this index is."""
+    return builder.gep(pointer, [index], source_etype=kind)
 
 
-def _everywhere(builder: Any, number: Any) -> Any:
+def _everywhere(builder: Any, pointer: Any) -> Any:
     """Return a vector of one number."""
+    number = builder.load(pointer, typ=ir.FloatType())
     undefined = ir.Constant(_SINGLE, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)

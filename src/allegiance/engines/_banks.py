@@ -84,7 +84,7 @@ class BankCounts:
         n, k = queries.n, self._tessellation.n_sites
         estimate = Estimate.blank(n, k, SHARED)
         tally = _Tally(n, k)
-        size = max(min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, self._max_samples), 1)
+        size = min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, max(self._max_samples // _BLOCK, 1) * _BLOCK)
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         active = np.arange(n)
         index, drawn = 0, 0
