@@ -146,7 +146,7 @@ class Draw:
                 ["mass", [1.0, np.nan], [1e300, 1.0, -1e300], [1e308] * 3, [], 3, Weights("size", scale=-1.0),
                  Weights("size", query=np.inf), Weights("size", scale=1e300), np.ones((2, 2))],
             ),
-            "representative": (["mean", "median", "medoid", "mean-without-point"], ["mode", None, 3, np.mean]),
+            "representative": (["mean", "median", "medoid"], ["mode", None, 3, np.mean]),
             "domain": (
                 ["box", "ball", "space", Box(0.5), Ball(), Box(0.0), Box(1e9)],
                 ["cube", None, Box(-1.0), Box(1e300), Box(np.nan), Polytope([[1.0]], [1.0]), Polytope("A", "b"),

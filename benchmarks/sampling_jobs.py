@@ -7,7 +7,6 @@ blobs, centres twice as far apart as points from their centre; seed 15, which no
 - The posterior of a Gaussian mixture that is fitted already: what a model gives that knows the blobs' shape.
 - Plain counting, which tests every sample for every point: the same job on one thread, processor time, building
   included. More than 1 means that choosing samples pays.
-- The same job with ``eps="verdict"``, processor time on one thread: what those save who need no more than a verdict.
 - ``trust`` on 384-dimensional unit vectors, as embeddings of documents are, k = 100.
 """
 
@@ -56,7 +55,6 @@ def run(quick: bool) -> list[Row]:
         *_against_silhouette(10_000 // less, 50, 50, 4.0, turns),
         _each_point(3000 // less, 50, 100, turns),
         *(_on_one_thread(n // less, d, k, turns) for n, d, k in ((20_000, 16, 20), (10_000, 50, 50), (3000, 50, 100))),
-        *(_verdict(n // less, d, k, turns) for n, d, k in ((10_000, 50, 10), (10_000, 16, 20), (10_000, 50, 50))),
         _embeddings(7000 // less),
     ]
 
@@ -102,14 +100,6 @@ def _all_tested(task: Callable[[], object]) -> Callable[[], object]:
             _shared_samples.MANY_SITES = many
 
     return changed
-
-
-def _verdict(n: int, d: int, k: int, turns: int) -> Row:
-    blobs = Blobs.draw(n, d, k)
-    tasks = {"verdict": lambda: blobs.score("verdict", 1), "interval": lambda: blobs.score(0.03, 1)}
-    best = side_by_side(tasks, turns, clock=time.process_time)
-    what = f'affinity, eps="verdict", {n:,} x {d}, k = {k}, one thread'
-    return faster_row(what, best["verdict"].best, "eps=0.03", best["interval"].best)
 
 
 def _embeddings(n: int) -> Row:

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from allegiance import AffinityScorer
-from allegiance.engines import Exact, HitAndRun, Queries, Settings, Tessellation, _hit_and_run, measurer_for
-from allegiance.engines._hit_and_run import HitAndRunMeasurer
+from allegiance.engines import Exact, HitAndRun, Queries, Settings, Tessellation, _hit_and_run, build_engine
+from allegiance.engines._hit_and_run import FittedHitAndRun
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -114,16 +114,16 @@ def walk(scenes: list[Scene], eps: float) -> tuple[list[Bools], float]:
     """Return which intervals (n, k) of each scene hold the truth, and the mean number of steps of a point."""
     held = []
     steps = 0
-    run = HitAndRunMeasurer._run
+    run = FittedHitAndRun._run
 
-    def counting(self: HitAndRunMeasurer, walkers: Any, stretch: Any, counts: Any) -> None:
+    def counting(self: FittedHitAndRun, walkers: Any, stretch: Any, counts: Any) -> None:
         nonlocal steps
         steps += walkers.queries.n * stretch.jumps.size
         run(self, walkers, stretch, counts)
 
-    with patch.object(HitAndRunMeasurer, "_run", counting):
+    with patch.object(FittedHitAndRun, "_run", counting):
         for scene in scenes:
-            measurer = measurer_for(HitAndRun(), scene.tessellation, Settings(eps=eps, seed=scene.seed))
+            measurer = build_engine(HitAndRun(), scene.tessellation, Settings(eps=eps, seed=scene.seed))
             estimate = measurer.estimate(scene.queries)
             held.append(np.abs(estimate.affinity - scene.truth) <= 1.96 * estimate.standard_error)
     return held, steps / sum(scene.queries.n for scene in scenes)

@@ -20,8 +20,6 @@ WHOLE_SPACE: Settings = {"domain": "space"}
 SIZE: Settings = {"weights": "size"}
 SIZE_SCALED: Settings = {"weights": Weights("size", scale="auto")}
 DENSITY_SCALED: Settings = {"weights": Weights("density", scale="auto")}
-#: The mean of a point's own cluster is taken without the point.
-WITHOUT_POINT: Settings = {"representative": "mean-without-point"}
 
 
 def box(margin: float) -> Settings:

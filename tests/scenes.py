@@ -3,7 +3,7 @@
 import numpy as np
 
 from allegiance.domains import DOMAINS, Extent
-from allegiance.engines import ENGINES, Settings, Tessellation, measurer_for
+from allegiance.engines import ENGINES, Settings, Tessellation, build_engine
 from allegiance.influence import LinearEmbedding, PowerDiagram
 
 
@@ -23,7 +23,7 @@ def make_scene(centers, X, domain="box"):
 
 def measurer(tessellation, engine="auto", **settings):
     """Return what measures over a tessellation with the engine of this name, or this engine."""
-    return measurer_for(ENGINES.resolve(engine), tessellation, Settings(**settings))
+    return build_engine(ENGINES.resolve(engine), tessellation, Settings(**settings))
 
 
 def points_in_hull(rng, centers, n):

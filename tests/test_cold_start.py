@@ -131,7 +131,6 @@ EVERY_ENGINE = """
             if engine != "exact" or min(d, k - 1) <= 3:
                 affinity(X[:8], labels[:8], eps=0.2, engine=engine)
                 affinity(frozen(X[:8]), frozen(labels[:8]), centers=frozen(X[:k]), eps=0.2, engine=engine)
-        affinity(X[:8], labels[:8], representative="mean-without-point", **common)
         affinity(X[:8], np.arange(8) % 2, domain="space", **common)
     for directions in ["random", "coordinate"]:
         for rounding in [True, False]:

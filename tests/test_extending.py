@@ -182,8 +182,6 @@ def test_on_the_command_line(installed, tmp_path):
 def test_messages_and_refusals_know_the_new_kinds(toys):
     with pytest.raises(ValueError, match=r"influence must be one of 'euclidean'.*'stretched', got 'stretchd'"):
         affinity(X, LABELS, influence="stretchd")
-    with pytest.raises(ValueError, match=r"engine=Grid\(\) measures all points in the same cells"):
-        affinity(X, LABELS, engine="grid", representative="mean-without-point")
 
 
 def test_afterwards_they_are_gone():

@@ -34,8 +34,8 @@ def test_trust_does_not_depend_on_the_size_of_the_data(size):
 def test_points_far_from_a_single_place_have_a_finite_distance_from_it():
     """Once: infinite, since no coordinate was there to be too far."""
     scorer = AffinityScorer().fit(np.ones((5, 2)), np.zeros(5, dtype=int))
-    off_span = scorer.affinity([[1e200, 1e200], [2.0, 1.0]]).residual
-    np.testing.assert_allclose(off_span, [np.sqrt(2) * 1e200, 1.0])
+    residual = scorer.affinity([[1e200, 1e200], [2.0, 1.0]]).residual
+    np.testing.assert_allclose(residual, [np.sqrt(2) * 1e200, 1.0])
 
 
 def test_equal_points_can_be_calibrated_under_a_kernel():

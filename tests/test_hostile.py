@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from allegiance import AffinityResult, AffinityScorer, Auto, affinity
+from allegiance import AffinityResult, AffinityScorer, affinity
 from allegiance.engines import ENGINES
 
 pytestmark = pytest.mark.filterwarnings("ignore::allegiance.PrecisionWarning")
@@ -160,33 +160,6 @@ def scored(hostile: Hostile, engine: str, **settings: Any) -> list[AffinityResul
 def test_rows_sum_to_one_and_nothing_is_nan(name, domain, engine):
     for result in scored(SCENES[name](), domain=domain, engine=engine):
         assert_sane(result)
-
-
-@pytest.mark.parametrize("domain", ["box", "ball"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "one cluster",
-        "one point",
-        "two points",
-        "two clusters",
-        "all points equal",
-        "every point a cluster",
-        "every point three times",
-        "constant columns",
-        "size 1e150",
-        "size 1e-150",
-        "offset 1e9",
-        "sizes 1e6 and 1e-6",
-        "784 dimensions",
-        "an outlier by itself",
-        "an outlier as noise",
-    ],
-)
-def test_means_without_the_point_too(name, domain):
-    hostile = SCENES[name]()
-    settings = {"domain": domain, "eps": 0.3, "engine": Auto(max_samples=10_000)}
-    assert_sane(affinity(hostile.X, hostile.labels, representative="mean-without-point", **settings))
 
 
 @each_measure

@@ -127,12 +127,6 @@ def test_precomputed_kernel_equals_the_named_one():
     np.testing.assert_allclose(precomputed.transform(rbf_kernel(new, IRIS, gamma=0.5)), expected, atol=1e-9)
 
 
-def test_means_without_the_point_in_a_kernel_space():
-    result = affinity(IRIS, LABELS, influence="rbf", representative="mean-without-point")
-    plain = affinity(IRIS, LABELS, influence="rbf")
-    assert 0 < np.abs(result.affinity - plain.affinity).max() < 0.3
-
-
 @pytest.mark.parametrize(
     "settings",
     [

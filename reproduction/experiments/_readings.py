@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 from allegiance import AffinityScorer, Polytope, affinity
 from reproduction.arrays import FloatArray, stream
-from reproduction.settings import BALL, BOX, SIZE, WHOLE_SPACE, WITHOUT_POINT, Settings, box
+from reproduction.settings import BALL, BOX, SIZE, WHOLE_SPACE, Settings, box
 from reproduction.walks import shares_in_ball
 
 from ._clustered import Clustered
@@ -21,6 +21,8 @@ Reading: TypeAlias = Callable[[Clustered], FloatArray]
 RADIUS = 3.0
 #: As in the paper: steps before counting, and counted.
 BURN_IN = STEPS = 1000
+#: Samples of the box in which territories are counted.
+SAMPLES = 50_000
 #: Weight of the centres' mean in points moved to the border of their hull.
 INSIDE = 1e-6
 
@@ -36,9 +38,32 @@ def measured(settings: Settings) -> Reading:
 
 
 def without_the_point(case: Clustered) -> FloatArray:
-    """Take the mean of a point's own cluster without the point: for points of the fit only, so for all of them."""
-    result = affinity(case.X, case.labels, random_state=case.seed, **WITHOUT_POINT)
-    return np.asarray(result.affinity)[case.rows]
+    """Take the mean of a point's own cluster without the point; a point without territory goes to the nearest mean.
+
+    Territory is counted in samples of the box, in the span of the means, and belongs to the clusters as they were.
+    """
+    middle = case.centers.mean(axis=0)
+    axes = np.eye(middle.size)
+    if len(case.centers) <= middle.size:
+        axes = np.linalg.svd(case.centers - middle, full_matrices=False)[2][: len(case.centers) - 1]
+    X, sites = case.X @ axes.T, case.centers @ axes.T
+    samples = stream(case.seed, 0).uniform(*_widened(X), (SAMPLES, X.shape[1]))
+    squares = np.array([((samples - site) ** 2).sum(axis=1) for site in sites])
+    owner = squares.argmin(axis=0)
+    nearest_two = np.sort(squares, axis=0)[:2]
+    sizes = np.bincount(case.labels)
+    shares = np.zeros((case.rows.size, len(sites)))
+    for share, row in zip(shares, case.rows, strict=True):
+        own, x = case.labels[row], X[row]
+        others = np.where(owner == own, nearest_two[1], nearest_two[0])
+        if sizes[own] > 1:
+            moved = sites[own] + (sites[own] - x) / (sizes[own] - 1)
+            others = np.minimum(others, ((samples - moved) ** 2).sum(axis=1))
+        stolen = owner[((samples - x) ** 2).sum(axis=1) <= others]
+        if not stolen.size:
+            stolen = ((sites - x) ** 2).sum(axis=1).argmin()[None]
+        share[:] = np.bincount(stolen, minlength=len(sites)) / stolen.size
+    return shares
 
 
 def uncentred(case: Clustered) -> FloatArray:

@@ -53,7 +53,7 @@ def run(setup: Setup) -> Section:
             *missing,
             *(
                 f"{name}: two independent walks differ by {each['noise']:.2f}, mean over points of the largest "
-                f"difference of a share. The median point is {each['off_span']:.1f} off the span, and "
+                f"difference of a share. The median point is {each['residual']:.1f} off the span, and "
                 f"{each['in_span']:.1f} from the mean within it."
                 for name, each in results.items()
             ),
@@ -81,7 +81,7 @@ def _compare(data: DataSet) -> dict[str, Any]:
         "slab": _described(case, _in_slab(case, sites, rows), projected),
         "box": _described(case, walks[0], projected),
         "noise": _difference(walks[0], walks[1]),
-        "off_span": float(np.median(rows[:, -1])),
+        "residual": float(np.median(rows[:, -1])),
         "in_span": float(np.median(np.sqrt((rows[:, :-1] ** 2).sum(axis=1)))),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -25,7 +25,7 @@ def affinity(
     representative: str = "mean",
     domain: str | Domain = "box",
     engine: str | Engine = "auto",
-    eps: float | Literal["verdict"] = 0.03,
+    eps: float = 0.03,
     calibration: int | Calibration | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
@@ -106,7 +106,7 @@ def trust(
     representative: str = "mean",
     domain: str | Domain = "box",
     engine: str | Engine = "auto",
-    eps: float | Literal["verdict"] = 0.03,
+    eps: float = 0.03,
     n_resamples: int = 20,
     crowding: float = 0.25,
     n_jobs: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
@@ -59,10 +59,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
         per volume of spread; an array (k,); or :class:`Weights`. A weight is subtracted from the squared distance.
     representative
-        What stands for a cluster: "mean", "median" (coordinate by coordinate), "medoid" (one of its points), or
-        "mean-without-point": the mean, for a point's own cluster without the point. The last holds for the points of
-        the fit, so for :func:`affinity` and :meth:`fit_transform`; if the means do not span the space, the moved one is
-        projected on the span of all.
+        What stands for a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its points).
     domain
         Where volume is measured: "box" around the data, "ball" around the representatives, "space", the whole of it; or
         :class:`Box`, :class:`Ball`, :class:`Space`, :class:`Polytope`.
@@ -70,8 +67,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or :class:`Auto`,
         :class:`Exact`, :class:`SharedSamples`, :class:`HitAndRun`, :class:`ClosedForm`.
     eps
-        Half-width of the 95 % interval of every affinity, where it is not exact. "verdict" if only the verdicts matter:
-        sampling stops at 0.05 for points whose two largest affinities are told apart, and at 0.03 for the others.
+        Half-width of the 95 % interval of every affinity, where it is not exact.
     calibration
         How trust is calibrated: None for no trust, the number of halves of the data that are clustered anew, such as
         20, or :class:`Calibration`.
@@ -132,7 +128,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         representative: str = "mean",
         domain: Any = "box",
         engine: Any = "auto",
-        eps: float | Literal["verdict"] = 0.03,
+        eps: float = 0.03,
         calibration: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -270,9 +266,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         found = self._fit(X, y, fit_params)
         assert found.located is not None
         assert found.codes is not None
-        result = found.fitted.score_located(
-            found.located, found.codes, FrameLike.of(X), started, top=keep, of_the_fit=True
-        )
+        result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
         if found.sample is not None:
             self.fitted_ = found.fitted.calibrated(found.sample, result)
             result = self.fitted_.with_trust(result)

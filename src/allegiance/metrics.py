@@ -35,7 +35,7 @@ from .influence import (
     KERNEL_COLUMNS,
     Kernel,
     KernelRows,
-    SettledKernel,
+    ResolvedKernel,
     check_kernel_values,
     column_blocks,
     for_kernel_rows,
@@ -293,13 +293,13 @@ def median_distance(X: Rows, metric: str) -> float:
 class _KernelSums:
     """Sums of rows in the exact feature space of a kernel, for clusters that may overlap or be soft."""
 
-    kernel: SettledKernel
+    kernel: ResolvedKernel
     members: KernelRows
     weights: tuple[Any, ...]
     """CSR matrices (m, columns), the memberships in each cluster of each block of rows."""
 
     @classmethod
-    def of(cls, X: Rows, columns: Any, kernel: SettledKernel) -> _KernelSums:
+    def of(cls, X: Rows, columns: Any, kernel: ResolvedKernel) -> _KernelSums:
         """Sum the rows of X (n, d) by the memberships ``columns``, CSR (n, m)."""
         starts = range(0, X.shape[0], KERNEL_COLUMNS)
         weights = tuple(columns[start : start + KERNEL_COLUMNS].T.tocsr() for start in starts)

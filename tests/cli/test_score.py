@@ -339,8 +339,8 @@ def test_settings_reach_the_scorer(flowers, points, tmp_path):
         "--domain space": {"domain": "space"},
         "--influence euclidean --domain ball": {"influence": "euclidean", "domain": "ball"},
         "--influence rbf:gamma=0.5": {"influence": Kernel("rbf", gamma=0.5)},
-        "--representative mean-without-point --domain box:margin=0.5": {
-            "representative": "mean-without-point",
+        "--representative median --domain box:margin=0.5": {
+            "representative": "median",
             "domain": Box(margin=0.5),
         },
         "--representative medoid": {"representative": "medoid"},

@@ -5,7 +5,7 @@ import pytest
 
 from allegiance import affinity
 from allegiance.engines import Settings
-from allegiance.engines._exact import ExactMeasurer
+from allegiance.engines._exact import FittedExact
 from allegiance.geometry import TooManySimplicesError
 from reference.volumes import box_affinity, default_box
 from scenes import make_scene, points_in_hull
@@ -126,7 +126,7 @@ def test_six_dimensions_tile_too(rng):
     centers = rng.normal(size=(7, 6))
     X = points_in_hull(rng, centers, 5)
     tessellation, queries = make_scene(centers, X)
-    estimate = ExactMeasurer(tessellation, Settings()).estimate(queries)
+    estimate = FittedExact(tessellation, Settings()).estimate(queries)
     sampled = affinity(X, centers=centers, engine="shared", eps=0.01, random_state=0)
     assert np.abs(estimate.affinity - sampled.affinity).max() < 0.02
 
@@ -134,4 +134,4 @@ def test_six_dimensions_tile_too(rng):
 def test_limit_of_simplices(rng):
     tessellation, _ = make_scene(rng.normal(size=(8, 4)), rng.normal(size=(20, 4)))
     with pytest.raises(TooManySimplicesError, match="simplices"):
-        ExactMeasurer(tessellation, Settings(), max_simplices=50)
+        FittedExact(tessellation, Settings(), max_simplices=50)

@@ -7,7 +7,7 @@ import pytest
 
 from allegiance.domains import Region
 from allegiance.engines import Settings, Tessellation
-from allegiance.engines._exact import ExactMeasurer
+from allegiance.engines._exact import FittedExact
 from allegiance.influence import (
     DIVERGENCES,
     AffineFunctions,
@@ -76,7 +76,7 @@ def test_the_users_axes_are_kept(rng, divergence):
     sites, X = draw(rng, divergence, (6, 3)), draw(rng, divergence, (10, 3))
     diagram = BregmanDiagram.of_sites(sites, divergence)
     np.testing.assert_array_equal(diagram.locate(X).position, X)
-    assert (diagram.locate(X).off_span == 0).all()
+    assert (diagram.locate(X).residual == 0).all()
     np.testing.assert_array_equal(diagram.bounds, np.repeat(divergence.domain, 3).reshape(2, 3))
     few = sites[:2]
     assert BregmanDiagram.of_sites(few, divergence).dim == 1
@@ -102,7 +102,7 @@ def test_projection_keeps_differences_and_pythagoras(rng, divergence):
     np.testing.assert_allclose(each, full, rtol=1e-9, atol=1e-10)
     queries = diagram.query_functions(located.position)
     inside = diagram.clearance(queries, located.position)
-    np.testing.assert_allclose(located.off_span[:, None] + inside, full, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(located.residual[:, None] + inside, full, rtol=1e-9, atol=1e-10)
     assert (inside > -1e-12).all()
 
 
@@ -113,7 +113,7 @@ def test_projections_have_the_position(rng, divergence):
     theta, constants = diagram.query_functions(located.position)
     projected = divergence.points(theta @ diagram.axes, diagram.origin)
     np.testing.assert_allclose((projected - diagram.origin) @ diagram.axes.T, located.position, atol=1e-11)
-    np.testing.assert_allclose(divergence.rowwise(X, projected), located.off_span, atol=1e-10)
+    np.testing.assert_allclose(divergence.rowwise(X, projected), located.residual, atol=1e-10)
     np.testing.assert_allclose(divergence.rowwise(diagram.origin, projected), constants, atol=1e-12)
 
 
@@ -208,7 +208,7 @@ def test_one_site(rng):
     located = diagram.locate(X)
     assert located.position.shape == (6, 0)
     expected = divergence_by_name("kl").between(X, diagram.sites)[:, 0]
-    np.testing.assert_allclose(located.off_span, expected)
+    np.testing.assert_allclose(located.residual, expected)
     np.testing.assert_allclose(diagram.divergences(located, np.zeros(6, dtype=int)), expected)
 
 
@@ -227,7 +227,7 @@ def test_sites_at_almost_one_place(rng):
 
 def shares(diagram, X, lower, upper):
     tessellation = Tessellation(diagram, Region.box("box", lower, upper))
-    engine = ExactMeasurer(tessellation, Settings())
+    engine = FittedExact(tessellation, Settings())
     queries = tessellation.queries(diagram.locate(X).position)
     return engine.estimate(queries).affinity, ~engine.reaches_walls(queries)
 
@@ -264,7 +264,7 @@ def test_squared_equals_the_power_diagram(rng, k, d, form):
         points = np.vstack([diagram.locate(X).position, diagram.positions])
         affinities.append(shares(diagram, X, points.min(axis=0), points.max(axis=0))[0])
     np.testing.assert_allclose(*affinities, atol=1e-9)
-    np.testing.assert_allclose(bregman.locate(X).off_span, power.locate(X).off_span ** 2, atol=1e-9)
+    np.testing.assert_allclose(bregman.locate(X).residual, power.locate(X).residual ** 2, atol=1e-9)
 
 
 def test_clearance_counts_weights(rng):

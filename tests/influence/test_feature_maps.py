@@ -92,7 +92,7 @@ def test_all_rows_as_landmarks_are_exact(data):
     for kernel in ("rbf", lambda A, B: pairwise_kernels(A, B, metric="rbf", **exact.means.kernel.params)):
         embedding = approximate(X, codes, Nystroem, kernel, 10_000)
         np.testing.assert_allclose(site_distances(embedding), site_distances(exact), atol=1e-9)
-        np.testing.assert_allclose(embedding.locate(X).off_span, exact.locate(X).off_span, atol=1e-4)
+        np.testing.assert_allclose(embedding.locate(X).residual, exact.locate(X).residual, atol=1e-4)
 
 
 @pytest.mark.parametrize(("approximation", "kernel"), PAIRS)
@@ -124,7 +124,7 @@ def test_is_an_embedding(data):
     located = embedding.locate(X.astype(np.float32))
     reduced = ((located.position[:, None] - embedding.positions) ** 2).sum(axis=2) / embedding.unit**2
     full = ((features[:, None] - means) ** 2).sum(axis=2)
-    np.testing.assert_allclose(reduced + located.off_span[:, None] ** 2, full, atol=1e-12)
+    np.testing.assert_allclose(reduced + located.residual[:, None] ** 2, full, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,10 @@ def test_weighted_cells_equal_intersected_polytopes(rng, r, k):
     margin = 0.1 * (everything.max(axis=0) - everything.min(axis=0))
     lower, upper = everything.min(axis=0) - margin, everything.max(axis=0) + margin
     owning = 0
-    for x, alpha, hidden in zip(X, estimate.affinity, estimate.hidden, strict=True):
+    for x, alpha, empty_cell in zip(X, estimate.affinity, estimate.empty_cell, strict=True):
         volumes = weighted_volumes(centers, weights, x, query_weight, lower, upper)
-        assert hidden == (volumes.sum() < 1e-12)
-        if not hidden:
+        assert empty_cell == (volumes.sum() < 1e-12)
+        if not empty_cell:
             np.testing.assert_allclose(alpha, volumes / volumes.sum(), rtol=1e-8, atol=1e-10)
             owning += 1
     assert owning >= 10
@@ -75,7 +75,7 @@ def test_sibson_identity_with_weights(rng, r):
 @pytest.mark.parametrize("query_weight", [0.5, -2.0])
 def test_weights_do_nothing_for_independent_sites(rng, r, query_weight):
     """In the whole space and a simplex of sites affinities are barycentric whatever the weights, also where the cell is
-    empty; only then is the point hidden."""
+    empty; only then is the point empty_cell."""
     centers = rng.normal(size=(r + 1, r))
     shares = rng.dirichlet(np.ones(r + 1), 40)
     weights = rng.uniform(0, 0.5, r + 1)
@@ -86,8 +86,8 @@ def test_weights_do_nothing_for_independent_sites(rng, r, query_weight):
     measured = measurer(tessellation, "exact").estimate(queries)
     np.testing.assert_allclose(solved.affinity, shares, atol=1e-9)
     np.testing.assert_allclose(measured.affinity, shares, atol=1e-6)
-    np.testing.assert_array_equal(solved.hidden, measured.hidden)
-    assert solved.hidden.any() == (query_weight < 0)
+    np.testing.assert_array_equal(solved.empty_cell, measured.empty_cell)
+    assert solved.empty_cell.any() == (query_weight < 0)
 
 
 def test_equal_weights_are_no_weights(rng):
@@ -111,7 +111,7 @@ def test_engines_agree_with_weights(rng, engine):
     queries = tessellation.queries(diagram.locate(X).position)
     exact = measurer(tessellation, "exact").estimate(queries)
     sampled = measurer(tessellation, engine).estimate(queries)
-    np.testing.assert_array_equal(sampled.hidden, exact.hidden)
+    np.testing.assert_array_equal(sampled.empty_cell, exact.empty_cell)
     assert np.abs(sampled.affinity - exact.affinity).max() < 0.08
 
 
@@ -120,7 +120,7 @@ def test_a_heavy_cluster_hides_a_point_next_to_it():
     diagram = power_diagram(np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]]), [1.0, 0.0, 0.0], 0.0)
     tessellation = Tessellation(diagram, square(4.8))
     estimate = measurer(tessellation, "auto").estimate(tessellation.queries(diagram.locate(np.zeros((1, 2))).position))
-    assert estimate.hidden[0]
+    assert estimate.empty_cell[0]
     np.testing.assert_allclose(estimate.affinity[0], [1, 0, 0], atol=1e-9)
 
 

@@ -25,7 +25,7 @@ def test_the_users_axes_are_kept(rng):
     X = rng.normal(size=(10, 3))
     difference = reduction.locate(X).position - reduction.locate(np.zeros((1, 3))).position
     np.testing.assert_allclose(difference, X * reduction.factor * reduction.rescale)
-    assert (reduction.locate(X).off_span == 0).all()
+    assert (reduction.locate(X).residual == 0).all()
 
 
 def test_differences_of_distances_are_kept(rng):
@@ -36,7 +36,7 @@ def test_differences_of_distances_are_kept(rng):
     unit = diagram.embedding.unit
     full = ((X[:, None] - sites) ** 2).sum(axis=2)
     reduced = ((located.position[:, None] - diagram.positions) ** 2).sum(axis=2) / unit**2
-    np.testing.assert_allclose(full, reduced + located.off_span[:, None] ** 2, rtol=1e-10)
+    np.testing.assert_allclose(full, reduced + located.residual[:, None] ** 2, rtol=1e-10)
 
 
 @pytest.mark.parametrize("layout", [sp.csr_array, sp.csr_matrix])
@@ -46,7 +46,7 @@ def test_sparse_rows(rng, layout):
     diagram = PowerDiagram(LinearEmbedding.of_sites(sites))
     dense, sparse = diagram.locate(X.toarray()), diagram.locate(layout(X))
     np.testing.assert_allclose(sparse.position, dense.position, atol=1e-12)
-    np.testing.assert_allclose(sparse.off_span, dense.off_span, atol=1e-6)
+    np.testing.assert_allclose(sparse.residual, dense.residual, atol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-20, 1.0, 1e20, 1e150])
@@ -95,7 +95,7 @@ def filled(rng, offset):
 def test_off_span_of_sparse_rows_far_from_the_origin(rng, offset):
     """The distance from a plane, by least squares on differences taken first."""
     sites, X = filled(rng, offset)
-    found = LinearEmbedding.of_sites(sites).locate(sp.csr_array(X)).off_span
+    found = LinearEmbedding.of_sites(sites).locate(sp.csr_array(X)).residual
     plane, away = (sites[1:] - sites[0]).T, (X - sites[0]).T
     expected = np.linalg.norm(away - plane @ np.linalg.lstsq(plane, away, rcond=None)[0], axis=0)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
@@ -108,14 +108,14 @@ def test_off_span_where_few_columns_are_far_from_the_origin(rng):
     X[:, 0] += 1e8
     embedding = LinearEmbedding.of_sites(sites)
     expected, found = embedding.locate(X), embedding.locate(sp.csr_array(X))
-    np.testing.assert_allclose(found.off_span, expected.off_span, rtol=1e-6)
+    np.testing.assert_allclose(found.residual, expected.residual, rtol=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
 def test_sparse_rows_of_extreme_size(rng, size):
     sites, X = filled(rng, 0.0)
-    plain = LinearEmbedding.of_sites(sites).locate(sp.csr_array(X)).off_span
-    scaled = LinearEmbedding.of_sites(size * sites).locate(sp.csr_array(size * X)).off_span
+    plain = LinearEmbedding.of_sites(sites).locate(sp.csr_array(X)).residual
+    scaled = LinearEmbedding.of_sites(size * sites).locate(sp.csr_array(size * X)).residual
     np.testing.assert_allclose(scaled / size, plain, rtol=1e-9)
 
 
@@ -124,7 +124,7 @@ def test_off_span_of_rows_that_overflow(rng, layout):
     sites, X = filled(rng, 0.0)
     embedding = LinearEmbedding.of_sites(sites)
     np.testing.assert_allclose(
-        embedding.locate(layout(1e250 * X)).off_span / 1e250, embedding.locate(layout(1e100 * X)).off_span / 1e100
+        embedding.locate(layout(1e250 * X)).residual / 1e250, embedding.locate(layout(1e100 * X)).residual / 1e100
     )
 
 

@@ -53,7 +53,7 @@ def test_units_do_not_matter(table, wide):
     unit = 10.0 ** np.random.default_rng(1).integers(-200, 150, size=X.shape[1])
     plain, scaled = within(X), within(X * unit)
     np.testing.assert_allclose(scaled.affinity, plain.affinity, atol=1e-3)
-    np.testing.assert_allclose(scaled.off_span, plain.off_span, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scaled.residual, plain.residual, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e300])
@@ -102,7 +102,7 @@ def test_more_columns_than_rows(rng, n, d, shrinkage):
     codes = np.arange(n) % K
     result = within(rng.normal(size=(n, d)) + 5 * rng.normal(size=(K, d))[codes], codes, shrinkage=shrinkage)
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0)
-    assert np.isfinite(result.off_span).all()
+    assert np.isfinite(result.residual).all()
     assert (result.owner == codes).all()
 
 
@@ -146,7 +146,7 @@ def test_wide_distances_are_those_of_standardised_columns(rng):
     located = embedding.locate(X)
     away = (located.position[:, None] - embedding.positions) / embedding.unit
     expected = (((X.toarray()[:, None] - centers) / scale) ** 2).sum(axis=2)
-    np.testing.assert_allclose((away**2).sum(axis=2) + located.off_span[:, None] ** 2, expected, rtol=1e-9)
+    np.testing.assert_allclose((away**2).sum(axis=2) + located.residual[:, None] ** 2, expected, rtol=1e-9)
     apart = np.linalg.norm(embedding.differences(0), axis=1) / embedding.unit
     np.testing.assert_allclose(apart, np.linalg.norm((centers - centers[0]) / scale, axis=1), rtol=1e-9)
 
@@ -158,7 +158,7 @@ def test_entries_stored_twice_are_added(rng):
     expected, found = (within_covariance(rows, codes, centers, "oas").scale for rows in (X, twice))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     sites = LinearEmbedding.of_sites(centers, whitening=1.0 / expected)
-    np.testing.assert_allclose(sites.locate(twice).off_span, sites.locate(X).off_span, rtol=1e-9)
+    np.testing.assert_allclose(sites.locate(twice).residual, sites.locate(X).residual, rtol=1e-9)
 
 
 @pytest.mark.parametrize("columns", [3, MOST_CORRELATED + 1])

@@ -218,7 +218,7 @@ class Text(Spec):
 
 
 @dataclass(frozen=True)
-class CheckedLater(Spec):
+class Unchecked(Spec):
     """Plain values that are checked where they are used, as those that users pass are; of one type, if any is given."""
 
     type: type = object

@@ -35,7 +35,7 @@ STRIPS = BLOCK // LANES
 WORD = 64
 WORDS = BLOCK // WORD
 #: Functions that share each load of a sample.
-TOGETHER = 6
+N_FUNCTIONS = 6
 
 _SINGLE = ir.VectorType(ir.FloatType(), LANES)
 _MASK = ir.IntType(LANES)
@@ -91,9 +91,9 @@ def _write_signs(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out = _pointer(context, builder, signature, arguments, 6, types.uint64)
         columns = _columns(context, builder, signature, arguments, 6)
-        rows = [_at(builder, out, builder.mul(columns, _INDEX(i)), _INDEX) for i in range(TOGETHER)]
+        rows = [_at(builder, out, builder.mul(columns, _INDEX(i)), _INDEX) for i in range(N_FUNCTIONS)]
         # Bits come in from above: after the last strip of a word the first one has reached its end.
-        shifted = [cgutils.alloca_once(builder, _INDEX) for _ in range(TOGETHER)]
+        shifted = [cgutils.alloca_once(builder, _INDEX) for _ in range(N_FUNCTIONS)]
         for word in shifted:
             builder.store(_INDEX(0), word)
 
@@ -119,7 +119,7 @@ def _count_signs(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out = _pointer(context, builder, signature, arguments, 6, types.int64)
-        counts = [cgutils.alloca_once(builder, _INDEX) for _ in range(TOGETHER)]
+        counts = [cgutils.alloca_once(builder, _INDEX) for _ in range(N_FUNCTIONS)]
         for count in counts:
             builder.store(_INDEX(0), count)
 
@@ -145,10 +145,10 @@ def _for_strips(
     r = _columns(context, builder, signature, arguments, 1)
     size = builder.mul(builder.add(r, _INDEX(1)), _INDEX(BLOCK))
     samples = _at(builder, samples, builder.mul(block, size))
-    functions = [builder.add(first, _INDEX(i)) for i in range(TOGETHER)]
+    functions = [builder.add(first, _INDEX(i)) for i in range(N_FUNCTIONS)]
     rows = [_at(builder, slopes, builder.mul(function, r)) for function in functions]
     starts = [_everywhere(builder, _at(builder, constants, function)) for function in functions]
-    sums = [cgutils.alloca_once(builder, _SINGLE) for _ in range(TOGETHER)]
+    sums = [cgutils.alloca_once(builder, _SINGLE) for _ in range(N_FUNCTIONS)]
     with cgutils.for_range(builder, strips) as strip:
         column = _at(builder, samples, builder.mul(strip.index, _INDEX(LANES)))
         margins = builder.load(column, align=4, typ=_SINGLE)

@@ -8,7 +8,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray
 
-from .affine_block import BLOCK, STRIPS, TOGETHER, WORD, WORDS, count_bits, fill_columns, write_signs
+from .affine_block import BLOCK, N_FUNCTIONS, STRIPS, WORD, WORDS, count_bits, fill_columns, write_signs
 from .counting import find_owners, site_values
 from .jit import jit
 
@@ -110,7 +110,7 @@ def fill_bank(
     site_b: FloatArray,
     blocks: AnyArray,
 ) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
-    """Write ``blocks`` of one site and return ``first_run``, ``stops``, ``owners`` and ``worths``: a bank to count in.
+    """Write ``blocks`` of one site and return ``first_run``, ``stops``, ``owners``, ``packed_weights``: a bank.
 
     Samples are sorted by class and owner and cut into blocks wherever they are full. The margin of a sample is the
     difference of two sites' functions, taken in double precision before it is summed: sites that nearly coincide lose
@@ -166,7 +166,7 @@ def fill_bank(
     first_run = np.zeros(n_blocks + 1, np.uint64)
     stops = np.empty(n_runs + n_blocks, np.uint64)
     owners = np.empty(n_runs + n_blocks, np.uint64)
-    worths = np.empty(n_runs + n_blocks, np.int64)
+    packed_weights = np.empty(n_runs + n_blocks, np.int64)
     u = 0
     for code in range(k * CLASSES):
         start, stop = first[code], first[code + 1]
@@ -176,11 +176,11 @@ def fill_bank(
             stops[u] = end - b * BLOCK
             owners[u] = code % k
             weight = 1 << (code // k)
-            worths[u] = weight + SQUARE * weight * weight
+            packed_weights[u] = weight + SQUARE_FACTOR * weight * weight
             u += 1
             first_run[b + 1] = u
             start = end
-    return first_run, stops[:u].copy(), owners[:u].copy(), worths[:u].copy()
+    return first_run, stops[:u].copy(), owners[:u].copy(), packed_weights[:u].copy()
 
 
 @jit(fuse=True, reorder=True)
@@ -192,7 +192,7 @@ def _product(slope: FloatArray, point: AnyArray) -> float:
 
 
 #: Factor that keeps squares of weights apart from weights in one integer.
-SQUARE = 2**28
+SQUARE_FACTOR = 2**28
 
 
 @jit()
@@ -207,7 +207,7 @@ def count_stolen(
     first_run: AnyArray,
     stops: AnyArray,
     owners: AnyArray,
-    worths: AnyArray,
+    packed_weights: AnyArray,
     sums: AnyArray,
     squares: AnyArray,
 ) -> None:
@@ -233,13 +233,13 @@ def count_stolen(
         (number of blocks + 1,) uint64: the first run of each block.
     stops, owners
         (number of runs,) uint64: where a run stops in its block, and the owner of its samples.
-    worths
-        (number of runs,) int64: the weight of a sample of the run, and its square as a multiple of SQUARE.
+    packed_weights
+        (number of runs,) int64: the weight of a sample of the run, and its square as a multiple of SQUARE_FACTOR.
     sums, squares
         (n, k) int64.
     """
     n, r = rows.shape[0], query_a.shape[1]
-    slopes = np.zeros((-(-n // TOGETHER) * TOGETHER, r), np.float32)
+    slopes = np.zeros((-(-n // N_FUNCTIONS) * N_FUNCTIONS, r), np.float32)
     constants = np.zeros(slopes.shape[0], np.float32)
     for q in range(n):
         constants[q] = site_b[site] - query_b[rows[q]]
@@ -248,14 +248,14 @@ def count_stolen(
     k = sums.shape[1]
     found = np.zeros(n * k, np.int64)
     # One word more than there are, since a run may stop at the end of the last.
-    bits = np.zeros((TOGETHER, WORDS + 1), np.uint64)
+    bits = np.zeros((N_FUNCTIONS, WORDS + 1), np.uint64)
     before = np.zeros(WORDS + 1, np.int64)
     # A block stays in the inner caches for all queries.
     for b in range(blocks.shape[0]):
         first, last = first_run[b], first_run[b + 1]
-        for q in range(0, n, TOGETHER):
+        for q in range(0, n, N_FUNCTIONS):
             write_signs(constants, slopes, q, blocks, b, STRIPS, bits)
-            for j in range(min(TOGETHER, n - q)):
+            for j in range(min(N_FUNCTIONS, n - q)):
                 own = np.uint64((q + j) * k)
                 for w in range(WORDS):
                     before[w + 1] = before[w] + count_bits(bits[j, w])
@@ -264,12 +264,12 @@ def count_stolen(
                     word = stops[u] // np.uint64(WORD)
                     low = (np.uint64(1) << stops[u] % np.uint64(WORD)) - np.uint64(1)
                     stop = before[word] + count_bits(bits[j, word] & low)
-                    found[own + owners[u]] += (stop - start) * worths[u]
+                    found[own + owners[u]] += (stop - start) * packed_weights[u]
                     start = stop
     for q in range(n):
         for i in range(k):
-            sums[rows[q], i] += found[q * k + i] & (SQUARE - 1)
-            squares[rows[q], i] += found[q * k + i] // SQUARE
+            sums[rows[q], i] += found[q * k + i] & (SQUARE_FACTOR - 1)
+            squares[rows[q], i] += found[q * k + i] // SQUARE_FACTOR
 
 
 @jit()

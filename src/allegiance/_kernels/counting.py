@@ -6,7 +6,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, FloatArray
 
-from .affine_block import BLOCK, LANES, STRIPS, TOGETHER, count_signs, fill_columns, write_values
+from .affine_block import BLOCK, LANES, N_FUNCTIONS, STRIPS, count_signs, fill_columns, write_values
 from .jit import jit
 
 
@@ -79,7 +79,7 @@ def site_values(points: AnyArray, slopes: AnyArray, constants: AnyArray, values:
     for s in range(BLOCK):
         some[s] = min(s, m - 1)
     fill_columns(points, some, block[0])
-    for first in range(0, slopes.shape[0], TOGETHER):
+    for first in range(0, slopes.shape[0], N_FUNCTIONS):
         write_values(constants, slopes, first, block, 0, STRIPS, values, first)
 
 
@@ -139,7 +139,7 @@ def owners_of(
     r, m = columns.shape
     k = site_a.shape[0]
     block = np.zeros((1, r + 1, BLOCK), np.float32)
-    value = np.empty((TOGETHER, BLOCK), np.float32)
+    value = np.empty((N_FUNCTIONS, BLOCK), np.float32)
     highest = np.empty(BLOCK, np.float32)
     second = np.empty(BLOCK, np.float32)
     first = np.empty(BLOCK, np.int32)
@@ -152,9 +152,9 @@ def owners_of(
             highest[s] = -np.inf
             second[s] = -np.inf
             first[s] = 0
-        for i in range(0, k, TOGETHER):
+        for i in range(0, k, N_FUNCTIONS):
             write_values(constants, slopes, i, block, 0, STRIPS, value, 0)
-            for j in range(min(TOGETHER, k - i)):
+            for j in range(min(N_FUNCTIONS, k - i)):
                 for s in range(BLOCK):
                     second[s] = max(second[s], min(value[j, s], highest[s]))
                     first[s] = np.int32(i + j) if value[j, s] > highest[s] else first[s]
@@ -279,24 +279,24 @@ def count_owners(
         (n, k) int64.
     """
     n, r = rows.shape[0], query_a.shape[1]
-    some = np.empty(TOGETHER, np.int64)
-    slopes = np.empty((TOGETHER, r), np.float32)
-    constants = np.empty(TOGETHER, np.float32)
-    hits = np.empty(TOGETHER, np.int64)
+    some = np.empty(N_FUNCTIONS, np.int64)
+    slopes = np.empty((N_FUNCTIONS, r), np.float32)
+    constants = np.empty(N_FUNCTIONS, np.float32)
+    hits = np.empty(N_FUNCTIONS, np.int64)
     near = max(_NEAR // (r * BLOCK), 1)
     for first in range(0, blocks.shape[0], near):
         last = min(first + near, blocks.shape[0])
-        for q in range(0, n, TOGETHER):
+        for q in range(0, n, N_FUNCTIONS):
             # The last ones may repeat a query, which is counted once.
-            for j in range(TOGETHER):
+            for j in range(N_FUNCTIONS):
                 some[j] = rows[min(q + j, n - 1)]
             for b in range(first, last):
                 site = owners[b]
                 if b == first or owners[b - 1] != site:
-                    for j in range(TOGETHER):
+                    for j in range(N_FUNCTIONS):
                         constants[j] = site_b[site] - query_b[some[j]]
                         for c in range(r):
                             slopes[j, c] = query_a[some[j], c] - site_a[site, c]
                 count_signs(constants, slopes, 0, blocks, b, strips[b], hits)
-                for j in range(min(TOGETHER, n - q)):
+                for j in range(min(N_FUNCTIONS, n - q)):
                     counts[some[j], site] += hits[j]

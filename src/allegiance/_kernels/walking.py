@@ -14,9 +14,6 @@ def walk_cells(
     query_a: FloatArray,
     site_a: FloatArray,
     clearance: FloatArray,
-    own: AnyArray,
-    own_a: FloatArray,
-    own_before: FloatArray,
     walls: FloatArray,
     wall_offsets: FloatArray,
     half_width: float,
@@ -40,11 +37,9 @@ def walk_cells(
 
     Direction t is the axis ``axes[t]``, or the unit vector ``directions[t]`` where ``axes[t]`` is -1. Its products
     with the sites, ``site_rates`` (T, k), and with the walls, ``wall_rates`` (T, m), are the same for every query
-    and come ready made. ``jumps`` (T,) in (0, 1) say how far along the chord to go. ``own[q]``, if not -1, names a
-    site whose slope is replaced for this query by ``own_a[q]``, and its clearance with it. Places still belong to the
-    sites as they were: ``own_before[q]`` is the slack of that site at the origin before it was replaced. ``origin`` is
-    (n, r); ``offset`` (n, r) holds the start and the end of each walk; ``counts`` int32 (n, B, k) gets the T steps in B
-    batches of equal length, or with B = 0 nothing (burn-in).
+    and come ready made. ``jumps`` (T,) in (0, 1) say how far along the chord to go. ``origin`` is (n, r); ``offset``
+    (n, r) holds the start and the end of each walk; ``counts`` int32 (n, B, k) gets the T steps in B batches of equal
+    length, or with B = 0 nothing (burn-in).
     """
     n, r = query_a.shape
     k = site_a.shape[0]
@@ -57,8 +52,6 @@ def walk_cells(
     wall_slack = np.empty(n_walls)
     z = np.empty(r)
     for q in range(n):
-        moved = own[q]
-        before = np.inf
         for c in range(r):
             z[c] = offset[q, c]
         for t in range(n_steps):
@@ -68,13 +61,6 @@ def walk_cells(
                     for c in range(r):
                         value -= (site_a[i, c] - query_a[q, c]) * z[c]
                     slack[i] = value
-                if moved >= 0:
-                    before = own_before[q]
-                    value = clearance[q, moved]
-                    for c in range(r):
-                        before -= (site_a[moved, c] - query_a[q, c]) * z[c]
-                        value -= (own_a[q, c] - query_a[q, c]) * z[c]
-                    slack[moved] = value
                 for m in range(n_walls):
                     value = wall_offsets[m]
                     for c in range(r):
@@ -84,11 +70,9 @@ def walk_cells(
             high = np.inf
             axis = axes[t]
             query_rate = 0.0
-            own_rate = 0.0
             along = 0.0
             if axis >= 0:
                 query_rate = query_a[q, axis]
-                own_rate = own_a[q, axis]
                 along = origin[q, axis] + z[axis]
                 low = -half_width - along
                 high = half_width - along
@@ -97,7 +81,6 @@ def walk_cells(
                     u = directions[t, c]
                     y = origin[q, c] + z[c]
                     query_rate += query_a[q, c] * u
-                    own_rate += own_a[q, c] * u
                     along += y * u
                     if u > 0.0:
                         low = max(low, (-half_width - y) / u)
@@ -115,8 +98,6 @@ def walk_cells(
                 high = min(high, -along + root)
             for i in range(k):
                 rate[i] = query_rate - site_rates[t, i]
-            if moved >= 0:
-                rate[moved] = query_rate - own_rate
             for i in range(k):
                 if rate[i] < 0.0:
                     high = min(high, -slack[i] / rate[i])
@@ -140,13 +121,9 @@ def walk_cells(
             least = np.inf
             for i in range(k):
                 slack[i] += jump * rate[i]
-                if slack[i] < least and i != moved:
+                if slack[i] < least:
                     least = slack[i]
                     owner = i
-            if moved >= 0:
-                before += jump * (query_rate - site_rates[t, moved])
-                if before < least:
-                    owner = moved
             for m in range(n_walls):
                 wall_slack[m] -= jump * wall_rates[t, m]
             if n_batches > 0:

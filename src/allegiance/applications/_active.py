@@ -320,7 +320,7 @@ class NearestCenters:
         for part in row_blocks(X.shape[0]):
             located = self.diagram.locate(X[part], self.threads)
             for i in range(k):
-                out[part, i] = self.diagram.divergences(located, np.full(located.off_span.shape, i))
+                out[part, i] = self.diagram.divergences(located, np.full(located.residual.shape, i))
         return out
 
     def extreme_rows(self, X: Rows) -> IntArray:

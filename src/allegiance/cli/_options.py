@@ -17,7 +17,7 @@ Command = Callable[..., Any]
 Wrapped = TypeVar("Wrapped", bound=Command)
 
 #: As in :mod:`allegiance.fitting`, which is not imported for ``--help``.
-REPRESENTATIVES = ("mean", "median", "medoid", "mean-without-point")
+REPRESENTATIVES = ("mean", "median", "medoid")
 #: As in :mod:`allegiance.clusterers`.
 LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
 #: As in :mod:`allegiance.io._old_tables`.
@@ -242,19 +242,17 @@ _MEASURE = [
         type=click.Choice(REPRESENTATIVES),
         default="mean",
         show_default=True,
-        help="What stands for a cluster: the mean of its rows, their median, its most central row, or the mean without "
-        "the row that is scored.",
+        help="What stands for a cluster: the mean of its rows, their median, or its most central row.",
     ),
     kind_option("domain", "box", "Region in which volume is measured."),
     kind_option("engine", "auto", "How volume is measured."),
     click.option(
         "--eps",
-        metavar="NUMBER|verdict",
+        metavar="NUMBER",
         type=Precision(),
         default=0.03,
         show_default=True,
-        help="Half-width of the 95 % interval of an affinity that is sampled; verdict stops as soon as the verdict is "
-        "clear.",
+        help="Half-width of the 95 % interval of an affinity that is sampled.",
     ),
 ]
 _RESAMPLES = click.option(

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, check_count, progress, row_sums
+from allegiance._core import FloatArray, check_count, progress, row_sums
 
-from ._base import CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, Measurer, Queries, Settings
+from ._base import CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, FittedEngine, Queries, Settings
 from ._exact import Exact
-from ._hit_and_run import HitAndRun, HitAndRunMeasurer
+from ._hit_and_run import FittedHitAndRun, HitAndRun
 from ._shared_samples import SharedSamples
 from ._tessellation import Tessellation
-from ._whole_space import ClosedForm, WholeSpaceMeasurer
+from ._whole_space import ClosedForm, FittedWholeSpace
 
 #: Most sites for which auto measures exactly, by dimension: there the triangulation takes about a second to build and
 #: a query costs no more than some tens of microseconds (docs/decisions/0003-engine-choice.md).
@@ -32,8 +32,7 @@ class Auto(Engine):
     1. few representatives in at most four dimensions, and flat walls: exact;
     2. else shared samples, and hit-and-run for the points that get too few of them;
     3. in the whole space, inside the hull of the representatives: the closed form if there is one, exact if there are
-       few, else hit-and-run;
-    4. where each point moves a representative: hit-and-run.
+       few, else hit-and-run.
 
     Parameters
     ----------
@@ -52,7 +51,6 @@ class Auto(Engine):
 
     max_samples: int = MAX_SAMPLES
 
-    moves_sites: ClassVar[bool] = True
     exact_where_possible: ClassVar[bool] = True
 
     def check(self) -> None:
@@ -69,11 +67,11 @@ class Auto(Engine):
             return Exact()
         return SharedSamples(self.max_samples) if region.bounded else HitAndRun(self.max_samples)
 
-    def refusal(self, tessellation: Tessellation) -> str | None:
+    def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Return None: some engine serves every tessellation."""
         return None
 
-    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+    def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return what the chosen engine builds; if cells cannot be triangulated, what samples."""
         chosen = self.choose(tessellation)
         try:
@@ -87,17 +85,10 @@ class Auto(Engine):
         return "auto" if self.max_samples == MAX_SAMPLES else repr(self)
 
 
-def measurer_for(
-    engine: Engine, tessellation: Tessellation, settings: Settings, *, moves_sites: bool = False
-) -> Measurer:
+def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine:
     """Return what measures over a tessellation with the engine a user asked for, or say why it cannot.
 
     Queries that need no measuring, and cells too small for the engine, are taken care of around it.
-
-    Parameters
-    ----------
-    moves_sites
-        Whether each query moves the representative of its own cluster.
 
     Raises
     ------
@@ -108,30 +99,11 @@ def measurer_for(
         return _SingleSite()
     if tessellation.dim == 0:
         return _SinglePlace(tessellation)
-    if moves_sites:
-        return _Cascade(tessellation, settings, engine, _moving(engine, tessellation, settings))
     if not tessellation.region.bounded:
-        return _Cascade(tessellation, settings, engine, WholeSpaceMeasurer(tessellation, settings, engine))
-    if refusal := engine.refusal(tessellation):
-        raise ValueError(refusal)
+        return _Cascade(tessellation, settings, engine, FittedWholeSpace(tessellation, settings, engine))
+    if why_unsupported := engine.why_unsupported(tessellation):
+        raise ValueError(why_unsupported)
     return _Cascade(tessellation, settings, engine, engine.build(tessellation, settings))
-
-
-def _moving(engine: Engine, tessellation: Tessellation, settings: Settings) -> Measurer:
-    if not tessellation.region.bounded:
-        raise ValueError(
-            "representative='mean-without-point' needs a bounded domain: without a point its cluster's mean moves, and "
-            "with it the hull that domain='space' depends on. Use a bounded one, such as domain='box'."
-        )
-    if not engine.moves_sites:
-        others = " or ".join(repr(name) for name, cls in ENGINES.items() if getattr(cls, "moves_sites", False))
-        raise ValueError(
-            f"engine={engine!r} measures all points in the same cells, but representative='mean-without-point' moves a "
-            f"mean for each point. Use engine={others}."
-        )
-    if isinstance(engine, Auto):
-        engine = HitAndRun(engine.max_samples)
-    return engine.build(tessellation, settings)
 
 
 class _SingleSite:
@@ -156,19 +128,19 @@ class _SinglePlace:
     def estimate(self, queries: Queries) -> Estimate:
         estimate = Estimate.blank(queries.n, self._constants.size, CLOSED_FORM)
         estimate.affinity[:, self._constants.argmin()] = 1.0
-        estimate.hidden[:] = queries.b > self._constants.min()
+        estimate.empty_cell[:] = queries.b > self._constants.min()
         return estimate
 
 
 class _Cascade:
-    """What needs no measuring first, then the main measurer, then a walk for the cells that it could not measure."""
+    """What needs no measuring first, then the main engine, then a walk for the cells that it could not measure."""
 
-    def __init__(self, tessellation: Tessellation, settings: Settings, engine: Engine, main: Measurer) -> None:
+    def __init__(self, tessellation: Tessellation, settings: Settings, engine: Engine, main: FittedEngine) -> None:
         self._tessellation = tessellation
         self._main = main
         self.block = main.block
         bounded = tessellation.region.bounded
-        self._walk = HitAndRunMeasurer(tessellation, settings, engine.max_samples) if bounded else None
+        self._walk = FittedHitAndRun(tessellation, settings, engine.max_samples) if bounded else None
 
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate the affinities of all queries."""
@@ -195,39 +167,28 @@ class _Cascade:
 _MAX_SHARES = 2**23
 
 
-def measure(
-    measurer: Measurer,
-    tessellation: Tessellation,
-    position: FloatArray,
-    settings: Settings,
-    moved: tuple[AnyArray, FloatArray] | None = None,
-) -> Estimate:
+def measure(engine: FittedEngine, tessellation: Tessellation, position: FloatArray, settings: Settings) -> Estimate:
     """Estimate the affinities (n, k) of positions (n, r), given as in :meth:`Tessellation.queries`.
 
     Memory beyond the result is that of one block of queries, whatever n.
     """
     n = position.shape[0]
     estimate = Estimate.blank(n, tessellation.n_clusters, 0)
-    for rows, part in measure_blocks(measurer, tessellation, position, settings, moved):
+    for rows, part in measure_blocks(engine, tessellation, position, settings):
         estimate.put(rows, part)
     return estimate
 
 
 def measure_blocks(
-    measurer: Measurer,
-    tessellation: Tessellation,
-    position: FloatArray,
-    settings: Settings,
-    moved: tuple[AnyArray, FloatArray] | None,
+    engine: FittedEngine, tessellation: Tessellation, position: FloatArray, settings: Settings
 ) -> Iterator[tuple[slice, Estimate]]:
     """Yield the estimates of blocks of positions (n, r) with their rows; affinities are those of all clusters."""
     n = position.shape[0]
-    size = min(measurer.block, max(_MAX_SHARES // tessellation.n_sites, 1024))
+    size = min(engine.block, max(_MAX_SHARES // tessellation.n_sites, 1024))
     with progress(n, "affinity", settings.verbose) as advance:
         for start in range(0, n, size):
             rows = slice(start, min(start + size, n))
-            part = None if moved is None else (moved[0][rows], moved[1][rows])
-            found = measurer.estimate(tessellation.queries(position[rows], part))
+            found = engine.estimate(tessellation.queries(position[rows]))
             yield (
                 rows,
                 found._replace(

@@ -84,7 +84,9 @@ class BankCounts:
         n, k = queries.n, self._tessellation.n_sites
         estimate = Estimate.blank(n, k, SHARED)
         tally = _Tally(n, k)
-        size = min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, max(self._max_samples // _BLOCK, 1) * _BLOCK)
+        # Whole blocks only: places in a block decide which samples are chosen, so a part of one would be biased.
+        most = max(self._max_samples // _BLOCK, 1) * _BLOCK
+        size = min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, most)
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         active = np.arange(n)
         index, drawn = 0, 0
@@ -163,7 +165,7 @@ class Bank(NamedTuple):
     first_run: AnyArray
     stops: AnyArray
     owners: AnyArray
-    worths: AnyArray
+    packed_weights: AnyArray
 
     @property
     def size(self) -> int:

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 #: Two-sided 95 % point of the normal distribution: an interval is an estimate plus or minus this many standard errors.
 Z95 = 1.959963984540054
 
-#: What users ask for as ``eps`` who need only a verdict on each label.
-VERDICT = "verdict"
-#: Half-width with which a point may stop that needs only a verdict, and what the others must reach.
-VERDICT_EPS, UNDECIDED_EPS = 0.05, 0.03
-
 #: Who measured a point, by the code kept in :attr:`Estimate.engine`; engines from elsewhere are appended.
 _MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
 #: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
@@ -64,32 +59,9 @@ class Settings:
 
     eps: float = 0.03
     """Half-width of the 95 % interval of every affinity."""
-    verdict: bool = False
-    """Whether a point whose two largest affinities are told apart may stop at a half-width of ``VERDICT_EPS``."""
     seed: int = 0
     threads: int = 1
     verbose: Verbose = False
-
-    @property
-    def widest(self) -> float:
-        """The largest half-width that is precise enough for some point."""
-        return VERDICT_EPS if self.verdict else self.eps
-
-    @property
-    def asked(self) -> float | str:
-        """What the user asked for as ``eps``."""
-        return VERDICT if self.verdict else self.eps
-
-
-class Moved(NamedTuple):
-    """For each query, one site whose function is replaced: its own cluster without it."""
-
-    site: AnyArray
-    """(n,) int64, -1 where nothing is replaced."""
-    a: FloatArray
-    """(n, r)"""
-    b: FloatArray
-    """(n,), inf where the cluster had no other point."""
 
 
 class Queries(NamedTuple):
@@ -101,12 +73,10 @@ class Queries(NamedTuple):
     """(n,) constants of their functions."""
     position: FloatArray
     """(n, r) where they are."""
-    moved: Moved | None = None
 
     def take(self, rows: AnyArray | slice) -> Queries:
         """Return some of the queries."""
-        moved = None if self.moved is None else Moved(*(part[rows] for part in self.moved))
-        return Queries(self.a[rows], self.b[rows], self.position[rows], moved)
+        return Queries(self.a[rows], self.b[rows], self.position[rows])
 
     @property
     def n(self) -> int:
@@ -123,7 +93,7 @@ class Estimate(NamedTuple):
     """(n, k), 0 where exact."""
     engine: AnyArray
     """(n,) uint8 codes, see :func:`engine_names`."""
-    hidden: BoolArray
+    empty_cell: BoolArray
     """(n,) the query's cell is empty, and the affinity is the limit of a vanishing cell."""
 
     @classmethod
@@ -136,11 +106,11 @@ class Estimate(NamedTuple):
         for mine, theirs in zip(self, other, strict=True):
             mine[rows] = theirs
 
-    def fill(self, queries: Queries, measurer: Measurer) -> None:
-        """Let another measurer answer for the queries without an answer."""
+    def fill(self, queries: Queries, engine: FittedEngine) -> None:
+        """Let another engine answer for the queries without an answer."""
         missing = np.flatnonzero(~self.found)
         if missing.size:
-            self.put(missing, measurer.estimate(queries.take(missing)))
+            self.put(missing, engine.estimate(queries.take(missing)))
 
     @property
     def found(self) -> BoolArray:
@@ -148,7 +118,7 @@ class Estimate(NamedTuple):
         return row_sums(self.affinity) > 0
 
 
-class Measurer(Protocol):
+class FittedEngine(Protocol):
     """An engine at work on one tessellation."""
 
     block: int
@@ -161,22 +131,20 @@ class Measurer(Protocol):
 class Engine(Parameters):
     """How volume is measured: the base of ``Exact``, ``SharedSamples`` and the others.
 
-    A new engine is one class with :meth:`refusal` and :meth:`build`, registered with ``@ENGINES.register("name")``.
+    A new engine is a class with :meth:`why_unsupported` and :meth:`build`, registered by ``@ENGINES.register("name")``.
     """
 
-    #: Whether it can serve points each of which moves the representative of its own cluster.
-    moves_sites: ClassVar[bool] = False
     #: Whether exact shares are wanted wherever there is a way to them, even if it is not this engine's own.
     exact_where_possible: ClassVar[bool] = False
     #: Most samples, or steps of a walk, spent on one point; engines that sample make it a parameter.
     max_samples: int = MAX_SAMPLES
 
     @abstractmethod
-    def refusal(self, tessellation: Tessellation) -> str | None:
+    def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Say why this engine cannot measure over a tessellation, and what to do; None if it can."""
 
     @abstractmethod
-    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+    def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return what measures; ValueError if that fails for a reason that cannot be known before."""
 
     def describe(self) -> str:
@@ -206,20 +174,6 @@ def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
     return errors
 
 
-def told_apart(affinity: FloatArray, error: FloatArray) -> BoolArray:
-    """Tell for which rows the two largest affinities (n, k) differ beyond their 95 % intervals.
-
-    As in the verdict on a label: that of any cluster against its rival then follows.
-    """
-    rows = np.arange(affinity.shape[0])
-    first = affinity.argmax(axis=1)
-    rest = affinity.copy()
-    rest[rows, first] = -1.0
-    second = rest.argmax(axis=1)
-    lead = affinity[rows, first] - affinity[rows, second]
-    return np.asarray(lead > Z95 * (error[rows, first] + error[rows, second]))
-
-
 class Look(NamedTuple):
     """What a look at some queries shows."""
 
@@ -231,7 +185,7 @@ class Look(NamedTuple):
 
 def unit_of_samples(settings: Settings, n_sites: int) -> float:
     """Return how many samples give an average cell, one of k + 1, what ``eps`` needs at most."""
-    return 0.25 * (Z95 / settings.widest) ** 2 * (n_sites + 1)
+    return 0.25 * (Z95 / settings.eps) ** 2 * (n_sites + 1)
 
 
 def look_at(
@@ -255,7 +209,4 @@ def look_at(
         weighted_shares(sums, squares, rows[part], *estimate[:2], weight[part], worst[part])
 
     for_row_blocks(work, rows.size, threads)
-    wanted = np.full(rows.size, settings.eps)
-    if settings.verdict:
-        wanted[told_apart(*(part[rows] for part in estimate[:2]))] = settings.widest
-    return Look(weight, np.where(weight > 0, (Z95 * worst / wanted) ** 2, np.inf))
+    return Look(weight, np.where(weight > 0, (Z95 * worst / settings.eps) ** 2, np.inf))

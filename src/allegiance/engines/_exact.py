@@ -11,7 +11,7 @@ from allegiance._core import BoolArray, FloatArray, for_row_blocks, kernel_ready
 from allegiance.domains import Region
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
 
-from ._base import ENGINES, EXACT, Engine, Estimate, Measurer, Queries, Settings
+from ._base import ENGINES, EXACT, Engine, Estimate, FittedEngine, Queries, Settings
 from ._tessellation import Tessellation
 
 #: The largest triangulation that will be built, and the largest dimension it will try.
@@ -46,7 +46,7 @@ class Exact(Engine):
 
     exact_where_possible: ClassVar[bool] = True
 
-    def refusal(self, tessellation: Tessellation) -> str | None:
+    def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Say why there are no cells to triangulate; None if there are."""
         if not tessellation.region.polyhedral:
             return (
@@ -57,12 +57,12 @@ class Exact(Engine):
             return f"engine='exact' is limited to {MAX_DIM} dimensions, not {tessellation.dim}: use engine='auto'."
         return None
 
-    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+    def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return the triangulation, or ValueError if there are too many cells."""
         try:
             if not tessellation.region.bounded:
                 return GrowingBoxes(tessellation, settings)
-            return ExactMeasurer(tessellation, settings)
+            return FittedExact(tessellation, settings)
         except TooManySimplicesError as error:
             raise ValueError(
                 f"engine='exact' is limited to {MAX_SIMPLICES:,} simplices: {error}. Use engine='auto' or 'shared'."
@@ -71,7 +71,7 @@ class Exact(Engine):
             raise ValueError(f"engine='exact' failed on these sites: {error}. Use engine='auto'.") from error
 
 
-class ExactMeasurer:
+class FittedExact:
     """Measure shares by exact volumes.
 
     Inside the cell of site i no site is closer than i, so the part that a query takes from it is cut off by the single
@@ -214,7 +214,7 @@ class GrowingBoxes:
     def __init__(self, tessellation: Tessellation, settings: Settings) -> None:
         self._tessellation = tessellation
         self._settings = settings
-        self._boxes: dict[float, ExactMeasurer] = {}
+        self._boxes: dict[float, FittedExact] = {}
         self._box(_HALF_WIDTHS[0])
 
     def estimate(self, queries: Queries) -> Estimate:
@@ -235,10 +235,10 @@ class GrowingBoxes:
                 break
         return estimate
 
-    def _box(self, half_width: float) -> ExactMeasurer:
+    def _box(self, half_width: float) -> FittedExact:
         if half_width not in self._boxes:
             space = self._tessellation.region
             reach = half_width * space.scale
             box = Region.box(space.name, space.center - reach, space.center + reach)
-            self._boxes[half_width] = ExactMeasurer(Tessellation(self._tessellation.diagram, box), self._settings)
+            self._boxes[half_width] = FittedExact(Tessellation(self._tessellation.diagram, box), self._settings)
         return self._boxes[half_width]

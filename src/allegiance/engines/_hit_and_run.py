@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
@@ -29,7 +29,7 @@ from ._base import (
     Z95,
     Engine,
     Estimate,
-    Measurer,
+    FittedEngine,
     Queries,
     Settings,
     binomial_errors,
@@ -70,13 +70,11 @@ class _Walkers(NamedTuple):
     queries: Queries
     clearance: FloatArray
     """(n, k) slack at their own position."""
-    own_before: FloatArray
-    """(n,) slack there of the site that moves for them, before it does."""
     offset: FloatArray
     """(n, r) how far they have gone."""
 
     def take(self, rows: AnyArray | slice) -> _Walkers:
-        return _Walkers(self.queries.take(rows), self.clearance[rows], self.own_before[rows], self.offset[rows])
+        return _Walkers(self.queries.take(rows), self.clearance[rows], self.offset[rows])
 
 
 @ENGINES.register("hit-and-run")
@@ -101,22 +99,20 @@ class HitAndRun(Engine):
 
     max_samples: int = MAX_SAMPLES
 
-    moves_sites: ClassVar[bool] = True
-
     def check(self) -> None:
         """Raise unless the number of steps is a positive integer."""
         check_count(self.max_samples, "max_samples of HitAndRun")
 
-    def refusal(self, tessellation: Tessellation) -> str | None:
+    def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Return None: a walk can go anywhere."""
         return None
 
-    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+    def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return what walks."""
-        return HitAndRunMeasurer(tessellation, settings, self.max_samples)
+        return FittedHitAndRun(tessellation, settings, self.max_samples)
 
 
-class HitAndRunMeasurer:
+class FittedHitAndRun:
     """Estimate shares by a random walk in the cell of each query that counts the owners it visits.
 
     A sweep is one step along each axis and one in a random direction. All queries follow the same directions and
@@ -150,25 +146,24 @@ class HitAndRunMeasurer:
 
     def _estimate_block(self, queries: Queries, rows: AnyArray, estimate: Estimate) -> None:
         clearance = self._tessellation.clearance(queries)
-        offset, hidden, multipliers = self._starts(queries, clearance)
-        estimate.put(rows[hidden], limits_of_empty_cells(multipliers[hidden]))
-        walking = np.flatnonzero(~hidden)
-        own_before = self._tessellation.own_before(queries)
-        walkers = _Walkers(queries.take(walking), clearance[walking], own_before[walking], offset[walking])
+        offset, empty_cell, multipliers = self._starts(queries, clearance)
+        estimate.put(rows[empty_cell], limits_of_empty_cells(multipliers[empty_cell]))
+        walking = np.flatnonzero(~empty_cell)
+        walkers = _Walkers(queries.take(walking), clearance[walking], offset[walking])
         estimate.affinity[rows[walking]], estimate.standard_error[rows[walking]] = self._walk(walkers)
 
     def _starts(self, queries: Queries, clearance: FloatArray) -> tuple[FloatArray, BoolArray, FloatArray]:
         """Return a start (n, r) from each query into its cell, which cells are empty, and their multipliers (n, k)."""
         offset = np.zeros_like(queries.position)
         multipliers = np.zeros_like(clearance)
-        hidden = np.zeros(queries.n, dtype=bool)
+        empty_cell = np.zeros(queries.n, dtype=bool)
         at_home = (clearance > 0).all(axis=1) & self._tessellation.region.contains(queries.position)
         for row in np.flatnonzero(~at_home):
             deepest = deepest_point(self._tessellation, queries.take(slice(row, row + 1)))
             offset[row] = deepest.position - queries.position[row]
             multipliers[row] = deepest.multipliers
-            hidden[row] = deepest.depth <= _EMPTY
-        return offset, hidden, multipliers
+            empty_cell[row] = deepest.depth <= _EMPTY
+        return offset, empty_cell, multipliers
 
     def _walk(self, walkers: _Walkers, axes: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return shares (n, k) and their standard errors, by steps along axes (r, r), or else along coordinates."""
@@ -205,7 +200,7 @@ class HitAndRunMeasurer:
             for row in range(rows.start, rows.stop):
                 walker = walkers.take(slice(row, row + 1))
                 query = walker.queries
-                slopes = self._tessellation.sites_for(query).a - query.a
+                slopes = self._tessellation.functions.a - query.a
                 axes = cell_axes(
                     slopes, walker.clearance[0], self._tessellation.region, query.position[0], walker.offset[0]
                 )
@@ -247,10 +242,6 @@ class HitAndRunMeasurer:
 
         region = self._tessellation.region
         queries = walkers.queries
-        if queries.moved is None:
-            site, own_a, own_before = np.full(queries.n, -1), queries.a, np.zeros(queries.n)
-        else:
-            site, own_a, own_before = queries.moved.site, queries.moved.a, walkers.own_before
         slopes, walls, wall_offsets = kernel_ready(self._tessellation.functions.a, region.walls, region.wall_offsets)
 
         def work(rows: slice) -> None:
@@ -258,9 +249,6 @@ class HitAndRunMeasurer:
                 queries.a[rows],
                 slopes,
                 walkers.clearance[rows],
-                site[rows],
-                own_a[rows],
-                own_before[rows],
                 walls,
                 wall_offsets,
                 region.half_width,
@@ -402,9 +390,7 @@ def deepest_point(tessellation: Tessellation, query: Queries) -> Deepest:
     A ball is approximated by its tangent planes, added where the solution leaves it.
     """
     region = tessellation.region
-    a, b = tessellation.sites_for(query)
-    present = np.isfinite(b)
-    a, b = a[present], b[present]
+    a, b = tessellation.functions
     program = _Program(a, b, query.a[0], region.bounded)
     walls, wall_offsets = region.halfspaces()
     if not region.polyhedral:
@@ -412,7 +398,7 @@ def deepest_point(tessellation: Tessellation, query: Queries) -> Deepest:
         walls = np.vstack([walls, np.eye(r), -np.eye(r)])
         wall_offsets = np.concatenate([wall_offsets, np.full(2 * r, region.radius)])
     for _ in range(_MAX_TANGENTS):
-        position, shares = program.solve(walls, wall_offsets)
+        position, multipliers = program.solve(walls, wall_offsets)
         distance = float(np.linalg.norm(position))
         if region.polyhedral or distance <= region.radius * (1.0 + _TANGENCY):
             break
@@ -420,8 +406,6 @@ def deepest_point(tessellation: Tessellation, query: Queries) -> Deepest:
         wall_offsets = np.append(wall_offsets, region.radius)
     if not region.polyhedral and distance > region.radius * (1.0 - _TANGENCY):
         position = position * (region.radius * (1.0 - _TANGENCY) / distance)
-    multipliers = np.zeros(tessellation.n_sites)
-    multipliers[present] = shares
     depth = float(((b - query.b[0]) - (a - query.a[0]) @ position).min())
     return Deepest(depth, position, multipliers)
 
@@ -466,8 +450,8 @@ class _Program:
 
 
 def limits_of_empty_cells(multipliers: FloatArray) -> Estimate:
-    """Return the estimate for hidden queries from their multipliers (n, k)."""
+    """Return the estimate for empty_cell queries from their multipliers (n, k)."""
     estimate = Estimate.blank(multipliers.shape[0], multipliers.shape[1], LIMIT)
     estimate.affinity[:] = multipliers
-    estimate.hidden[:] = True
+    estimate.empty_cell[:] = True
     return estimate

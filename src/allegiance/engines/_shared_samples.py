@@ -10,7 +10,18 @@ import numpy as np
 from allegiance._core import AnyArray, ForkLock, check_count, for_row_blocks, kernel_ready, stream
 
 from ._banks import BankCounts
-from ._base import ENGINES, MAX_SAMPLES, SHARED, Engine, Estimate, Measurer, Queries, Settings, look_at, unit_of_samples
+from ._base import (
+    ENGINES,
+    MAX_SAMPLES,
+    SHARED,
+    Engine,
+    Estimate,
+    FittedEngine,
+    Queries,
+    Settings,
+    look_at,
+    unit_of_samples,
+)
 from ._tessellation import SingleFunctions, Tessellation
 
 #: With more sites than the first number and up to the second, samples are chosen for each site: with fewer or more,
@@ -44,13 +55,13 @@ class SharedSamples(Engine):
         """Raise unless the number of samples is a positive integer."""
         check_count(self.max_samples, "max_samples of SharedSamples")
 
-    def refusal(self, tessellation: Tessellation) -> str | None:
+    def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Say why there is no uniform sample; None if there is one."""
         if not tessellation.region.bounded:
             return "engine='shared' needs a bounded domain: use domain='box' or 'ball', or engine='auto'."
         return None
 
-    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+    def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return what counts."""
         counts = BankCounts if FEW_SITES < tessellation.n_sites <= MANY_SITES else PlainCounts
         return counts(tessellation, settings, self.max_samples)

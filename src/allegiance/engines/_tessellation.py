@@ -11,7 +11,7 @@ from allegiance._core import AnyArray, FloatArray, row_dots
 from allegiance.domains import Region
 from allegiance.influence import AffineFunctions, Diagram
 
-from ._base import Moved, Queries
+from ._base import Queries
 
 #: Functions closer than this, in a region of size one, are the same site up to rounding.
 _SAME = 1e-14
@@ -68,27 +68,17 @@ class Tessellation:
         """Whether the sites are the corners of a simplex."""
         return self.n_sites == self.dim + 1
 
-    def queries(self, position: FloatArray, moved: tuple[AnyArray, FloatArray] | None = None) -> Queries:
-        """Turn positions (n, r) in the diagram's coordinates into queries.
-
-        ``moved`` names for each query a cluster (-1 for none) and the position (n, r) it moves to, NaN to remove it.
-        """
+    def queries(self, position: FloatArray) -> Queries:
+        """Turn positions (n, r) in the diagram's coordinates into queries."""
         with np.errstate(over="ignore", invalid="ignore"):
             a, b = self._to_unit(self.diagram.query_functions(position))
         lost = int(np.count_nonzero(~np.isfinite(b)))
         if lost:
             raise ValueError(
-                f"X has rows, {lost} of {b.size}, so far from the clusters that their influence is beyond the numbers "
-                "there are: scale X, or leave them out."
+                f"{lost} of {b.size} rows of X are so far from every cluster that their influence overflows: rescale X "
+                "or drop these rows."
             )
-        unit = (position - self.region.center) / self.region.scale
-        if moved is None:
-            return Queries(a, b, unit)
-        site, target = moved
-        own_a, own_b = self._to_unit(self.diagram.query_functions(np.nan_to_num(target)))
-        own_b = np.where(np.isnan(target).any(axis=1), np.inf, own_b)
-        site = np.where(site >= 0, self._member[site], -1)
-        return Queries(a, b, unit, Moved(site, own_a, own_b))
+        return Queries(a, b, (position - self.region.center) / self.region.scale)
 
     def cell(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the cell of one site, walls of the region included, as unit rows (m, r) and offsets (m,)."""
@@ -115,28 +105,7 @@ class Tessellation:
         center, scale = self.region.center, self.region.scale
         home = center + scale * queries.position
         functions = AffineFunctions(queries.a / scale, queries.b + row_dots(queries.a / scale, center))
-        clearance = self.diagram.clearance(functions, home)[:, self._rows]
-        if queries.moved is not None:
-            site, own_a, own_b = queries.moved
-            rows = np.flatnonzero(site >= 0)
-            ahead = (own_b - queries.b) - row_dots(own_a - queries.a, queries.position)
-            clearance[rows, site[rows]] = ahead[rows]
-        return clearance
-
-    def own_before(self, queries: Queries) -> FloatArray:
-        """Return f_i - f_x (n,) at the position of each query for the site i that moves for it, before it does."""
-        if queries.moved is None:
-            return np.zeros(queries.n)
-        return self.clearance(queries._replace(moved=None))[np.arange(queries.n), queries.moved.site]
-
-    def sites_for(self, query: Queries) -> AffineFunctions:
-        """Return the functions of the sites as one query meets them: b is inf for a site that is absent."""
-        a, b = self.functions
-        if query.moved is not None and query.moved.site[0] >= 0:
-            a, b = a.copy(), b.copy()
-            a[query.moved.site[0]] = query.moved.a[0]
-            b[query.moved.site[0]] = query.moved.b[0]
-        return AffineFunctions(a, b)
+        return self.diagram.clearance(functions, home)[:, self._rows]
 
     def coincident(self, queries: Queries) -> tuple[AnyArray, AnyArray]:
         """Return rows of queries whose function is that of a site up to rounding, and these sites.
@@ -152,8 +121,6 @@ class Tessellation:
             candidates = np.flatnonzero(near)
             gap = np.abs(queries.a[candidates] - self.functions.a[i]).max(axis=1, initial=0.0)
             same = candidates[gap <= _SAME * size]
-            if queries.moved is not None:
-                same = same[queries.moved.site[same] != i]
             rows.append(same)
             sites.append(np.full(same.shape[0], i))
         return np.concatenate(rows), np.concatenate(sites)
@@ -189,10 +156,10 @@ class SingleFunctions(NamedTuple):
     @classmethod
     def of(cls, a: FloatArray, b: FloatArray) -> SingleFunctions:
         """Return functions with slopes (k, r) and constants (k,)."""
-        from allegiance._kernels.affine_block import TOGETHER
+        from allegiance._kernels.affine_block import N_FUNCTIONS
 
         k, r = a.shape
-        rows = -(-k // TOGETHER) * TOGETHER
+        rows = -(-k // N_FUNCTIONS) * N_FUNCTIONS
         slopes, constants = np.zeros((rows, r), np.float32), np.zeros(rows, np.float32)
         # Beyond single precision is infinity: no two of those are told apart, so double precision decides.
         with np.errstate(over="ignore"):

@@ -12,8 +12,8 @@ from allegiance.domains import Region
 from allegiance.geometry import Hull
 from allegiance.influence import AffineFunctions, Located, no_bounds
 
-from ._base import CLOSED_FORM, ENGINES, EXACT, Engine, Estimate, Measurer, Queries, Settings
-from ._hit_and_run import HitAndRunMeasurer
+from ._base import CLOSED_FORM, ENGINES, EXACT, Engine, Estimate, FittedEngine, Queries, Settings
+from ._hit_and_run import FittedHitAndRun
 from ._tessellation import Tessellation
 
 #: Coordinates below zero by less than this are rounding, not outside.
@@ -35,7 +35,7 @@ class ClosedForm(Engine):
     array([[0.5 , 0.25, 0.25]])
     """
 
-    def refusal(self, tessellation: Tessellation) -> str | None:
+    def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Say why there is no closed form; None if there is one."""
         if tessellation.region.bounded:
             return (
@@ -48,12 +48,12 @@ class ClosedForm(Engine):
             )
         return None
 
-    def build(self, tessellation: Tessellation, settings: Settings) -> Measurer:
+    def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return what solves."""
-        return ClosedFormMeasurer(tessellation, settings)
+        return FittedClosedForm(tessellation, settings)
 
 
-class ClosedFormMeasurer:
+class FittedClosedForm:
     """Affinity by one linear solve, if the sites are affinely independent and the query lies in their hull.
 
     There Sibson's identity, Σ alpha_i a_i = a_x with Σ alpha_i = 1, has only one solution.
@@ -93,7 +93,7 @@ class ClosedFormMeasurer:
         # The deepest point of the cell lies where all sites are level: with weights it may be negative.
         depth = row_dots(coordinates, self._constants) - queries.b
         estimate = Estimate.blank(queries.n, self._n_sites, CLOSED_FORM)
-        estimate.hidden[:] = ~outside & (depth < -_ROUNDING * np.abs(self._constants).max())
+        estimate.empty_cell[:] = ~outside & (depth < -_ROUNDING * np.abs(self._constants).max())
         shares = np.maximum(coordinates, 0.0)
         shares[outside] = 0.0
         total = row_sums(shares)[:, None]
@@ -211,7 +211,7 @@ class RecessionDiagram:
         return self
 
 
-class WholeSpaceMeasurer:
+class FittedWholeSpace:
     """Measure over the whole space, with an engine for each side of the hull of the sites.
 
     Queries inside the hull have a bounded cell, which the engine measures where it can. Outside the hull the cell is
@@ -240,16 +240,16 @@ class WholeSpaceMeasurer:
         self._engine = engine
         independent = tessellation.affinely_independent
         self._hull = None if independent else Hull(tessellation.functions.a)
-        self._corners = ClosedFormMeasurer(tessellation, settings) if independent else None
+        self._corners = FittedClosedForm(tessellation, settings) if independent else None
         ball = Region.ball("ball", np.zeros(tessellation.dim), 1.0)
         self._far_away = Tessellation(RecessionDiagram(tessellation.functions.a), ball)
         self._inside = _built(engine, tessellation, settings)
         in_plane = tessellation.dim == 2 and engine.exact_where_possible
         self._outside = PlaneDirections(self._far_away) if in_plane else _built(engine, self._far_away, settings)
         if self._inside is None and self._outside is None:
-            raise ValueError(engine.refusal(tessellation))
-        self._walk_inside = HitAndRunMeasurer(tessellation, settings, engine.max_samples)
-        self._walk_outside = HitAndRunMeasurer(self._far_away, settings, engine.max_samples)
+            raise ValueError(engine.why_unsupported(tessellation))
+        self._walk_inside = FittedHitAndRun(tessellation, settings, engine.max_samples)
+        self._walk_outside = FittedHitAndRun(self._far_away, settings, engine.max_samples)
 
     def estimate(self, queries: Queries) -> Estimate:
         """Measure inside and outside the hull, each in its own way."""
@@ -259,7 +259,7 @@ class WholeSpaceMeasurer:
         if rows_in.size:
             if self._inside is None:
                 raise ValueError(
-                    self._refusal(rows_in, "inside the hull of the sites, where no bounded region is shared")
+                    self._unserved(rows_in, "inside the hull of the sites, where no bounded region is shared")
                 )
             part = queries.take(rows_in)
             found = self._inside.estimate(part)
@@ -267,11 +267,11 @@ class WholeSpaceMeasurer:
             estimate.put(rows_in, found)
         if rows_out.size:
             if self._outside is None:
-                raise ValueError(self._refusal(rows_out, "outside the hull of the sites, where its cell is unbounded"))
+                raise ValueError(self._unserved(rows_out, "outside the hull of the sites, where its cell is unbounded"))
             estimate.put(rows_out, self._estimate_outside(self._outside, queries.take(rows_out)))
         return estimate
 
-    def _refusal(self, rows: AnyArray, where: str) -> str:
+    def _unserved(self, rows: AnyArray, where: str) -> str:
         return (
             f"engine={self._engine!r} with domain='space' cannot serve {rows.size} of the points, the first being row "
             f"{rows[0]}: it lies {where}. Use engine='auto', or domain='box'."
@@ -283,19 +283,19 @@ class WholeSpaceMeasurer:
         assert self._hull is not None
         return self._hull.contains(queries.a)
 
-    def _estimate_outside(self, measurer: Measurer, queries: Queries) -> Estimate:
+    def _estimate_outside(self, engine: FittedEngine, queries: Queries) -> Estimate:
         away = queries.a - self._far_away.functions.a.mean(axis=0)
         start = away / (2.0 * np.sqrt((away * away).sum(axis=1, keepdims=True)))
         directions = Queries(queries.a, np.zeros(queries.n), start)
-        estimate = measurer.estimate(directions)
+        estimate = engine.estimate(directions)
         # Near the hull the cone of directions is too thin to be hit; a walk inside it still finds its shares.
         estimate.fill(directions, self._walk_outside)
-        estimate.hidden[:] = False
+        estimate.empty_cell[:] = False
         return estimate._replace(
             affinity=self._far_away.expand(estimate.affinity),
             standard_error=self._far_away.expand(estimate.standard_error),
         )
 
 
-def _built(engine: Engine, tessellation: Tessellation, settings: Settings) -> Measurer | None:
-    return engine.build(tessellation, settings) if engine.refusal(tessellation) is None else None
+def _built(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine | None:
+    return engine.build(tessellation, settings) if engine.why_unsupported(tessellation) is None else None

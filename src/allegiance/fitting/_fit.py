@@ -221,7 +221,7 @@ class _Training:
 
     @property
     def _by_sums(self) -> bool:
-        return self.specification.representative in ("mean", "mean-without-point")
+        return self.specification.representative == "mean"
 
     def _refuse_what_needs_all_rows(self) -> None:
         specification = self.specification

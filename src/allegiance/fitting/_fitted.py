@@ -27,12 +27,12 @@ from allegiance.calibration import (
 )
 from allegiance.engines import (
     Estimate,
-    Measurer,
+    FittedEngine,
     PrecisionWarning,
     Tessellation,
+    build_engine,
     measure,
     measure_blocks,
-    measurer_for,
 )
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, Distances, FrameLike, HowMeasured, Ranks
@@ -41,7 +41,6 @@ from ._clusterer import nearest_sites, without_feature_names
 from ._columns import Columns, Prepared, PreparedColumns
 from ._labels import Labels, align, labels_of
 from ._pipelines import last_step
-from ._representatives import means_without_each
 from ._specification import Specification
 
 #: Rows labelled at a time, and scored at a time if only the largest affinities are kept.
@@ -110,24 +109,18 @@ class Fitted:
         return self.tessellation.diagram
 
     @cached_property
-    def measurer(self) -> Measurer:
+    def engine(self) -> FittedEngine:
         """What measures the affinities of new points."""
         specification = self.specification
-        return measurer_for(specification.engine, self.tessellation, specification.settings)
-
-    @cached_property
-    def moving_measurer(self) -> Measurer:
-        """What measures points each of which moves the mean of its own cluster."""
-        specification = self.specification
-        return measurer_for(specification.engine, self.tessellation, specification.settings, moves_sites=True)
+        return build_engine(specification.engine, self.tessellation, specification.settings)
 
     def check_engine(self) -> None:
         """Raise ValueError, before any point is scored, if the engine cannot measure here."""
-        _ = self.moving_measurer if self.specification.moves_means else self.measurer
+        _ = self.engine
 
     def __getstate__(self) -> dict[str, Any]:
         # Measurers follow from the rest, and hold samples that a pickle need not carry.
-        return {name: value for name, value in self.__dict__.items() if not name.endswith("measurer")}
+        return {name: value for name, value in self.__dict__.items() if not name.endswith("engine")}
 
     def release_training_data(self) -> None:
         """Compute what is still to be computed from the points of the fit, so that these need not be kept."""
@@ -236,7 +229,6 @@ class Fitted:
         started: float,
         *,
         top: int | None = None,
-        of_the_fit: bool = False,
     ) -> AffinityResult:
         """Measure located points and build the result.
 
@@ -252,31 +244,24 @@ class Fitted:
             When the work for them began, by ``time.perf_counter``.
         top
             How many of the largest affinities to keep; None for all.
-        of_the_fit
-            Whether these are the points of the fit, which may move the mean of their own cluster.
         """
         settings, diagram = self.specification.settings, self.tessellation.diagram
-        moved, measurer = None, None
-        if of_the_fit and self.specification.moves_means:
-            moved = (codes, means_without_each(codes, diagram.positions, located.position))
-            measurer = self.moving_measurer
-        measurer = self.measurer if measurer is None else measurer
         measured: dict[str, Any]
         if top is None:
-            estimate = measure(measurer, self.tessellation, located.position, settings, moved)
+            estimate = measure(self.engine, self.tessellation, located.position, settings)
             measured = {
                 "affinity": estimate.affinity,
                 "standard_error": estimate.standard_error,
-                "empty_cell": estimate.hidden,
+                "empty_cell": estimate.empty_cell,
                 "engine_codes": estimate.engine,
             }
         else:
-            blocks = measure_blocks(measurer, self.tessellation, located.position, settings, moved)
+            blocks = measure_blocks(self.engine, self.tessellation, located.position, settings)
             measured = _largest(blocks, codes, self.classes, min(top, self.classes.size))
         return AffinityResult(
             label=labels_of(codes, self.classes),
             classes=self.classes,
-            residual=located.off_span,
+            residual=located.residual,
             how=self.how(started),
             codes=codes,
             distances=Distances.of(diagram, located, codes, settings.threads),
@@ -298,7 +283,7 @@ class Fitted:
             influence=specification.describe_influence(),
             domain=specification.domain.describe(),
             engine=specification.engine.describe(),
-            eps=specification.settings.asked,
+            eps=specification.settings.eps,
             seed=specification.settings.seed,
             dim=self.tessellation.dim,
             n_features=self.columns.n_prepared,
@@ -321,7 +306,7 @@ class Fitted:
         rows: IntArray | slice = sample.numbers
         if result is None:
             started, rows = time.perf_counter(), slice(None)
-            result = self.score_located(located, sample.codes, FrameLike(), started, top=1, of_the_fit=True)
+            result = self.score_located(located, sample.codes, FrameLike(), started, top=1)
         calibration, coordinates, given = self._to_recluster(specification.calibration, sample, located)
         found = calibrate(
             calibration,
@@ -406,7 +391,7 @@ class Fitted:
 
     def n_imprecise(self, result: AffinityResult) -> int:
         """Return how many points did not reach the precision asked for."""
-        return result.n_wider_than(self.specification.settings.widest)
+        return result.n_wider_than(self.specification.settings.eps)
 
     def warn_if_imprecise(self, result: AffinityResult) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""
@@ -417,7 +402,7 @@ class Fitted:
         if imprecise:
             specification = self.specification
             warnings.warn(
-                f"{imprecise} of {n_points} points did not reach eps={specification.settings.widest:g} within "
+                f"{imprecise} of {n_points} points did not reach eps={specification.settings.eps:g} within "
                 f"max_samples={specification.engine.max_samples:,}: see standard_error, raise eps, or max_samples of "
                 "the engine, as in engine=Auto(max_samples=10**7).",
                 PrecisionWarning,
@@ -438,7 +423,7 @@ def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes:
             rest[every, cluster[rows, rank]] = -1.0
         shares[rows] = np.take_along_axis(part.affinity, cluster[rows], axis=1)
         errors[rows] = np.take_along_axis(part.standard_error, cluster[rows], axis=1)
-        engines[rows], empty[rows] = part.engine, part.hidden
+        engines[rows], empty[rows] = part.engine, part.empty_cell
         ranks.append(Ranks.of(part.affinity, part.standard_error, codes[rows]))
     return {
         "clusters": classes[cluster],

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from allegiance._core import AnyArray, FloatArray, Rows, dense, is_sparse
 
 #: What stands for a cluster; for the last, the mean of a point's own cluster is taken without the point.
-REPRESENTATIVES = ("mean", "median", "medoid", WITHOUT_POINT := "mean-without-point")
+REPRESENTATIVES = ("mean", "median", "medoid")
 #: Rows converted to float64 at a time.
 _CHUNK = 8192
 
@@ -28,7 +28,7 @@ def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> Flo
         "mean"; "median", coordinate by coordinate; or "medoid", the member with the smallest sum of distances to the
         others, which compares all pairs inside a cluster.
     """
-    if kind in ("mean", WITHOUT_POINT):
+    if kind == "mean":
         return mean_sums(X, codes, n_clusters).means
     if kind == "median" and is_sparse(X):
         raise TypeError(
@@ -95,27 +95,6 @@ def mean_sums(X: Rows, codes: AnyArray, n_clusters: int) -> MeanSums:
         sums += dense(total)
         sizes += np.bincount(part, minlength=n_clusters)
     return MeanSums(sizes, origin, sums)
-
-
-def means_without_each(codes: AnyArray, means: FloatArray, position: FloatArray) -> FloatArray:
-    """Return, for each point, the mean (n, r) of its cluster without it; NaN if it was the only one.
-
-    Parameters
-    ----------
-    codes
-        (n,) cluster of each point, -1 for none.
-    means
-        (k, r) means of the clusters.
-    position
-        (n, r) the points.
-    """
-    sizes = np.bincount(codes[codes >= 0], minlength=means.shape[0])
-    own = means[codes]
-    others = sizes[codes][:, None] - 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        without = own + (own - position) / others
-    without[others[:, 0] <= 0] = np.nan
-    return without
 
 
 def _medoid(members: Rows) -> int:

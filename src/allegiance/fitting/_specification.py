@@ -8,11 +8,11 @@ from typing import Any
 from allegiance._core import check_choice, check_jobs, check_number, effective_threads, resolve_seed
 from allegiance.calibration import Calibration
 from allegiance.domains import DOMAINS, Domain
-from allegiance.engines import ENGINES, LEAST_EPS, UNDECIDED_EPS, VERDICT, Engine, Settings
+from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings
 from allegiance.influence import INFLUENCES, Influence, Weights
 
 from ._clusterer import check_clusterer
-from ._representatives import REPRESENTATIVES, WITHOUT_POINT
+from ._representatives import REPRESENTATIVES
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,7 @@ class Specification:
             check_clusterer(scorer.estimator)
         check_choice(scorer.representative, "representative", REPRESENTATIVES)
         settings = Settings(
-            eps=_checked_eps(scorer.eps),
-            verdict=isinstance(scorer.eps, str),
+            eps=check_number(scorer.eps, "eps", low=LEAST_EPS, high=1.0, closed=True),
             seed=resolve_seed(scorer.random_state),
             threads=effective_threads(check_jobs(scorer.n_jobs)),
             verbose=scorer.verbose,
@@ -56,39 +55,15 @@ class Specification:
         specification._check_representative()
         return specification
 
-    @property
-    def moves_means(self) -> bool:
-        """Whether each point of the fit moves the mean of its own cluster."""
-        return self.representative == WITHOUT_POINT
-
     def _check_representative(self) -> None:
         """Raise where what stands for a cluster is not up to the user."""
-        by_means = self.moves_means or self.representative == "mean"
-        if not self.influence.has_sites and (self.centers is not None or not by_means):
+        if not self.influence.has_sites and (self.centers is not None or self.representative != "mean"):
             raise ValueError(
                 f"influence={self.influence!r} represents clusters by their means in its own space: leave out centers "
                 "and representative."
-            )
-        if self.moves_means and self.centers is not None:
-            raise ValueError(
-                f"representative={self.representative!r} recomputes the mean of a cluster without one of its points: "
-                "leave out centers."
-            )
-        if self.moves_means and self.weights is not None:
-            raise ValueError(
-                f"representative={self.representative!r} would change the weights with every point: use weights=None."
             )
 
     def describe_influence(self) -> str:
         """Say in a few words what closeness means, weights included."""
         words = self.influence.describe()
         return words if self.weights is None else f"{words}, {self.weights.describe()}"
-
-
-def _checked_eps(eps: Any) -> float:
-    """Return the half-width that an undecided point must reach."""
-    if isinstance(eps, str):
-        if eps != VERDICT:
-            raise ValueError(f"eps must be a number or {VERDICT!r}, got {eps!r}.")
-        return UNDECIDED_EPS
-    return check_number(eps, "eps", low=LEAST_EPS, high=1.0, closed=True)

@@ -25,7 +25,7 @@ class Located(NamedTuple):
 
     position: FloatArray
     """(n, r) coordinates."""
-    off_span: FloatArray
+    residual: FloatArray
     """(n,) distance, for Bregman diagrams divergence, of each row from the span of the sites, in the user's units."""
 
 

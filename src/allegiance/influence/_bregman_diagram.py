@@ -160,10 +160,10 @@ class BregmanDiagram:
         return dense(X)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
-        """Map rows of X (n, d), inside the domain, to positions (n, r); ``off_span`` is their D(x ‖ x̂)."""
+        """Map rows of X (n, d), inside the domain, to positions (n, r); ``residual`` is their D(x ‖ x̂)."""
         if self.axes is None:
             return Located(np.array(dense(X)), np.zeros(X.shape[0]))
-        position, off_span = np.empty((X.shape[0], self.dim)), np.empty(X.shape[0])
+        position, residual = np.empty((X.shape[0], self.dim)), np.empty(X.shape[0])
 
         @np.errstate(over="ignore", invalid="ignore")
         def locate_rows(rows: slice) -> None:
@@ -173,11 +173,11 @@ class BregmanDiagram:
                 slopes, constants = self._projected(position[part])
                 # Both from the origin: the difference is D(x ‖ x̂), since x and x̂ have the same position.
                 inside = row_dots(slopes, position[part]) - constants
-                off_span[part] = np.maximum(self.divergence.rowwise(x, self.origin) - inside, 0.0)
+                residual[part] = np.maximum(self.divergence.rowwise(x, self.origin) - inside, 0.0)
 
         for_row_blocks(locate_rows, X.shape[0], threads)
-        np.nan_to_num(off_span, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
-        return Located(position, off_span)
+        np.nan_to_num(residual, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
+        return Located(position, residual)
 
     def _chunks(self, rows: slice) -> list[slice]:
         size = max(1, _CHUNK // self.sites.shape[1])
@@ -256,7 +256,7 @@ class BregmanDiagram:
                 away[part] = self.divergence.rowwise(position, self.sites[site])
                 continue
             projected = self._projected(position)
-            away[part] = located.off_span[part] + self._between(projected, position, site)
+            away[part] = located.residual[part] + self._between(projected, position, site)
         return away
 
     def distances(self, located: Located, codes: AnyArray) -> FloatArray:
@@ -274,7 +274,7 @@ class BregmanDiagram:
             else:
                 projected = self._projected(position)
                 away = np.column_stack([self._between(projected, position, np.array([site])) for site in range(k)])
-                away += located.off_span[part, None]
+                away += located.residual[part, None]
             rows = np.flatnonzero(code >= 0)
             mine = away.min(axis=1)
             mine[rows] = away[rows, code[rows]]

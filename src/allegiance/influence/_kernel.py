@@ -16,7 +16,6 @@ from allegiance._core import (
     POSITIVE,
     AnyArray,
     Array,
-    CheckedLater,
     FloatArray,
     IntArray,
     Matrix,
@@ -28,6 +27,7 @@ from allegiance._core import (
     Sizes,
     Starts,
     Text,
+    Unchecked,
     check_choice,
     check_count,
     check_parts,
@@ -79,11 +79,11 @@ def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
     "kernel-function",
     agree=_has_parameters,
     name=Text(KERNELS),
-    params=CheckedLater(dict),
+    params=Unchecked(dict),
     shift=OrNone(floats("d")),
 )
 @dataclass(frozen=True)
-class SettledKernel:
+class ResolvedKernel:
     """A kernel with its parameters settled.
 
     Attributes
@@ -104,7 +104,7 @@ class SettledKernel:
     @classmethod
     def of(
         cls, kernel: str | KernelFunction, params: dict[str, Any] | None, X: Rows, weights: FloatArray | None = None
-    ) -> SettledKernel:
+    ) -> ResolvedKernel:
         """Choose the parameters that are missing by the data X (n, d), with weights (n,) if any.
 
         gamma is 1 / Σ_j var_j for "rbf" and "polynomial" and 1 / Σ_j √var_j for "laplacian", over the columns j of X:
@@ -228,7 +228,7 @@ def _mean_and_variance(X: Rows, weights: FloatArray | None) -> tuple[FloatArray,
 KERNEL_ROWS, KERNEL_COLUMNS = 128, 1024
 
 
-def for_kernel_rows(work: Callable[[slice], None], n_rows: int, kernel: SettledKernel, threads: int) -> None:
+def for_kernel_rows(work: Callable[[slice], None], n_rows: int, kernel: ResolvedKernel, threads: int) -> None:
     """Call ``work(part)`` for slices of at most ``KERNEL_ROWS`` rows that cover ``range(n_rows)``.
 
     BLAS runs on one thread, on which its usual implementations treat all rows alike. A kernel that is a function may
@@ -248,7 +248,7 @@ def for_kernel_rows(work: Callable[[slice], None], n_rows: int, kernel: SettledK
         for_row_blocks(fill, n_rows, threads, multiple=KERNEL_ROWS)
 
 
-def prepare_block(kernel: SettledKernel, X: Rows, part: slice) -> KernelRows:
+def prepare_block(kernel: ResolvedKernel, X: Rows, part: slice) -> KernelRows:
     """Return some rows of X ready for the kernel; dense ones filled up with copies of the last to a fixed number."""
     if is_sparse(X) or callable(kernel.name):
         return kernel.prepare(X[part])
@@ -320,7 +320,7 @@ class KernelMeans:
         (n,) the diagonal of a "precomputed" kernel; None for others.
     """
 
-    kernel: SettledKernel
+    kernel: ResolvedKernel
     order: IntArray
     starts: IntArray
     weights: FloatArray | None
@@ -329,7 +329,7 @@ class KernelMeans:
 
     @classmethod
     def of_clusters(
-        cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: SettledKernel, weights: FloatArray | None = None
+        cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: ResolvedKernel, weights: FloatArray | None = None
     ) -> KernelMeans:
         """Sort the rows of X (n, d) by their ``codes`` (n,), -1 for rows of no cluster; every cluster has a member."""
         sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
@@ -450,7 +450,7 @@ class KernelEmbedding:
         X: Rows,
         codes: AnyArray,
         n_clusters: int,
-        kernel: SettledKernel,
+        kernel: ResolvedKernel,
         threads: int = 1,
     ) -> tuple[KernelEmbedding, Located]:
         """Embed the means of clusters, and locate the rows of X with the same kernel values.
@@ -480,7 +480,7 @@ class KernelEmbedding:
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), or of kernel values (n, n_train) for "precomputed", to the span of the sites.
 
-        A row's result does not depend on the others, see :class:`KernelMeans`. For "precomputed", ``off_span`` is
+        A row's result does not depend on the others, see :class:`KernelMeans`. For "precomputed", ``residual`` is
         exact for training rows and a lower bound for others.
         """
         own = np.empty(X.shape[0])
@@ -504,10 +504,10 @@ class KernelEmbedding:
         for c in range(position.shape[1]):
             position[:, c] = row_dots(away, self.axes[:, c])
         squares = row_dots(position, position)
-        off_span = own - 2.0 * row_sums(g) / center.size + center.mean() - squares
+        residual = own - 2.0 * row_sums(g) / center.size + center.mean() - squares
         far = np.sqrt(squares) / (_FAR * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny))
         position /= np.maximum(far, 1.0)[:, None]
-        return Located(position, np.sqrt(np.maximum(off_span, 0.0)))
+        return Located(position, np.sqrt(np.maximum(residual, 0.0)))
 
 
 def _number_by_first_row(codes: AnyArray, n_clusters: int) -> tuple[AnyArray, AnyArray]:
@@ -555,7 +555,7 @@ class Approximation(Parameters):
         """Raise unless the number of features is a positive integer."""
         check_count(self.n_components, f"n_components of {type(self).__name__}")
 
-    def refusal(self, kernel: str | KernelFunction) -> str | None:
+    def why_unsupported(self, kernel: str | KernelFunction) -> str | None:
         """Say why a kernel cannot be approximated in this way; None if it can."""
         if kernel == "precomputed":
             return "approximation needs the data, but Kernel('precomputed') gives kernel values only."
@@ -565,7 +565,7 @@ class Approximation(Parameters):
         return None
 
     @abstractmethod
-    def fit(self, kernel: SettledKernel, seed: int, X: Rows) -> Any:
+    def fit(self, kernel: ResolvedKernel, seed: int, X: Rows) -> Any:
         """Return a fitted transformer of rows (n, d), dense or CSR, to dense features (n, m)."""
 
 
@@ -588,7 +588,7 @@ class Fourier(Approximation):
     n_components: int = 500
     kernels: ClassVar[tuple[str, ...] | None] = ("rbf",)
 
-    def fit(self, kernel: SettledKernel, seed: int, X: Rows) -> Any:
+    def fit(self, kernel: ResolvedKernel, seed: int, X: Rows) -> Any:
         """Draw the frequencies."""
         from sklearn.kernel_approximation import RBFSampler
 
@@ -616,7 +616,7 @@ class Nystroem(Approximation):
 
     n_components: int = 500
 
-    def fit(self, kernel: SettledKernel, seed: int, X: Rows) -> Any:
+    def fit(self, kernel: ResolvedKernel, seed: int, X: Rows) -> Any:
         """Choose the rows."""
         from sklearn import kernel_approximation
 
@@ -655,7 +655,7 @@ class Hashing(Approximation):
     n_components: int = 500
     kernels: ClassVar[tuple[str, ...] | None] = ("linear", "polynomial")
 
-    def fit(self, kernel: SettledKernel, seed: int, X: Rows) -> Any:
+    def fit(self, kernel: ResolvedKernel, seed: int, X: Rows) -> Any:
         """Draw the hashes."""
         from sklearn.kernel_approximation import PolynomialCountSketch
 
@@ -675,7 +675,7 @@ def _seed32(rng: np.random.Generator) -> int:
 class _CallableNystroem:
     """What scikit-learn's Nystroem does, for a function of matrices, which that would call for each pair of rows."""
 
-    def __init__(self, kernel: SettledKernel, landmarks: Rows) -> None:
+    def __init__(self, kernel: ResolvedKernel, landmarks: Rows) -> None:
         self._kernel = kernel
         self._landmarks = kernel.prepare(landmarks)
         u, s, v = np.linalg.svd(kernel.block(self._landmarks, self._landmarks))
@@ -728,14 +728,14 @@ class FeatureEmbedding:
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d) to the span of the sites; never holds the features of more than some rows."""
-        position, off_span = np.empty((X.shape[0], self.positions.shape[1])), np.empty(X.shape[0])
+        position, residual = np.empty((X.shape[0], self.positions.shape[1])), np.empty(X.shape[0])
 
         def locate_rows(rows: slice) -> None:
             for part in row_blocks(rows):
-                position[part], off_span[part] = self.linear.locate(block_of_features(self.transformer, X, part))
+                position[part], residual[part] = self.linear.locate(block_of_features(self.transformer, X, part))
 
         for_row_blocks(locate_rows, X.shape[0], threads, multiple=BLOCK_ROWS)
-        return Located(position, off_span)
+        return Located(position, residual)
 
     affine = axis_aligned = False
 
@@ -830,18 +830,18 @@ class Kernel(Influence):
                     f"approximation of Kernel must be Nystroem(), Fourier() or Hashing(), got {self.approximation!r}."
                 )
             self.approximation.check()
-            if refusal := self.approximation.refusal(self.name):
-                raise ValueError(refusal)
+            if why_unsupported := self.approximation.why_unsupported(self.name):
+                raise ValueError(why_unsupported)
 
     @property
     def takes_points(self) -> bool:
         """Whether any place of the space of X can be scored."""
         return self.name != "precomputed"
 
-    def settle(self, X: Rows, weights: FloatArray | None = None) -> SettledKernel:
+    def settle(self, X: Rows, weights: FloatArray | None = None) -> ResolvedKernel:
         """Return the kernel with parameters that are missing chosen by the data X (n, d), with weights (n,) if any."""
         params = {name: getattr(self, name) for name in ("gamma", "degree", "coef0")}
-        return SettledKernel.of(self.name, {k: v for k, v in params.items() if v is not None}, X, weights)
+        return ResolvedKernel.of(self.name, {k: v for k, v in params.items() if v is not None}, X, weights)
 
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
         """Return the Voronoi diagram of the means in feature space, and where the rows are."""

@@ -150,16 +150,16 @@ class PowerDiagram:
 
     def _squares(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return squared distances (n,) in the unit of the coordinates, where they are of size one."""
-        squares = self._off_span_squares(located)
+        squares = self._residual_squares(located)
         for start in range(0, codes.shape[0], _ROWS):
             rows = slice(start, start + _ROWS)
             away = located.position[rows] - self.positions[codes[rows]]
             squares[rows] += row_dots(away, away)
         return squares
 
-    def _off_span_squares(self, located: Located) -> FloatArray:
+    def _residual_squares(self, located: Located) -> FloatArray:
         with np.errstate(over="ignore"):
-            return (located.off_span * self.unit) ** 2
+            return (located.residual * self.unit) ** 2
 
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the distance (n,) of each row from its own site, and from the nearest other one."""
@@ -168,8 +168,8 @@ class PowerDiagram:
         position, columns, codes = kernel_ready(located.position, self.positions.T, codes.astype(np.int64, copy=False))
         own, other = np.empty((2, codes.shape[0]))
         own_and_other_squares(position, columns, codes, own, other)
-        off_span = self._off_span_squares(located)
-        return np.sqrt(own + off_span) / self.unit, np.sqrt(other + off_span) / self.unit
+        residual = self._residual_squares(located)
+        return np.sqrt(own + residual) / self.unit, np.sqrt(other + residual) / self.unit
 
     @property
     def unit(self) -> float:
@@ -364,18 +364,18 @@ class Reduction:
         """Map rows of X (n, d), dense or CSR, to positions (n, r); never holds a second copy of X."""
         n = X.shape[0]
         position = np.empty((n, self.dim))
-        off_span = np.zeros(n)
+        residual = np.zeros(n)
         chunk = min(_CHUNK, max(1, _BLOCK // X.shape[1]))
 
         def locate_rows(rows: slice) -> None:
             for start in range(rows.start, rows.stop, chunk):
                 part = slice(start, min(start + chunk, rows.stop))
-                self._locate_chunk(X[part], position[part], off_span[part])
+                self._locate_chunk(X[part], position[part], residual[part])
 
         with np.errstate(over="ignore", invalid="ignore"):
             for_row_blocks(locate_rows, n, threads, products=n * X.shape[1] * self.dim)
-            self._bring_near(X, position, off_span)
-        return Located(position, off_span)
+            self._bring_near(X, position, residual)
+        return Located(position, residual)
 
     def _whiten(self, X: Rows) -> Rows:
         """Apply the whitening to some rows."""
@@ -395,7 +395,7 @@ class Reduction:
         white = self._whiten(X)
         return sp.csr_array(white, dtype=np.float64) if is_sparse(white) else dense(white)
 
-    def _locate_chunk(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
+    def _locate_chunk(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
         X = self._whiten(X)
         if self.basis is None:
             np.multiply(dense(X), self.factor, out=position)
@@ -405,7 +405,7 @@ class Reduction:
         project = self._project_sparse if is_sparse(X) else self._project
         norms = project(X, position)
         norms -= row_dots(position, position)
-        off_span[:] = np.sqrt(np.maximum(norms, 0.0)) / self.factor
+        residual[:] = np.sqrt(np.maximum(norms, 0.0)) / self.factor
         position *= self.rescale
 
     def _project(self, X: Rows, position: FloatArray) -> FloatArray:
@@ -434,23 +434,23 @@ class Reduction:
             position[full] = direct
         return norms
 
-    def _bring_near(self, X: Rows, position: FloatArray, off_span: FloatArray) -> None:
+    def _bring_near(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
         """Move positions that are absurdly far, or overflowed, inwards along their ray."""
-        if np.abs(position).max(initial=0.0) <= _FAR and np.isfinite(off_span).all():
+        if np.abs(position).max(initial=0.0) <= _FAR and np.isfinite(residual).all():
             return
         near = np.abs(position).max(axis=1, initial=0.0) <= _FAR
-        for row in np.flatnonzero(~(near & np.isfinite(off_span))):
+        for row in np.flatnonzero(~(near & np.isfinite(residual))):
             ray = position[row]
-            if not (np.isfinite(ray).all() and np.isfinite(off_span[row])):
+            if not (np.isfinite(ray).all() and np.isfinite(residual[row])):
                 # So far from the sites that they and the origin are in the same place.
                 x = dense(X[[row]])
                 largest = np.abs(x).max()
                 white = dense(self._whiten(x / largest))[0]
                 ray = white if self.basis is None else white @ self.basis
-                off_span[row] = largest * np.sqrt(max(white @ white - ray @ ray, 0.0))
+                residual[row] = largest * np.sqrt(max(white @ white - ray @ ray, 0.0))
             if not near[row]:
                 position[row] = ray * (_FAR / np.abs(ray).max()) if ray.any() else 0.0
-        np.nan_to_num(off_span, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
+        np.nan_to_num(residual, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
 
 
 def _whitened(X: FloatArray, whitening: FloatArray) -> FloatArray:

@@ -25,7 +25,6 @@ from allegiance._core import (
     STORED,
     AnyArray,
     Array,
-    CheckedLater,
     Kind,
     Lazy,
     Matrix,
@@ -37,6 +36,7 @@ from allegiance._core import (
     Sizes,
     Spec,
     Text,
+    Unchecked,
     check_parts,
     floats,
     is_sparse,
@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> AffinityScorer:
 
 #: What a state must hold: d features, k clusters, r coordinates in which volume is measured.
 _PARTS: dict[str, Spec] = {
-    "params": CheckedLater(dict),
+    "params": Unchecked(dict),
     "n_features": Size("d"),
     "feature_names": OrNone(Array(("d",), "label")),
     "classes": Array(("k",), "label"),
@@ -192,7 +192,7 @@ def _feature_maps() -> dict[str, Kind]:
     """Return the kinds of scikit-learn's feature maps, which are imported only if a state is made."""
     from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
 
-    seen: dict[str, Spec] = {"n_features_in_": Size("d"), "n_components": Size("m"), "random_state": CheckedLater()}
+    seen: dict[str, Spec] = {"n_features_in_": Size("d"), "n_components": Size("m"), "random_state": Unchecked()}
     number: Spec = OrNone(Number())
     drawn = seen | {"gamma": Number(), "random_weights_": floats("d", "m"), "random_offset_": floats("m")}
     sketch = seen | {
@@ -205,7 +205,7 @@ def _feature_maps() -> dict[str, Kind]:
     landmarks = seen | {
         **dict.fromkeys(("gamma", "degree", "coef0"), number),
         "kernel": Text(KERNELS),
-        **dict.fromkeys(("kernel_params", "n_jobs"), CheckedLater()),
+        **dict.fromkeys(("kernel_params", "n_jobs"), Unchecked()),
         "components_": Matrix("m", "d"),
         "normalization_": floats("m", "m"),
     }
@@ -360,7 +360,7 @@ def _codecs() -> dict[str, _Codec]:
     """Return the estimators that can be saved, by name."""
     from sklearn import cluster, decomposition, impute, mixture, preprocessing
 
-    row, matrix, later = _Finite("d"), _Finite("m", "d"), CheckedLater()
+    row, matrix, later = _Finite("d"), _Finite("m", "d"), Unchecked()
     spread: dict[str, Spec] = dict.fromkeys(("mean_", "var_", "scale_"), OrNone(row)) | {"n_samples_seen_": later}
     extent: dict[str, Spec] = dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), row)
     middle: dict[str, Spec] = dict.fromkeys(("center_", "scale_"), OrNone(row))

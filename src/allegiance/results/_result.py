@@ -153,7 +153,7 @@ def _own_and_other(diagram: Diagram, located: Located, codes: AnyArray, threads:
     def work(rows: slice) -> None:
         for start in range(rows.start, rows.stop, _ROWS):
             part = slice(start, min(start + _ROWS, rows.stop))
-            own, other = diagram.own_and_other(Located(located.position[part], located.off_span[part]), codes[part])
+            own, other = diagram.own_and_other(Located(located.position[part], located.residual[part]), codes[part])
             distance[part] = own
             closeness[part] = np.where(codes[part] < 0, 0.0, (1.0 + _gap(own, other)) / 2.0)
 

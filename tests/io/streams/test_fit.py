@@ -159,7 +159,6 @@ def test_an_array_on_disk_has_no_names(tmp_path):
         ({}, {"n_clusters": 3, "labels": "kind"}, "n_clusters, or labels, or a scorer with centers"),
         ({"influence": "rbf"}, {"labels": "kind"}, "needs all rows in memory"),
         ({"representative": "medoid"}, {"labels": "kind"}, "representative='medoid' needs all rows"),
-        ({"representative": "mean-without-point"}, {"labels": "kind"}, "mean-without-point' needs all rows"),
         ({"estimator": KMeans(3)}, {"labels": "kind"}, "estimator needs all rows"),
         ({}, {"labels": "nothing"}, "no column 'nothing'"),
         ({"centers": np.eye(4), "influence": "within"}, {"columns": COLUMNS}, "needs labels"),
