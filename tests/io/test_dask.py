@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import os
+import pickle
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import dask
@@ -12,14 +18,26 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask.distributed import Client
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityResult, AffinityScorer, Auto, Mahalanobis, PrecisionWarning, Weights, Within, affinity
-from allegiance.io.dask import LazyAffinityResult
+from allegiance import (
+    AffinityResult,
+    AffinityScorer,
+    Auto,
+    Mahalanobis,
+    PrecisionWarning,
+    Weights,
+    Within,
+    affinity,
+    score_stream,
+)
+from allegiance.io.dask import LazyAffinityResult, connect
+from dask_cluster import two_workers
 
-ARRAYS = ("affinity", "standard_error", "label", "owner", "runner_up", "confidence", "margin", "stable", "score",
-          "decided", "empty_cell", "residual", "engine")  # fmt: skip
+ARRAYS = ("affinity", "standard_error", "label", "owner", "rival", "own_affinity", "closeness", "typicality", "stable",
+          "verdict", "empty_cell", "residual")  # fmt: skip
 
 
 def blobs(n: int = 600, d: int = 6, k: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -42,8 +60,9 @@ def assert_same(one: Any, other: Any, names: tuple[str, ...] = ARRAYS) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"weights": "size"}, {"domain": "ball"}, {"domain": "space"}, {"engine": "hit-and-run"},
-     {"influence": Mahalanobis(np.cov(X.T))}, {"calibration": 5}],
+    [{}, {"calibration": 5}, *(pytest.param(settings, marks=pytest.mark.slow) for settings in [
+        {"weights": "size"}, {"domain": "ball"}, {"domain": "space"}, {"engine": "hit-and-run"},
+        {"influence": Mahalanobis(np.cov(X.T))}])],
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("top", [None, 2])
@@ -192,6 +211,16 @@ def test_bad_input(make, says):
         make()
 
 
+@pytest.mark.parametrize("again", [copy.copy, lambda lazy: pickle.loads(pickle.dumps(lazy))], ids=["copy", "pickle"])
+def test_a_lazy_result_can_be_copied_and_pickled(again):
+    """Once: RecursionError."""
+    lazy = affinity(in_dask(X), centers=CENTERS, random_state=0)
+    np.testing.assert_array_equal(again(lazy).affinity.compute(), lazy.affinity.compute())
+    with pytest.raises(AttributeError, match="_missing"):
+        _ = lazy._missing
+
+
+@pytest.mark.slow
 def test_the_package_does_not_import_dask():
     script = (
         "import sys, numpy as np\n"
@@ -200,3 +229,79 @@ def test_the_package_does_not_import_dask():
         "assert not {'dask', 'distributed'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+# A real cluster of worker processes, one of which dies.
+
+RNG = np.random.default_rng(3)
+SITES = RNG.normal(size=(7, 6)) * 3
+POINTS = SITES[RNG.integers(7, size=4000)] + RNG.normal(size=(4000, 6)) * 2
+NEAREST = ((POINTS[:, None] - SITES) ** 2).sum(axis=2).argmin(axis=1)
+
+
+@pytest.fixture
+def client() -> Iterator[Client]:
+    with two_workers() as cluster, Client(cluster) as client:
+        yield client
+
+
+def slowly(block: np.ndarray) -> np.ndarray:
+    """Give somebody the time to kill a worker."""
+    time.sleep(0.15)
+    return block
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_what_numpy_gives(client):
+    lazy = da.from_array(POINTS, chunks=(500, 6))
+    result = affinity(lazy, centers=SITES, random_state=0)
+    expected = affinity(POINTS, centers=SITES, random_state=0)
+    np.testing.assert_array_equal(result.affinity.compute(), expected.affinity)
+    fitted = AffinityScorer(random_state=0, influence="within").fit(lazy, da.from_array(NEAREST, chunks=500))
+    in_memory = AffinityScorer(random_state=0, influence="within").fit(POINTS, NEAREST)
+    np.testing.assert_allclose(fitted.cluster_centers_, in_memory.cluster_centers_, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_a_worker_killed_in_mid_run_loses_nothing(client):
+    pids: dict[str, Any] = client.run(os.getpid)
+    assert len(set(pids.values())) == 2
+    lazy = da.from_array(POINTS, chunks=(100, 6)).map_blocks(slowly, dtype=float, meta=np.empty((0, 0)))
+    scorer = AffinityScorer(centers=SITES, random_state=0).fit(POINTS)
+    running = scorer.affinity(lazy).affinity.persist()
+    time.sleep(1.5)
+    os.kill(next(iter(pids.values())), signal.SIGKILL)
+    np.testing.assert_array_equal(running.compute(), scorer.transform(POINTS))
+    assert set(client.run(os.getpid).values()) != set(pids.values()), "a worker did die"
+
+
+@pytest.mark.slow
+def test_a_table_is_scored_by_address_though_a_worker_dies(client, tmp_path):
+    np.save(tmp_path / "x.npy", POINTS)
+    scorer = AffinityScorer(centers=SITES, random_state=0).fit(POINTS)
+    score_stream(tmp_path / "x.npy", scorer, tmp_path / "here.parquet", batch_rows=100)
+    pid = next(iter(client.run(os.getpid).values()))
+    killed = []
+
+    def kill_once(progress: Any) -> None:
+        if not killed:
+            os.kill(pid, signal.SIGKILL)
+            killed.append(progress.rows)
+
+    with connect(client.scheduler.address) as executor:
+        score_stream(
+            tmp_path / "x.npy",
+            scorer,
+            tmp_path / "there.parquet",
+            batch_rows=100,
+            executor=executor,
+            verbose=kill_once,
+        )
+    assert killed == [100]
+    assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+
+
+@pytest.mark.slow
+def test_nobody_at_the_address():
+    with pytest.raises(ConnectionError, match="no Dask scheduler"), connect("tcp://127.0.0.1:9", timeout=0.5):
+        pass
