@@ -1,0 +1,830 @@
+"""What the columns of a table hold, found in one pass: numbers and dates as people write them, categories, identifiers.
+
+Every column of text keeps all readings alive that fit every value so far: a decimal point, a decimal comma, and four
+orders of a date. A reading that a value contradicts is dropped, so no column is ever read a second time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from allegiance._core import BoolArray, FloatArray, require
+
+arrow: Any = require("pyarrow", "io", "reading tables")
+compute: Any = require("pyarrow.compute", "io", "reading tables")
+
+_WORDS = (
+    "na n/a #n/a n.a. n.a <na> nan null none nil nat - -- --- \u2013 \u2014 ? . .. ... unknown missing n.v. k.a. tbd "
+    "#null! #div/0! #value! #ref! #num! #name? (null) (blank) void undefined"
+)
+#: Words that mean a missing value where a number or a date is expected, in lower case.
+MISSING_WORDS = frozenset([*_WORDS.split(), "not available", "not applicable", "no data", "keine angabe"])
+#: Distinct values of a column that are counted.
+MOST_VALUES = 1_000
+#: Numbers that people write for a missing value; those of the first line count as missing where they stand apart.
+_SENTINELS = np.array([-99.0, -999.0, -9999.0, -99999.0, -9.0, 99.0, 999.0, 9999.0, 99999.0])
+_CERTAIN = 4
+#: A sentinel counts if this share of the values, and more than one, are equal to it.
+_NOTABLE = 0.001
+#: Numbers kept for medians, over all columns, and rows of them at most and at least.
+_KEPT_NUMBERS, _MOST_KEPT, _LEAST_KEPT = 1 << 24, 1 << 20, 1 << 10
+#: Bytes of texts kept, over all columns, to tell whether they are unique.
+_KEPT_BYTES = 1 << 27
+#: Whole numbers from here on are codes: floating-point numbers cannot tell them apart.
+_EXACT = float(1 << 53)
+MARKS, ORDERS = (".", ","), ("iso", "ymd", "dmy", "mdy")
+_MICROSECONDS = 86_400e6
+
+
+@dataclass
+class ColumnProfile:
+    """What one column holds.
+
+    Attributes
+    ----------
+    name, type
+        Its name, and its Arrow type in the file.
+    kind
+        "number", "date", "text", "empty" (no value at all) or "other" (lists, binary data, ...).
+    n_rows, n_missing
+        Rows, and how many of them have no value, words for missing values included.
+    missing_words
+        How often each word was counted as missing; numbers such as -999 are in ``missing`` too.
+    missing
+        Words and numbers that mean a missing value, beyond :data:`MISSING_WORDS`.
+    values
+        How often each distinct value occurs; None if there are more than 1,000.
+    unique, counting
+        Whether no value occurs twice, and whether each is one more than the one before.
+    distinct_share
+        Distinct values among the first rows, as a share.
+    integer, mean, std, min, max, median, infinite
+        Of numbers, and of dates in days since 1970-01-01.
+    median_error
+        0 if the median is exact; else it is the median of a sample, and this is the error of its rank (95 %).
+    decimal, date_format
+        How text is read: "." or ","; "iso", "ymd", "dmy" or "mdy".
+    remark
+        What a reader should know, such as a date that could be read in two ways.
+    """
+
+    name: str
+    type: str
+    kind: str = "empty"
+    n_rows: int = 0
+    n_missing: int = 0
+    missing_words: dict[str, int] = field(default_factory=dict)
+    missing: tuple[Any, ...] = ()
+    values: dict[str, int] | None = None
+    unique: bool = False
+    counting: bool = False
+    distinct_share: float = 0.0
+    integer: bool = False
+    mean: float = float("nan")
+    std: float = float("nan")
+    min: float = float("nan")
+    max: float = float("nan")
+    median: float = float("nan")
+    median_error: float = 0.0
+    infinite: int = 0
+    decimal: str = "."
+    date_format: str = ""
+    remark: str = ""
+
+    @property
+    def n_distinct(self) -> int | None:
+        """The number of distinct values, None if there are more than 1,000."""
+        return None if self.values is None else len(self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values; at most ten of the distinct values, the most frequent ones."""
+        found = {key: value for key, value in asdict(self).items() if not (isinstance(value, float) and value != value)}
+        if self.values is not None:
+            found["values"] = dict(Counter(self.values).most_common(10))
+        return {**found, "n_distinct": self.n_distinct, "missing": list(self.missing)}
+
+
+@dataclass
+class Profile:
+    """All columns of a table.
+
+    Attributes
+    ----------
+    n_rows
+        The rows of the table.
+    columns
+        By name, in the order of the table.
+    """
+
+    n_rows: int
+    columns: dict[str, ColumnProfile]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"n_rows": self.n_rows, "columns": [column.to_dict() for column in self.columns.values()]}
+
+
+def profile_of(
+    batches: Iterable[Any],
+    schema: Any,
+    *,
+    missing: Mapping[str, Sequence[Any]],
+    decimal: str | None,
+    dayfirst: bool | None,
+) -> Profile:
+    """Return the profile of record batches with this schema, whose text is as written.
+
+    The result does not depend on where batches end.
+    """
+    names = list(schema.names)
+    sample = _RowSample(len(names))
+    columns = [
+        _Column(field.name, field.type, missing.get(field.name, ()), sample, max(_KEPT_BYTES // len(names), 1 << 20))
+        for field in schema
+    ]
+    n_rows = 0
+    for batch in batches:
+        picked = sample.pick(batch.num_rows)
+        for column, values in zip(columns, batch.columns, strict=True):
+            column.add(values, picked)
+        n_rows += batch.num_rows
+        sample.thin(columns)
+    # One table has one decimal mark: a column that shows it decides for those that could have either.
+    shown = {column.only_mark for column in columns} - {None}
+    usual = decimal or ("," if shown == {","} else ".")
+    found = [column.finish(usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
+    return Profile(n_rows, {column.name: column for column in found})
+
+
+class _RowSample:
+    """Rows whose values are kept for medians: all of them, or a random part of even density."""
+
+    def __init__(self, n_columns: int) -> None:
+        self.most = int(np.clip(_KEPT_NUMBERS // max(n_columns, 1), _LEAST_KEPT, _MOST_KEPT))
+        self._random = np.random.default_rng(0)
+        self._ranks = np.zeros(0)
+        self.share = 1.0
+
+    def pick(self, n_rows: int) -> BoolArray | None:
+        """Return which of the next rows are kept, None for all."""
+        ranks = self._random.random(n_rows)
+        if self.share == 1.0:
+            self._ranks = np.concatenate([self._ranks, ranks])
+            return None
+        picked = ranks < self.share
+        self._ranks = np.concatenate([self._ranks, ranks[picked]])
+        return picked
+
+    def thin(self, columns: list[_Column]) -> None:
+        """Halve the sample while it is too large."""
+        while self._ranks.size > self.most:
+            self.share /= 2
+            keep = self._ranks < self.share
+            self._ranks = self._ranks[keep]
+            for column in columns:
+                for stats in column.distinct_stats():
+                    stats.sample = [np.concatenate(stats.sample)[keep]]
+
+
+class _Stats:
+    """Moments, extremes and a sample of the numbers of one reading of a column."""
+
+    def __init__(self, sample: _RowSample) -> None:
+        self.seen = self.infinite = 0
+        self.mean = self.squares = 0.0
+        self.low, self.high = np.inf, -np.inf
+        self.whole = True
+        self.rising = self.counting = True
+        self.last = np.nan
+        self.sentinels = np.zeros(_SENTINELS.size, dtype=np.int64)
+        self.sample: list[FloatArray] = [np.full(sample._ranks.size, np.nan)]
+
+    def add(self, values: FloatArray, picked: BoolArray | None) -> None:
+        """Add values, NaN where one is missing."""
+        self.sample.append(values if picked is None else values[picked])
+        gaps = np.isnan(values)
+        if gaps.any():
+            self.counting = False
+            values = values[~gaps]
+        infinite = np.isinf(values)
+        if infinite.any():
+            self.infinite += int(infinite.sum())
+            values = values[~infinite]
+        if not values.size:
+            return
+        if self.rising:
+            steps = np.diff(values, prepend=self.last)
+            steps = steps[1:] if np.isnan(self.last) else steps
+            self.rising = bool((steps > 0).all())
+            self.counting = self.counting and self.rising and bool((steps == 1).all())
+        self.last = float(values[-1])
+        self.whole = self.whole and bool((values == np.floor(values)).all())
+        odd = np.isin(values, _SENTINELS)
+        if odd.any():
+            self.sentinels += (values[odd, None] == _SENTINELS).sum(axis=0)
+            values = values[~odd]
+        if values.size:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._merge(values.size, float(values.mean()), values)
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+
+    def _merge(self, count: int, mean: float, values: FloatArray | None) -> None:
+        """Combine sums of squares about two means, without cancellation."""
+        own = 0.0 if values is None else float(((values - mean) ** 2).sum())
+        total = self.seen + count
+        self.squares += own + (mean - self.mean) ** 2 * (self.seen * count / total)
+        self.mean += (mean - self.mean) * (count / total)
+        self.seen = total
+
+    def _return_sentinels(self, but: float | None = None) -> None:
+        """Count numbers that look like sentinels as values."""
+        for value, count in zip(_SENTINELS.tolist(), self.sentinels.tolist(), strict=True):
+            if count and value != but:
+                self._merge(count, value, None)
+                self.low, self.high = min(self.low, value), max(self.high, value)
+        self.sentinels[:] = 0
+
+    def sentinel(self) -> tuple[float, int, bool] | None:
+        """Return a number that stands apart as one does that means missing, its count, and whether it is certain."""
+        width = self.high - self.low
+        if not np.isfinite(width) or (self.sentinels > 0).sum() != 1:
+            return None
+        place = int(np.flatnonzero(self.sentinels)[0])
+        value, count = float(_SENTINELS[place]), int(self.sentinels[place])
+        below, above = self.low - value, value - self.high
+        apart = (below > 0 and (below > width or self.low >= 0)) or above > max(width, 0.0)
+        if not apart or count < 2 or count < _NOTABLE * (self.seen + count):
+            return None
+        return value, count, place < _CERTAIN
+
+    def finish(self, but: float | None, share: float) -> dict[str, Any]:
+        """Return what a profile says of these numbers, with ``but`` for a missing value."""
+        self._return_sentinels(but)
+        sample = np.concatenate(self.sample)
+        sample = sample[np.isfinite(sample) & (sample != (np.nan if but is None else but))]
+        return {
+            "integer": self.whole and self.seen > 0,
+            "mean": self.mean if self.seen else np.nan,
+            "std": float(np.sqrt(self.squares / self.seen)) if self.seen else np.nan,
+            "min": self.low if self.seen else np.nan,
+            "max": self.high if self.seen else np.nan,
+            "median": float(np.median(sample)) if sample.size else np.nan,
+            "median_error": 0.0 if share == 1.0 else float(0.98 / np.sqrt(max(sample.size, 1))),
+            "infinite": self.infinite,
+        }
+
+
+class _Column:
+    """One column of a table as its batches go by."""
+
+    def __init__(self, name: str, kind: Any, missing: Sequence[Any], sample: _RowSample, most_bytes: int) -> None:
+        self._sample, self._most_bytes = sample, most_bytes
+        self.name, self.kind = name, kind
+        value_type = kind.value_type if arrow.types.is_dictionary(kind) else kind
+        self.is_text = is_text(value_type)
+        self._usable = self.is_text or is_number(value_type) or is_time(value_type)
+        self.missing = tuple(missing)
+        self._words = {str(word).strip().lower() for word in missing} - {""}
+        self.rows = self.absent = 0
+        self.words: Counter[str] = Counter()
+        self.values: Counter[str] | None = Counter()
+        readings = (*MARKS, *ORDERS) if self.is_text else ("iso",) if is_time(value_type) else (".",)
+        shared = _Stats(sample)
+        self.readings: dict[str, _Stats] = dict.fromkeys(readings, shared) if self._usable else {}
+        self.contradiction = ""
+        self._read_before = 0
+        self._first = ""
+        self._kept: list[Any] | None = []
+        self._kept_rows = self._bytes = 0
+        self._distinct: tuple[int, int] = (0, 0)
+
+    def distinct_stats(self) -> list[_Stats]:
+        """Return the statistics of the readings that are alive, each once."""
+        return list({id(stats): stats for stats in self.readings.values()}.values())
+
+    @property
+    def only_mark(self) -> str | None:
+        """The decimal mark that the column shows, None if it could have either or is not a column of numbers."""
+        marks = [mark for mark in MARKS if mark in self.readings]
+        return marks[0] if self.is_text and len(marks) == 1 and self.rows > self.absent else None
+
+    def add(self, column: Any, picked: BoolArray | None) -> None:
+        """Look at some more values."""
+        self.rows += len(column)
+        if arrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if not self._usable:
+            self.absent += column.null_count
+        elif self.is_text:
+            self._add_text(column, picked)
+            self._watch_uniqueness(column)
+        else:
+            if named_like_id(self.name) and not is_time(column.type):
+                self._watch_uniqueness(column)
+            numbers = with_gaps(as_numbers(column), self.missing)
+            if self.values is not None:
+                self._count_numbers(column, numbers)
+            gaps = int(np.isnan(numbers).sum())
+            self.words.update({str(value): int(n) for value, n in self._named_gaps(column, numbers, gaps)})
+            self.absent += gaps
+            for stats in self.distinct_stats():
+                stats.add(numbers, picked)
+
+    def _named_gaps(self, column: Any, numbers: FloatArray, gaps: int) -> list[tuple[Any, int]]:
+        """Return how many values were declared missing by name."""
+        if not self.missing or gaps == column.null_count:
+            return []
+        before = as_numbers(column)
+        return [
+            (value, int(np.sum(before == number))) for value in self.missing if (number := _number(value)) == number
+        ]
+
+    def _count_numbers(self, column: Any, numbers: FloatArray) -> None:
+        """Count distinct values while there are few."""
+        assert self.values is not None
+        head = numbers[:2048]
+        if np.unique(head).size > MOST_VALUES // 2 and head.size > MOST_VALUES // 2:
+            self.values = None
+            return
+        present = column.filter(arrow.array(~np.isnan(numbers)))
+        self._count(as_texts(present))
+
+    def _count(self, texts: Any) -> None:
+        assert self.values is not None
+        for pair in compute.value_counts(texts).to_pylist() if len(texts) else ():
+            self.values[pair["values"]] += pair["counts"]
+        if len(self.values) > MOST_VALUES:
+            self.values = None
+
+    def _add_text(self, column: Any, picked: BoolArray | None) -> None:
+        plain = self._plain_numbers(column) if "." in self.readings else None
+        if plain is not None:
+            self.absent += column.null_count
+            self._add_plain(column, plain, picked)
+            if self.values is not None:
+                self._count(column.drop_null())
+            return
+        texts = compute.utf8_trim_whitespace(column)
+        texts = compute.if_else(compute.equal(texts, ""), None, texts)
+        self.absent += texts.null_count
+        if self.values is not None:
+            self._count(texts.drop_null())
+        if self.readings:
+            self._add_written(texts, picked)
+
+    def _plain_numbers(self, column: Any) -> FloatArray | None:
+        """Return texts as numbers if all are finite ones with a decimal point and without odd zeros."""
+        try:
+            numbers = column.cast(arrow.float64())
+        except arrow.ArrowInvalid:
+            return None
+        values = np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+        finite = np.isfinite(values)
+        if not finite.all() and int((~finite).sum()) != column.null_count:
+            return None
+        if self._words:
+            return None
+        starts = compute.fill_null(compute.starts_with(column, "0"), False)
+        if compute.any(starts).as_py() and _has_odd_zeros(column.filter(starts)):
+            return None
+        return values
+
+    def _add_plain(self, column: Any, values: FloatArray, picked: BoolArray | None) -> None:
+        """Add numbers that a decimal point reads; a comma reads them too if no point is in them, or groups only."""
+        if column.null_count == len(column):
+            for stats in self.distinct_stats():
+                stats.add(values, picked)
+            return
+        for order in ORDERS:
+            self.readings.pop(order, None)
+        comma = self.readings.get(",")
+        grouped = comma is not None and comma is not self.readings["."]
+        if comma is not None and (grouped or compute.any(compute.match_substring(column, ".")).as_py()):
+            read = read_numbers(column, ",")
+            if read.null_count > column.null_count:
+                del self.readings[","]
+            else:
+                if not grouped:
+                    self.readings[","] = comma = deepcopy(comma)
+                comma.add(_numpy(read), picked)
+        self.readings["."].add(values, picked)
+
+    def _add_written(self, texts: Any, picked: BoolArray | None) -> None:
+        """Add trimmed texts to each reading that all of them fit; the others end here."""
+        words = missing_words(texts, self._words)
+        values = compute.if_else(words, None, texts)
+        n_values = len(values) - values.null_count
+        if n_values and any(mark in self.readings for mark in MARKS) and _has_odd_zeros(values):
+            self.contradiction = self.contradiction or "it has leading zeros"
+            for mark in MARKS:
+                self.readings.pop(mark, None)
+        if n_values and not self._first:
+            self._first = values.drop_null()[0].as_py()
+        found: dict[str, FloatArray] = {}
+        for reading in list(self.readings):
+            read = _read(values, reading)
+            if len(read) - read.null_count == n_values:
+                found[reading] = _numpy(read)
+                continue
+            self._contradict(reading, values, read, n_values)
+        if not self.readings:
+            self._texts_only(words)
+            return
+        self.words.update({pair["values"]: pair["counts"] for pair in _counts(texts.filter(words))})
+        self.absent += int(compute.sum(words).as_py() or 0)
+        self._share_or_split(found, picked)
+        self._read_before += n_values
+
+    def _contradict(self, reading: str, values: Any, read: Any, n_values: int) -> None:
+        """End a reading, and remember a value that it does not fit if nearly all others do."""
+        del self.readings[reading]
+        fits = self._read_before + len(read) - read.null_count
+        if fits > 0.8 * (self._read_before + n_values) and not self.contradiction:
+            odd = values.filter(compute.and_(compute.is_valid(values), compute.is_null(read)))
+            what = "number" if reading in MARKS else "date"
+            self.contradiction = f"{odd[0].as_py()[:40]!r} is not a {what}"
+
+    def _texts_only(self, words: Any) -> None:
+        """Turn to a column of texts: words for missing values are words again."""
+        self.absent -= sum(self.words.values())
+        self.words.clear()
+
+    def _share_or_split(self, found: dict[str, FloatArray], picked: BoolArray | None) -> None:
+        """Give each reading its numbers; readings that agree so far share their statistics."""
+        groups: list[tuple[_Stats, FloatArray, list[str]]] = []
+        for reading, values in found.items():
+            for stats, same, members in groups:
+                if stats is self.readings[reading] and np.array_equal(values, same, equal_nan=True):
+                    members.append(reading)
+                    break
+            else:
+                groups.append((self.readings[reading], values, [reading]))
+        taken: set[int] = set()
+        for stats, _, members in groups:
+            own = deepcopy(stats) if id(stats) in taken else stats
+            taken.add(id(stats))
+            self.readings.update(dict.fromkeys(members, own))
+        for _, values, members in groups:
+            self.readings[members[0]].add(values, picked)
+
+    def _watch_uniqueness(self, column: Any) -> None:
+        """Keep values while none of them occurs twice, up to some bytes of them."""
+        if self._kept is None or (self._distinct[0] and self.readings and not named_like_id(self.name)):
+            return
+        count = compute.count_distinct(column).as_py()
+        present = len(column) - column.null_count
+        if not self._distinct[0]:
+            self._distinct = (present, count)
+        if count < len(column):
+            self._kept = None
+        elif self._bytes < self._most_bytes:
+            self._kept.append(column)
+            self._kept_rows += len(column)
+            self._bytes += column.nbytes
+
+    def _is_unique(self) -> bool:
+        """Tell whether all values kept are different, and none was left out before there were too many to keep."""
+        if not self._kept or self.absent or (self._kept_rows < self.rows and self._bytes < self._most_bytes):
+            return False
+        whole = arrow.chunked_array(self._kept)
+        return bool(compute.count_distinct(whole).as_py() == len(whole))
+
+    def finish(self, usual: str, mark_known: bool, dayfirst: bool | None) -> ColumnProfile:
+        """Return what the column holds, now that all of it was seen."""
+        found = ColumnProfile(self.name, str(self.kind), n_rows=self.rows, n_missing=self.absent)
+        found.values = None if self.values is None else dict(self.values)
+        found.missing_words = dict(self.words)
+        found.missing = self.missing
+        seen, distinct = self._distinct
+        found.distinct_share = distinct / seen if seen else 0.0
+        if not self._usable:
+            found.kind = "other"
+        elif self.rows > self.absent:
+            reading = self._reading(found, usual, mark_known, dayfirst)
+            if reading is None:
+                found.kind, found.remark = "text", self.contradiction
+                found.unique = self._is_unique()
+            else:
+                self._finish_numbers(found, reading)
+        return found
+
+    def _reading(self, found: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
+        """Return which of the readings left is taken, with a remark if another one would give other numbers."""
+        marks = [mark for mark in MARKS if mark in self.readings]
+        if marks:
+            mark = usual if usual in marks else marks[0]
+            differ = len(marks) == 2 and self.readings["."] is not self.readings[","]
+            if differ and not mark_known:
+                found.remark = "with a decimal comma its numbers would be others: pass decimal=',' (--decimal ,)"
+            stats = self.readings[mark]
+            if self.is_text and stats.whole and max(stats.high, -stats.low) >= _EXACT:
+                self.contradiction = "its whole numbers have more than 15 digits"
+                return None
+            return mark
+        orders = [order for order in ORDERS if order in self.readings]
+        if not orders:
+            return None
+        if {"dmy", "mdy"} <= set(orders):
+            order = "mdy" if dayfirst is False or (dayfirst is None and "." not in self._first) else "dmy"
+            if dayfirst is None and self.readings["dmy"] is not self.readings["mdy"]:
+                first = "day" if order == "dmy" else "month"
+                other = "--dates " + ("monthfirst" if order == "dmy" else "dayfirst")
+                spelled = f"dayfirst={order != 'dmy'}"
+                found.remark = (
+                    f"no date tells day from month; the {first} is taken to be first: pass {spelled} ({other}) if not"
+                )
+            return order
+        return orders[0]
+
+    def _finish_numbers(self, found: ColumnProfile, reading: str) -> None:
+        stats = self.readings[reading]
+        found.kind = "number" if reading in MARKS else "date"
+        found.decimal = reading if reading in MARKS else "."
+        found.date_format = "" if reading in MARKS else reading
+        sentinel = stats.sentinel() if found.kind == "number" else None
+        missing = None
+        if sentinel is not None:
+            value, count, certain = sentinel
+            word = f"{value:.0f}"
+            if certain:
+                missing = value
+                found.missing, found.n_missing = (*found.missing, value), found.n_missing + count
+                found.missing_words[word] = found.missing_words.get(word, 0) + count
+                if found.values is not None:
+                    found.values.pop(word, None)
+            else:
+                declare = f"missing={{{self.name!r}: [{word}]}} (--missing {self.name}={word})"
+                found.remark = f"{count:,} values are {word}; if that means missing, pass {declare}"
+        vars(found).update(stats.finish(missing, self._sample.share))
+        found.unique = bool(stats.rising and not found.n_missing and stats.seen > 1) or self._is_unique()
+        found.counting = bool(stats.counting and stats.whole and not found.n_missing and self.rows > 2)
+
+
+_ID_NAME = re.compile(
+    r"(?:^|[^A-Za-z])(?:id|uuid|guid|key|index|row_?(?:id|no|nr|number|name))$|[a-z](?-i:ID|Id)$", re.I
+)
+
+
+def named_like_id(name: str) -> bool:
+    """Tell whether a column is named as identifiers are: id, customerID, order_key."""
+    return name in ("__index_level_0__", "unnamed_1") or _ID_NAME.search(name) is not None
+
+
+# Reading values
+
+
+def is_text(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of text."""
+    types = arrow.types
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of numbers, truth values included, or of nothing."""
+    types = arrow.types
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def is_time(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of dates or times of a day."""
+    types = arrow.types
+    return bool(types.is_date(kind) or types.is_timestamp(kind))
+
+
+def as_numbers(column: Any) -> FloatArray:
+    """Return a column of numbers or times as floating-point numbers, times in days; NaN where one is missing."""
+    if is_time(column.type):
+        moments = column.cast(arrow.timestamp("us", getattr(column.type, "tz", None)), safe=False)
+        return _numpy(moments.cast(arrow.int64())) / _MICROSECONDS
+    if arrow.types.is_boolean(column.type):
+        column = column.cast(arrow.int8())
+    return _numpy(column.cast(arrow.float64(), safe=False))
+
+
+def as_texts(column: Any) -> Any:
+    """Return a column as trimmed texts, null where one is missing: 2.0 is written 2, and true and false are words."""
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
+        numbers = [None if value is None or value != value else value for value in column.to_pylist()]
+        texts = [None if value is None else str(int(value) if value == int(value) else value) for value in numbers]
+        return arrow.array(texts, arrow.string())
+    texts = compute.utf8_trim_whitespace(column.cast(arrow.string()))
+    return compute.if_else(compute.equal(texts, ""), None, texts)
+
+
+def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[FloatArray, str | None]:
+    """Return a column as numbers or days, NaN where one is missing, and the first text that is neither.
+
+    ``reading`` is a decimal mark or an order of dates; ``missing`` are more words and numbers that mean missing.
+    """
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not is_text(column.type):
+        return with_gaps(as_numbers(column), missing), None
+    words = {str(word).strip().lower() for word in missing} - {""}
+    if reading == "." and not words:
+        try:
+            numbers = _numpy(column.cast(arrow.float64()))
+            if int(np.isnan(numbers).sum()) == column.null_count:
+                return numbers, None
+        except arrow.ArrowInvalid:
+            pass
+    texts = compute.utf8_trim_whitespace(column)
+    texts = compute.if_else(compute.equal(texts, ""), None, texts)
+    values = compute.if_else(missing_words(texts, words), None, texts)
+    read = _read(values, reading)
+    odd = None
+    if read.null_count > values.null_count:
+        odd = values.filter(compute.and_(compute.is_valid(values), compute.is_null(read)))[0].as_py()
+    return with_gaps(_numpy(read), missing), odd
+
+
+def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
+    """Return which trimmed texts are words for a missing value; null counts as none."""
+    words = arrow.array(sorted({*MISSING_WORDS, *more}), texts.type)
+    return compute.fill_null(compute.is_in(compute.utf8_lower(texts), value_set=words), False)
+
+
+def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
+    """Return numbers with NaN in place of those that mean a missing value."""
+    odd = [number for value in missing if (number := _number(value)) == number]
+    return np.where(np.isin(numbers, odd), np.nan, numbers) if odd else numbers
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def _numpy(column: Any) -> FloatArray:
+    """Return an Arrow array of numbers as floating-point numbers with NaN."""
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _counts(texts: Any) -> list[dict[str, Any]]:
+    return compute.value_counts(texts).to_pylist() if len(texts) else []
+
+
+def _has_odd_zeros(texts: Any) -> bool:
+    """Tell whether one is a code such as 007."""
+    return bool(compute.any(compute.match_substring_regex(texts, r"^0\d+$")).as_py())
+
+
+def _read(texts: Any, reading: str) -> Any:
+    return read_numbers(texts, reading) if reading in MARKS else read_days(texts, reading)
+
+
+_SPACES = " \u00a0\u202f'\u2019"
+_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD"
+#: Symbols of currencies: the dollar, cent, pound and yen, and the block of Unicode for all others.
+_CURRENCY = rf"(?:[$\x{{a2}}-\x{{a5}}\x{{20a0}}-\x{{20cf}}]|{_CODES})?"
+
+
+@cache
+def _number_pattern(decimal: str) -> str:
+    """Return the expression for a number with this decimal mark, its parts named."""
+    marks = [re.escape("," if decimal == "." else "."), *_SPACES]
+    # Groups of three; of two, but for the last one, in India. One separator throughout.
+    groups = "|".join(rf"\d{{1,3}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" for mark in marks)
+    number = rf"(?P<whole>{groups}|\d+)?(?:{re.escape(decimal)}(?P<fraction>\d*))?(?P<power>[eE][+-]?\d+)?"
+    sign, space = r"[+\-\x{2212}]?", "[ \u00a0\u202f]*"
+    amount = rf"(?P<sign>{sign}){space}{_CURRENCY}{space}(?P<inner>{sign}){number}{space}{_CURRENCY}{space}"
+    return rf"^(?P<open>\(?){space}{amount}(?P<percent>%?){space}(?P<close>\)?)$"
+
+
+def read_numbers(texts: Any, decimal: str = ".") -> Any:
+    """Return texts such as "$1,452.74", "1.452,74 €", "26 %" and "(120)" as numbers, null where one is not a number.
+
+    A percentage is a hundredth of its figure; an amount in brackets is negative.
+    """
+    texts = compute.utf8_trim_whitespace(texts.cast(arrow.string()))
+    parts = compute.extract_regex(texts, _number_pattern(decimal))
+    whole, fraction, power, sign, inner, opened, percent, close = (
+        compute.struct_field(parts, name)
+        for name in ("whole", "fraction", "power", "sign", "inner", "open", "percent", "close")
+    )
+    has_digits = compute.greater(compute.binary_length(compute.binary_join_element_wise(whole, fraction, "")), 0)
+    signs = compute.binary_join_element_wise(sign, inner, opened, "")
+    valid = compute.and_(has_digits, compute.equal(compute.binary_length(opened), compute.binary_length(close)))
+    valid = compute.and_(valid, compute.less_equal(compute.utf8_length(signs), 1))
+    digits = compute.replace_substring_regex(whole, r"\D", "")
+    text = compute.binary_join_element_wise(
+        compute.if_else(compute.equal(digits, ""), "0", digits),
+        compute.if_else(compute.equal(fraction, ""), "0", fraction),
+        ".",
+    )
+    text = compute.if_else(valid, compute.binary_join_element_wise(text, power, ""), None)
+    values = text.cast(arrow.float64())
+    values = compute.if_else(compute.equal(percent, "%"), compute.divide(values, 100.0), values)
+    negative = compute.is_in(signs, value_set=arrow.array(["-", "\u2212", "("]))
+    return compute.if_else(negative, compute.negate(values), values)
+
+
+_TIME = r"(?:[ T,]+(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2}(?:\.\d{1,6})?))?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?)?"
+_PART = r"(?:[./\-]| |, |\. )"
+_MONTHS = re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec")
+_OTHER_MONTHS = {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
+_PATTERNS = {
+    "ymd": rf"^(?P<y>\d{{4}}){_PART}(?P<mo>\d{{1,2}}){_PART}(?P<d>\d{{1,2}}){_TIME}$",
+    "dmy": rf"^(?P<d>\d{{1,2}}){_PART}(?P<mo>\d{{1,2}}|\pL{{3,9}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
+    "mdy": rf"^(?P<mo>\d{{1,2}}|\pL{{3,9}}){_PART}(?P<d>\d{{1,2}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
+}
+
+
+def read_days(texts: Any, order: str) -> Any:
+    """Return texts as days since 1970-01-01, in UTC where they name a zone; null where one is not such a date.
+
+    ``order`` is "iso", "ymd", "dmy" or "mdy". Months may have English or German names.
+    """
+    if order == "iso":
+        for kind in (arrow.timestamp("us"), arrow.timestamp("us", "UTC")):
+            try:
+                return arrow.array(as_numbers(texts.cast(kind)), from_pandas=True)
+            except arrow.ArrowInvalid:
+                continue
+        return arrow.nulls(len(texts), arrow.float64())
+    parts = compute.extract_regex(texts, _PATTERNS[order])
+    field = {name: compute.struct_field(parts, name) for name in ("y", "mo", "d", "h", "m", "s", "p")}
+    names = compute.utf8_slice_codeunits(compute.utf8_lower(field["mo"]), 0, 3)
+    known = [*_MONTHS, *_OTHER_MONTHS]
+    numbers = arrow.array([*range(1, 13), *_OTHER_MONTHS.values()], arrow.float64())
+    named = numbers.take(compute.index_in(names, value_set=arrow.array(known)))
+    digits = compute.match_substring_regex(field["mo"], r"^\d+$")
+    plain = compute.if_else(digits, field["mo"], None).cast(arrow.float64())
+    month = _numpy(compute.coalesce(named, plain))
+    year, day = _numpy(field["y"].cast(arrow.float64())), _numpy(field["d"].cast(arrow.float64()))
+    year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
+    hour, minute, second = (
+        _numpy(compute.fill_null(compute.if_else(compute.equal(field[part], ""), "0", field[part]), "0").cast("double"))
+        for part in "hms"
+    )
+    half = np.asarray(
+        compute.fill_null(compute.utf8_lower(field["p"]), "").to_numpy(zero_copy_only=False), dtype=object
+    )
+    hour = np.where(half == "p", hour % 12 + 12, np.where(half == "a", hour % 12, hour))
+    valid = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 61)
+    month_start = np.full(year.size, np.datetime64("NaT"), dtype="datetime64[M]")
+    month_start[valid] = (year[valid] - 1970).astype(np.int64).astype("datetime64[Y]").astype("datetime64[M]") + (
+        month[valid] - 1
+    ).astype(np.int64)
+    first = month_start.astype("datetime64[D]").astype(np.int64).astype(np.float64)
+    following = (month_start + 1).astype("datetime64[D]").astype(np.int64).astype(np.float64)
+    valid &= day <= following - first
+    days = first + day - 1 + (hour * 3600 + minute * 60 + second) / 86_400
+    return arrow.array(np.where(valid, days, np.nan), from_pandas=True)
+
+
+def parse_number(text: str, decimal: str = ".") -> float | None:
+    """Return the number that a text stands for, None if it is not one.
+
+    Parameters
+    ----------
+    text
+        With or without a currency, separators between groups of digits, and brackets around what is negative.
+    decimal
+        The decimal mark, "." or ",".
+
+    Examples
+    --------
+    >>> from allegiance.io.profile import parse_number
+    >>> parse_number("$1,452.74"), parse_number("26%"), parse_number("1.452,74 €", decimal=",")
+    (1452.74, 0.26, 1452.74)
+    """
+    return read_numbers(arrow.array([text], arrow.string()), decimal)[0].as_py()
+
+
+def typed_column(column: Any, found: ColumnProfile) -> Any:
+    """Return a column of text as numbers or times, if that is what the profile says; else as it is."""
+    kind = typed_field(found, column.type)
+    if kind == column.type:
+        return column
+    numbers, _ = read_column(column, found.date_format or found.decimal, found.missing)
+    gaps = np.isnan(numbers)
+    if found.kind == "date":
+        moments = np.where(gaps, 0, np.rint(numbers * _MICROSECONDS)).astype(np.int64)
+        return arrow.array(moments, arrow.timestamp("us"), mask=gaps)
+    return arrow.array(np.where(gaps, 0, numbers), mask=gaps).cast(kind)
+
+
+def typed_field(found: ColumnProfile, kind: Any) -> Any:
+    """Return the type that a column of text gets."""
+    if not is_text(kind) or found.kind not in ("number", "date"):
+        return kind
+    if found.kind == "date":
+        return arrow.timestamp("us")
+    return arrow.int64() if found.integer and not found.infinite else arrow.float64()
+
+
+__all__ = ["ColumnProfile", "Profile", "parse_number", "profile_of"]
