@@ -1,32 +1,46 @@
-"""trust: the chance that the label of each cell holds."""
+"""trust, result and report: the labels of cells, scored and written next to them."""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
-from allegiance._core import check_count
+import numpy as np
+
+from allegiance._core import AnyArray, IntArray, check_count, effective_threads, is_sparse, require
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
-from allegiance.results import AffinityResult
+from allegiance.fitting import Chunk, Columns, Specification, fit
+from allegiance.influence import AnySummary
+from allegiance.results import AffinityResult, FrameLike
 
-from ._groups import check_anndata, find_groups
-from ._leiden import Leiden
-from ._matrix import find_matrix
-from ._record import record
-from ._score import score
+from ._clusterers import Leiden, Louvain, recorded
 
 #: Cells of a backed object in memory at a time.
 _CHUNK = 20_000
+#: Where scanpy keeps principal components, which most cells are clustered by.
+_PCA = "X_pca"
+#: The category by which clusterers such as HDBSCAN mark cells of no cluster.
+_NOISE = "-1"
+#: Coordinates that the map of a report shows, the first that there are.
+_MAPS = ("X_umap", "X_tsne", "X_draw_graph_fa", _PCA)
+#: Colours of the verdicts, in their order, which colour-blind readers tell apart; grey for cells of no cluster.
+_VERDICT_COLORS = {"supported": "#3f7fb5", "contested": "#e69f00", "contradicted": "#c8400b", "noise": "#b0b0b0"}
 
 
 def trust(
     adata: Any,
     groupby: str,
     *,
+    clusterer: Any = None,
     use_rep: str | None = None,
     layer: str | None = None,
     n_pcs: int | None = None,
-    recluster: Any = None,
     influence: Any = "within",
     key_added: str | None = None,
     copy: bool = False,
@@ -35,6 +49,9 @@ def trust(
 ) -> Any:
     """Say which labels of the cells can be trusted, and write it next to them.
 
+    Trust speaks of the labels, given the matrix. It does not find doublets, for which there is ``scanpy.pp.scrublet``,
+    and a batch that forms a cluster of its own is well supported.
+
     Parameters
     ----------
     adata
@@ -42,15 +59,17 @@ def trust(
     groupby
         The column of ``obs`` that holds the labels, such as "leiden". Missing values, and the category "-1", are cells
         of no cluster.
+    clusterer
+        What made the labels: a scikit-learn clusterer, which is cloned and fitted to subsamples of the cells. By
+        default :class:`Leiden` or :class:`Louvain` with the resolution and the neighbours that scanpy recorded, if it
+        made the labels; else what reproduces them best, with a warning if nothing does.
     use_rep
-        The key of ``obsm`` that holds what was clustered, or "X". By default "X_pca", or X if there is none.
+        The key of ``obsm`` that holds what was clustered, or "X". By default what scanpy's neighbours were computed
+        from, if that is recorded, else "X_pca", or X if there is none.
     layer
         A layer to use instead.
     n_pcs
         How many columns of it to use, as in scanpy's ``pp.neighbors``; None for all.
-    recluster
-        What halves of the cells are clustered anew with: None for k-means; "leiden", with the resolution and the number
-        of neighbours that scanpy recorded (needs scanpy and igraph); or a scikit-learn clusterer.
     influence
         What closeness means, as in :func:`allegiance.trust`.
     key_added
@@ -68,7 +87,7 @@ def trust(
         The copy, with ``copy=True``. Fields, for groupby="leiden":
 
         ``.obs["leiden_trust"]``
-            The chance that the label holds; NaN for cells of no cluster.
+            The chance that the label comes back when the cells are clustered again; NaN for cells of no cluster.
         ``.obs["leiden_verdict"]``
             "supported", "contested", "contradicted" or "noise".
         ``.obs["leiden_rival"]``
@@ -76,11 +95,12 @@ def trust(
         ``.obsm["leiden_affinity"]``
             Affinity to each cluster, columns in the order of the categories that have cells.
         ``.uns["leiden_allegiance"]``
-            Settings, the expected share of right labels with its interval, a table by cluster.
+            All parameters, the replication of the clustering with its interval, a table by cluster.
 
     See Also
     --------
     result : The same as an object with tables and pictures.
+    resolution_curve : Which resolutions give clusters that replicate.
 
     Examples
     --------
@@ -88,19 +108,17 @@ def trust(
 
         import allegiance.anndata as al
 
-        al.trust(adata, groupby="leiden", use_rep="X_pca")
+        al.trust(adata, groupby="leiden")
         adata.obs["leiden_trust"]
         al.pl.umap(adata, groupby="leiden")
     """
-    check_anndata(adata, "trust")
+    _check_anndata(adata, "trust")
     if copy and adata.isbacked:
-        raise ValueError("copy=True needs an AnnData object in memory: call adata.to_memory() first.")
-    options = {"use_rep": use_rep, "layer": layer, "n_pcs": n_pcs, "recluster": recluster, "influence": influence}
-    found = result(adata, groupby, **options, chunk_size=chunk_size, **settings)
+        raise ValueError("copy=True needs an AnnData object in memory. Call adata.to_memory() first.")
+    where = {"use_rep": use_rep, "layer": layer, "n_pcs": n_pcs}
+    scored = _score(adata, groupby, clusterer, influence, where, chunk_size, settings)
     target = adata.copy() if copy else adata
-    recorded = {name: _plain(value) for name, value in (options | settings).items()}
-    recorded |= {"groupby": groupby, "matrix": find_matrix(adata, use_rep, layer, n_pcs).name}
-    record(target, found, find_groups(adata, groupby), groupby, key_added or groupby, recorded)
+    _write(target, scored, groupby, key_added or groupby)
     return target if copy else None
 
 
@@ -108,10 +126,10 @@ def result(
     adata: Any,
     groupby: str,
     *,
+    clusterer: Any = None,
     use_rep: str | None = None,
     layer: str | None = None,
     n_pcs: int | None = None,
-    recluster: Any = None,
     influence: Any = "within",
     chunk_size: int = _CHUNK,
     **settings: Any,
@@ -120,7 +138,7 @@ def result(
 
     Parameters
     ----------
-    adata, groupby, use_rep, layer, n_pcs, recluster, influence, chunk_size, **settings
+    adata, groupby, clusterer, use_rep, layer, n_pcs, influence, chunk_size, **settings
         As in :func:`trust`.
 
     Returns
@@ -128,25 +146,267 @@ def result(
     AffinityResult
         With the names of the cells as its index.
     """
-    check_anndata(adata, "result")
-    groups, matrix = find_groups(adata, groupby), find_matrix(adata, use_rep, layer, n_pcs)
-    calibration = Calibration(
-        settings.pop("n_resamples", 20),
-        clusterer=_clusterer(recluster, adata, groupby),
-        crowding=settings.pop("crowding", 0.25),
+    _check_anndata(adata, "result")
+    where = {"use_rep": use_rep, "layer": layer, "n_pcs": n_pcs}
+    return _score(adata, groupby, clusterer, influence, where, chunk_size, settings).result
+
+
+def report(
+    adata: Any, groupby: str, path: Any = None, *, basis: str | None = None, title: str | None = None, **settings: Any
+) -> Any:
+    """Write the report of the labels of the cells, on the map that they are known by, with the genes that differ.
+
+    Parameters
+    ----------
+    adata, groupby
+        As in :func:`trust`.
+    path
+        The file to write; None to show the page in a notebook.
+    basis
+        The coordinates of the map, such as "umap" for ``obsm["X_umap"]``. By default UMAP, t-SNE or principal
+        components, whichever there is.
+    title
+        The heading of the page.
+    **settings
+        As in :func:`trust`.
+
+    Returns
+    -------
+    Path or page
+        Where it was written; without ``path`` what a notebook shows.
+    """
+    _check_anndata(adata, "report")
+    shown = next((name for name in _MAPS if name in adata.obsm), None)
+    if basis is not None:
+        shown = f"X_{basis}" if f"X_{basis}" in adata.obsm else basis
+        _entry(adata.obsm, shown, "basis", "adata.obsm")
+    found = result(adata, groupby, **settings)
+    # Genes describe the clusters and the doubtful cells, if they are in memory.
+    genes = None if adata.isbacked else adata.X
+    return found.report(
+        path,
+        genes,
+        ids=adata.obs_names,
+        coordinates=None if shown is None else np.asarray(adata.obsm[shown])[:, :2],
+        feature_names=None if genes is None else adata.var_names,
+        title=title or f"Clusters of cells: {groupby}",
     )
+
+
+class _Scored(NamedTuple):
+    """A result, and all that it was found with."""
+
+    result: AffinityResult
+    groups: _Groups
+    parameters: dict[str, Any]
+
+
+def _score(
+    adata: Any,
+    groupby: str,
+    clusterer: Any,
+    influence: Any,
+    where: dict[str, Any],
+    chunk_size: int,
+    settings: dict[str, Any],
+) -> _Scored:
+    """Score the cells, and warn if trust cannot judge their labels."""
+    groups, matrix = _find_groups(adata, groupby), find_matrix(adata, **where)
+    made_by = _made_by(adata, groupby) if clusterer is None else clusterer
+    calibration = Calibration(settings.pop("n_resamples", Calibration.n_resamples), clusterer=made_by)
     scorer = AffinityScorer(influence=influence, calibration=calibration, **settings)
-    return score(scorer, matrix, groups, adata.obs_names, check_count(chunk_size, "chunk_size"))
+    if not (groups.codes >= 0).any():
+        raise ValueError(f"adata.obs[{groupby!r}] has no cell in a cluster: every label is missing or '-1'.")
+    if matrix.on_disk:
+        found = _score_parts(scorer, matrix, groups.codes, check_count(chunk_size, "chunk_size"))
+    else:
+        found = scorer.fit_affinity(matrix.rows(slice(None)), groups.codes)
+    label = np.where(found.noise, _NOISE, groups.names[np.maximum(groups.codes, 0)])
+    index = FrameLike(index=adata.obs_names)
+    found = replace(found, classes=groups.names[found.classes], label=label, frame_like=index)
+    if found.clusterer_note:
+        warnings.warn(f"obs[{groupby!r}]: {found.clusterer_note}", UserWarning, stacklevel=3)
+    parameters = scorer.get_params(deep=False) | {
+        "groupby": groupby,
+        "matrix": matrix.name,
+        "n_columns": matrix.n_columns,
+        "n_resamples": calibration.n_resamples,
+        "clusterer": "stand-in" if made_by is None else made_by,
+        "seed": found.how.seed,
+    }
+    del parameters["calibration"]
+    return _Scored(found, groups, {name: _plain(value) for name, value in parameters.items() if value is not None})
 
 
-def _clusterer(recluster: Any, adata: Any, groupby: str) -> Any:
-    if isinstance(recluster, str):
-        if recluster != "leiden":
-            raise ValueError(f"recluster must be None for k-means, 'leiden' or a clusterer, got {recluster!r}.")
-        return Leiden.like(adata, groupby)
-    return recluster
+def _made_by(adata: Any, groupby: str) -> Any:
+    """Return the clusterer with which scanpy made the labels; None if it did not, or is not installed."""
+    resolution = recorded(adata, groupby, "resolution")
+    if resolution is None or not (find_spec("scanpy") and find_spec("igraph")):
+        return None
+    kind = Louvain if recorded(adata, groupby, "n_iterations") is None else Leiden
+    return kind.like(adata, groupby)
+
+
+def _score_parts(scorer: AffinityScorer, matrix: Matrix, codes: IntArray, chunk_size: int) -> AffinityResult:
+    """Fit to a matrix on disk and score it, part by part."""
+    specification = Specification.of(scorer)
+    chunks = _MatrixChunks(matrix, codes, chunk_size)
+    found = fit(specification, chunks, Columns(matrix.n_columns), threads=effective_threads(scorer.n_jobs))
+    assert found.sample is not None
+    fitted = found.fitted.calibrated(found.sample)
+    parts = [fitted.score(matrix.rows(part), labels=codes[part]) for part in matrix.parts(chunk_size)]
+    joined = AffinityResult.concatenate(parts, FrameLike())
+    fitted.warn_if_imprecise(joined)
+    return joined
 
 
 def _plain(value: Any) -> Any:
     """Return a setting as files can store it."""
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+    return value if isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _write(adata: Any, scored: _Scored, groupby: str, key: str) -> None:
+    """Write a result next to the labels it is about, in forms that h5ad and zarr store."""
+    pandas = require("pandas", "anndata", "allegiance.anndata")
+    found, names = scored.result, scored.groups.names
+    adata.obs[f"{key}_trust"] = found.trust
+    adata.obs[f"{key}_verdict"] = pandas.Categorical(found.verdict, categories=list(_VERDICT_COLORS))
+    adata.obs[f"{key}_rival"] = pandas.Categorical(found.rival, categories=names)
+    adata.obsm[f"{key}_affinity"] = found.affinity
+    adata.uns[f"{key}_verdict_colors"] = list(_VERDICT_COLORS.values())
+    if len(adata.uns.get(f"{groupby}_colors", [])) == names.size:
+        adata.uns[f"{key}_rival_colors"] = list(adata.uns[f"{groupby}_colors"])
+    # Noise, which is no cluster, stands in the last row.
+    table = found.by_cluster().iloc[: found.classes.size].drop(columns=["most_typical", "least_trusted"])
+    table["rival"] = ["" if pandas.isna(name) else str(name) for name in table["rival"]]
+    installed = {name: version(name) for name in ("allegiance", "scanpy", "anndata") if find_spec(name)}
+    adata.uns[f"{key}_allegiance"] = {
+        "params": scored.parameters,
+        # The columns of the affinities.
+        "clusters": np.array(found.classes, dtype=object),
+        "by_cluster": table.set_index("cluster").reindex(found.classes),
+        "replication": float(found.replication),
+        "replication_interval": np.array(found.replication_interval),
+        "note": found.clusterer_note or "",
+        "versions": installed,
+    }
+
+
+def _check_anndata(adata: Any, caller: str) -> None:
+    """Raise unless this is an AnnData object."""
+    if not all(hasattr(adata, part) for part in ("obs", "obsm", "uns", "layers")):
+        raise TypeError(
+            f"{caller} needs an AnnData object, got {type(adata).__name__}. For a matrix and labels call "
+            "allegiance.trust(X, labels)."
+        )
+
+
+def _entry(table: Any, key: str, argument: str, where: str) -> Any:
+    """Return an entry of a part of the object, or name those with similar keys."""
+    if key in table:
+        return table[key]
+    known = [str(name) for name in table]
+    close = get_close_matches(str(key), known, 3, 0.4)
+    hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"It has {', '.join(known[:8]) or 'none'}."
+    raise KeyError(f"{argument}={key!r} is not in {where}. {hint}")
+
+
+class _Groups(NamedTuple):
+    """Which group each cell is in."""
+
+    codes: IntArray
+    """(n,) number of its category, -1 for cells without one."""
+    names: AnyArray
+    """The categories as text, in their order, those without cells too."""
+
+
+def _find_groups(adata: Any, groupby: str) -> _Groups:
+    """Return the groups of a column of ``obs``; missing values, and the category "-1", are cells of no cluster."""
+    pandas = require("pandas", "anndata", "allegiance.anndata")
+    column = _entry(adata.obs, groupby, "groupby", "adata.obs")
+    if column.dtype.kind == "f" and not (column.dropna() == column.dropna().round()).all():
+        raise TypeError(f"adata.obs[{groupby!r}] holds numbers that are not whole. groupby must name clusters.")
+    categories = column if isinstance(column.dtype, pandas.CategoricalDtype) else column.astype("category")
+    names = np.array([str(name) for name in categories.cat.categories])
+    codes = categories.cat.codes.to_numpy().astype(np.int64)
+    if _NOISE in names:
+        codes = np.where(codes == int(np.flatnonzero(names == _NOISE)[0]), -1, codes)
+    return _Groups(codes, names)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Rows that belong to the cells, in memory or on disk, and where they were found."""
+
+    values: Any
+    """(n, d) array, sparse matrix, or a data set on disk with the same slices of rows."""
+    name: str
+    """Such as "X_pca"."""
+    n_columns: int
+    """How many of the columns are used: the first ones."""
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether rows are read when they are asked for."""
+        return not isinstance(self.values, np.ndarray) and not is_sparse(self.values)
+
+    def rows(self, part: slice) -> Any:
+        """Return some rows, in memory."""
+        values = self.values[part]
+        values = values if is_sparse(values) else np.asarray(values)
+        return values if values.shape[1] == self.n_columns else values[:, : self.n_columns]
+
+    def parts(self, chunk_size: int) -> Iterator[slice]:
+        """Yield parts of the rows, of this size at most."""
+        n = self.values.shape[0]
+        for start in range(0, n, chunk_size):
+            yield slice(start, min(start + chunk_size, n))
+
+
+def find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None) -> Matrix:
+    """Return the matrix asked for; by default what scanpy's neighbours were computed from, else X_pca, else X."""
+    if layer is not None and use_rep is not None:
+        raise ValueError(f"pass use_rep={use_rep!r} or layer={layer!r}, not both: they name the matrix to use.")
+    if use_rep is None and layer is None:
+        used = recorded(adata, "neighbors", "use_rep")
+        use_rep = used if used in adata.obsm else _PCA if _PCA in adata.obsm else "X"
+        n_pcs = recorded(adata, "neighbors", "n_pcs") if n_pcs is None and use_rep == _PCA else n_pcs
+    if layer is not None:
+        name, values = f"layers[{layer!r}]", _entry(adata.layers, layer, "layer", "adata.layers")
+    elif use_rep == "X":
+        name, values = "X", adata.X
+    else:
+        name, values = str(use_rep), _entry(adata.obsm, str(use_rep), "use_rep", "adata.obsm")
+    if values is None:
+        raise ValueError(f"adata has no {name}. Pass use_rep=, a key of adata.obsm, or layer=.")
+    values = values.to_numpy() if hasattr(values, "to_numpy") else values
+    n_columns = int(values.shape[1])
+    if n_pcs is not None and not 0 < n_pcs <= n_columns:
+        raise ValueError(f"n_pcs must be from 1 to {n_columns}, the columns of {name}, got {n_pcs!r}.")
+    return Matrix(values, name, n_columns if n_pcs is None else int(n_pcs))
+
+
+@dataclass(frozen=True)
+class _MatrixChunks:
+    """Parts of a matrix on disk as the chunks that a fit goes through."""
+
+    matrix: Matrix
+    codes: IntArray
+    chunk_size: int
+    in_memory: bool = False
+    labelled: bool = True
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.matrix.n_columns
+
+    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+        """Read the matrix once, and merge what each part gives."""
+        total: AnySummary | None = None
+        for part in self.matrix.parts(self.chunk_size):
+            found = summarise(Chunk(self.matrix.rows(part), self.codes[part], part.start))
+            if found is not None:
+                total = found if total is None else total.plus(found)
+        assert total is not None
+        return total

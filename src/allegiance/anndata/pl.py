@@ -41,7 +41,7 @@ def embedding(adata: Any, basis: str, groupby: str, *, key_added: str | None = N
     Axes or None
         What ``scanpy.pl.embedding`` returns: the axes with ``show=False``, else None.
     """
-    scanpy = require("scanpy", "scanpy", "allegiance.anndata.pl")
+    scanpy = require("scanpy", "anndata", "allegiance.anndata.pl")
     key = key_added or groupby
     if f"{key}_trust" not in adata.obs:
         raise KeyError(

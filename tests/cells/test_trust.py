@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.cluster import AgglomerativeClustering
 from sklearn.datasets import make_blobs
 
 import allegiance
-from allegiance import Euclidean, affinity
+from allegiance import affinity
 
 anndata = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
@@ -32,6 +33,7 @@ def cells(n=90):
     adata.obsm["X_pca"], adata.obsm["X_umap"] = X, X[:, :2]
     adata.layers["scaled"] = X * [1.0, 2.0, 3.0]
     adata.var_names = ["gene0", "gene1", "gene2"]
+    adata.uns["neighbors"] = {"params": {"n_neighbors": 15, "method": "umap"}}
     adata.uns["leiden_colors"] = ["#111111", "#222222", "#333333", "#444444"]
     return adata
 
@@ -78,6 +80,32 @@ def test_uses_the_matrix_asked_for(adata, where, matrix):
     np.testing.assert_array_equal(found.affinity, affinity(matrix(adata), adata.obs["leiden"]).affinity)
 
 
+def test_the_matrix_of_the_neighbours_is_used(adata):
+    adata.obsm["X_scvi"] = adata.obsm["X_pca"][:, ::-1]
+    adata.uns["neighbors"]["params"]["use_rep"] = "X_scvi"
+    al.trust(adata, "leiden", n_resamples=3)
+    assert adata.uns["leiden_allegiance"]["params"]["matrix"] == "X_scvi"
+    adata.uns["neighbors"]["params"] = {"use_rep": "X_pca", "n_pcs": np.array([2])}
+    np.testing.assert_array_equal(
+        al.result(adata, "leiden", n_resamples=3).affinity, al.result(adata, "leiden", n_pcs=2, n_resamples=3).affinity
+    )
+
+
+def test_cells_are_clustered_again_by_a_clusterer_of_the_users(adata):
+    ward = AgglomerativeClustering(3)
+    al.trust(adata, "leiden", clusterer=ward, n_resamples=3)
+    expected = allegiance.trust(adata.obsm["X_pca"], adata.obs["leiden"], clusterer=ward, n_resamples=3)
+    np.testing.assert_array_equal(adata.obs["leiden_trust"], expected.trust)
+    assert adata.uns["leiden_allegiance"]["params"]["clusterer"] == "AgglomerativeClustering(n_clusters=3)"
+
+
+def test_a_note_that_matters_is_a_warning(adata):
+    adata.obs["shuffled"] = np.random.default_rng(0).permutation(adata.obs["leiden"])
+    with pytest.warns(UserWarning, match=r"obs\['shuffled'\]"):
+        al.trust(adata, "shuffled", n_resamples=3)
+    assert adata.uns["shuffled_allegiance"]["note"]
+
+
 def test_without_principal_components_x_is_used(adata):
     del adata.obsm["X_pca"]
     al.trust(adata, "leiden")
@@ -85,11 +113,17 @@ def test_without_principal_components_x_is_used(adata):
 
 
 def test_key_added_and_copy(adata):
-    changed = al.trust(adata, "leiden", key_added="mine", copy=True, influence=Euclidean(), n_resamples=3)
+    changed = al.trust(
+        adata, "leiden", key_added="mine", copy=True, influence="euclidean", eps=0.05, n_resamples=3, random_state=7
+    )
     assert "mine_trust" in changed.obs
     assert "mine_allegiance" in changed.uns
     assert list(adata.obs) == ["leiden"]
-    assert changed.uns["mine_allegiance"]["params"]["influence"] == "Euclidean()"
+    params = changed.uns["mine_allegiance"]["params"]
+    expected = {"influence": "euclidean", "eps": 0.05, "n_resamples": 3, "seed": 7, "groupby": "leiden"}
+    assert {name: params[name] for name in expected} == expected
+    assert (params["matrix"], params["n_columns"], params["clusterer"]) == ("X_pca", 3, "stand-in")
+    assert changed.uns["mine_allegiance"]["versions"]["allegiance"] == allegiance.__version__
 
 
 @pytest.mark.parametrize("missing", [None, "-1"])
@@ -148,20 +182,21 @@ def test_the_report_shows_the_usual_map(adata, tmp_path):
     assert "cell7" in page
     assert "gene1" in page
     assert "leiden" in page
-    assert "_repr_html_" in dir(al.report(adata, "leiden", n_resamples=3))
+    adata.obsm["X_umap"] = pd.DataFrame(adata.obsm["X_umap"], index=adata.obs_names, columns=["a", "b"])
+    assert "_repr_html_" in dir(al.report(adata, "leiden", basis="umap", n_resamples=3))
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda a: al.trust(a.obsm["X_pca"], "leiden"), TypeError, r"AnnData object, got ndarray.*trust\(X, labels\)"),
-        (lambda a: al.trust(a, "louvain"), KeyError, "groupby must be a column of adata.obs .*'leiden'"),
-        (lambda a: al.trust(a, "leiden", use_rep="X_scvi"), KeyError, "use_rep must be a key of .*'X_pca'"),
-        (lambda a: al.trust(a, "leiden", layer="counts"), KeyError, "layer must be a key of adata.layers"),
+        (lambda a: al.trust(a, "Leiden"), KeyError, "groupby='Leiden' is not in adata.obs. Did you mean 'leiden'"),
+        (lambda a: al.trust(a, "leiden", use_rep="pca"), KeyError, "use_rep='pca' .*Did you mean 'X_pca'"),
+        (lambda a: al.trust(a, "leiden", layer="counts"), KeyError, "layer='counts' is not in adata.layers.*scaled"),
         (lambda a: al.trust(a, "leiden", layer="scaled", use_rep="X"), ValueError, "not both"),
         (lambda a: al.trust(a, "leiden", n_pcs=9), ValueError, "n_pcs must be from 1 to 3"),
-        (lambda a: al.trust(a, "leiden", recluster="louvain"), ValueError, "'leiden' or a clusterer, got 'louvain'"),
-        (lambda a: al.report(a, "leiden", basis="X_tsne"), KeyError, "basis must be a key of adata.obsm"),
+        (lambda a: al.trust(a, "leiden", clusterer="louvain"), TypeError, "clusterer must be a scikit-learn clusterer"),
+        (lambda a: al.report(a, "leiden", basis="tsne"), KeyError, "basis='tsne' is not in adata.obsm"),
     ],
 )
 def test_says_what_is_wrong(adata, call, error, message):

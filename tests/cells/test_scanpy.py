@@ -23,7 +23,9 @@ def adata():
     cells.obs["leiden"] = np.array(["a", "b", "c"])[GROUPS]
     cells.obsm["X_umap"] = X[:, :2]
     cells.uns["neighbors"] = {"params": {"n_neighbors": 12, "metric": "euclidean"}}
-    cells.uns["leiden"] = {"params": {"resolution": np.array([0.1])}}
+    cells.uns["leiden"] = {"params": {"resolution": np.array([0.1]), "random_state": 0, "n_iterations": -1}}
+    cells.uns["louvain"] = {"params": {"resolution": 0.2, "random_state": 0}}
+    cells.obs["louvain"] = cells.obs["leiden"]
     return cells
 
 
@@ -33,17 +35,35 @@ def test_takes_over_what_scanpy_recorded(adata):
     assert al.Leiden.like(anndata.AnnData(X), "leiden").get_params() == al.Leiden().get_params()
 
 
-def test_finds_separate_groups_and_repeats_itself(adata):
-    leiden = al.Leiden(0.1)
-    found = clone(leiden).fit_predict(X)
+@pytest.mark.parametrize("kind", ["Leiden", "Louvain"])
+def test_finds_separate_groups_and_repeats_itself(adata, kind):
+    clusterer = getattr(al, kind)(0.1)
+    found = clone(clusterer).fit_predict(X)
     assert adjusted_rand_score(found, GROUPS) == 1.0
-    np.testing.assert_array_equal(found, clone(leiden).fit_predict(X))
+    np.testing.assert_array_equal(found, clone(clusterer).fit_predict(X))
+    assert np.unique(getattr(al, kind)(3.0).fit_predict(X)).size > 3
 
 
-def test_serves_calibration(adata):
-    al.trust(adata, "leiden", use_rep="X", recluster="leiden", n_resamples=3)
-    assert adata.uns["leiden_allegiance"]["replication"] > 0.95
-    assert adata.uns["leiden_allegiance"]["params"]["recluster"] == "leiden"
+@pytest.mark.parametrize(
+    ("groupby", "clusterer"),
+    [
+        ("leiden", "Leiden(n_iterations=-1, n_neighbors=12, resolution=0.1)"),
+        ("louvain", "Louvain(n_neighbors=12, resolution=0.2)"),
+    ],
+)
+def test_labels_are_clustered_again_as_scanpy_made_them(adata, groupby, clusterer):
+    al.trust(adata, groupby, use_rep="X", n_resamples=3)
+    assert adata.uns[f"{groupby}_allegiance"]["replication"] > 0.95
+    assert adata.uns[f"{groupby}_allegiance"]["params"]["clusterer"] == clusterer
+
+
+def test_labels_that_scanpy_really_made(adata):
+    import scanpy
+
+    scanpy.pp.neighbors(adata, n_neighbors=11, use_rep="X")
+    scanpy.tl.leiden(adata, 0.3, key_added="fine", flavor="igraph", n_iterations=2, directed=False)
+    al.trust(adata, "fine", n_resamples=3)
+    assert adata.uns["fine_allegiance"]["params"]["clusterer"] == "Leiden(n_neighbors=11, resolution=0.3)"
 
 
 def test_pictures(adata):
