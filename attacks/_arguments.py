@@ -12,23 +12,21 @@ import scipy.sparse as sp
 
 from allegiance import (
     KL,
-    Auto,
     Ball,
     Box,
     ClosedForm,
     Exact,
-    Fourier,
     HitAndRun,
     ItakuraSaito,
     Kernel,
     Logistic,
     Mahalanobis,
-    Nystroem,
     Polytope,
     SharedSamples,
     Weights,
     Within,
 )
+from allegiance.engines import Auto
 
 #: How often an argument is bad, and how often a setting is not left at its default.
 _BAD, _SET = 0.06, 0.35
@@ -136,7 +134,7 @@ class Draw:
             "influence": (
                 ["euclidean", "within", "kl", "itakura-saito", "logistic", "rbf", "linear", "cosine", "laplacian",
                  KL(smoothing=0.5), ItakuraSaito(smoothing=1.0), Logistic(), Within("oas"), Kernel("polynomial"),
-                 Kernel("rbf", approximation=Fourier(6)), Kernel("rbf", approximation=Nystroem(4)), "mahalanobis"],
+                 Kernel("rbf", approximation="fourier"), Kernel("rbf", approximation="nystroem"), "mahalanobis"],
                 ["psychic", None, 3, Kernel("rbf", gamma=-1.0), Kernel("rbf", gamma=np.inf), KL(smoothing=-1.0),
                  Mahalanobis(np.zeros((2, 2))), Mahalanobis([[np.nan]]), "precomputed", Kernel("nonsense"), KL,
                  Kernel("rbf", gamma=1e300), Kernel("polynomial", degree=400), KL(smoothing=1e300)],

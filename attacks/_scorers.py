@@ -15,7 +15,8 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import AffinityScorer, Auto, Fourier, Hashing, Kernel, Nystroem, Polytope, Weights
+from allegiance import AffinityScorer, Kernel, Polytope, Weights
+from allegiance.engines import Auto
 
 _IRIS = load_iris()
 
@@ -39,9 +40,9 @@ def saved_scorers() -> dict[str, Saved]:
         "kernel": (X, {"influence": "rbf"}),
         "sparse": (sparse, {"influence": "polynomial"}),
         "precomputed": (X @ X.T, {"influence": "precomputed"}),
-        "fourier": (X, {"influence": Kernel("rbf", approximation=Fourier(8))}),
-        "nystroem": (X, {"influence": Kernel("rbf", approximation=Nystroem(8))}),
-        "sketch": (X, {"influence": Kernel("polynomial", approximation=Hashing(8))}),
+        "fourier": (X, {"influence": Kernel("rbf", approximation="fourier")}),
+        "nystroem": (X, {"influence": Kernel("rbf", approximation="nystroem")}),
+        "sketch": (X, {"influence": Kernel("polynomial", approximation="hashing")}),
     }
     quick: dict[str, Any] = {"eps": 0.2, "engine": Auto(max_samples=4_000), "n_jobs": 1, "random_state": 0}
     labels = np.array(_IRIS.target_names)[_IRIS.target[::3]]

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from allegiance import (
     KL,
     AffinityScorer,
-    Auto,
     Box,
     Calibration,
     Exact,
@@ -30,6 +29,7 @@ from allegiance import (
     affinity,
 )
 from allegiance._core import Parameters
+from allegiance.engines import Auto
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 3))
@@ -137,7 +137,7 @@ BAD_SETTINGS = [
     *cases(ValueError, "influence", KL(-1.0), KL(np.nan), ItakuraSaito(-1.0), says="smoothing of"),
     *cases(TypeError, "influence", KL("a little"), KL(None), says="smoothing of KL"),
     *cases(ValueError, "influence", Kernel("gauss"), Kernel(3), Kernel(["rbf"]), says="kernel"),
-    *cases(ValueError, "influence", Kernel("linear", gamma=1.0), says=r"Kernel\('linear'\) got gamma"),
+    *cases(ValueError, "influence", Kernel("cosine", gamma=1.0), says=r"Kernel\('cosine'\) got gamma"),
     *cases(ValueError, "weights", "big", [1, 2], 1.0, np.ones((3, 1)), [1, 2, np.nan], [1, 2, np.inf]),
     *cases(TypeError, "weights", ["a", "b", "c"], [1, 2, 3j]),
     *cases(ValueError, "weights", Weights("size", query=np.nan), says="query of Weights"),

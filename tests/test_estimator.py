@@ -27,8 +27,8 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import KL, AffinityResult, AffinityScorer, Auto, Polytope, PrecisionWarning, Weights, affinity
-from allegiance.engines import ENGINES
+from allegiance import KL, AffinityResult, AffinityScorer, Polytope, PrecisionWarning, Weights, affinity
+from allegiance.engines import ENGINES, Auto
 
 IRIS = load_iris().data
 

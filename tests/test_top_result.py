@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityScorer, Auto, affinity
+from allegiance import AffinityScorer, affinity
+from allegiance.engines import Auto
 
 SHARED = (
     "label",

@@ -30,7 +30,7 @@ CALLS = {
     "AffinityScorer(method='exact')": 'Unexpected keyword argument "method"',
     "KL(smoothing=0.5)": None,
     "KL(smooting=0.5)": 'Unexpected keyword argument "smooting"',
-    "Kernel('rbf', gamma=0.5, approximation=Nystroem(500))": None,
+    "Kernel('rbf', gamma=0.5, approximation='nystroem')": None,
     "Kernel()": 'Missing positional argument "name"',
 }
 TYPES = {
@@ -44,7 +44,8 @@ TYPES = {
     "AffinityScorer().fit_affinity(X, labels, top=2)": "TopAffinityResult",
 }
 HEAD = """
-from allegiance import KL, AffinityScorer, Auto, Box, Calibration, Kernel, Nystroem, affinity, trust
+from allegiance import KL, AffinityScorer, Box, Calibration, Kernel, affinity, trust
+from allegiance.engines import Auto
 
 X = [[0.0], [1.0], [9.0]]
 labels = [0, 0, 1]

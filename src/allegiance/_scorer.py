@@ -64,8 +64,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         Where volume is measured: "box" around the data, "ball" around the representatives, "space", the whole of it; or
         :class:`Box`, :class:`Ball`, :class:`Space`, :class:`Polytope`.
     engine
-        How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or :class:`Auto`,
-        :class:`Exact`, :class:`SharedSamples`, :class:`HitAndRun`, :class:`ClosedForm`.
+        How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or :class:`Exact`,
+        :class:`SharedSamples`, :class:`HitAndRun`, :class:`ClosedForm`.
     eps
         Half-width of the 95 % interval of every affinity, where it is not exact.
     calibration

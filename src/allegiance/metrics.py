@@ -79,7 +79,7 @@ def lift_emd(
     clusters whose memberships are proportional have the same lift, so that splitting a cluster in proportion changes
     nothing. Distances come from squares: those below 1e-7 cannot be told from 0. With a function as kernel it is a
     metric if the kernel tells all distributions apart (is characteristic), as "rbf" and "laplacian" do; with
-    ``Nystroem`` lifts that differ only outside the span of the chosen rows are the same.
+    "nystroem" lifts that differ only outside the span of the chosen rows are the same.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def lift_emd(
         and positive definite; or :class:`~allegiance.Kernel`, such as ``Kernel("rbf", gamma=0.5)``. By default gamma is
         1 / 2 s² for "rbf" and 1 / s for "laplacian", where s is the median distance between points (for "laplacian" the
         Manhattan one), of a fixed sample of 1,000 points if there are more. The exact kernel takes n² kernel values of
-        time, in blocks, never n² of memory; with an approximation, as in ``Kernel("rbf", approximation=Fourier(500))``,
+        time, in blocks, never n² of memory; with an approximation, as in ``Kernel("rbf", approximation="fourier")``,
         time is linear in n.
     n_jobs
         Threads; None or -1 for all cores. The result does not depend on it.
@@ -402,12 +402,11 @@ def lift_clusters(
 
     ``with_points`` (n, m) is filled with what :meth:`Lifts.with_rows` returns for X, if given: that costs little here.
     """
-    settled = kernel.settle(X)
     sums: _KernelSums | _FeatureSums
     if kernel.approximation is None:
-        sums = _KernelSums.of(X, columns, settled)
+        sums = _KernelSums.of(X, columns, kernel.with_data(X))
     else:
-        sums = _FeatureSums.of(X, columns, kernel.approximation.fit(settled, seed, X))
+        sums = _FeatureSums.of(X, columns, kernel.feature_map(X, seed))
     gram = sums.gram(X, columns, threads, with_points)
     norms = _lengths(np.diagonal(gram))
     if with_points is not None:

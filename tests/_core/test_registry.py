@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import allegiance
-from allegiance import KL, AffinityScorer, Auto, Box, Kernel, Mahalanobis, SharedSamples, Weights
+from allegiance import KL, AffinityScorer, Box, Kernel, Mahalanobis, SharedSamples, Weights
 from allegiance._core import Parameters, Registry
 from allegiance._core.parameters import load_plugins
 from allegiance.domains import DOMAINS
-from allegiance.engines import ENGINES
+from allegiance.engines import ENGINES, Auto
 from allegiance.influence import INFLUENCES
 
 REGISTRIES = {"influence": INFLUENCES, "domain": DOMAINS, "engine": ENGINES}
@@ -242,7 +242,7 @@ def test_weights_know_their_names():
         Weights.resolve("big")
 
 
-@pytest.mark.parametrize("text", ["euclidean", "kl:smoothing=0.5", "rbf:gamma=0.5", "within:shrinkage=oas", "linear"])
+@pytest.mark.parametrize("text", ["euclidean", "kl:smoothing=0.5", "rbf:gamma=0.5", "within:shrinkage=oas"])
 def test_what_is_written_is_parsed_to_the_same(text):
     made = INFLUENCES.parse(text)
     assert INFLUENCES.written(made) == text

@@ -17,9 +17,10 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance import ActiveKMeans, AffinityScorer, Auto, SharedSamples
+from allegiance import ActiveKMeans, AffinityScorer, SharedSamples
 from allegiance.applications import _active
 from allegiance.applications._active import NearestCenters, StabilityTest
+from allegiance.engines import Auto
 
 SEPARATE = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
 

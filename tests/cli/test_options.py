@@ -10,11 +10,12 @@ import click
 import numpy as np
 import pytest
 
-from allegiance import Euclidean, trust
+from allegiance import trust
 from allegiance._core import Registry
 from allegiance.cli._kinds import registry_of
 from allegiance.cli._main import program
 from allegiance.cli._options import REPRESENTATIVES
+from allegiance.influence import Euclidean
 from allegiance.io._old_tables import open_source
 from cli.command import call
 

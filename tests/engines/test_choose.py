@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from allegiance import Auto, Ball, Box, ClosedForm, Exact, HitAndRun, Polytope, SharedSamples, Weights, affinity
+from allegiance import Ball, Box, ClosedForm, Exact, HitAndRun, Polytope, SharedSamples, Weights, affinity
 from allegiance.domains import Region
-from allegiance.engines import EXACT_SITES, engine_names
+from allegiance.engines import EXACT_SITES, Auto, engine_names
 from scenes import make_scene, measurer
 
 LIMITED = list(EXACT_SITES.items())

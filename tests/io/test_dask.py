@@ -25,7 +25,6 @@ from sklearn.datasets import make_blobs
 from allegiance import (
     AffinityResult,
     AffinityScorer,
-    Auto,
     Mahalanobis,
     PrecisionWarning,
     Weights,
@@ -33,6 +32,7 @@ from allegiance import (
     affinity,
     score_stream,
 )
+from allegiance.engines import Auto
 from allegiance.io.dask import LazyAffinityResult, connect
 from dask_cluster import two_workers
 

@@ -40,7 +40,7 @@ class Parameters:
         params = {field.name: getattr(self, field.name) for field in _parameters(self)}
         if deep:
             for name, value in list(params.items()):
-                if isinstance(value, Parameters):
+                if hasattr(value, "get_params") and not isinstance(value, type):
                     params |= {f"{name}__{inner}": item for inner, item in value.get_params().items()}
         return params
 

@@ -70,7 +70,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         "rbf", "laplacian", a function k(X, Y) -> (n, m), positive and positive definite, or :class:`Kernel` with
         parameters. By default gamma comes from the median distance between points, as in
         :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
-        approximation, as in ``Kernel("rbf", approximation=Nystroem(500))``, time is linear in n.
+        approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
     n_init
         Number of starts of "kmeans" among the lifts.
     random_state

@@ -6,7 +6,7 @@ from __future__ import annotations
 _ADVICE = {
     "pass clusterer=, the clusterer that made them": "name the algorithm that made them with --recluster",
     "pass clusterer= with the parameters that made them": "name another algorithm with --recluster",
-    "raise eps, or max_samples of the engine, as in engine=Auto(max_samples=10**7)": (
+    "raise eps, or max_samples of the engine, as in engine=SharedSamples(max_samples=10**7)": (
         "raise --eps, or allow more samples, as in --engine auto:max_samples=10000000"
     ),
 }

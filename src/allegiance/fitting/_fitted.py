@@ -404,7 +404,7 @@ class Fitted:
             warnings.warn(
                 f"{imprecise} of {n_points} points did not reach eps={specification.settings.eps:g} within "
                 f"max_samples={specification.engine.max_samples:,}: see standard_error, raise eps, or max_samples of "
-                "the engine, as in engine=Auto(max_samples=10**7).",
+                "the engine, as in engine=SharedSamples(max_samples=10**7).",
                 PrecisionWarning,
                 stacklevel=_user_stacklevel(),
             )

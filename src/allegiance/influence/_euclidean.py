@@ -137,7 +137,8 @@ class Cosine(Influence):
     Between rows of length one the squared distance is 2 (1 - cosine). Clusters are represented by the means of such
     rows, as in k-means of normalised rows; ``centers`` that are given are divided by their length too. A row of zeros
     has no direction: it stays at the origin, where its cosine with everything is 0, as in scikit-learn.
-    ``Kernel("cosine")`` is the same distance from sums over all pairs of rows: use this one.
+    ``Kernel("cosine")`` has the same distances, from sums over all pairs of rows, but a box along other axes, so that
+    affinities differ: use this one.
 
     Examples
     --------

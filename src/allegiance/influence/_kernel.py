@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -21,7 +20,6 @@ from allegiance._core import (
     Matrix,
     Number,
     OrNone,
-    Parameters,
     Part,
     Rows,
     Sizes,
@@ -29,7 +27,6 @@ from allegiance._core import (
     Text,
     Unchecked,
     check_choice,
-    check_count,
     check_parts,
     dense,
     floats,
@@ -42,12 +39,11 @@ from allegiance._core import (
 )
 
 from ._base import INFLUENCES, Diagram, Influence, Located, Training
-from ._power_diagram import Embedding, LinearEmbedding, PowerDiagram
+from ._power_diagram import LinearEmbedding, PowerDiagram
 
 KernelFunction: TypeAlias = Callable[..., Any]
 #: The kernels with a name, and their parameters.
 PARAMETERS: dict[str, tuple[str, ...]] = {
-    "linear": (),
     "rbf": ("gamma",),
     "polynomial": ("gamma", "degree", "coef0"),
     "laplacian": ("gamma",),
@@ -55,8 +51,152 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "precomputed": (),
 }
 KERNELS = tuple(PARAMETERS)
+#: The approximations with a name, and the kernels that they serve.
+APPROXIMATIONS: dict[str, tuple[str, ...]] = {
+    "fourier": ("rbf",),
+    "hashing": ("polynomial",),
+    "nystroem": ("rbf", "polynomial", "laplacian", "cosine"),
+}
+#: Features of a named approximation.
+_N_FEATURES = 500
 #: Rows handled at a time: always as many, so that BLAS treats each row alike whatever the others.
 BLOCK_ROWS = 256
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel(Influence):
+    """Distance in the feature space of a kernel, where clusters are represented by their means: for curved clusters.
+
+    Parameters
+    ----------
+    name
+        "rbf", "polynomial", "laplacian", "cosine", "precomputed" (X is then the matrix of kernel values, and new rows
+        hold kernel values against the points of the fit), or a function k(X, Y) -> (n, m).
+    gamma
+        For "rbf", "polynomial" and "laplacian". By default 1 over the total variance of X, for "laplacian" 1 over the
+        sum of the columns' standard deviations.
+    degree, coef0
+        For "polynomial"; by default 3 and 1.
+    approximation
+        None for exact sums of kernel values. For large n, a map to finitely many features: "nystroem", "fourier"
+        (random Fourier features, for "rbf") or "hashing" (a count sketch, for "polynomial"), each with 500 features; or
+        a transformer of scikit-learn with parameters of its own, which is fitted to X.
+
+    Notes
+    -----
+    The box of ``Kernel("cosine")`` lies along the principal axes of the clusters' means in feature space, that of
+    :class:`Cosine` along the columns of X where the means span them: distances are the same, affinities are not.
+
+    Examples
+    --------
+    >>> from allegiance.influence import Kernel
+    >>> Kernel("rbf", gamma=0.5, approximation="nystroem")
+    Kernel('rbf', gamma=0.5, approximation='nystroem')
+    """
+
+    name: str | KernelFunction
+    _: KW_ONLY
+    gamma: float | None = None
+    degree: int | None = None
+    coef0: float | None = None
+    approximation: Any = None
+
+    has_sites: ClassVar[bool] = False
+    flat_sides: ClassVar[bool] = False
+
+    @classmethod
+    def resolve(cls, value: Any) -> Kernel:
+        """Return what a user means by the name of a kernel, a function, or an object, checked."""
+        kernel = value if isinstance(value, Kernel) else cls(value)
+        kernel.check()
+        return kernel
+
+    def check(self) -> None:
+        """Raise unless the kernel is known, and takes the parameters and the approximation given."""
+        given = self._given()
+        if callable(self.name):
+            if given:
+                raise ValueError(
+                    f"Kernel of a function takes no {', '.join(sorted(given))}: fix the function's own parameters with "
+                    "functools.partial."
+                )
+        else:
+            check_choice(self.name, "kernel", KERNELS)
+            if unknown := set(given) - set(PARAMETERS[self.name]):
+                takes = ", ".join(PARAMETERS[self.name]) or "no parameters"
+                raise ValueError(f"Kernel({self.name!r}) got {', '.join(sorted(unknown))}, but takes {takes}.")
+        for name, value in given.items():
+            known = isinstance(value, Integral if name == "degree" else Real) and not isinstance(value, bool)
+            if not (known and (value > 0 or (value == 0 and name == "coef0"))):
+                kind = {"gamma": "a positive number", "degree": "a positive integer", "coef0": "zero or more"}[name]
+                raise ValueError(f"{name} of Kernel must be {kind}, got {value!r}.")
+        if self.approximation is not None:
+            self._check_approximation(given)
+
+    def _check_approximation(self, given: dict[str, Any]) -> None:
+        if self.name == "precomputed":
+            raise ValueError("approximation needs the data, but Kernel('precomputed') gives kernel values only.")
+        if isinstance(self.approximation, str):
+            check_choice(self.approximation, "approximation of Kernel", tuple(APPROXIMATIONS))
+            if self.name not in APPROXIMATIONS[self.approximation]:
+                served = " or ".join(f"Kernel({name!r})" for name in APPROXIMATIONS[self.approximation])
+                raise ValueError(f"approximation={self.approximation!r} needs {served}, got {self.name!r}.")
+        elif isinstance(self.approximation, type) or not hasattr(self.approximation, "transform"):
+            raise TypeError(
+                f"approximation of Kernel must be {', '.join(map(repr, APPROXIMATIONS))} or a transformer, got "
+                f"{self.approximation!r}."
+            )
+        elif given:
+            raise ValueError(f"Kernel got {', '.join(given)} and a transformer: set them on the transformer.")
+
+    def _given(self) -> dict[str, Any]:
+        params = {name: getattr(self, name) for name in ("gamma", "degree", "coef0")}
+        return {name: value for name, value in params.items() if value is not None}
+
+    @property
+    def takes_points(self) -> bool:
+        """Whether any place of the space of X can be scored."""
+        return self.name != "precomputed"
+
+    def with_data(self, X: Rows) -> ResolvedKernel:
+        """Return the kernel with the parameters that are missing chosen by the data X (n, d)."""
+        return ResolvedKernel.of(self.name, self._given(), X)
+
+    def feature_map(self, X: Rows, seed: int) -> Any:
+        """Return the approximation, fitted to rows X (n, d): a transformer of rows to dense features (n, m)."""
+        from sklearn import clone, kernel_approximation
+
+        rng = stream(seed, *b"feature map")
+        seed32 = int(rng.integers(2**31))
+        if not isinstance(self.approximation, str):
+            transformer = clone(self.approximation)
+            if transformer.get_params().get("random_state", 0) is None:
+                transformer.set_params(random_state=seed32)
+            return transformer.fit(float_rows(X))
+        kernel = self.with_data(X)
+        common: dict[str, Any] = {**kernel.params, "random_state": seed32, "n_components": _N_FEATURES}
+        if self.approximation == "fourier":
+            return kernel_approximation.RBFSampler(**common).fit(float_rows(X[:1]))  # it learns the number of columns
+        if self.approximation == "hashing":
+            return kernel_approximation.PolynomialCountSketch(**common).fit(float_rows(X[:1]))
+        chosen = np.sort(rng.permutation(X.shape[0])[:_N_FEATURES])
+        common["n_components"] = chosen.size
+        return kernel_approximation.Nystroem(kernel=kernel.name, **common).fit(float_rows(X[chosen]))
+
+    def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
+        """Return the Voronoi diagram of the means in feature space, and where the rows are."""
+        X, codes = training.in_memory("influence=Kernel")
+        if self.approximation is not None:
+            transformer = self.feature_map(X, training.seed)
+            return PowerDiagram(FeatureEmbedding.of_clusters(X, codes, training.n_clusters, transformer)), None
+        kernel = self.with_data(X)
+        embedding, located = KernelEmbedding.fit_locate(X, codes, training.n_clusters, kernel, training.threads)
+        return PowerDiagram(embedding), located
+
+    def describe(self) -> str:
+        """Say in a few words what closeness means."""
+        name = self.name if isinstance(self.name, str) else getattr(self.name, "__name__", "callable")
+        return f"kernel {name}" if self.approximation is None else f"kernel {name}, {self.approximation}"
 
 
 @stored("kernel-rows", rows=Matrix("n", "d"), squares=floats("n", low=0.0, infinite=True))
@@ -84,17 +224,11 @@ def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
 )
 @dataclass(frozen=True)
 class ResolvedKernel:
-    """A kernel with its parameters settled.
+    """A kernel with all its parameters.
 
-    Attributes
-    ----------
-    name
-        One of ``KERNELS``, or a function k(X, Y) -> (n, m).
-    params
-        What the kernel takes of gamma, degree and coef0; for a function, its keywords.
-    shift
-        (d,) subtracted from dense rows. Distances under "linear" and "rbf" do not change, but lose no digits to a
-        large common offset.
+    ``name`` is one of ``KERNELS`` or a function k(X, Y) -> (n, m), ``params`` what it takes of gamma, degree and coef0.
+    ``shift`` (d,) is subtracted from dense rows: distances under "rbf" do not change, but lose no digits to a large
+    common offset.
     """
 
     name: str | KernelFunction
@@ -102,26 +236,20 @@ class ResolvedKernel:
     shift: FloatArray | None = None
 
     @classmethod
-    def of(
-        cls, kernel: str | KernelFunction, params: dict[str, Any] | None, X: Rows, weights: FloatArray | None = None
-    ) -> ResolvedKernel:
-        """Choose the parameters that are missing by the data X (n, d), with weights (n,) if any.
+    def of(cls, kernel: str | KernelFunction, params: dict[str, Any], X: Rows) -> ResolvedKernel:
+        """Choose the parameters that are missing by the data X (n, d).
 
         gamma is 1 / Σ_j var_j for "rbf" and "polynomial" and 1 / Σ_j √var_j for "laplacian", over the columns j of X:
         scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardised data it is
         1 / d, as "scale" in scikit-learn's SVC. degree is 3 and coef0 is 1.
         """
-        params = dict(params or {})
-        if callable(kernel):
-            return cls(kernel, params)
-        allowed = PARAMETERS[kernel]
-        if kernel in ("precomputed", "cosine"):
+        if callable(kernel) or not PARAMETERS[kernel]:
             return cls(kernel, {})
-        mean, variance = _mean_and_variance(X, weights)
-        if allowed:
-            params = {name: params.get(name) for name in allowed}
-            _settle(params, float((np.sqrt(variance) if kernel == "laplacian" else variance).sum()))
-        return cls(kernel, params, mean if kernel in ("linear", "rbf") and not is_sparse(X) else None)
+        mean, variance = _mean_and_variance(X)
+        spread = float((np.sqrt(variance) if kernel == "laplacian" else variance).sum())
+        missing = {"gamma": 1.0 / spread if spread > 0 else 1.0, "degree": 3, "coef0": 1.0}
+        params = {name: params.get(name, missing[name]) for name in PARAMETERS[kernel]}
+        return cls(kernel, params, mean if kernel == "rbf" and not is_sparse(X) else None)
 
     def prepare(self, X: Rows) -> KernelRows:
         """Return rows (n, d) ready for :meth:`block`."""
@@ -138,7 +266,7 @@ class ResolvedKernel:
     def block(self, A: KernelRows, B: KernelRows, count: int | None = None) -> FloatArray:
         """Return the kernel values (count, m) of the first ``count`` of the rows A (n, d) with all rows B (m, d)."""
         if callable(self.name):
-            values = np.asarray(self.name(A.rows, B.rows, **self.params), dtype=np.float64)
+            values = np.asarray(self.name(A.rows, B.rows), dtype=np.float64)
             if values.shape != (A.rows.shape[0], B.rows.shape[0]):
                 raise ValueError(f"kernel must return one value for each pair of rows, got shape {values.shape}.")
             return values[:count]
@@ -199,29 +327,15 @@ def _squares(rows: Rows) -> FloatArray:
         return row_dots(rows, rows)
 
 
-def _settle(params: dict[str, Any], spread: float) -> None:
-    """Fill in the parameters that are None, and check the others: elsewhere there is no feature space."""
-    if not np.isfinite(spread):
-        raise ValueError("X is too large for a kernel: scale it down.")
-    missing = {"gamma": 1.0 / spread if spread > 0 else 1.0, "degree": 3, "coef0": 1.0}
-    params.update({name: missing[name] for name, value in params.items() if value is None})
-    for name, value in params.items():
-        known = isinstance(value, Integral if name == "degree" else Real) and not isinstance(value, bool)
-        if not (known and (value > 0 or (value == 0 and name == "coef0"))):
-            kind = {"gamma": "a positive number", "degree": "a positive integer", "coef0": "zero or more"}[name]
-            raise ValueError(f"{name} of Kernel must be {kind}, got {value!r}.")
-
-
-def _mean_and_variance(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def _mean_and_variance(X: Rows) -> tuple[FloatArray, FloatArray]:
     """Return mean (d,) and variance (d,) of the columns of X (n, d), without a second copy of X."""
-    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
+    share = np.full(X.shape[0], 1.0 / X.shape[0])
     parts = row_blocks(slice(0, X.shape[0]))
-    with np.errstate(over="ignore", invalid="ignore"):
-        if is_sparse(X):
-            mean = X.T @ share
-            return mean, np.maximum(X.multiply(X).T @ share - mean**2, 0.0)
-        mean = np.asarray(sum(share[part] @ dense(X[part]) for part in parts))
-        return mean, np.asarray(sum(share[part] @ (dense(X[part]) - mean) ** 2 for part in parts))
+    if is_sparse(X):
+        mean = X.T @ share
+        return mean, np.maximum(X.multiply(X).T @ share - mean**2, 0.0)
+    mean = np.asarray(sum(share[part] @ dense(X[part]) for part in parts))
+    return mean, np.asarray(sum(share[part] @ (dense(X[part]) - mean) ** 2 for part in parts))
 
 
 #: A block of kernel values: small enough for the cache.
@@ -292,7 +406,6 @@ def _precomputed_or_not(parts: dict[str, Any], sizes: Sizes) -> None:
     kernel=Part("kernel-function", d="d"),
     order=Array(("m",), "int", low=0),
     starts=Starts("k", "m", empty=False),
-    weights=OrNone(floats("m", low=0.0)),
     members=OrNone(Part("kernel-rows", n="m", d="d")),
     own=OrNone(floats("d", low=0.0)),
 )
@@ -304,37 +417,21 @@ class KernelMeans:
     treat all rows alike, and the result for a row has the same bits whatever the others. That is up to the function
     if the kernel is one.
 
-    Attributes
-    ----------
-    kernel
-        The kernel.
-    order
-        (m,) the training rows that belong to a cluster, cluster by cluster.
-    starts
-        (k,) where in ``order`` each cluster starts.
-    weights
-        (m,) weights of these rows, or None.
-    members
-        These rows; None for "precomputed", where columns of the rows to come stand for them.
-    own
-        (n,) the diagonal of a "precomputed" kernel; None for others.
+    ``order`` (m,) are the training rows that belong to a cluster, cluster by cluster, and ``starts`` (k,) where in it
+    each cluster starts. ``members`` are these rows; for "precomputed", where columns of the rows to come stand for
+    them, ``own`` (n,) is the diagonal of the kernel instead.
     """
 
     kernel: ResolvedKernel
     order: IntArray
     starts: IntArray
-    weights: FloatArray | None
     members: KernelRows | None
     own: FloatArray | None
 
     @classmethod
-    def of_clusters(
-        cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: ResolvedKernel, weights: FloatArray | None = None
-    ) -> KernelMeans:
-        """Sort the rows of X (n, d) by their ``codes`` (n,), -1 for rows of no cluster; every cluster has a member."""
+    def of_clusters(cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: ResolvedKernel) -> KernelMeans:
+        """Sort the rows of X (n, d) by their ``codes`` (n,), -1 for rows of no cluster."""
         sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
-        if sizes.size != n_clusters or not sizes.all():
-            raise ValueError(f"codes must name each of the {n_clusters} clusters at least once.")
         order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         precomputed = kernel.name == "precomputed"
@@ -344,7 +441,6 @@ class KernelMeans:
             kernel,
             order,
             starts,
-            None if weights is None else weights[order],
             None if precomputed else kernel.prepare(X[order]),
             np.array(X.diagonal(), dtype=np.float64) if precomputed else None,
         )
@@ -369,13 +465,12 @@ class KernelMeans:
 
     def over_clusters(self, g: FloatArray) -> FloatArray:
         """Return the means (k, m) over each cluster of values g (n, m) of the training rows."""
-        rows = g[self.order] if self.weights is None else g[self.order] * self.weights[:, None]
-        return np.add.reduceat(rows, self.starts, axis=0) / self._totals[:, None]
+        return np.add.reduceat(g[self.order], self.starts, axis=0) / self._totals[:, None]
 
     @property
     def _totals(self) -> FloatArray:
-        """(k,) number of members of each cluster, or their weight."""
-        return np.add.reduceat(np.ones(self.order.size) if self.weights is None else self.weights, self.starts)
+        """(k,) number of members of each cluster."""
+        return np.diff(self.starts, append=self.order.size).astype(np.float64)
 
     def _fill(self, X: Rows, part: slice, g: FloatArray, own: FloatArray | None) -> None:
         """Add the sums over each cluster to g (rows, k), and write the diagonal to ``own`` (rows,)."""
@@ -400,8 +495,6 @@ class KernelMeans:
     def _add(self, values: FloatArray, start: int, g: FloatArray) -> None:
         """Add kernel values (rows, m) with the members from number ``start`` on to the sums g (rows, k)."""
         stop = start + values.shape[1]
-        if self.weights is not None:
-            values = values * self.weights[start:stop]
         first = np.searchsorted(self.starts, start, side="right") - 1
         last = np.searchsorted(self.starts, stop, side="left")
         g[:, first:last] += np.add.reduceat(values, np.maximum(self.starts[first:last] - start, 0), axis=1)
@@ -424,18 +517,8 @@ class KernelEmbedding:
     feature space. Since G holds squares, directions in which the means differ by less than about 1e-7 of their size
     are lost, where ``LinearEmbedding`` keeps them to 1e-15.
 
-    Attributes
-    ----------
-    means
-        Mean kernel values with each cluster; its clusters are numbered by their first rows.
-    gram
-        (k, k) mean kernel values between clusters, in the same numbering.
-    axes
-        (k, r) E Λ^(-1/2), in the same numbering.
-    positions
-        (k, r) coordinates of the sites, in the user's numbering.
-    unit
-        1: coordinates are distances in the feature space.
+    ``means``, ``gram`` (k, k), the mean kernel values between clusters, and ``axes`` (k, r) = E Λ^(-1/2) number the
+    clusters by their first rows, ``positions`` (k, r) as the user does. Coordinates are distances, so ``unit`` is 1.
     """
 
     means: KernelMeans
@@ -446,25 +529,11 @@ class KernelEmbedding:
 
     @classmethod
     def fit_locate(
-        cls,
-        X: Rows,
-        codes: AnyArray,
-        n_clusters: int,
-        kernel: ResolvedKernel,
-        threads: int = 1,
+        cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: ResolvedKernel, threads: int = 1
     ) -> tuple[KernelEmbedding, Located]:
-        """Embed the means of clusters, and locate the rows of X with the same kernel values.
+        """Embed the means of clusters with ``codes`` (n,), and locate the rows of X with the same kernel values.
 
         Each kernel value is computed once, in blocks: n = 20,000 rows never need n² numbers at a time.
-
-        Parameters
-        ----------
-        X
-            (n, d) dense or CSR, or the matrix (n, n) of kernel values for "precomputed".
-        codes
-            (n,) cluster numbers, -1 for noise. Every cluster has a member.
-        kernel
-            The kernel.
         """
         codes, rank = _number_by_first_row(codes, n_clusters)
         means = KernelMeans.of_clusters(X, codes, n_clusters, kernel)
@@ -544,148 +613,6 @@ def _axes(gram: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
     return values, vectors * np.sign(vectors[leading, np.arange(rank)])
 
 
-class Approximation(Parameters):
-    """A map to finitely many features that have approximately a kernel as inner product: for large n."""
-
-    n_components: int
-    #: The kernels it serves; None for all that see the data.
-    kernels: ClassVar[tuple[str, ...] | None] = None
-
-    def check(self) -> None:
-        """Raise unless the number of features is a positive integer."""
-        check_count(self.n_components, f"n_components of {type(self).__name__}")
-
-    def why_unsupported(self, kernel: str | KernelFunction) -> str | None:
-        """Say why a kernel cannot be approximated in this way; None if it can."""
-        if kernel == "precomputed":
-            return "approximation needs the data, but Kernel('precomputed') gives kernel values only."
-        if self.kernels is not None and kernel not in self.kernels:
-            served = " or ".join(f"Kernel({name!r})" for name in self.kernels)
-            return f"approximation={type(self).__name__} needs {served}, got {kernel!r}."
-        return None
-
-    @abstractmethod
-    def fit(self, kernel: ResolvedKernel, seed: int, X: Rows) -> Any:
-        """Return a fitted transformer of rows (n, d), dense or CSR, to dense features (n, m)."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Fourier(Approximation):
-    """Random Fourier features, for "rbf".
-
-    Parameters
-    ----------
-    n_components
-        The number of features.
-
-    Examples
-    --------
-    >>> from allegiance import Fourier, Kernel
-    >>> Kernel("rbf", gamma=0.5, approximation=Fourier(800))
-    Kernel('rbf', gamma=0.5, approximation=Fourier(n_components=800))
-    """
-
-    n_components: int = 500
-    kernels: ClassVar[tuple[str, ...] | None] = ("rbf",)
-
-    def fit(self, kernel: ResolvedKernel, seed: int, X: Rows) -> Any:
-        """Draw the frequencies."""
-        from sklearn.kernel_approximation import RBFSampler
-
-        sampler = RBFSampler(
-            gamma=kernel.params["gamma"], n_components=self.n_components, random_state=_seed32(_stream(seed))
-        )
-        return sampler.fit(float_rows(X[:1]))  # it learns only the number of columns
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Nystroem(Approximation):
-    """The span of some of the rows in feature space, for all kernels but "precomputed".
-
-    Parameters
-    ----------
-    n_components
-        The number of features; no more than the rows of X are used.
-
-    Examples
-    --------
-    >>> from allegiance import Kernel, Nystroem
-    >>> Kernel("laplacian", approximation=Nystroem(200))
-    Kernel('laplacian', approximation=Nystroem(n_components=200))
-    """
-
-    n_components: int = 500
-
-    def fit(self, kernel: ResolvedKernel, seed: int, X: Rows) -> Any:
-        """Choose the rows."""
-        from sklearn import kernel_approximation
-
-        rng = _stream(seed)
-        seed32 = _seed32(rng)
-        chosen = np.sort(rng.permutation(X.shape[0])[: self.n_components])
-        landmarks = float_rows(X[chosen])
-        if callable(kernel.name):
-            return _CallableNystroem(kernel, landmarks)
-        sklearns = kernel_approximation.Nystroem(
-            kernel=kernel.name, **kernel.params, n_components=len(chosen), random_state=seed32
-        )
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return sklearns.fit(landmarks)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(f"X is too large for a kernel: scale it down. {error}.") from error
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Hashing(Approximation):
-    """A count sketch, for "linear" and "polynomial".
-
-    Parameters
-    ----------
-    n_components
-        The number of features.
-
-    Examples
-    --------
-    >>> from allegiance import Hashing, Kernel
-    >>> Kernel("polynomial", degree=2, approximation=Hashing(1000))
-    Kernel('polynomial', degree=2, approximation=Hashing(n_components=1000))
-    """
-
-    n_components: int = 500
-    kernels: ClassVar[tuple[str, ...] | None] = ("linear", "polynomial")
-
-    def fit(self, kernel: ResolvedKernel, seed: int, X: Rows) -> Any:
-        """Draw the hashes."""
-        from sklearn.kernel_approximation import PolynomialCountSketch
-
-        settings = kernel.params or {"gamma": 1.0, "degree": 1}
-        sketch = PolynomialCountSketch(**settings, n_components=self.n_components, random_state=_seed32(_stream(seed)))
-        return sketch.fit(float_rows(X[:1]))  # it learns only the number of columns
-
-
-def _stream(seed: int) -> np.random.Generator:
-    return stream(seed, *b"feature map")
-
-
-def _seed32(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
-
-
-class _CallableNystroem:
-    """What scikit-learn's Nystroem does, for a function of matrices, which that would call for each pair of rows."""
-
-    def __init__(self, kernel: ResolvedKernel, landmarks: Rows) -> None:
-        self._kernel = kernel
-        self._landmarks = kernel.prepare(landmarks)
-        u, s, v = np.linalg.svd(kernel.block(self._landmarks, self._landmarks))
-        self._normalization = (u / np.sqrt(np.maximum(s, 1e-12)) @ v).T
-
-    def transform(self, X: Rows) -> FloatArray:
-        """Return features (n, m) of rows X (n, d)."""
-        return self._kernel.block(self._kernel.prepare(X), self._landmarks) @ self._normalization
-
-
 @stored(
     "features",
     transformer=Part("fourier", "count-sketch", "nystroem", d="d", m="m"),
@@ -693,15 +620,7 @@ class _CallableNystroem:
 )
 @dataclass(frozen=True)
 class FeatureEmbedding:
-    """An approximate feature map, followed by the span of the clusters' means among the features.
-
-    Attributes
-    ----------
-    transformer
-        Any fitted transformer of rows (n, d), dense or CSR, to dense features (n, m).
-    linear
-        The embedding of the means (k, m) of the features.
-    """
+    """A fitted transformer of rows to features (n, m), followed by the span of the clusters' means among these."""
 
     transformer: Any
     linear: LinearEmbedding
@@ -741,16 +660,12 @@ class FeatureEmbedding:
 
     def unprojected(self, X: Rows, located: Located) -> FloatArray:
         """Return the features (n, m)."""
-        return features_of(self.transformer, X)
+        parts = row_blocks(slice(0, X.shape[0]))
+        return np.concatenate([block_of_features(self.transformer, X, part) for part in parts])
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one."""
         return self.linear.differences(site)
-
-
-def features_of(transformer: Any, X: Rows) -> FloatArray:
-    """Return the features (n, m) of all rows of X (n, d)."""
-    return np.concatenate([block_of_features(transformer, X, part) for part in row_blocks(slice(0, X.shape[0]))])
 
 
 def block_of_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
@@ -768,114 +683,6 @@ def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
         return dense(transformer.transform(float_rows(X[rows])))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Kernel(Influence):
-    """Distance in the feature space of a kernel, where clusters are represented by their means: for curved clusters.
-
-    Parameters
-    ----------
-    name
-        "linear", "rbf", "polynomial", "laplacian", "cosine", "precomputed" (X is then the matrix of kernel values, and
-        new rows hold kernel values against the points of the fit), or a function k(X, Y) -> (n, m).
-    gamma
-        For "rbf", "polynomial" and "laplacian". By default 1 over the total variance of X, for "laplacian" 1 over the
-        sum of the columns' standard deviations.
-    degree, coef0
-        For "polynomial"; by default 3 and 1.
-    approximation
-        None for exact sums of kernel values, or ``Nystroem``, ``Fourier``, ``Hashing``: a map to finitely many
-        features, for large n.
-
-    Examples
-    --------
-    >>> from allegiance import Kernel, Nystroem
-    >>> Kernel("rbf", gamma=0.5, approximation=Nystroem(200))
-    Kernel('rbf', gamma=0.5, approximation=Nystroem(n_components=200))
-    """
-
-    name: str | KernelFunction
-    _: KW_ONLY
-    gamma: float | None = None
-    degree: int | None = None
-    coef0: float | None = None
-    approximation: Approximation | None = None
-
-    has_sites: ClassVar[bool] = False
-    flat_sides: ClassVar[bool] = False
-
-    @classmethod
-    def resolve(cls, value: Any) -> Kernel:
-        """Return what a user means by the name of a kernel, a function, or an object, checked."""
-        kernel = value if isinstance(value, Kernel) else cls(value)
-        kernel.check()
-        return kernel
-
-    def check(self) -> None:
-        """Raise unless the kernel is known, and takes the parameters and the approximation given."""
-        given = {name for name in ("gamma", "degree", "coef0") if getattr(self, name) is not None}
-        if callable(self.name):
-            if given:
-                raise ValueError(
-                    f"Kernel of a function takes no {', '.join(sorted(given))}: fix the function's own parameters with "
-                    "functools.partial."
-                )
-        else:
-            check_choice(self.name, "kernel", tuple(PARAMETERS))
-            if unknown := given - set(PARAMETERS[self.name]):
-                takes = ", ".join(PARAMETERS[self.name]) or "no parameters"
-                raise ValueError(f"Kernel({self.name!r}) got {', '.join(sorted(unknown))}, but takes {takes}.")
-        if self.approximation is not None:
-            if not isinstance(self.approximation, Approximation):
-                raise TypeError(
-                    f"approximation of Kernel must be Nystroem(), Fourier() or Hashing(), got {self.approximation!r}."
-                )
-            self.approximation.check()
-            if why_unsupported := self.approximation.why_unsupported(self.name):
-                raise ValueError(why_unsupported)
-
-    @property
-    def takes_points(self) -> bool:
-        """Whether any place of the space of X can be scored."""
-        return self.name != "precomputed"
-
-    def settle(self, X: Rows, weights: FloatArray | None = None) -> ResolvedKernel:
-        """Return the kernel with parameters that are missing chosen by the data X (n, d), with weights (n,) if any."""
-        params = {name: getattr(self, name) for name in ("gamma", "degree", "coef0")}
-        return ResolvedKernel.of(self.name, {k: v for k, v in params.items() if v is not None}, X, weights)
-
-    def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
-        """Return the Voronoi diagram of the means in feature space, and where the rows are."""
-        X, codes = training.in_memory("influence=Kernel")
-        kernel = self.settle(X)
-        embedding: Embedding
-        if self.approximation is None and self.name == "linear":
-            # Its feature space is the user's own, where a box keeps the user's axes.
-            means = _cluster_means(X, codes, training.n_clusters, kernel.shift)
-            return PowerDiagram(LinearEmbedding.of_sites(means)), None
-        if self.approximation is None:
-            embedding, located = KernelEmbedding.fit_locate(X, codes, training.n_clusters, kernel, training.threads)
-            return PowerDiagram(embedding), located
-        transformer = self.approximation.fit(kernel, training.seed, X)
-        embedding = FeatureEmbedding.of_clusters(X, codes, training.n_clusters, transformer)
-        return PowerDiagram(embedding), None
-
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        name = self.name if isinstance(self.name, str) else getattr(self.name, "__name__", "callable")
-        return f"kernel {name}" if self.approximation is None else f"kernel {name}, {self.approximation!r}"
-
-
-def _cluster_means(X: Rows, codes: AnyArray, n_clusters: int, shift: FloatArray | None) -> FloatArray:
-    """Return the mean (k, d) of each cluster, summed around ``shift`` (d,) so that a common offset rounds nothing."""
-    origin = np.zeros(X.shape[1]) if shift is None else shift
-    sums = np.zeros((n_clusters, X.shape[1]))
-    for part in row_blocks(slice(0, X.shape[0])):
-        member = (codes[part] == np.arange(n_clusters)[:, None]).astype(np.float64)
-        sums += dense(member @ X[part]) if is_sparse(X) else member @ (dense(X[part]) - origin)
-    sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
-    return sums / sizes[:, None] + (0.0 if is_sparse(X) else origin)
-
-
-for _name in PARAMETERS:
+for _name in KERNELS:
     if _name != "cosine":  # the name means the distance itself, which needs no kernel
         INFLUENCES.add(_name, partial(Kernel, _name))
