@@ -1,19 +1,22 @@
-"""The three figures, as one Bokeh document. Their points and colours are filled in by the page's scripts.
+"""The three figures as one Bokeh document, their colours, and where points lie on the map.
 
-A source holds what is drawn at the moment, not all points of the page: a few thousand dots, or the pixels of a density.
+The page's scripts fill in points and colours. A source holds what is drawn at the moment, not all points of the page:
+a few thousand dots, or the pixels of a density.
 """
 
 from __future__ import annotations
 
+import colorsys
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.decomposition import PCA
 
-from allegiance._core import IntArray, require
+from allegiance._core import FloatArray, IntArray, Rows, dense, is_sparse, require
+from allegiance.results import AffinityResult
 
-from ._counts import STEPS, Profile
-from ._projection import Projection
-from ._wording import shorten
+from ._data import STEPS, Profile, all_affinities
+from ._inputs import Inputs
 
 _CALLER = "report()"
 #: Height of map and profile: 26 pixels for a cluster, within these bounds.
@@ -21,6 +24,74 @@ _LOWEST, _HIGHEST, _BAND = 480, 720, 26
 #: Pixels of a figure's height outside of its axes, and those that the name of a cluster needs.
 _AROUND, _NAME_HEIGHT = 60, 13
 _NAME_LENGTH = 18
+#: Columns up to which the covariance matrix is decomposed; above, only its two largest directions are searched.
+_MANY_COLUMNS = 1000
+#: Entries up to which a sparse matrix is made dense.
+_SMALL = 10_000_000
+#: Numbers beyond this are scaled down, since their squares could overflow.
+_LARGE = 1e100
+#: Colours of trust at equal steps from low to high: strong where a label is doubtful, calm where it is not.
+_TRUST = ("#bd2f0c", "#cf5310", "#b07642", "#7f8794", "#6693cc")
+_SIZE = 256
+#: Colours of the verdicts: supported, contested, contradicted, noise.
+VERDICT_COLOURS = ("#6693cc", "#b8791d", "#bd2f0c", "#7d8590")
+#: Colours of the first clusters, which are told apart most easily; those of further ones are computed.
+_CLUSTERS = (
+    "#3b7fc4", "#d2621a", "#3a9650", "#b5479c", "#97801f", "#7d68c8", "#1f97a3", "#c64b57", "#7f8a3a", "#8a6d5c",
+)  # fmt: skip
+#: Steps around the colour circle that keep neighbours apart, and the luminances taken in turns.
+_GOLDEN, _LUMINANCES = 0.618034, (0.16, 0.26, 0.21)
+
+
+class Projection(NamedTuple):
+    """Two coordinates for each point."""
+
+    xy: FloatArray
+    """(n, 2)"""
+    labels: tuple[str, str]
+    description: str
+    """What the map shows, for the reader of the page."""
+
+
+def project(result: AffinityResult, inputs: Inputs, values: FloatArray, word: str) -> Projection:
+    """Place the points where the user says, or by two principal components of their features or affinities.
+
+    A single feature is drawn against ``values`` (n,), which are called ``word``; noise, which has none, lies at 0.
+    """
+    if inputs.coordinates is not None:
+        labels = inputs.coordinates.names
+        return Projection(inputs.coordinates.values, labels, f"{labels[0]} and {labels[1]}, as given")
+    if inputs.features is not None:
+        rows, names, subject = inputs.features.rows, inputs.features.names, "the features"
+    else:
+        rows, subject = all_affinities(result), "the affinities"
+        names = [f"affinity to {name}" for name in result.classes.tolist()]
+        if result.n_clusters == 2:  # They sum to 1, so the second adds nothing.
+            rows, names = rows[:, :1], names[:1]
+    if rows.shape[1] == 1:
+        xy = np.column_stack([dense(rows)[:, 0], np.nan_to_num(values)])
+        return Projection(xy, (names[0], word), f"{names[0]}, against {word}")
+    if rows.shape[1] == 2 or rows.shape[0] == 1:
+        return Projection(dense(rows[:, :2]), (names[0], names[1]), f"{names[0]} and {names[1]}, as they are")
+    components, shares = _principal_components(rows, result.how.seed)
+    first, second = (f"principal component ({share:.0%} of the variance)" for share in shares)
+    description = f"the first two principal components of {subject}"
+    return Projection(components, (f"first {first}", f"second {second}"), description)
+
+
+def _principal_components(values: Rows, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates (n, 2) and the shares (2,) of the variance."""
+    n, d = values.shape
+    if is_sparse(values) and (n <= 3 or n * d <= _SMALL):
+        values = dense(values)
+    largest = float(abs(values).max())
+    scale = largest if largest > _LARGE else 1.0
+    solver = "covariance_eigh" if d <= _MANY_COLUMNS else "arpack" if is_sparse(values) else "randomized"
+    pca = PCA(2, svd_solver=solver, random_state=seed % 2**32)
+    with np.errstate(divide="ignore", invalid="ignore"):  # All points may be equal, without any variance.
+        coordinates = pca.fit_transform(values / scale)
+    shares = np.nan_to_num(pca.explained_variance_ratio_)
+    return np.asarray(coordinates, dtype=np.float64) * scale, shares
 
 
 class Figures(NamedTuple):
@@ -32,26 +103,12 @@ class Figures(NamedTuple):
 
 
 def draw_figures(counts: IntArray, names: list[str], projection: Projection, profile: Profile, word: str) -> Figures:
-    """Draw the map, the histogram and the profile.
-
-    Parameters
-    ----------
-    counts
-        (STEPS,) how many of all labels lie in each bin of the histogram.
-    names
-        The name of each cluster.
-    projection
-        The extent of the map and the labels of its axes.
-    profile
-        The bands of the profile.
-    word
-        What ``trust`` is called on the page.
-    """
+    """Draw the map, the histogram of counts (STEPS,) and the profile; ``word`` is what ``trust`` is called."""
     height = int(np.clip(_BAND * len(names) + _AROUND, _LOWEST, _HIGHEST))
     roots = {
-        "map": draw_map(projection, word, height),
-        "histogram": draw_histogram(counts, word),
-        "profile": draw_profile(profile, names, word, height),
+        "map": _draw_map(projection, word, height),
+        "histogram": _draw_histogram(counts, word),
+        "profile": _draw_profile(profile, names, word, height),
     }
     document = require("bokeh.document", "report", _CALLER).Document()
     for root in roots.values():
@@ -82,6 +139,12 @@ def _figure(height: int, **settings: Any) -> Any:
     return plot
 
 
+def shorten(name: str, length: int) -> str:
+    """Return a name on one line, cut to a length in characters."""
+    line = " ".join(name.split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
 def _plain(text: str) -> Any:
     """Return text that Bokeh draws as it stands: names from the data may look like formulas."""
     return _models().PlainText(text=shorten(text, 60))
@@ -105,16 +168,16 @@ def _extent(values: Any) -> Any:
     return _models().Range1d(low - air, high + air)
 
 
-def draw_map(projection: Projection, word: str, height: int) -> Any:
+def _draw_map(projection: Projection, word: str, height: int) -> Any:
     """Return the map: pixels of a density below, crosses for noise, dots, and rings around marked points."""
     models = _models()
     plot = _figure(
         height,
         name="map",
-        x_range=_extent(projection.x),
-        y_range=_extent(projection.y),
-        x_axis_label=_plain(projection.x_label),
-        y_axis_label=_plain(projection.y_label),
+        x_range=_extent(projection.xy[:, 0]),
+        y_range=_extent(projection.xy[:, 1]),
+        x_axis_label=_plain(projection.labels[0]),
+        y_axis_label=_plain(projection.labels[1]),
     )
     density = models.ColumnDataSource(
         {"image": [np.zeros((1, 1), np.uint32)], "x": [0.0], "y": [0.0], "dw": [0.0], "dh": [0.0]}, name="density-data"
@@ -136,7 +199,7 @@ def draw_map(projection: Projection, word: str, height: int) -> Any:
     crosses = _source("crosses", "x", "y", "row", "label", "value", "verdict", "rival")
     noise = plot.scatter("x", "y", source=crosses, marker="x", size=6, line_alpha=0.8, name="crosses")
     plot.scatter("x", "y", source=_source("ring", "x", "y"), size=18, fill_color=None, line_width=3, name="ring")
-    tooltips = [("row", "@row"), ("label", "@label"), (word, "@value"), ("verdict", "@verdict"), ("rival", "@rival")]
+    tooltips = [("", "@row"), ("label", "@label"), (word, "@value"), ("verdict", "@verdict"), ("rival", "@rival")]
     plot.toolbar_location = "above"
     plot.toolbar.logo = None
     _add_tools(
@@ -151,7 +214,7 @@ def draw_map(projection: Projection, word: str, height: int) -> Any:
     return plot
 
 
-def draw_histogram(counts: IntArray, word: str) -> Any:
+def _draw_histogram(counts: IntArray, word: str) -> Any:
     """Return the histogram: bars of all labels, and in front of them those that are looked at."""
     models = _models()
     edges = np.arange(STEPS + 1) / STEPS
@@ -182,7 +245,7 @@ def draw_histogram(counts: IntArray, word: str) -> Any:
     return plot
 
 
-def draw_profile(profile: Profile, names: list[str], word: str, height: int) -> Any:
+def _draw_profile(profile: Profile, names: list[str], word: str, height: int) -> Any:
     """Return the profile: one band for each cluster, and dots on their edges where there is room for them."""
     models = _models()
     groups = len(names)
@@ -230,3 +293,43 @@ def _add_threshold(plot: Any, where: str) -> None:
     plot.add_layout(
         models.Span(location=0.5, dimension="height", line_width=1.5, line_dash="dashed", name=f"threshold-{where}")
     )
+
+
+def trust_palette() -> list[str]:
+    """Return the colours of trust from low to high."""
+    channels = np.array([_channels(colour) for colour in _TRUST])
+    place = np.linspace(0, len(_TRUST) - 1, _SIZE)
+    mixed = [np.interp(place, np.arange(len(_TRUST)), channel) for channel in channels.T]
+    return [_hexadecimal(colour) for colour in zip(*mixed, strict=True)]
+
+
+def cluster_colours(k: int) -> list[str]:
+    """Return a colour for each of k clusters."""
+    further = (_of_hue(_GOLDEN * place % 1, _LUMINANCES[place % 3]) for place in range(max(0, k - len(_CLUSTERS))))
+    return [*_CLUSTERS[:k], *further]
+
+
+def _of_hue(hue: float, luminance: float) -> str:
+    """Return the colour of a hue with a luminance, found by halving the interval of its lightness."""
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        colour = tuple(255 * channel for channel in colorsys.hls_to_rgb(hue, middle, 0.6))
+        low, high = (middle, high) if _luminance(colour) < luminance else (low, middle)
+    return _hexadecimal(colour)
+
+
+def _luminance(colour: tuple[float, ...]) -> float:
+    """Return the relative luminance of WCAG 2."""
+    shares = [channel / 255 for channel in colour]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _channels(colour: str) -> list[int]:
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def _hexadecimal(colour: tuple[float, ...]) -> str:
+    red, green, blue = (round(channel) for channel in colour)
+    return f"#{red:02x}{green:02x}{blue:02x}"

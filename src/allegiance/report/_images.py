@@ -46,26 +46,10 @@ class Images(ABC):
 
     @abstractmethod
     def thumbnail(self, row: int, longest: int = THUMBNAIL) -> Thumbnail | None:
-        """Return the image of a point, made small; None if the point has none.
-
-        Parameters
-        ----------
-        row
-            The point.
-        longest
-            Longest side in pixels; smaller images stay as they are.
-        """
+        """Return the image of a point with at most ``longest`` pixels a side; None if the point has none."""
 
     def thumbnails(self, rows: IntArray, budget: int = IMAGE_BUDGET) -> dict[int, str]:
-        """Return images by row as data URIs, in the order of ``rows``, until the budget in characters is spent.
-
-        Parameters
-        ----------
-        rows
-            The points, the most important first; those without an image are left out.
-        budget
-            How many characters they may have together.
-        """
+        """Return images by row as data URIs, in the order of ``rows``, until the budget in characters is spent."""
         kept: dict[int, str] = {}
         for row in rows.tolist():
             image = self.thumbnail(row)
@@ -80,14 +64,9 @@ class Images(ABC):
 
 
 class PixelImages(Images):
-    """Images in an array, which may be on disk (``numpy.memmap``).
+    """Images in an array (n, height, width) or (n, height, width, 3), which may be on disk (``numpy.memmap``).
 
     Bytes are taken as they are; other numbers are stretched between the smallest and the largest of all images.
-
-    Parameters
-    ----------
-    pixels
-        (n, height, width) grey or (n, height, width, 3) colour.
     """
 
     def __init__(self, pixels: AnyArray) -> None:
@@ -118,15 +97,7 @@ class PixelImages(Images):
 
 
 class ImageFiles(Images):
-    """Images in files, opened one at a time.
-
-    Parameters
-    ----------
-    paths
-        (n,) the files; None for a point without an image.
-    folder
-        Where relative paths start; by default the current folder.
-    """
+    """Images in files, opened one at a time; None for a point without an image."""
 
     def __init__(self, paths: list[Path | None], folder: Path | None = None) -> None:
         self._paths = paths
@@ -177,18 +148,7 @@ def _encoded(image: Any, kind: str) -> Thumbnail:
 
 
 def check_images(images: Any, n_points: int, *, folder: Path | None = None) -> Images | None:
-    """Return the images of all points, or None if there are none. Files are not opened yet.
-
-    Parameters
-    ----------
-    images
-        (n, height, width) or (n, height, width, 3) numbers, or (n,) paths of image files, missing (None, NaN) where a
-        point has no image.
-    n_points
-        How many points there are.
-    folder
-        Where relative paths start; by default the current folder.
-    """
+    """Return the images of all points, or None if there are none. Files are opened when they are needed."""
     if images is None or isinstance(images, Images):
         return images
     if not isinstance(images, np.ndarray) or images.dtype.kind in "OUT":

@@ -1,4 +1,4 @@
-"""The words of the page: the headline, the clusters, and how it was computed."""
+"""The words of the page: the answer, what else to know, which points it holds, and how it was computed."""
 
 from __future__ import annotations
 
@@ -8,126 +8,103 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance.results import AffinityResult, ClusterFigures, Tally, count, headlines, measured_by
+from allegiance.engines import Z95
+from allegiance.results import VERDICTS, AffinityResult, count
 
-from ._projection import Projection
-from ._shown import Part, Shown
+from ._data import Groups, PageSample, Part, is_atypical
+from ._figures import Projection, shorten
 
 #: Characters of a name inside a sentence.
-_IN_A_SENTENCE = 40
+_IN_A_SENTENCE = 60
 _LIBRARIES = ("allegiance", "numpy", "scipy", "scikit-learn", "numba", "bokeh")
 
 
-class ClusterRow(NamedTuple):
-    """One line of the table of clusters."""
-
-    name: str
-    points: int
-    mean: str
-    """Expected share of right labels, or mean own affinity without calibration."""
-    verdicts: tuple[int, int, int] | None
-    """Labels supported, contested and contradicted; None for noise."""
-    rival: str
-
-
-class Headline(NamedTuple):
+class Answer(NamedTuple):
     """What stands at the top of the page."""
 
     first: str
+    """What a manager can repeat."""
     second: str
+    """Where the trouble is."""
     warning: str | None
     """Why trust should not be believed as it is."""
-    findings: list[str]
+    notes: list[str]
     """What else a reader should know."""
 
 
 def percent(share: float) -> str:
-    """Return a share in words of the page; a dash for NaN."""
-    return "-" if np.isnan(share) else f"{100.0 * share:.0f} %"
+    """Return a share with a percent sign that stays on its line; a dash for NaN."""
+    return "-" if np.isnan(share) else f"{100.0 * share:.0f}\u00a0%"
 
 
-def shorten(name: str, length: int) -> str:
-    """Return a name on one line, cut to a length in characters."""
-    line = " ".join(name.split())
-    return line if len(line) <= length else line[: length - 1] + "…"
-
-
-def cluster_rows(lines: list[ClusterFigures], *, calibrated: bool) -> list[ClusterRow]:
-    """Describe each cluster, and noise, in the given order."""
-    return [
-        ClusterRow(
-            name="noise" if line.name is None else str(line.name),
-            points=line.points,
-            mean=percent(line.replication) if calibrated else _number(line.own_affinity),
-            verdicts=None if line.name is None else (line.supported, line.contested, line.contradicted),
-            rival="-" if line.rival is None else str(line.rival),
-        )
-        for line in lines
-    ]
-
-
-def _number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.2f}"
-
-
-def headline(result: AffinityResult, tally: Tally, lines: list[ClusterFigures]) -> Headline:
-    """Say how many labels can be expected to be right, and where the trouble is."""
-    first, *findings = headlines(tally)
-    if not tally.n_labelled:
-        return Headline("No point has a label: all are noise.", "", result.clusterer_note, findings[1:])
+def answer(result: AffinityResult, groups: Groups, names: list[str]) -> Answer:
+    """Say how many labels would come back, and which cluster to look at first; ``names`` (k,) in the page's order."""
+    counts = verdict_counts(result)
+    labelled, noise = sum(counts[:3]), counts[3]
+    notes = []
+    if noise:
+        notes.append(f"{count(noise, 'point')} of noise, in no cluster ({percent(noise / result.n_points)} of all).")
+    if unlike := int(is_atypical(result).sum()):
+        notes.append(f"{count(unlike, 'point')} unlike anything in the own cluster (typicality below 1\u00a0%).")
+    if hidden := int(result.empty_cell.sum()):
+        notes.append(f"{count(hidden, 'point')} without territory: affinity is the limit of a vanishing one.")
+    note = result.clusterer_note
+    if not labelled:
+        return Answer("No point has a label: all are noise.", "", note, notes[1:])
+    verdicts = ", ".join(f"{number:,} {name}" for number, name in zip(counts, VERDICTS[:3], strict=False))
     if not result.calibrated:
-        findings.append("the chance that each label holds was not calibrated: trust(X, labels) finds it")
-    elif result.n_clusters == 2:
-        findings.append("two clusters are found again whatever the data: trust is too high then, by about 0.08")
-    return Headline(_unbroken(f"{first}."), _unbroken(_trouble(result, lines)), result.clusterer_note, findings)
+        notes.append("How many labels would come back was not estimated: trust(X, labels) does it.")
+        return Answer(f"{count(labelled, 'label')}: {verdicts}.", _trouble(result, groups, names), note, notes)
+    low, high = result.replication_interval
+    first = (
+        f"{percent(result.replication)} of {count(labelled, 'label')} would come back if the data were collected and "
+        f"clustered again (in nine of ten repeats {100 * low:.0f} to {percent(high)})."
+    )
+    notes.insert(0, f"Labels: {verdicts}.")
+    return Answer(first, _trouble(result, groups, names), note, notes)
 
 
-def _unbroken(text: str) -> str:
-    """Keep percent signs on the line of their numbers."""
-    return text.replace(" %", "\u00a0%")
-
-
-def _trouble(result: AffinityResult, lines: list[ClusterFigures]) -> str:
+def _trouble(result: AffinityResult, groups: Groups, names: list[str]) -> str:
     """Say which cluster to look at first."""
     if result.n_clusters == 1:
-        return "With one cluster there is no rival: this says nothing about the clustering."
-    if not any(line.contested or line.contradicted for line in lines):
+        return "With one cluster there is no rival, so this says nothing about the clustering."
+    worst = groups.clusters[0]
+    if not any(sum(cluster.verdicts[1:]) for cluster in groups.clusters):
         return "No label needs a review."
-    worst = lines[0]
     if result.calibrated:
-        finding = f"{percent(worst.replication)} of its {count(worst.points, 'label')} can be expected to be right"
+        finding = f"{percent(worst.trust)} of its {count(worst.points, 'label')} would come back"
     else:
-        finding = f"{worst.points - worst.supported:,} of its {count(worst.points, 'label')} are not supported"
-    rival = "" if worst.rival is None else f", and {shorten(str(worst.rival), _IN_A_SENTENCE)} is its usual rival"
-    return f"Cluster {shorten(str(worst.name), _IN_A_SENTENCE)} is in the most trouble: {finding}{rival}."
+        finding = f"{worst.points - worst.verdicts[0]:,} of its {count(worst.points, 'label')} are not supported"
+    rival = f", and {names[groups.place[worst.rivals[0][0]]]} is its usual rival" if worst.rivals else ""
+    return f"Cluster {shorten(names[0], _IN_A_SENTENCE)} is in the most trouble: {finding}{rival}."
 
 
-def shown_note(shown: Shown, exhibits: dict[str, int]) -> str:
-    """Say which points travel with the page.
+def verdict_counts(result: AffinityResult) -> list[int]:
+    """Return how many points have each verdict."""
+    return [int((result.verdict == name).sum()) for name in VERDICTS]
 
-    Parameters
-    ----------
-    shown
-        The points on the page.
-    exhibits
-        How many points have an image, a text, by what it is called; those kinds that were given.
-    """
-    if shown.is_complete:
-        note = f"The page holds all {count(shown.rows.size, 'point')}."
+
+def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -> str:
+    """Say which points are on the page, how many have an image or a text, and which columns had no room."""
+    if sample.is_complete:
+        note = f"The page holds all {count(sample.rows.size, 'point')}."
     else:
         parts = (
-            _part(shown.doubtful, "the least trusted and a random sample, together", "labels that are not supported"),
-            _part(shown.supported, "a random sample of", "supported labels"),
-            _part(shown.noise, "a random sample of", "noise points"),
+            _part(sample.doubtful, "those to review first and a sample, together", "labels that are not supported"),
+            _part(sample.supported, "a random sample of", "supported labels"),
+            _part(sample.noise, "a random sample of", "noise points"),
         )
         note = (
             f"The page holds {', '.join(filter(None, parts))}. Counts of clusters, histogram and threshold refer to "
             "all points; those of points selected in the map or the profile, or found by a search, are scaled up from "
             "the points on the page."
         )
-    for name, kept in exhibits.items():
-        if kept < shown.rows.size:
-            note += f" {name.capitalize()}s are kept for {count(kept, 'point')}: typical members and the least trusted."
+    for name, number in kept.items():
+        if number < sample.rows.size:
+            note += f" {name.capitalize()}s are kept for {count(number, 'point')}: typical members and those to review."
+    if left_out:
+        listed = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+        note += f" The page has no room for {count(len(left_out), 'column')} of the table ({listed})."
     return note
 
 
@@ -137,37 +114,25 @@ def _part(part: Part, sample: str, kind: str) -> str:
     return f"all {part.of:,} {kind}" if part.of else ""
 
 
-def computed(result: AffinityResult, tally: Tally, projection: Projection) -> list[tuple[str, str]]:
+def computed(result: AffinityResult, projection: Projection) -> list[tuple[str, str]]:
     """List how everything was computed."""
     how = result.how
     reduced = f", reduced from {how.n_features:,} features" if how.dim < how.n_features else ""
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
-    trust = "from own affinity and closeness, calibrated by clustering halves of the data anew"
+    trust = "from own affinity and closeness, fitted to what comes back when parts of the data are clustered again"
+    engines, numbers = np.unique(result.engine, return_counts=True)
+    measured = ", ".join(f"{name} ({number:,})" for name, number in zip(engines.tolist(), numbers.tolist(), strict=True))
+    worst = Z95 * float(result.ranks.worst_error.max(initial=0.0))
+    stable = int(result.stable.sum())
     return [
         ("Closeness", how.influence),
         ("Territory", f"{how.domain}, {count(how.dim, 'dimension')}{reduced}"),
-        ("Trust", trust if result.calibrated else "not calibrated: use trust(X, labels), or calibration=20"),
-        ("Engine", f"{how.engine}; {measured_by(tally)}"),
-        ("Asked precision", _precision(how.eps)),
-        ("The paper's score", _stable(tally)),
+        ("Trust", trust if result.calibrated else "not estimated: use trust(X, labels), or calibration=20"),
+        ("Engine", f"{measured}; {'exact' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"),
+        ("Precision", f"95 % intervals within ±{how.eps:g} asked for (eps)"),
+        ("The paper's score", f"{stable:,} of {count(result.n_points, 'point')} ({percent(stable / result.n_points)}) stable"),
         ("Seed", str(how.seed)),
         ("Time", f"{how.seconds:.2f} s"),
         ("Map", projection.description),
         ("Versions", ", ".join([f"Python {platform.python_version()}", *versions])),
     ]
-
-
-def _stable(tally: Tally) -> str:
-    share = percent(tally.stable / max(tally.n_points, 1))
-    undecided = f"; {tally.undecided:,} too close to call" if tally.undecided else ""
-    return (
-        f"{tally.stable:,} of {count(tally.n_points, 'point')} ({share}) stable: one cluster gives more than half of "
-        f"the territory{undecided}"
-    )
-
-
-def _precision(eps: float | str) -> str:
-    """Say how precisely affinities were measured."""
-    if isinstance(eps, str):
-        return "until the verdict is clear: 95 % intervals within ±0.05, within ±0.03 where it is not (eps=verdict)"
-    return f"95 % intervals within ±{eps:g} (eps)"

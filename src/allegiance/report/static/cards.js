@@ -1,61 +1,49 @@
 // A closer look: the card of a point, the card of a cluster, and the legend of the map.
 "use strict";
 (function (report) {
-  const { element, named, signed } = report;
+  const { element, named, button, written } = report;
+  // Values that speak for a cluster, listed on a card.
+  const MOST_EVIDENCE = 5;
 
-  function definitions(entries) {
-    const list = element("dl");
+  function definitions(entries, className) {
+    const list = element("dl", undefined, className);
     for (const [name, value] of entries) list.append(element("div", [element("dt", name), element("dd", value)]));
     return list;
   }
 
   // Bars from the left, or from the middle for numbers that may be negative, with their names and numbers.
-  function bars(entries, largest, signedBars = false) {
-    const list = element("ul", undefined, signedBars ? "bars signed" : "bars");
+  function bars(entries, largest, signed = false) {
+    const list = element("ul", undefined, signed ? "bars signed" : "bars");
     for (const [name, value, said] of entries) {
       const bar = element("span", undefined, "track");
       const fill = element("span", undefined, value < 0 ? "fill negative" : "fill");
       const share = Math.min(1, Math.abs(value) / (largest || 1));
-      fill.style.width = `${(signedBars ? 50 : 100) * share}%`;
+      fill.style.width = `${(signed ? 50 : 100) * share}%`;
       bar.append(fill);
       list.append(element("li", [named(name), bar, element("span", said, "value")]));
     }
     return list;
   }
 
-  function part(title, content) {
-    return element("div", [element("p", title), content], "part");
-  }
+  const part = (title, content) => element("div", [element("p", title), content], "part");
+  const share = (value) => report.percent(value, 1, 0);
+  const typicalText = (column, value) => (column.kind === "category" ? share(value) : written(column, value));
 
-  // Everything that is known of a point.
-  report.pointCard = function (points, decisions, point) {
-    const { columns } = points;
-    const card = element("div", undefined, "card");
-    if (points.image(point)) card.append(report.picture(points, point));
-    const facts = [
-      ...points.page.idNames.map((name, i) => [name, named(points.page.ids[i][point])]),
-      ["label", named(points.label(point))],
-      ...(points.page.calibrated ? [["trust", points.trust(point)]] : []),
-      ["verdict", report.verdictKey(points.verdict(point))],
-      ["rival", named(points.rival(point))],
-      ["own affinity", report.ownAffinity(points, point)],
-      ...("typicality" in columns ? [["typicality", report.typicality(points, point)]] : []),
-      ["decision", report.decisionSelect(points, decisions, point)],
-    ];
-    card.append(part("The label", definitions(facts)));
-    const affinities = points.affinities(point).map(([name, value]) => [name, value, value.toFixed(2)]);
-    card.append(part("Largest affinities", bars(affinities, 1)));
-    const pulls = points.pulls(point);
-    if (pulls.length) {
-      const strongest = Math.max(...pulls.map(([, value]) => Math.abs(value)));
-      const entries = pulls.map(([name, value]) => [name, value, signed(value)]);
-      card.append(part("Features that pull it away", bars(entries, strongest, true)));
-    }
-    const words = points.words(point);
-    if (words.length) card.append(part("Words that speak for the rival", element("p", words.join(", "), "words")));
-    if (points.text(point)) card.append(report.markedText("p", points.text(point), words, "document"));
-    return card;
+  // One value of a point, and what is usual in both clusters: "tenure 1, usual 38.2, in the rival 9.1".
+  report.evidenceText = ({ column, value, here, there }) => {
+    const said = column.kind === "category" ? `${share(here)} here, ${share(there)} there` : `mean ${written(column, here)} here, ${written(column, there)} there`;
+    return [`${column.name}: ${written(column, value)}`, said];
   };
+
+  function evidenceList(entries) {
+    if (!entries.length) return element("p", "No single value.", "hint");
+    const list = element("ul", undefined, "evidence");
+    for (const entry of entries.slice(0, MOST_EVIDENCE)) {
+      const [value, usual] = report.evidenceText(entry);
+      list.append(element("li", [element("span", value), element("span", usual, "value")]));
+    }
+    return list;
+  }
 
   // Own affinity with the half-width of its 95 % interval; noise has no own cluster.
   report.ownAffinity = function (points, point) {
@@ -72,38 +60,131 @@
     return element("span", Number.isNaN(value) ? "-" : value.toFixed(2));
   };
 
-  function typicalMembers(points, card, onMark) {
+  function members(points, listed, onMark) {
     const list = element("ul", undefined, "members");
-    for (const point of card.typical) {
+    for (const point of listed) {
       const content = [];
       if (points.image(point)) content.push(report.picture(points, point));
-      content.push(element("span", `row ${points.columns.row[point]}`));
+      content.push(element("span", points.title(point)));
       if (points.text(point)) content.push(element("span", points.text(point), "excerpt"));
-      list.append(element("li", report.button(content, () => onMark(point), "member")));
+      list.append(element("li", button(content, () => onMark(point), "member")));
     }
     return list;
   }
 
-  const rounded = (number) => Number(number.toPrecision(3)).toLocaleString("en-GB", { maximumSignificantDigits: 3 });
+  // The buttons of a decision, each with its key.
+  function decisionButtons(points, decisions, point, act) {
+    const noise = points.isNoise(point);
+    const own = points.columns.label[point] === points.columns.rival[point];
+    const entries = [
+      ["keep", "k", noise ? "Keep as noise" : "Keep"],
+      ...(own ? [] : [["move", "m", `Move to ${points.rival(point)}`]]),
+      ...(noise ? [] : [["noise", "n", "Noise"]]),
+      ["unsure", "u", "Unsure"],
+    ];
+    const group = element("div", undefined, "decide");
+    for (const [decision, key, text] of entries) {
+      const node = button([element("span", text, "name"), element("kbd", key)], () => act(key));
+      node.dataset.decide = decision;
+      group.append(node);
+    }
+    group.append(report.decisionSelect(points, decisions, point));
+    return group;
+  }
 
-  // What a cluster is like: its traits beside the rest, its rivals, its typical members.
-  report.clusterCard = function (points, code, onMark) {
+  report.showDecided = function (card, decisions, point) {
+    const taken = decisions.of(point);
+    const rival = decisions.points.page.labels[decisions.points.columns.rival[point]];
+    for (const node of card.querySelectorAll("[data-decide]")) {
+      const { decide } = node.dataset;
+      node.setAttribute("aria-pressed", taken?.decision === decide && (decide !== "move" || taken.new_label === rival));
+    }
+    for (const select of card.querySelectorAll("select.decision")) select.showDecision();
+  };
+
+  // Every column of the user's table.
+  function fullRecord(points, point, values) {
+    const { page } = points;
+    const entries = page.table
+      .map((column, i) => [column, values ? values[i] : points.value(i, point)])
+      .filter(([, value]) => value !== undefined)
+      .map(([column, value]) => [column.name, values ? (value ?? "–") : written(column, value, true)]);
+    const details = element("details", [element("summary", `The full record: ${entries.length} columns`), definitions(entries, "record")]);
+    details.open = page.hasTable && entries.length <= 40;
+    return details;
+  }
+
+  // Everything that is known of a point. A server sends what the page has no room for.
+  report.pointCard = function (points, decisions, point, { act, mark }) {
+    const { page, columns } = points;
+    const card = element("div", undefined, "card");
+    card.append(decisionButtons(points, decisions, point, act));
+    const picture = element("div", points.image(point) ? report.picture(points, point) : undefined, "picture");
+    card.append(picture);
+    const facts = [
+      ["row", String(columns.row[point])],
+      ...page.idNames.map((name, i) => [name, named(page.ids[i][point])]),
+      ["label", named(points.label(point))],
+      ...(page.calibrated ? [["trust", points.trust(point)]] : []),
+      ["verdict", report.verdictKey(points.verdict(point))],
+      ["rival", named(points.rival(point))],
+      ["own affinity", report.ownAffinity(points, point)],
+      ["typicality", report.typicality(points, point)],
+    ];
+    card.append(part("The label", definitions(facts)));
+    const affinities = points.affinities(point).map(([name, value]) => [name, value, value.toFixed(2)]);
+    const evidence = points.evidence(point);
+    const [own, rival] = points.opponents(point).map((code) => page.names[code]);
+    if (page.table.length && own !== rival) {
+      card.append(part(`Speaks for ${own}`, evidenceList(evidence.filter(({ weight }) => weight > 0))));
+      card.append(part(`Speaks for ${rival}`, evidenceList(evidence.filter(({ weight }) => weight < 0))));
+    }
+    card.append(part("Largest affinities", bars(affinities, 1)));
+    const near = element("div", undefined, "near");
+    const showNear = (lists) =>
+      near.replaceChildren(...lists.map((listed, i) => (listed.length ? part(`Nearest in ${[own, rival][i]}`, members(points, listed, mark)) : "")));
+    showNear(page.near[point] ?? []);
+    const text = element("p", points.text(point) ?? "", "document");
+    const record = element("div", page.table.length ? fullRecord(points, point) : undefined, "whole");
+    card.append(near, text, record);
+    if (page.served) {
+      decisions.store.get(`record?row=${columns.row[point]}`).then((sent) => {
+        if (sent.image) picture.replaceChildren(Object.assign(element("img"), { src: sent.image, alt: `image of ${points.title(point)}` }));
+        if (sent.text) text.textContent = sent.text;
+        if (page.table.length) record.replaceChildren(fullRecord(points, point, sent.values));
+        showNear(sent.near.map((rows) => rows.map((row) => points.pointOf.get(row)).filter((p) => p !== undefined)));
+      }, (error) => report.complain(error.message));
+    }
+    return card;
+  };
+
+  // What a cluster is like: its name, its traits next to the rest, its rivals, its typical members.
+  report.clusterCard = function (points, decisions, code, { mark, renamed }) {
     const { page } = points;
     const data = page.clusters[code];
     const card = element("div", undefined, "card");
+    const input = element("input");
+    Object.assign(input, { id: "cluster-name", type: "text", value: page.clusterNames[code], maxLength: 80, autocomplete: "off" });
+    input.addEventListener("change", async () => {
+      await decisions.rename(code, input.value.trim());
+      renamed();
+    });
+    const label = element("label", "Name");
+    label.htmlFor = input.id;
+    card.append(element("p", [label, input, element("span", "travels into the exports", "hint")], "naming"));
     if (data.traits.length) {
-      const strongest = Math.abs(data.traits[0][3]);
-      const entries = data.traits.map(([feature, inside, outside, difference]) => {
-        return [page.features[feature], difference, `${rounded(inside)}, others ${rounded(outside)}`];
+      const strongest = Math.min(6, Math.abs(data.traits[0][4]));
+      const entries = data.traits.map(([i, level, inside, outside, difference]) => {
+        const column = page.table[i];
+        const name = level < 0 ? column.name : `${column.name}: ${column.levels[level]}`;
+        return [name, difference, `${typicalText(column, inside)}, others ${typicalText(column, outside)}`];
       });
-      card.append(part("Features against the rest", bars(entries, strongest, true)));
+      card.append(part("What sets it apart", bars(entries, strongest, true)));
     }
-    const words = page.words?.clusters[code] ?? [];
-    if (words.length) card.append(part("Words against the rest", element("p", words.join(", "), "words")));
     const rivals = data.rivals.map(([rival, count]) => [page.names[rival], count, report.withCommas(count)]);
     const doubtful = rivals.length ? bars(rivals, rivals[0][1]) : element("p", "Every label is supported.", "hint");
-    card.append(part("Rivals of its doubtful labels", doubtful));
-    if (data.typical.length) card.append(part("Most typical members", typicalMembers(points, data, onMark)));
+    card.append(part("Rivals of its labels that are not supported", doubtful));
+    if (data.typical.length) card.append(part("Most typical members", members(points, data.typical, mark)));
     return card;
   };
 
@@ -123,7 +204,7 @@
 
   report.drawLegend = function (state, colours) {
     const { page } = state.points;
-    const legend = document.getElementById("legend");
+    const legend = report.byId("legend");
     const key = (name, i) => {
       const node = element("span", name, "chip-key");
       node.style.setProperty("--chip", colours.names[i]);

@@ -10,23 +10,12 @@
     return node;
   };
 
+  report.byId = (id) => document.getElementById(id);
+
   // A name from the data: cut where there is no room for it, whole when pointed at.
   report.named = function (name) {
     const node = report.element("span", name, "name");
     node.title = name;
-    return node;
-  };
-
-  // A text in which some words are marked, whatever their case.
-  report.markedText = function (tag, text, words, className) {
-    const node = report.element(tag, undefined, className);
-    if (!words.length) {
-      node.textContent = text;
-      return node;
-    }
-    const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-    const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])(${escaped.join("|")})(?![\\p{L}\\p{N}_])`, "giu");
-    text.split(pattern).forEach((part, i) => node.append(i % 2 ? report.element("mark", part) : part));
     return node;
   };
 
@@ -40,15 +29,39 @@
   report.verdictKey = (verdict) => report.element("span", verdict, `key ${verdict}`);
 
   report.say = function (id, text) {
-    document.getElementById(id).textContent = text;
+    report.byId(id).textContent = text;
   };
 
-  report.signed = (number) => `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(1)} sd`;
+  // Say what went wrong, at the top of the page.
+  report.complain = function (text) {
+    const node = report.byId("trouble");
+    node.textContent = text;
+    node.hidden = !text;
+    if (text) node.scrollIntoView({ block: "nearest" });
+  };
+
+  report.withCommas = (number) => Math.round(number).toLocaleString("en-GB");
+  report.percent = (part, whole, digits = 1) => (whole ? ((100 * part) / whole).toFixed(digits) + "\u00a0%" : "-");
+
+  // A value of a column as a person would write it; `fine` keeps all digits.
+  report.written = function (column, value, fine = false) {
+    if (value === null || value === undefined || Number.isNaN(value)) return "–";
+    if (column.kind === "date") {
+      const text = new Date(value).toISOString();
+      return value % 86400000 && fine ? text.slice(0, 19).replace("T", " ") : text.slice(0, 10);
+    }
+    if (column.kind !== "number") return String(value);
+    if (Number.isInteger(value)) return Math.abs(value) < 10000 ? String(value) : value.toLocaleString("en-GB");
+    if (fine) return String(value);
+    const digits = Math.abs(value) >= 100 ? 1 : 2;
+    if (Math.abs(value) < 0.1 || Math.abs(value) >= 1e9) return String(Number(value.toPrecision(3)));
+    return value.toLocaleString("en-GB", { maximumFractionDigits: digits });
+  };
 
   // The image of a point, loaded when it comes into view.
   report.picture = function (points, point) {
     const image = report.element("img");
-    image.alt = `image of row ${points.columns.row[point]}`;
+    image.alt = `image of ${points.title(point)}`;
     image.loading = "lazy";
     image.src = points.image(point);
     return image;

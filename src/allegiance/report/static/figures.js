@@ -131,11 +131,11 @@
 
     fillDots(name, drawn) {
       const { points, colours } = this;
-      const { x, y, row } = points.columns;
+      const { x, y } = points.columns;
       this.fill(name, drawn, {
         x,
         y,
-        row,
+        row: (point) => points.title(point),
         colour: (point) => colours.of(point),
         label: (point) => points.label(point),
         value: (point) => points.trust(point),
@@ -200,7 +200,7 @@
         if (event.final) state.change({ brush: { mask: this.maskOf(columns, insideOf(event.geometry)) } });
       };
       map.on_event("selectiongeometry", (event) => brush(map, [x, y], event));
-      map.on_event("tap", (event) => state.change({ marked: this.nearest(event), openIn: "panel" }));
+      map.on_event("tap", (event) => state.change({ marked: this.nearest(event) }));
       for (const range of [map.x_range, map.y_range]) range.change.connect(() => this.soon("drawMap"));
       for (const side of ["inner_width", "inner_height"]) {
         map.properties[side].change.connect(() => this.soon("drawMap"));

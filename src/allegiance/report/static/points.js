@@ -1,7 +1,7 @@
-// The points on the page: columns of numbers, unpacked when they are first asked for.
+// The points on the page: columns of numbers, unpacked when they are first asked for, and the columns of the user's table.
 "use strict";
 (function (report) {
-  const TYPES = { f8: Float64Array, f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
+  const TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
 
   function unpack({ type, data }) {
     const text = atob(data);
@@ -10,25 +10,55 @@
     return new TYPES[type](bytes.buffer);
   }
 
-  report.withCommas = (number) => Math.round(number).toLocaleString("en-GB");
-  report.percent = (part, whole, digits = 1) => (whole ? ((100 * part) / whole).toFixed(digits) + " %" : "-");
+  const joined = (first, second) => {
+    const both = new first.constructor(first.length + second.length);
+    both.set(first);
+    both.set(second, first.length);
+    return both;
+  };
 
   report.Points = class {
     constructor(page) {
       this.page = page;
+      // What clusters are called: their labels, and the names that were made or given.
+      page.names = [...page.labels.slice(0, -1), "noise"];
       this.columns = {};
       for (const [name, packed] of Object.entries(page.columns)) {
         Object.defineProperty(this.columns, name, {
           configurable: true,
           enumerable: true,
           get: () => {
-            Object.defineProperty(this.columns, name, { value: unpack(packed), enumerable: true });
+            this.set(name, unpack(packed));
             packed.data = "";
             return this.columns[name];
           },
         });
       }
       this.size = this.columns.level.length;
+      this.pointOf = new Map();
+      for (let point = 0; point < this.size; point++) this.pointOf.set(this.columns.row[point], point);
+      this.unpacked = page.values.map(() => null);
+    }
+
+    set(name, value) {
+      Object.defineProperty(this.columns, name, { value, enumerable: true, configurable: true });
+    }
+
+    // Add points that a server sent, and return their places.
+    add({ columns, ids, values }) {
+      const rows = unpack(columns.row);
+      for (const [name, packed] of Object.entries(columns)) this.set(name, joined(this.columns[name], unpack(packed)));
+      this.page.ids.forEach((column, i) => column.push(...ids[i]));
+      this.page.table.forEach((column, i) => {
+        const known = this.tableColumn(i);
+        if (!known) return;
+        const more = Array.isArray(values[i]) ? values[i] : unpack(values[i]);
+        this.unpacked[i] = Array.isArray(known) ? known.concat(more) : joined(Float64Array.from(known), Float64Array.from(more));
+      });
+      const first = this.size;
+      this.size += rows.length;
+      rows.forEach((row, i) => this.pointOf.set(row, first + i));
+      return Array.from(rows, (_, i) => first + i);
     }
 
     // How many points of the data this one stands for.
@@ -61,13 +91,13 @@
       return this.page.ids.map((column) => column[point]);
     }
 
-    text(point) {
-      return this.page.texts?.[point];
+    // What the user calls a point.
+    title(point) {
+      return this.page.ids.length ? this.ids(point).join(" ") : `row ${this.columns.row[point]}`;
     }
 
-    // Words of its text that are more typical of its rival than of its label.
-    words(point) {
-      return this.page.words?.points[point] ?? [];
+    text(point) {
+      return this.page.texts?.[point];
     }
 
     image(point) {
@@ -84,15 +114,52 @@
       return entries;
     }
 
-    // The features that pull the point from its label towards its rival: names, standard deviations.
-    pulls(point) {
-      const entries = [];
-      for (let place = 0; `feature_${place}` in this.columns; place++) {
-        const feature = this.columns[`feature_${place}`][point];
-        if (feature === 0) break;
-        entries.push([this.page.features[feature - 1], this.columns[`deviation_${place}`][point]]);
-      }
-      return entries;
+    tableColumn(i) {
+      const packed = this.page.values[i];
+      if (packed === null) return null;
+      return (this.unpacked[i] ??= Array.isArray(packed) ? packed : unpack(packed));
+    }
+
+    // A value of the user's table: a number, a text, or null.
+    value(i, point) {
+      const column = this.tableColumn(i);
+      if (column === null) return undefined;
+      const value = column[point];
+      if (this.page.table[i].kind !== "category") return Number.isNaN(value) ? null : value;
+      return value ? this.page.table[i].levels[value - 1] : null;
+    }
+
+    // What is typical of a cluster in a column, next to a value: a mean, or the share of the value's category.
+    typical(i, code, value) {
+      const { kind, means, levels } = this.page.table[i];
+      if (!means?.[code]) return null;
+      if (kind !== "category") return means[code][0];
+      const place = levels.indexOf(value);
+      return place < 0 ? null : means[code][place];
+    }
+
+    // How much each value speaks for the point's label (positive) or for its rival (negative), the strongest first.
+    evidence(point) {
+      const { table } = this.page;
+      const [own, rival] = this.opponents(point);
+      const found = [];
+      table.forEach((column, i) => {
+        const value = this.value(i, point);
+        const [here, there] = [this.typical(i, own, value), this.typical(i, rival, value)];
+        if (value === null || value === undefined || here === null || there === null) return;
+        let weight;
+        if (column.kind === "category") weight = Math.log((here + 0.005) / (there + 0.005));
+        else if (!column.spread[0]) return;
+        else weight = (((value - there) / column.spread[0]) ** 2 - ((value - here) / column.spread[0]) ** 2) / 2;
+        if (Math.abs(weight) >= 0.1) found.push({ column, value, here, there, weight });
+      });
+      return found.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
+    }
+
+    // The cluster of the label and the rival; for noise the two clusters with the largest affinity.
+    opponents(point) {
+      const { label, rival, cluster_0, cluster_1 } = this.columns;
+      return this.isNoise(point) ? [(cluster_1 ?? cluster_0)[point], cluster_0[point]] : [label[point], rival[point]];
     }
   };
 })((window.allegianceReport ??= {}));

@@ -1,8 +1,7 @@
 // Start: draw the figures, then tie them, the controls, the cards and the table to one state.
 "use strict";
 (function (report) {
-  const { element } = report;
-  const byId = (id) => document.getElementById(id);
+  const { element, byId } = report;
   const read = (id) => JSON.parse(byId(id).textContent);
 
   function describeFilter(state) {
@@ -19,24 +18,37 @@
     return `Looking at ${parts.join(", ")}: ${report.withCommas(count)} points${weights ? " on the page" : ""}.`;
   }
 
-  function connectControls(state, table) {
+  // Of many points not all are on the page: the server adds those that a search finds.
+  async function fetchFound(state, store, query) {
+    const sent = await store.get(`find?query=${encodeURIComponent(query)}`);
+    if (sent.columns) state.points.add(sent);
+  }
+
+  function connectControls(state, table, decisions) {
+    const { page } = state.points;
     const search = byId("search");
     let waiting;
     search.addEventListener("input", () => {
       clearTimeout(waiting);
-      waiting = setTimeout(() => state.change({ search: search.value.trim() }), 150);
+      waiting = setTimeout(async () => {
+        const query = search.value.trim();
+        try {
+          if (page.served && page.weights && query.length > 1) await fetchFound(state, decisions.store, query);
+        } catch (error) {
+          report.complain(error.message);
+        }
+        state.change({ search: query });
+      }, 150);
     });
     const colour = byId("colour");
     colour.addEventListener("change", () => state.change({ colour: colour.value }));
     const slider = byId("threshold");
     slider.addEventListener("input", () => {
-      table.listBelow();
+      // A reader who moves the threshold wants to see what lies below it.
+      table.choice.value = "below";
       state.change({ step: slider.valueAsNumber });
     });
     byId("clear").addEventListener("click", () => state.clear());
-    addEventListener("keydown", (event) => {
-      if (event.key === "Escape") state.marked === null ? state.clear() : state.change({ marked: null });
-    });
     state.follow((kinds) => {
       if (kinds.has("filter")) {
         if (!state.search) search.value = "";
@@ -47,8 +59,15 @@
     });
   }
 
-  function connectClusters(state) {
-    const { page } = state.points;
+  function showNames({ page }) {
+    for (const node of document.querySelectorAll("[data-names]")) {
+      node.textContent = node.title = page.names[Number(node.dataset.names)];
+    }
+  }
+
+  function connectClusters(state, decisions, table, views) {
+    const { points } = state;
+    const { page } = points;
     const buttons = Array.from(document.querySelectorAll("[data-cluster]"));
     for (const button of buttons) {
       const code = Number(button.dataset.cluster);
@@ -63,28 +82,74 @@
       all.hidden = true;
     });
     const card = byId("cluster");
-    const mark = (point) => state.change({ marked: point, openIn: "panel" });
+    const mark = (point) => state.change({ marked: point });
+    const renamed = () => {
+      showNames(points);
+      table.update();
+      views.soon("drawMap", "drawLegend");
+      report.say("filter-status", describeFilter(state));
+      const [code] = state.clusters;
+      if (!card.hidden) card.querySelector("h3").textContent = `Cluster ${page.names[code]}`;
+    };
+    showNames(points);
     state.follow((kinds) => {
       if (!kinds.has("filter")) return;
       for (const button of buttons) button.setAttribute("aria-pressed", state.clusters.has(Number(button.dataset.cluster)));
       const [code] = state.clusters;
       card.hidden = state.clusters.size !== 1 || code >= page.clusters.length;
       if (card.hidden) card.replaceChildren();
-      else card.replaceChildren(element("h3", `Cluster ${page.names[code]}`), report.clusterCard(state.points, code, mark));
+      else card.replaceChildren(element("h3", `Cluster ${page.names[code]}`), report.clusterCard(points, decisions, code, { mark, renamed }));
     });
   }
 
-  function connectPoint(state, decisions) {
+  // The point under review: its card, the keys, and the way to the next one.
+  function connectPoint(state, decisions, table) {
     const card = byId("point");
+    const { points } = state;
+    const open = (point) => state.change({ marked: point });
+    const act = (key) => {
+      const point = state.marked;
+      const rival = points.columns.rival[point];
+      if (key === "z") return decisions.undo().then((undone) => undone !== null && open(undone));
+      if (key === "n" && points.isNoise(point)) return null;
+      if (key === "m" && rival === points.columns.label[point]) return null;
+      const decision = { k: "keep", m: "move", n: "noise", u: "unsure" }[key];
+      const next = table.nextOpen(point);
+      decisions.decide(point, decision, decision === "move" ? rival : null);
+      if (next !== null) open(next);
+      return null;
+    };
+    addEventListener("keydown", (event) => {
+      const writes = event.target.closest("input:not([type=range]), select, textarea");
+      if (event.key === "Escape") state.marked === null ? state.clear() : open(null);
+      if (writes || event.ctrlKey || event.metaKey || event.altKey) return;
+      const isOpen = state.marked !== null;
+      const steps = { ArrowRight: 1, ArrowLeft: -1 };
+      if (event.key === "z" || (isOpen && "kmnu".includes(event.key))) act(event.key);
+      else if (event.key === "j") open(table.nextOpen(state.marked) ?? state.marked);
+      else if (isOpen && event.key in steps && event.target.type !== "range" && !event.target.closest(".wide-table, .bk-Figure")) open(table.at(state.marked, steps[event.key]) ?? state.marked);
+      else return;
+      event.preventDefault();
+    });
+    byId("undo").addEventListener("click", () => act("z"));
+    byId("next").addEventListener("click", () => open(table.nextOpen(state.marked) ?? table.at(state.marked, 1)));
     state.follow((kinds) => {
       if (!kinds.has("marked")) return;
       const { marked } = state;
-      card.hidden = marked === null || state.openIn !== "panel";
+      card.hidden = marked === null;
       card.replaceChildren();
-      if (card.hidden) return;
-      const close = report.button("Close", () => state.change({ marked: null }));
-      const heading = element("div", [element("h3", `Row ${state.points.columns.row[marked]}`), close], "heading");
-      card.append(heading, report.pointCard(state.points, decisions, marked));
+      if (marked === null) return;
+      const place = table.listed.indexOf(marked);
+      const where = place < 0 ? "" : `${report.withCommas(place + 1)} of ${report.withCommas(table.listed.length)} in the queue`;
+      const close = report.button("Close", () => open(null));
+      const heading = element("h3", points.title(marked));
+      card.append(element("div", [heading, element("span", where, "hint"), close], "heading"));
+      card.append(report.pointCard(points, decisions, marked, { act, mark: open }));
+      report.showDecided(card, decisions, marked);
+      card.scrollIntoView({ block: "nearest" });
+    });
+    decisions.follow(() => {
+      if (state.marked !== null) report.showDecided(card, decisions, state.marked);
     });
   }
 
@@ -96,34 +161,33 @@
     });
     decisions.follow((point) => {
       table.decided(point);
-      for (const select of document.querySelectorAll(".card select.decision")) select.showDecision();
       report.say("decision-status", decisions.summary());
-      byId("export-decisions").disabled = !decisions.taken.size;
-      byId("undo").disabled = !decisions.history.length;
+      for (const name of ["decisions.csv", "decisions.json"]) {
+        document.querySelector(`[data-export="${name}"]`).disabled = !decisions.taken.size;
+      }
+      byId("undo").disabled = !decisions.canUndo;
+      report.showAudit(decisions);
     });
-    byId("undo").addEventListener("click", () => decisions.undo());
-    byId("export-decisions").addEventListener("click", () => report.download("decisions.csv", decisions.csv()));
-    byId("export-list").addEventListener("click", () => {
-      report.download("review.csv", report.listAsCsv(state.points, table.listed));
-    });
+    report.connectExports(decisions, table);
   }
 
   async function start() {
     const points = new report.Points(read("page-data"));
     const state = new report.State(points);
     const decisions = new report.Decisions(points);
+    await decisions.load();
     const table = new report.ReviewTable(state, decisions);
-    connectControls(state, table);
-    connectClusters(state);
+    connectControls(state, table, decisions);
     connectReview(state, decisions, table);
-    connectPoint(state, decisions);
+    connectPoint(state, decisions, table);
     const { documents, items } = read("figures-data");
     await Bokeh.embed.embed_items(documents, items);
     const [figures] = Bokeh.documents;
     const views = new report.FigureViews(figures, state);
+    connectClusters(state, decisions, table, views);
     report.followTheme(figures, () => views.soon("drawMap", "drawProfile"));
     state.follow((kinds) => views.update(kinds));
-    report.state = state;
+    Object.assign(report, { state, decisions, table });
     // Two frames later everything is drawn.
     requestAnimationFrame(() =>
       requestAnimationFrame(() => {

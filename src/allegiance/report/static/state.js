@@ -26,9 +26,8 @@
       this.brush = null;
       this.step = points.page.steps / 2;
       this.colour = "trust";
-      // The point whose details are open, and where: in the table or below the figures.
+      // The point under review.
       this.marked = null;
-      this.openIn = "panel";
       this.mask = null;
       this.listeners = [];
     }
@@ -60,7 +59,7 @@
       const kinds = new Set();
       for (const [name, value] of Object.entries(values)) {
         this[name] = value;
-        kinds.add({ step: "threshold", colour: "colour", marked: "marked", openIn: "marked" }[name] ?? "filter");
+        kinds.add({ step: "threshold", colour: "colour", marked: "marked" }[name] ?? "filter");
       }
       if (kinds.has("filter")) this.updateMask("search" in values);
       for (const listener of this.listeners) listener(kinds);

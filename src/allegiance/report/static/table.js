@@ -1,10 +1,12 @@
-// The table of labels to review.
+// The table of labels to review: the queue.
 "use strict";
 (function (report) {
-  const { element, named, signed } = report;
+  const { element, named } = report;
   // Rows shown at first, and added when the reader asks for more.
   const FIRST = 25;
   const MORE = 100;
+  // Values that speak for the rival, listed in a row.
+  const MOST_EVIDENCE = 3;
 
   // Rank texts so that sorting many rows compares numbers only.
   function ranks(texts) {
@@ -40,6 +42,18 @@
       },
       none: "No label is at or below the threshold.",
     },
+    audit: {
+      holds: (_, point, { audited }) => audited.has(point),
+      count: ({ page }) => page.audit.points.length,
+      words: () => ["label to audit", "labels to audit"],
+      none: "There is no label to audit.",
+    },
+    selection: {
+      holds: () => true,
+      count: ({ page }) => sum(page.counts),
+      words: () => ["point", "points"],
+      none: "There are no points.",
+    },
     noise: {
       holds: ({ verdict }, point) => verdict[point] === 3,
       count: ({ page }) => page.counts[3],
@@ -52,13 +66,8 @@
       words: () => ["point you decided about", "points you decided about"],
       none: "You have not decided about any point.",
     },
-    all: {
-      holds: () => true,
-      count: ({ page }) => sum(page.counts),
-      words: () => ["point", "points"],
-      none: "There are no points.",
-    },
   };
+  LISTS.all = LISTS.selection;
 
   report.ReviewTable = class {
     constructor(state, decisions) {
@@ -66,32 +75,33 @@
       this.points = state.points;
       this.page = this.points.page;
       this.decisions = decisions;
-      this.sort = { key: "trust", direction: 1 };
+      this.sort = { key: "review", direction: 1 };
       this.orders = {};
-      this.table = document.getElementById("review");
+      this.audited = new Set(this.page.audit.points);
+      this.listed = [];
+      this.table = report.byId("review");
       this.body = this.table.tBodies[0];
       this.headings = Array.from(this.table.tHead.rows[0].cells, (cell) => cell.textContent.trim());
-      this.choice = document.getElementById("listed");
-      this.more = document.getElementById("more");
-      this.listen();
+      this.choice = report.byId("listed");
+      this.more = report.byId("more");
+      this.choice.addEventListener("change", () => {
+        this.sort = { key: "review", direction: 1 };
+        this.update();
+        report.showAudit(decisions);
+      });
+      this.more.addEventListener("click", () => this.addRows(MORE));
+      for (const header of this.table.querySelectorAll("th[data-key]")) {
+        header.querySelector("button").addEventListener("click", () => this.sortBy(header.dataset.key));
+      }
     }
 
     get list() {
       return LISTS[this.choice.value];
     }
 
-    listen() {
-      this.choice.addEventListener("change", () => this.update());
-      this.more.addEventListener("click", () => this.addRows(MORE));
-      for (const header of this.table.querySelectorAll("th[data-key]")) {
-        header.querySelector("button").addEventListener("click", () => this.sortBy(header.dataset.key));
-      }
-      this.body.addEventListener("keydown", (event) => this.pressed(event));
-    }
-
-    // A reader who moves the threshold wants to see what lies below it.
-    listBelow() {
-      this.choice.value = "below";
+    // The audit and all points are listed whatever the reader looks at.
+    get isWhole() {
+      return ["audit", "all", "decided"].includes(this.choice.value);
     }
 
     sortBy(key) {
@@ -102,20 +112,19 @@
     // The numbers by which a column is sorted; noise has no trust and no typicality, and comes last.
     key(name) {
       const { columns } = this.points;
-      const byName = (codes) => {
-        const rank = ranks(this.page.names);
-        return Array.from(codes, (code) => rank[code]);
-      };
       if (name.startsWith("id-")) return ranks(this.page.ids[Number(name.slice(3))]);
-      if (name === "label" || name === "rival") return byName(columns[name]);
+      if (name === "label" || name === "rival") {
+        const rank = ranks(this.page.labels);
+        return Array.from(columns[name], (code) => rank[code]);
+      }
       return Array.from(columns[name], (value) => (Number.isNaN(value) ? Infinity : value));
     }
 
-    // All points in the order of a column. By trust they come already sorted, the least trusted last.
+    // All points in the order of a column. For a review they come already sorted, those to look at first last.
     order(name) {
-      if (!(name in this.orders)) {
+      if (this.orders[name]?.length !== this.points.size) {
         const order = Uint32Array.from({ length: this.points.size }, (_, i) => this.points.size - 1 - i);
-        if (name !== "trust") {
+        if (name !== "review") {
           const { row } = this.points.columns;
           const key = this.key(name);
           order.sort((a, b) => key[a] - key[b] || row[a] - row[b]);
@@ -127,9 +136,9 @@
 
     update() {
       const { columns } = this.points;
-      const order = this.order(this.sort.key);
-      const { list, state } = this;
-      this.listed = order.filter((point) => state.holds(point) && list.holds(columns, point, this));
+      const { list, state, isWhole } = this;
+      const inOrder = this.choice.value === "audit" && this.sort.key === "review" ? this.page.audit.points : this.order(this.sort.key);
+      this.listed = Array.from(inOrder.filter((point) => (isWhole || state.holds(point)) && list.holds(columns, point, this)));
       if (this.sort.direction < 0) this.listed.reverse();
       this.body.replaceChildren();
       this.shown = 0;
@@ -142,97 +151,75 @@
         if (header.dataset.key !== this.sort.key) header.removeAttribute("aria-sort");
         else header.setAttribute("aria-sort", this.sort.direction > 0 ? "ascending" : "descending");
       }
-      report.say("review-status", this.status());
-      document.getElementById("export-list").disabled = !this.listed.length;
+      this.showStatus();
+      document.querySelector('[data-export="list.csv"]').disabled = !this.listed.length;
       if (!this.listed.length) {
-        const note = element("td", this.state.isFiltered ? "None of the points looked at." : this.list.none, "empty");
+        const note = element("td", this.state.isFiltered && !this.isWhole ? "None of the points you look at." : this.list.none, "empty");
         note.colSpan = this.headings.length;
         this.body.append(element("tr", note));
       }
     }
 
-    status() {
+    showStatus() {
       const [listed, all] = [this.listed.length, this.list.count(this)];
       const [one, several] = this.list.words(this);
       const said = (number) => `${report.withCommas(number)} ${number === 1 ? one : several}`;
-      if (this.state.isFiltered) return `${said(listed)} among the points looked at.`;
-      return listed === all ? `${said(all)}.` : `${report.withCommas(listed)} of ${said(all)}.`;
+      const decided = this.listed.reduce((total, point) => total + (this.decisions.of(point) ? 1 : 0), 0);
+      const progress = decided && this.choice.value !== "decided" ? ` ${report.withCommas(decided)} decided.` : "";
+      const among = this.state.isFiltered && !this.isWhole;
+      const whole = among ? `${said(listed)} among those you look at.` : listed === all ? `${said(all)}.` : `${report.withCommas(listed)} of ${said(all)}.`;
+      report.say("review-status", whole + progress);
     }
 
     addRows(number) {
       const added = this.listed.slice(this.shown, this.shown + number);
-      for (const point of added) this.body.append(...this.rows(point));
+      for (const point of added) this.body.append(this.row(point));
       this.shown += added.length;
       const left = this.listed.length - this.shown;
       this.more.hidden = !left;
       this.more.textContent = `Show ${report.withCommas(Math.min(MORE, left))} more of ${report.withCommas(left)}`;
     }
 
-    // The row of a point and, if it is marked, the one with its details.
-    rows(point) {
-      const row = this.row(point);
-      return point === this.state.marked ? [row, ...this.open(row, point)] : [row];
-    }
-
     row(point) {
       const { points, page } = this;
-      const { columns } = points;
       const cells = [];
       if (page.images) cells.push([points.image(point) ? report.picture(points, point) : null]);
-      const number = report.button(columns.row[point], () => this.toggle(point), "open");
-      number.setAttribute("aria-expanded", "false");
-      cells.push([number, "number"]);
-      for (const id of points.ids(point)) cells.push([named(id)]);
-      const text = points.text(point);
-      if (page.texts) cells.push([text ? report.markedText("span", text, points.words(point), "excerpt") : null, "long"]);
+      const [first, ...others] = page.idNames.length ? points.ids(point) : [points.columns.row[point]];
+      const opened = report.button(named(first), () => this.state.change({ marked: point }), "open");
+      cells.push([opened, page.idNames.length ? "" : "number"]);
+      for (const id of others) cells.push([named(id)]);
+      if (page.texts) cells.push([points.text(point) ? element("span", points.text(point), "excerpt") : null, "long"]);
       cells.push([named(points.label(point))]);
       if (page.calibrated) cells.push([points.trust(point), "number"]);
       cells.push([report.verdictKey(points.verdict(point))], [named(points.rival(point))]);
-      cells.push([report.ownAffinity(points, point), "number"]);
-      if ("typicality" in columns) cells.push([report.typicality(points, point), "number"]);
-      if ("feature_0" in columns) cells.push([this.pulls(point), "long"]);
+      cells.push([report.ownAffinity(points, point), "number"], [report.typicality(points, point), "number"]);
+      if (page.table.length) cells.push([this.evidence(point), "long"]);
       cells.push([report.decisionSelect(points, this.decisions, point)]);
       const row = element("tr", cells.map(([content, className]) => element("td", content, className)));
       Array.from(row.cells).forEach((cell, i) => (cell.dataset.name = this.headings[i]));
       row.dataset.point = point;
+      row.classList.toggle("marked", point === this.state.marked);
       this.showDecision(row, point);
       return row;
     }
 
-    pulls(point) {
-      const pairs = this.points.pulls(point).map(([name, value]) => {
-        return element("span", [named(name), element("span", signed(value), "value")]);
+    evidence(point) {
+      const found = this.points.evidence(point).filter(({ weight }) => weight < 0).slice(0, MOST_EVIDENCE);
+      const parts = found.map((entry) => {
+        const node = element("span", report.evidenceText(entry)[0]);
+        node.title = report.evidenceText(entry).join(", ");
+        return node;
       });
-      return element("span", pairs, "pairs");
+      return element("span", parts, "pairs");
     }
 
     rowOf(point) {
       return this.body.querySelector(`tr[data-point="${point}"]`);
     }
 
-    toggle(point) {
-      const isOpen = this.state.marked === point && this.state.openIn === "table";
-      this.state.change({ marked: isOpen ? null : point, openIn: "table" });
-    }
-
-    // Mark the row of the marked point, open its details if it was marked here, and close any other.
     showMarked() {
-      for (const row of this.body.querySelectorAll("tr.marked")) {
-        row.classList.remove("marked");
-        row.querySelector("button.open").setAttribute("aria-expanded", "false");
-      }
-      for (const row of this.body.querySelectorAll("tr.details")) row.remove();
-      const row = this.state.marked === null ? null : this.rowOf(this.state.marked);
-      if (row) row.after(...this.open(row, this.state.marked));
-    }
-
-    open(row, point) {
-      row.classList.add("marked");
-      if (this.state.openIn !== "table") return [];
-      row.querySelector("button.open").setAttribute("aria-expanded", "true");
-      const cell = element("td", report.pointCard(this.points, this.decisions, point));
-      cell.colSpan = this.headings.length;
-      return [element("tr", cell, "details")];
+      for (const row of this.body.querySelectorAll("tr.marked")) row.classList.remove("marked");
+      if (this.state.marked !== null) this.rowOf(this.state.marked)?.classList.add("marked");
     }
 
     showDecision(row, point) {
@@ -244,29 +231,21 @@
       const row = point === null ? null : this.rowOf(point);
       if (row) this.showDecision(row, point);
       if (this.choice.value === "decided") this.update();
+      else this.showStatus();
     }
 
-    // One key for each decision about the row of the focus, arrows to walk.
-    pressed(event) {
-      const row = event.target.closest("tr[data-point]");
-      if (!row || event.target.tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
-      const point = Number(row.dataset.point);
-      const { rival } = this.points.columns;
-      const keys = { k: ["keep"], m: ["move", rival[point]], n: ["noise"], u: ["unsure"], Backspace: [""] };
-      const steps = { ArrowDown: 1, ArrowUp: -1 };
-      if (event.key in keys && !(event.key === "n" && this.points.isNoise(point))) {
-        this.decisions.decide(point, ...keys[event.key]);
-        this.walk(row, event.key === "Backspace" ? 0 : 1);
-      } else if (event.key in steps) this.walk(row, steps[event.key]);
-      else return;
-      event.preventDefault();
+    // The point of the queue that stands `step` places behind another one; without one the first.
+    at(point, step) {
+      const place = this.listed.indexOf(point);
+      if (place < 0) return this.listed[0] ?? null;
+      return this.listed[place + step] ?? null;
     }
 
-    walk(row, step) {
-      const rows = Array.from(this.body.querySelectorAll("tr[data-point]"));
-      const next = rows.indexOf(row) + step;
-      if (next >= rows.length) this.addRows(MORE);
-      (rows[next] ?? row.nextElementSibling)?.querySelector?.("button.open")?.focus();
+    // The next point without a decision behind another one, then from the start; null if all are decided.
+    nextOpen(point) {
+      const place = this.listed.indexOf(point);
+      const turned = [...this.listed.slice(place + 1), ...this.listed.slice(0, Math.max(place, 0))];
+      return turned.find((candidate) => !this.decisions.of(candidate)) ?? null;
     }
   };
 })((window.allegianceReport ??= {}));

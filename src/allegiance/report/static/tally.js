@@ -44,7 +44,7 @@
     return total;
   };
 
-  // Say how many labels lie at or below the threshold, and what can be expected of those above it.
+  // Say how many labels lie at or below the threshold, and how many of those above it would come back.
   report.showCounts = function (state) {
     const { page } = state.points;
     const { levels, sums } = report.tally(state);
@@ -57,6 +57,6 @@
     say("count-all", about + report.withCommas(below + above));
     say("share-below", report.percent(below, below + above));
     say("count-above", about + report.withCommas(above));
-    if (page.sums) say("right-above", report.percent(sum(sums, state.step + 1, sums.length), above, 0));
+    if (page.sums) say("back-above", report.percent(sum(sums, state.step + 1, sums.length), above, 0));
   };
 })((window.allegianceReport ??= {}));

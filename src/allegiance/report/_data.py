@@ -1,0 +1,407 @@
+"""What travels with the page: which points, their numbers, their records, texts and images, and counts of all labels."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Rows, stream
+from allegiance.engines import Z95
+from allegiance.results import ATYPICAL, CONTESTED, CONTRADICTED, SUPPORTED, VERDICTS, AffinityResult
+
+from ._describe import Neighbours
+from ._images import IMAGE_BUDGET
+from ._inputs import EXCERPT, Column, Inputs
+
+#: Up to this many points the page holds all of them.
+MAX_POINTS = 100_000
+#: Of more points it holds the labels that are not supported, the least trusted first, and random samples of the other
+#: labels that are not supported, of those that are, and of noise.
+MAX_LISTED = 60_000
+MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE = 10_000, 25_000, 5_000
+#: Typical members kept for each cluster, and for all clusters together.
+TYPICAL, MAX_TYPICAL = 6, 5_000
+#: Points whose nearest members travel with the page, and how many of each of the two clusters.
+MAX_NEAR, NEAR = 1_000, 3
+#: Characters that texts, and the columns of the table, may add to a page; the part for typical members.
+TEXT_BUDGET, TABLE_BUDGET, FOR_TYPICAL = 4_000_000, 24_000_000, 0.25
+#: Affinities listed for each point.
+N_AFFINITIES = 3
+#: The slider moves in steps of 1 / STEPS, and the histogram has as many bins.
+STEPS = 100
+#: Vertices of all bands of the profile together, and of one band at most and at least.
+_ALL_VERTICES, _MOST_VERTICES, _LEAST_VERTICES = 40_000, 200, 12
+#: The part of a band's height that is drawn; the rest separates it from its neighbours.
+_FILLED = 0.84
+#: Characters kept of an id.
+_ID_LENGTH = 80
+#: Names the random streams of the samples among the streams of the result's seed.
+_STREAM = 0x5E9027
+
+
+class Cluster(NamedTuple):
+    """One cluster, or the noise, in numbers."""
+
+    code: int
+    """Its place in ``classes``; -1 for noise."""
+    label: str
+    points: int
+    trust: float
+    """Mean trust or, without calibration, mean own affinity; NaN without points, and for noise."""
+    verdicts: tuple[int, int, int]
+    """Supported, contested, contradicted."""
+    rivals: list[tuple[int, int]]
+    """Places in ``classes`` of the rivals of labels that are not supported, and how often; the most frequent first."""
+
+
+class Groups(NamedTuple):
+    """The clusters in the order of the page, those in the most trouble first."""
+
+    clusters: list[Cluster]
+    """(k,) without noise."""
+    noise: Cluster | None
+    place: IntArray
+    """(k,) where in this order each cluster of ``classes`` stands."""
+    code: IntArray
+    """(n,) the place of each point's cluster; k for noise, which comes last."""
+    values: FloatArray
+    """(n,) trust or, without calibration, own affinity; NaN for noise."""
+
+    @property
+    def labels(self) -> list[str]:
+        """(k,) labels as text."""
+        return [cluster.label for cluster in self.clusters]
+
+
+class Part(NamedTuple):
+    """How many points of a kind are on the page, and how many there are."""
+
+    kept: int
+    of: int
+
+
+class PageSample(NamedTuple):
+    """The points on the page, and how many points they stand for."""
+
+    rows: IntArray
+    """(m,) rows of the result: noise, then labels, those to review first last. What is drawn last lies on top."""
+    kind: AnyArray
+    """(m,) 0 for points that stand for themselves, 1 to 3 for the samples of doubtful, supported and noise points."""
+    weights: list[float]
+    """(5,) how many points each point of a kind stands for; kind 4, fetched later, stands for none."""
+    doubtful: Part
+    supported: Part
+    noise: Part
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the page shows every point."""
+        return all(part.kept == part.of for part in (self.doubtful, self.supported, self.noise))
+
+
+class Profile(NamedTuple):
+    """Sorted values, one band of height 1 for each cluster, the largest values of a band on top."""
+
+    position: FloatArray
+    """(n,) the height at which each point lies, NaN for noise."""
+    bands: list[tuple[FloatArray, FloatArray]]
+    """Outline of each cluster's band, thinned: value, height."""
+
+
+def ranked_by(result: AffinityResult) -> str:
+    """Return what labels are ranked by."""
+    return "trust" if result.calibrated else "own affinity"
+
+
+def group_points(result: AffinityResult) -> Groups:
+    """Count the labels of each cluster, and order the clusters by the mean of their trust."""
+    k, codes, verdict = result.n_clusters, result.codes, result.verdict
+    # Rounding may put a sum of samples just above 1.
+    values = np.minimum(result.trust if result.calibrated else result.own_affinity, 1.0)
+    values = np.where(codes < 0, np.nan, values)
+    supported = verdict == SUPPORTED
+    found = []
+    for code in [*range(k), *([-1] if (codes < 0).any() else [])]:
+        inside = codes == code
+        counts = tuple(int((verdict[inside] == name).sum()) for name in (SUPPORTED, CONTESTED, CONTRADICTED))
+        rivals = np.bincount(result.ranks.rival[inside & ~supported], minlength=k)
+        strongest = np.argsort(-rivals, kind="stable")[:3].tolist()
+        found.append(
+            Cluster(
+                code,
+                "noise" if code < 0 else str(result.classes[code]),
+                int(inside.sum()),
+                float(values[inside].mean()) if inside.any() and code >= 0 else np.nan,
+                (counts[0], counts[1], counts[2]),
+                [(rival, int(rivals[rival])) for rival in strongest if rivals[rival]],
+            )
+        )
+    clusters = sorted((c for c in found if c.code >= 0), key=lambda c: (not c.points, _calm(c, result.calibrated)))
+    place = np.argsort([cluster.code for cluster in clusters])
+    noise = next((c for c in found if c.code < 0), None)
+    return Groups(clusters, noise, place, np.where(codes < 0, k, place[codes]), values)
+
+
+def _calm(cluster: Cluster, calibrated: bool) -> float:
+    """Return what clusters are ordered by, those in trouble lowest: mean trust, or the share that is supported."""
+    return cluster.trust if calibrated else cluster.verdicts[0] / max(cluster.points, 1)
+
+
+def typical_members(result: AffinityResult) -> list[IntArray]:
+    """Return the rows of the most typical members of each cluster, the most typical first."""
+    each = max(1, min(TYPICAL, MAX_TYPICAL // result.n_clusters))
+    # Clusters one after the other, the most typical first; noise stands before all of them.
+    order = np.lexsort([-result.typicality, result.codes])
+    starts = np.searchsorted(result.codes[order], np.arange(result.n_clusters + 1))
+    return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
+
+
+def review_order(result: AffinityResult) -> IntArray:
+    """Return all labelled rows in the order of ``result.review``, those to look at first first."""
+    return result.least_trusted(result.n_points)
+
+
+def choose_points(result: AffinityResult, order: IntArray, always: IntArray) -> PageSample:
+    """Keep all points if they are few enough, else those to review, those named, and samples of the others.
+
+    ``order`` are the labelled rows, those to review first first; ``always`` the rows to keep in any case.
+    """
+    noise, supported = result.codes < 0, result.verdict == SUPPORTED
+    kinds = [~(noise | supported), supported, noise]
+    kept = np.full(result.n_points, 255, dtype=np.uint8) if result.n_points > MAX_POINTS else None
+    if kept is not None:
+        _mark_kept(kept, kinds, order, always, result.how.seed)
+    # Noise first, then backwards in the order of a review.
+    rows = np.concatenate([np.flatnonzero(noise)[::-1], order[::-1]])
+    if kept is not None:
+        rows = rows[kept[rows] < 255]
+    kind = np.zeros(rows.size, dtype=np.uint8) if kept is None else kept[rows]
+    weights = [1.0]
+    for number, members in enumerate(kinds, start=1):
+        certain = int((kind[members[rows]] == 0).sum())
+        weights.append((int(members.sum()) - certain) / max(int((kind == number).sum()), 1))
+    parts = (Part(int(members[rows].sum()), int(members.sum())) for members in kinds)
+    return PageSample(rows, kind, [*weights, 0.0], *parts)
+
+
+def _mark_kept(kept: AnyArray, kinds: list[BoolArray], order: IntArray, always: IntArray, seed: int) -> None:
+    """Write the kind of each point that is kept into ``kept``; samples are drawn with the result's seed."""
+    kept[order[kinds[0][order]][:MAX_LISTED]] = 0
+    kept[always] = 0
+    sizes = (MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE)
+    for number, (members, size) in enumerate(zip(kinds, sizes, strict=True), start=1):
+        others = np.flatnonzero(members & (kept == 255))
+        if others.size > size:
+            others = stream(seed, _STREAM, number).choice(others, size, replace=False, shuffle=False)
+        kept[others] = number
+
+
+def level_of(values: FloatArray) -> IntArray:
+    """Return for each value (n,) how many of the thresholds 0, 1 / STEPS, ..., 1 lie below it; 0 for NaN.
+
+    A label is above the threshold t / STEPS if its level is above t.
+    """
+    return np.searchsorted(np.arange(STEPS + 1) / STEPS, np.nan_to_num(values), side="left")
+
+
+def count_levels(groups: Groups) -> tuple[IntArray, FloatArray]:
+    """Count the labels of each cluster at each level (k, STEPS + 1), and add up their values."""
+    k = len(groups.clusters)
+    labelled = groups.code < k
+    place = groups.code[labelled] * (STEPS + 1) + level_of(groups.values[labelled])
+    counts: AnyArray = np.bincount(place, minlength=k * (STEPS + 1))
+    sums: AnyArray = np.bincount(place, weights=groups.values[labelled], minlength=k * (STEPS + 1))
+    return counts.reshape(k, -1), sums.reshape(k, -1)
+
+
+def counts_in_bins(levels: IntArray) -> IntArray:
+    """Return how many labels lie in each bin (STEPS,), open on the left but for the first, given counts by level."""
+    return np.append(levels[0] + levels[1], levels[2:])
+
+
+def sorted_profile(groups: Groups) -> Profile:
+    """Stack the sorted values of the clusters."""
+    values, k = groups.values, len(groups.clusters)
+    vertices = int(np.clip(_ALL_VERTICES // k, _LEAST_VERTICES, _MOST_VERTICES))
+    margin = (1 - _FILLED) / 2
+    position = np.full(values.size, np.nan)
+    bands = []
+    for group in range(k):
+        rows = np.flatnonzero(groups.code == group)
+        rows = rows[np.argsort(-values[rows], kind="stable")]
+        position[rows] = group + margin + _FILLED * (np.arange(rows.size) + 0.5) / max(rows.size, 1)
+        bands.append(_outline(values[rows], group + margin, vertices))
+    return Profile(position, bands)
+
+
+def _outline(falling: FloatArray, top: float, vertices: int) -> tuple[FloatArray, FloatArray]:
+    """Return a polygon between 0 and the falling values of one cluster."""
+    if not falling.size:
+        return np.zeros(0), np.zeros(0)
+    share = np.linspace(0, 1, min(vertices, falling.size + 1))
+    nearest: AnyArray = np.minimum((share * falling.size).astype(np.int64), falling.size - 1)
+    height = top + _FILLED * share
+    return np.concatenate([falling[nearest], [0.0, 0.0]]), np.concatenate([height, [height[-1], height[0]]])
+
+
+def all_affinities(result: AffinityResult) -> Rows:
+    """Return affinities (n, k); sparse, and 0 where they were not kept, if the result keeps only the largest."""
+    if result.clusters is None:
+        return result.affinity
+    row = np.repeat(np.arange(result.n_points), result.affinity.shape[1])
+    cluster = _kept_clusters(result).ravel()
+    return sp.csr_array((result.affinity.ravel(), (row, cluster)), shape=(result.n_points, result.n_clusters))
+
+
+def _kept_clusters(result: AffinityResult) -> IntArray:
+    """Return the cluster numbers (n, top) of the affinities that were kept."""
+    order = np.argsort(result.classes)
+    return order[np.searchsorted(result.classes, result.clusters, sorter=order)]
+
+
+def _largest_affinities(result: AffinityResult, rows: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return clusters and affinities (m, at most N_AFFINITIES) of some rows, in falling order."""
+    if result.clusters is not None:
+        return _kept_clusters(result)[rows, :N_AFFINITIES], result.affinity[rows, :N_AFFINITIES]
+    affinity = result.affinity[rows]
+    cluster = np.argsort(-affinity, axis=1, kind="stable")[:, :N_AFFINITIES]
+    return cluster, np.take_along_axis(affinity, cluster, axis=1)
+
+
+def point_columns(
+    result: AffinityResult, rows: IntArray, kind: AnyArray, groups: Groups, xy: FloatArray, profile: Profile, numbers: IntArray
+) -> dict[str, Any]:
+    """Return what the scripts of the page are told of some points, as packed columns (m,)."""
+    k = len(groups.clusters)
+    ranks, (cluster, affinity) = result.ranks, _largest_affinities(result, rows)
+    verdict = np.select([result.verdict[rows] == name for name in VERDICTS], range(len(VERDICTS)))
+    columns: dict[str, AnyArray] = {
+        "x": xy[rows, 0].astype(np.float64),
+        "y": xy[rows, 1].astype(np.float64),
+        "trust": groups.values[rows],
+        "level": level_of(groups.values[rows]).astype(np.uint8),
+        "position": profile.position[rows].astype(np.float32),
+        "row": unsigned(numbers[rows], int(numbers.max(initial=0))),
+        "label": unsigned(groups.code[rows], k),
+        "verdict": verdict.astype(np.uint8),
+        "rival": unsigned(groups.place[ranks.rival[rows]], k),
+        "own": ranks.own[rows].astype(np.float32),
+        "half_width": (Z95 * ranks.own_error[rows]).astype(np.float32),
+        "typicality": result.typicality[rows].astype(np.float32),
+        "kind": kind.astype(np.uint8),
+    }
+    for place in range(cluster.shape[1]):
+        columns[f"cluster_{place}"] = unsigned(groups.place[cluster[:, place]], k)
+        columns[f"affinity_{place}"] = affinity[:, place].astype(np.float32)
+    return {name: packed(column) for name, column in columns.items()}
+
+
+def id_columns(inputs: Inputs, rows: IntArray) -> list[list[str]]:
+    """Return what identifies some points, as texts."""
+    return [[str(column[row])[:_ID_LENGTH] for row in rows.tolist()] for column in inputs.ids.columns]
+
+
+def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUDGET) -> list[Any]:
+    """Return the values of columns for some points; None for columns that the budget in characters leaves no room for."""
+    found: list[Any] = []
+    for column in columns:
+        if column.kind == "text":
+            entry: Any = [None if text is None else text[:EXCERPT] for text in map(column.values.__getitem__, rows.tolist())]
+            size = sum(4 if text is None else len(text) + 3 for text in entry)
+        else:
+            values = column.values[rows]
+            if column.kind == "category":
+                entry = packed(unsigned(values + 1, len(column.levels)))
+            else:
+                whole = bool(np.isfinite(values).all() and (values == np.round(values)).all())
+                small = whole and np.abs(values).max(initial=0) < 2**31
+                entry = packed(values.astype(np.int32) if small else values)
+            size = len(entry["data"])
+        budget -= size
+        found.append(entry if budget >= 0 else None)
+    return found
+
+
+def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> dict[int, list[list[int]]]:
+    """Return for the first points to review their nearest members of both clusters, all by place on the page."""
+    if inputs.features is None:
+        return {}
+    codes, rival = result.codes, result.ranks.rival
+    rows = sample.rows[codes[sample.rows] >= 0][::-1][:MAX_NEAR]
+    rows = rows[result.verdict[rows] != SUPPORTED]
+    finder, on_page = Neighbours(inputs.features, codes), places(sample, result.n_points)
+    found: dict[int, list[list[int]]] = {int(on_page[row]): [[], []] for row in rows.tolist()}
+    for side, of in enumerate((codes, rival)):
+        for cluster in np.unique(of[rows]).tolist():
+            queries = rows[of[rows] == cluster]
+            for row, near in zip(queries.tolist(), finder.of(queries, cluster, NEAR, sample.rows), strict=True):
+                found[int(on_page[row])][side] = on_page[near[near >= 0]].tolist()
+    return found
+
+
+def places(sample: PageSample, n_points: int) -> IntArray:
+    """Return where on the page each row (n,) is, 0 for those that are not there."""
+    on_page = np.zeros(n_points, dtype=np.int64)
+    on_page[sample.rows] = np.arange(sample.rows.size)
+    return on_page
+
+
+def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[str, dict[int, str] | None]:
+    """Return images as data URIs and texts by place: of typical members, then of those to review, within budgets."""
+    # The most typical member of every cluster first, then the second of every cluster.
+    longest = max(map(len, typical), default=0)
+    first = np.array([rows[i] for i in range(longest) for rows in typical if i < len(rows)], dtype=np.int64)
+    place = {row: where for where, row in enumerate(sample.rows.tolist())}
+    texts = inputs.texts
+
+    def excerpts(rows: IntArray, budget: int) -> dict[int, str]:
+        kept: dict[int, str] = {}
+        for row in rows.tolist():
+            text = excerpt(texts[row]) if texts is not None else ""
+            budget -= len(text)
+            if budget < 0:
+                break
+            if text:
+                kept[row] = text
+        return kept
+
+    def within(encode: Callable[[IntArray, int], dict[int, str]], budget: int) -> dict[int, str]:
+        kept = encode(first, int(FOR_TYPICAL * budget))
+        others = sample.rows[::-1]
+        others = others[~np.isin(others, list(kept))] if kept else others
+        kept |= encode(others, budget - sum(map(len, kept.values())))
+        return {place[row]: entry for row, entry in kept.items()}
+
+    return {
+        "images": None if inputs.images is None else within(inputs.images.thumbnails, IMAGE_BUDGET),
+        "texts": None if texts is None else within(excerpts, TEXT_BUDGET),
+    }
+
+
+def excerpt(text: str, length: int = EXCERPT) -> str:
+    """Return a text cut to a length in characters."""
+    text = text.strip()
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def is_atypical(result: AffinityResult) -> BoolArray:
+    """(n,) whether a point is unlike anything in its cluster."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(result.typicality < ATYPICAL)
+
+
+def unsigned(numbers: IntArray, largest: int) -> AnyArray:
+    """Return whole numbers from 0 on in the smallest type that holds them, at most 32 bits."""
+    return numbers.astype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32)
+
+
+def packed(column: AnyArray) -> dict[str, str]:
+    """Return a column as base64 of little-endian numbers, with their type."""
+    little = column.astype(column.dtype.newbyteorder("<"))
+    kind = f"{column.dtype.kind}{column.dtype.itemsize}"
+    return {"type": kind, "data": base64.b64encode(little.tobytes()).decode("ascii")}

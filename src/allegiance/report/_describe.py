@@ -1,0 +1,178 @@
+"""What clusters and points are like, in the columns that the user knows: typical values, names, nearest members."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
+
+from ._inputs import Column, Features
+
+#: Traits listed for a cluster, and those of them that make its name.
+_TRAITS, _IN_NAME = 8, 3
+#: Differences from the rest, in standard deviations within clusters, that are worth a place in a name.
+_WORTH_A_NAME = 0.6
+#: Characters of a name, and of a category inside it.
+_NAME_LENGTH, _LEVEL_LENGTH = 60, 24
+#: Values that say nothing without the name of their column.
+_BARE = {"yes", "no", "true", "false", "0", "1", "y", "n", "none", "other", "unknown", "ja", "nein"}
+#: Entries handled at a time.
+_BLOCK = 4_000_000
+
+
+class Trait(NamedTuple):
+    """A column in which a cluster differs from the rest."""
+
+    column: int
+    level: int
+    """The category, -1 for numbers and dates."""
+    inside: float
+    """Mean of the cluster; for a category its share."""
+    outside: float
+    """The same of all other clusters together."""
+    difference: float
+    """In standard deviations within clusters."""
+
+
+class ColumnProfile(NamedTuple):
+    """What is typical of each cluster in one column."""
+
+    means: FloatArray
+    """(k, 1) means, or (k, levels) shares; NaN where a cluster has no values."""
+    spread: FloatArray
+    """(1,) or (levels,) pooled standard deviation within clusters, NaN where there is none."""
+    rest: FloatArray
+    """Shaped like ``means``: the same over all other clusters."""
+
+
+def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[ColumnProfile | None]:
+    """Return what is typical of k clusters in each column; None for texts. ``codes`` (n,) are -1 for noise."""
+    return [None if column.kind == "text" else _profile(column, codes, k) for column in columns]
+
+
+def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
+    category = column.kind == "category"
+    known = (codes >= 0) & ((column.values >= 0) if category else ~np.isnan(column.values))
+    own, values = codes[known], column.values[known]
+    sizes = np.bincount(own, minlength=k).astype(np.float64)[:, None]
+    if category:
+        width = max(len(column.levels), 1)
+        sums = np.bincount(own * width + values, minlength=k * width).reshape(k, width).astype(np.float64)
+    else:
+        scale = max(float(np.abs(values).max(initial=0.0)), 1e-300)  # No square may overflow.
+        sums = np.bincount(own, weights=values / scale, minlength=k)[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = sums / sizes
+        rest = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)
+        if category:
+            variance = np.nansum(sizes * means * (1 - means), axis=0) / sizes.sum()
+            factor = 1.0
+        else:
+            variance = np.array([((values / scale - means[own, 0]) ** 2).sum() / max(own.size, 1)])
+            factor = scale
+        # What is left of a constant column is rounding.
+        spread = np.where(variance > 1e-24, np.sqrt(variance), np.nan)
+    return ColumnProfile(means * factor, spread * factor, rest * factor)
+
+
+def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], k: int) -> list[list[Trait]]:
+    """Return the columns in which each of k clusters differs most from the rest, the strongest first, one for each."""
+    found: list[list[Trait]] = [[] for _ in range(k)]
+    for place, (column, profile) in enumerate(zip(columns, profiles, strict=True)):
+        if profile is None:
+            continue
+        # A category whose members are all alike has no spread within clusters: what it would have with one more.
+        spread = np.maximum(np.nan_to_num(profile.spread), 0.05 if column.kind == "category" else 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            difference = np.nan_to_num((profile.means - profile.rest) / spread, nan=0.0, posinf=99.0, neginf=-99.0)
+        strongest = np.abs(difference).argmax(axis=1)
+        for cluster, level in enumerate(strongest.tolist()):
+            if value := float(difference[cluster, level]):
+                inside, outside = float(profile.means[cluster, level]), float(profile.rest[cluster, level])
+                found[cluster].append(Trait(place, level if column.kind == "category" else -1, inside, outside, value))
+    return [sorted(traits, key=lambda trait: -abs(trait.difference))[:_TRAITS] for traits in found]
+
+
+def name_clusters(columns: list[Column], traits: list[list[Trait]]) -> list[str]:
+    """Return a short description of each cluster, such as "high revenue, long tenure, fibre"; empty if nothing tells."""
+    return [_name(columns, of_cluster) for of_cluster in traits]
+
+
+def _name(columns: list[Column], traits: list[Trait]) -> str:
+    parts: list[str] = []
+    for trait in traits:
+        if abs(trait.difference) < _WORTH_A_NAME or len(parts) == _IN_NAME:
+            break
+        column = columns[trait.column]
+        if not column.is_named:
+            continue
+        if column.kind == "category":
+            level = column.levels[trait.level]
+            level = level if len(level) <= _LEVEL_LENGTH else level[: _LEVEL_LENGTH - 1] + "…"
+            said = f"{column.name} {level}" if level.strip().lower() in _BARE else level
+            part = said if trait.difference > 0 else f"not {said}"
+        else:
+            words = ("late", "early") if column.kind == "date" else ("high", "low")
+            part = f"{words[trait.difference < 0]} {column.name}"
+        part = " ".join(part.split())
+        if part not in parts and sum(map(len, [*parts, part])) <= _NAME_LENGTH:
+            parts.append(part)
+    return ", ".join(parts)
+
+
+class Neighbours:
+    """Finds the members of a cluster that are nearest to a point, features being in standard deviations within clusters."""
+
+    def __init__(self, features: Features, codes: IntArray) -> None:
+        rows = features.rows
+        self._codes = codes
+        self._rows: Rows = rows if is_sparse(rows) else dense(rows) / within_spread(rows, codes)
+
+    def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> AnyArray:
+        """Return the n nearest members (m, n) of a cluster, without the point itself; -1 where there are fewer."""
+        members = np.flatnonzero(self._codes == cluster) if among is None else among[self._codes[among] == cluster]
+        found = np.full((queries.size, n), -1)
+        if not members.size or not queries.size:
+            return found
+        finder = NearestNeighbors(algorithm="brute").fit(self._rows[members])
+        near = members[finder.kneighbors(self._rows[queries], min(n + 1, members.size), return_distance=False)]
+        for place, query in enumerate(queries.tolist()):
+            others = near[place][near[place] != query][:n]
+            found[place, : others.size] = others
+        return found
+
+
+def within_spread(rows: Rows, codes: IntArray) -> FloatArray:
+    """Return the pooled standard deviation (d,) of each column within clusters, 1 where there is none."""
+    scale = np.maximum(np.ravel(dense(abs(rows).max(axis=0))).astype(np.float64), 1e-300)
+    squares = np.zeros(scale.size)
+    step = max(1, _BLOCK // scale.size)
+    for cluster in np.unique(codes[codes >= 0]).tolist():
+        members = np.flatnonzero(codes == cluster)
+        mean = np.ravel(rows[members].mean(axis=0)) / scale
+        for start in range(0, members.size, step):
+            squares += ((dense(rows[members[start : start + step]]) / scale - mean) ** 2).sum(axis=0)
+    variance = squares / max(int((codes >= 0).sum()), 1)
+    return np.where(variance > 1e-24, np.sqrt(variance), 1.0) * scale
+
+
+def described(columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray) -> list[dict[str, Any]]:
+    """Return columns with the typical values of the clusters in the order of the page, for its scripts."""
+    order = np.argsort(place)
+    found = []
+    for column, profile in zip(columns, profiles, strict=True):
+        entry: dict[str, Any] = {"name": column.name, "kind": column.kind}
+        if column.kind == "category":
+            entry["levels"] = list(column.levels)
+        if profile is not None:
+            entry["means"] = [[_rounded(value) for value in means] for means in profile.means[order].tolist()]
+            entry["spread"] = [_rounded(value) for value in profile.spread.tolist()]
+        found.append(entry)
+    return found
+
+
+def _rounded(value: float) -> float | None:
+    return None if value != value else float(f"{value:.6g}")
