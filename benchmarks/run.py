@@ -29,7 +29,6 @@ BENCHMARKS = (
     "trust_cost",
     "applications",
     "report_page",
-    "explorer_page",
 )
 
 

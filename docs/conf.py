@@ -72,9 +72,9 @@ intersphinx_mapping = compile_inventories(HERE / "_build" / "inventories")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    # All scripts run but the one that writes the table of the demo, and the explorer, which waits for a person.
+    # All scripts run but the one that writes the table of the demo, and the review, which waits for a person.
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"(digits|explorer)\.py$",
+    "ignore_pattern": r"(digits|review)\.py$",
     "abort_on_example_error": True,
     # Displays draw; what they are called in memory is not worth a line.
     "capture_repr": (),

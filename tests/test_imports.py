@@ -18,7 +18,6 @@ HOMES = {
     "matplotlib": {"displays"},
     "bokeh": {"report"},
     "jinja2": {"report"},
-    "tornado": {"review", "explorer"},
     "pyarrow": {"io", "cli"},
     "dask": {"io"},
     "distributed": {"io"},

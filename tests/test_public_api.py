@@ -42,7 +42,6 @@ CALLED_BY_USERS = [
     "Weights",
     "Within",
     "affinity",
-    "apply_decisions",
     "compare_clusterings",
     "compare_periods",
     "fit_stream",

@@ -1,8 +1,20 @@
+"""What is passed along with a result: features, a table, ids, coordinates, texts."""
+
+import datetime
+
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from allegiance import affinity
-from allegiance.report._inputs import Identifiers, check_coordinates, check_features, check_row_numbers, point_ids
+from allegiance.report._inputs import check_coordinates, check_features, check_inputs
+
+
+@pytest.fixture(scope="module")
+def result():
+    return affinity(np.eye(4), [0, 1, 2, 0], random_state=0)
 
 
 @pytest.mark.parametrize(
@@ -22,74 +34,115 @@ def test_bad_features_are_named(X, names, message):
         check_features(X, names, 4)
 
 
-def test_one_string_is_not_a_list_of_names():
+def test_names_of_features():
+    assert check_features(np.ones((2, 3)), None, 2).names == ["x0", "x1", "x2"]
+    assert not check_features(np.ones((2, 3)), None, 2).are_named
+    assert check_features(pd.DataFrame(np.ones((2, 1)), columns=["a"]), None, 2).are_named
     with pytest.raises(TypeError, match="feature_names must be one name for each column"):
         check_features(np.ones((4, 2)), "ab", 4)
 
 
-def test_columns_without_names_are_numbered():
-    assert check_features(np.ones((2, 3)), None, 2).names == ["x0", "x1", "x2"]
+COLUMNS = {
+    "age": [3, 40, None, 7],
+    "price": [1.5, 2.5, float("nan"), 1e9],
+    "plan": ["basic", "pro", None, "basic"],
+    "since": [datetime.date(2024, 1, 2), None, datetime.date(2024, 1, 3), datetime.date(2025, 12, 31)],
+    "note": ["a", "b", "c", "d"],
+    "member": [True, False, True, None],
+}
 
 
-def test_ids_come_before_the_index_of_a_frame():
-    import pandas as pd
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_a_table_is_read_by_its_kinds(make, result):
+    table = make(COLUMNS)
+    if isinstance(table, pd.DataFrame):
+        table["since"] = pd.to_datetime(table["since"])
+        table["plan"] = table["plan"].astype("category")
+    inputs = check_inputs(result, data=table)
+    found = {column.name: column for column in inputs.columns}
+    kinds = {
+        "age": "number",
+        "price": "number",
+        "plan": "category",
+        "since": "date",
+        "note": "text",
+        "member": "category",
+    }
+    assert {name: column.kind for name, column in found.items()} == kinds
+    texts = {name: [column.text(row) for row in range(4)] for name, column in found.items()}
+    assert texts["age"] == ["3", "40", None, "7"]
+    assert texts["price"] == ["1.5", "2.5", None, "1000000000"]
+    assert texts["plan"] == ["basic", "pro", None, "basic"]
+    assert texts["since"] == ["2024-01-02", None, "2024-01-03", "2025-12-31"]
+    assert texts["member"] == ["True", "False", "True", None]
 
-    X = pd.DataFrame(np.eye(3), index=["p", "q", "r"])
-    result = affinity(X, [0, 1, 2], random_state=0)
-    assert point_ids(result, X) == Identifiers(["id"], [["p", "q", "r"]])
-    assert point_ids(result, X, ids=(7, 8, 9)) == Identifiers(["id"], [[7, 8, 9]])
+
+def test_a_mixed_frame_may_be_passed_as_X(result):
+    inputs = check_inputs(result, pd.DataFrame(COLUMNS))
+    assert inputs.features is None
+    assert len(inputs.columns) == len(COLUMNS)
 
 
-def test_ids_of_another_length_are_an_error():
-    result = affinity(np.eye(3), [0, 1, 2], random_state=0)
-    assert point_ids(result, None) is None
-    with pytest.raises(ValueError, match="ids has 2 entries but the result has 3 points"):
-        point_ids(result, None, ids=[1, 2])
+def test_of_many_features_those_that_separate_are_columns(rng):
+    labels = np.arange(60) % 3
+    X = rng.normal(size=(60, 250))
+    X[:, [7, 200]] += 50 * labels[:, None]
+    columns = check_inputs(affinity(X[:, :5], labels, random_state=0), X).columns
+    assert len(columns) == 200
+    assert {"x7", "x200"} <= {column.name for column in columns}
 
 
-def test_several_columns_identify_points_and_clashing_names_give_way():
-    import pyarrow as pa
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"data": pd.DataFrame({"a": [1]})}, "data has 1 rows but the result has 4 points"),
+        ({"data": [1, 2, 3, 4]}, "data must be a frame"),
+        ({"ids": [1, 2]}, "ids has 2 entries but the result has 4 points"),
+        ({"ids": "customer", "data": pd.DataFrame(COLUMNS)}, "'customer', which data does not have"),
+        ({"texts": ["a", "b", "c", 5]}, r"texts\[3\] is 5 \(int\)"),
+        ({"row_numbers": [0.5, 1, 2, 3]}, "row_numbers must be whole numbers"),
+        ({"row_numbers": [1, 1, 2, 3]}, "same number twice"),
+    ],
+)
+def test_what_does_not_fit_is_named(settings, message, result):
+    with pytest.raises((ValueError, TypeError), match=message):
+        check_inputs(result, **settings)
 
-    result = affinity(np.eye(3), [0, 1, 2], random_state=0)
-    ids = pa.table({"shop": ["a", "b", "c"], "label": [1, 2, 3]})
-    assert point_ids(result, None, ids=ids) == Identifiers(["shop", "label (id)"], [["a", "b", "c"], [1, 2, 3]])
+
+def test_ids_are_values_columns_of_the_table_or_an_index(result):
+    frame = pd.DataFrame(COLUMNS)
+    assert check_inputs(result, ids=(7, 8, 9, 1)).ids == (["id"], [[7, 8, 9, 1]])
+    assert check_inputs(result, ids=["p", "q", "r", "s"]).ids == (["id"], [["p", "q", "r", "s"]])
+    named = check_inputs(result, data=frame, ids="note")
+    assert named.ids == (["note"], [["a", "b", "c", "d"]])
+    assert "note" not in [column.name for column in named.columns]
+    two = check_inputs(result, ids=pa.table({"shop": [1, 2, 3, 4], "label": [5, 6, 7, 8]}))
+    assert two.ids.names == ["shop", "label (id)"]
+    X = pd.DataFrame(np.eye(4), index=list("wxyz"))
+    assert check_inputs(affinity(X, [0, 1, 2, 0], random_state=0), X).ids.columns == [["w", "x", "y", "z"]]
+    assert check_inputs(result, pl.DataFrame(np.eye(4))).ids == ([], [])
 
 
 def test_coordinates_are_numbers_or_columns_of_the_data():
-    import pandas as pd
-
     features = check_features(pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=list("abc")), None, 4)
     named = check_coordinates(("c", "a"), features, 4)
     assert named.values.tolist() == features.rows[:, [2, 0]].tolist()
-    assert named.names == ("c", "a")
-    assert check_coordinates(np.ones((4, 2)), None, 4).names == ("x", "y")
     frame = pd.DataFrame(np.ones((4, 2)), columns=["umap 1", "umap 2"])
     assert check_coordinates(frame, None, 4).names == ("umap 1", "umap 2")
 
 
 @pytest.mark.parametrize(
-    ("coordinates", "error", "message"),
+    ("coordinates", "message"),
     [
-        (np.ones((4, 3)), ValueError, r"coordinates must have shape \(4, 2\)"),
-        (np.full((4, 2), np.nan), ValueError, "coordinates contains NaN"),
-        (("a", "z"), ValueError, "coordinates names 'z', which is not a column of X: it has 'a', 'b'"),
-        ([["p", "q"]] * 4, TypeError, "coordinates must be"),
+        (np.ones((4, 3)), r"coordinates must have shape \(4, 2\)"),
+        (np.full((4, 2), np.nan), "coordinates contains NaN"),
+        (("a", "z"), "coordinates names 'z', which is not a column of X: it has 'a', 'b'"),
+        ([["p", "q"]] * 4, "coordinates must be"),
     ],
     ids=["shape", "nan", "name", "text"],
 )
-def test_bad_coordinates_are_named(coordinates, error, message):
-    features = check_features(np.ones((4, 2)), ["a", "b"], 4)
-    with pytest.raises(error, match=message):
-        check_coordinates(coordinates, features, 4)
-
-
-def test_columns_need_data():
-    with pytest.raises(ValueError, match="coordinates names the columns 'a' and 'b' of X: pass X too"):
+def test_bad_coordinates_are_named(coordinates, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        check_coordinates(coordinates, check_features(np.ones((4, 2)), ["a", "b"], 4), 4)
+    with pytest.raises(ValueError, match="pass X too"):
         check_coordinates(("a", "b"), None, 4)
-
-
-def test_row_numbers():
-    assert check_row_numbers(None, 3).tolist() == [0, 1, 2]
-    assert check_row_numbers([5, 7, 9], 3).tolist() == [5, 7, 9]
-    with pytest.raises(ValueError, match="row_numbers must be whole numbers"):
-        check_row_numbers([0.5, 1, 2], 3)

@@ -1,8 +1,9 @@
 """A result as one HTML page: a file to send on, a notebook's cell, or served by :mod:`allegiance.review`.
 
-``_inputs`` and ``_images`` check what the user passes along with the result, ``_describe`` says what clusters and points
-are like, ``_data`` chooses what travels with the page, ``_figures`` draws, ``_wording`` puts it in words, ``_page`` puts
-it together. In the browser ``static/state.js`` holds what the reader looks at, and everything else follows it.
+``_inputs`` and ``_images`` check what the user passes along with the result, ``_describe`` says what clusters and
+points are like, ``_data`` chooses what travels with the page, ``_figures`` draws, ``_wording`` puts it in words,
+``_page`` puts it together. In the browser ``static/state.js`` holds what the reader looks at, and everything else
+follows it.
 """
 
 from ._images import check_images

@@ -1,4 +1,4 @@
-"""What travels with the page: which points, their numbers, their records, texts and images, and counts of all labels."""
+"""What travels with the page: which points, their numbers, records, texts and images, and counts of all labels."""
 
 from __future__ import annotations
 
@@ -274,7 +274,13 @@ def _largest_affinities(result: AffinityResult, rows: IntArray) -> tuple[IntArra
 
 
 def point_columns(
-    result: AffinityResult, rows: IntArray, kind: AnyArray, groups: Groups, xy: FloatArray, profile: Profile, numbers: IntArray
+    result: AffinityResult,
+    rows: IntArray,
+    kind: AnyArray,
+    groups: Groups,
+    xy: FloatArray,
+    profile: Profile,
+    numbers: IntArray,
 ) -> dict[str, Any]:
     """Return what the scripts of the page are told of some points, as packed columns (m,)."""
     k = len(groups.clusters)
@@ -307,11 +313,13 @@ def id_columns(inputs: Inputs, rows: IntArray) -> list[list[str]]:
 
 
 def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUDGET) -> list[Any]:
-    """Return the values of columns for some points; None for columns that the budget in characters leaves no room for."""
+    """Return the values of columns for some points; None for those without room in the budget in characters."""
     found: list[Any] = []
     for column in columns:
         if column.kind == "text":
-            entry: Any = [None if text is None else text[:EXCERPT] for text in map(column.values.__getitem__, rows.tolist())]
+            entry: Any = [
+                None if text is None else text[:EXCERPT] for text in map(column.values.__getitem__, rows.tolist())
+            ]
             size = sum(4 if text is None else len(text) + 3 for text in entry)
         else:
             values = column.values[rows]

@@ -88,7 +88,8 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
         spread = np.maximum(np.nan_to_num(profile.spread), 0.05 if column.kind == "category" else 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             difference = np.nan_to_num((profile.means - profile.rest) / spread, nan=0.0, posinf=99.0, neginf=-99.0)
-        strongest = np.abs(difference).argmax(axis=1)
+        # Of two categories alike, the one that is more frequent here.
+        strongest = (np.abs(difference) * np.where(difference > 0, 1 + 1e-9, 1)).argmax(axis=1)
         for cluster, level in enumerate(strongest.tolist()):
             if value := float(difference[cluster, level]):
                 inside, outside = float(profile.means[cluster, level]), float(profile.rest[cluster, level])
@@ -97,18 +98,21 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
 
 
 def name_clusters(columns: list[Column], traits: list[list[Trait]]) -> list[str]:
-    """Return a short description of each cluster, such as "high revenue, long tenure, fibre"; empty if nothing tells."""
+    """Return a short description of each cluster, such as "high revenue, long tenure, fibre"; maybe empty."""
     return [_name(columns, of_cluster) for of_cluster in traits]
 
 
 def _name(columns: list[Column], traits: list[Trait]) -> str:
     parts: list[str] = []
+    seen: set[tuple[float, float, str]] = set()
     for trait in traits:
         if abs(trait.difference) < _WORTH_A_NAME or len(parts) == _IN_NAME:
             break
         column = columns[trait.column]
-        if not column.is_named:
-            continue
+        same = (round(trait.inside, 2), round(trait.outside, 2), column.kind)
+        if not column.is_named or (column.kind == "category" and same in seen):
+            continue  # Another category of just the same points says nothing more.
+        seen.add(same)
         if column.kind == "category":
             level = column.levels[trait.level]
             level = level if len(level) <= _LEVEL_LENGTH else level[: _LEVEL_LENGTH - 1] + "…"
@@ -124,7 +128,7 @@ def _name(columns: list[Column], traits: list[Trait]) -> str:
 
 
 class Neighbours:
-    """Finds the members of a cluster that are nearest to a point, features being in standard deviations within clusters."""
+    """Finds the nearest members of a cluster; features are in standard deviations within clusters."""
 
     def __init__(self, features: Features, codes: IntArray) -> None:
         rows = features.rows

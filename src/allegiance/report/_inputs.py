@@ -45,8 +45,8 @@ class Column(NamedTuple):
     kind: str
     """``number``, ``date``, ``category`` or ``text``."""
     values: Any
-    """(n,) floats, NaN where missing; for dates milliseconds since 1970; codes of ``levels``, -1 where missing; or texts,
-    None where missing."""
+    """(n,) floats, NaN where missing, for dates milliseconds since 1970; codes of ``levels``, -1 where missing; or
+    texts, None where missing."""
     levels: tuple[str, ...] = ()
     is_named: bool = True
     """Whether the name is the user's."""
@@ -207,7 +207,10 @@ def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     is_frame = isinstance(frame, nw.DataFrame)
     if feature_names is None:
-        names = [name if isinstance(name, str) else f"x{name}" for name in (frame.columns if is_frame else range(rows.shape[1]))]
+        names = [
+            name if isinstance(name, str) else f"x{name}"
+            for name in (frame.columns if is_frame else range(rows.shape[1]))
+        ]
         return Features(rows, names, is_frame)
     if isinstance(feature_names, str):
         raise TypeError("feature_names must be one name for each column of X, got a single string.")
@@ -268,7 +271,9 @@ def _named_ids(names: str | list[str], table: Any, n_points: int) -> Any:
     if table is not None and all(name in table.columns for name in wanted):
         return table.select(wanted).to_native()
     if isinstance(names, str) or len(names) != n_points:
-        raise ValueError(f"ids names the column {wanted[0]!r}, which data does not have: pass data=, or one id per point.")
+        raise ValueError(
+            f"ids names the column {wanted[0]!r}, which data does not have: pass data=, or one id per point."
+        )
     return names
 
 

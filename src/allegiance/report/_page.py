@@ -15,10 +15,7 @@ from allegiance.io import check_writable, write_whole
 from allegiance.notebook import element, markup
 from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, count
 
-from ._data import (
-    NEAR, STEPS, choose_points, count_levels, counts_in_bins, group_points, id_columns, media, near_members, places,
-    point_columns, ranked_by, review_order, sorted_profile, table_columns, typical_members,
-)  # fmt: skip
+from . import _data
 from ._describe import Neighbours, cluster_traits, described, name_clusters, profile_columns
 from ._figures import VERDICT_COLOURS, cluster_colours, draw_figures, project, trust_palette
 from ._inputs import check_inputs
@@ -120,15 +117,15 @@ class Page:
         self.result = result
         self.inputs = inputs = check_inputs(result, X, **settings)
         self.title = title or "Clustering report"
-        self.groups = group_points(result)
+        self.groups = _data.group_points(result)
         self._profiles = profile_columns(inputs.columns, result.codes, result.n_clusters)
         self._traits = cluster_traits(inputs.columns, self._profiles, result.n_clusters)
         self.audit_rows, self.audit_random = _audit_rows(result)
-        self._typical = typical_members(result)
+        self._typical = _data.typical_members(result)
         always = np.concatenate([*self._typical, self.audit_rows])
-        self.sample = choose_points(result, review_order(result), always)
-        self._bands = sorted_profile(self.groups)
-        self._projection = project(result, inputs, self.groups.values, ranked_by(result))
+        self.sample = _data.choose_points(result, _data.review_order(result), always)
+        self._bands = _data.sorted_profile(self.groups)
+        self._projection = project(result, inputs, self.groups.values, _data.ranked_by(result))
         self.names = self._names(names)
         self.nonce = ""
         """The word that scripts of the page carry, known once it was rendered."""
@@ -139,28 +136,30 @@ class Page:
         chosen = {} if given is None else {str(label): str(name) for label, name in dict(given).items()}
         unknown = set(chosen) - set(self.groups.labels)
         if unknown:
-            raise ValueError(f"names has {min(unknown)!r}, which is not a label: use {', '.join(self.groups.labels[:8])}.")
+            raise ValueError(
+                f"names has {min(unknown)!r}, which is not a label: use {', '.join(self.groups.labels[:8])}."
+            )
         numbered = self.result.classes.dtype.kind in "iuf"
-        return [
-            chosen.get(cluster.label, made[cluster.code] if numbered else "") for cluster in self.groups.clusters
-        ]
+        return [chosen.get(cluster.label, made[cluster.code] if numbered else "") for cluster in self.groups.clusters]
 
     def html(self, *, served: bool = False) -> str:
         """Return the page; ``served`` by a server that keeps decisions and sends the content policy as a header."""
         result, inputs, groups, sample = self.result, self.inputs, self.groups, self.sample
-        levels, sums = count_levels(groups)
-        word, counts = ranked_by(result), verdict_counts(result)
-        shown_names = [f"{c.label} · {name}" if name else c.label for c, name in zip(groups.clusters, self.names, strict=True)]
-        values = table_columns(inputs.columns, sample.rows)
+        levels, sums = _data.count_levels(groups)
+        word, counts = _data.ranked_by(result), verdict_counts(result)
+        shown_names = [
+            f"{c.label} · {name}" if name else c.label for c, name in zip(groups.clusters, self.names, strict=True)
+        ]
+        values = _data.table_columns(inputs.columns, sample.rows)
         left_out = [c.name for c, kept in zip(inputs.columns, values, strict=True) if kept is None]
-        kept_media = media(inputs, sample, self._typical)
+        kept_media = _data.media(inputs, sample, self._typical)
         page_data = {
             "quantity": word,
             "calibrated": result.calibrated,
             "verdicts": VERDICTS,
             "counts": counts,
             "atypical": ATYPICAL,
-            "steps": STEPS,
+            "steps": _data.STEPS,
             "labels": [*groups.labels, str(NOISE)],
             "clusterNames": self.names,
             "levels": levels.tolist(),
@@ -174,10 +173,10 @@ class Page:
             "idNames": inputs.ids.names,
             "table": described(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
-            "near": near_members(inputs, result, sample),
+            "near": _data.near_members(inputs, result, sample),
             "clusters": self._cluster_cards(),
             "audit": {
-                "points": places(sample, result.n_points)[self.audit_rows].tolist(),
+                "points": _data.places(sample, result.n_points)[self.audit_rows].tolist(),
                 "random": self.audit_random.astype(int).tolist(),
                 "labels": sum(counts[:3]),
             },
@@ -185,7 +184,9 @@ class Page:
             **kept_media,
             **self._point_data(sample.rows, sample.kind, values),
         }
-        figures = draw_figures(counts_in_bins(levels.sum(axis=0)), groups.labels, self._projection, self._bands, word)
+        figures = draw_figures(
+            _data.counts_in_bins(levels.sum(axis=0)), groups.labels, self._projection, self._bands, word
+        )
         embedded = _embedded(figures, page_data)
         # Only scripts with this word run: names from the data cannot know it. It also tells pages apart.
         self.nonce = hashlib.sha256("".join(embedded.values()).encode()).hexdigest()[:32]
@@ -217,12 +218,14 @@ class Page:
 
     def _cluster_cards(self) -> list[dict[str, Any]]:
         """Return rivals, typical members and traits of each cluster in the order of the page."""
-        on_page = places(self.sample, self.result.n_points)
+        on_page = _data.places(self.sample, self.result.n_points)
         return [
             {
                 "rivals": [[int(self.groups.place[rival]), number] for rival, number in cluster.rivals],
                 "typical": on_page[self._typical[cluster.code]].tolist(),
-                "traits": [[t.column, t.level, *(float(f"{v:.6g}") for v in t[2:])] for t in self._traits[cluster.code]],
+                "traits": [
+                    [t.column, t.level, *(float(f"{v:.6g}") for v in t[2:])] for t in self._traits[cluster.code]
+                ],
             }
             for cluster in self.groups.clusters
         ]
@@ -230,16 +233,16 @@ class Page:
     def _point_data(self, rows: IntArray, kind: Any, values: list[Any]) -> dict[str, Any]:
         """Return what scripts are told of some points."""
         return {
-            "columns": point_columns(
+            "columns": _data.point_columns(
                 self.result, rows, kind, self.groups, self._projection.xy, self._bands, self.inputs.row_numbers
             ),
-            "ids": id_columns(self.inputs, rows),
+            "ids": _data.id_columns(self.inputs, rows),
             "values": values,
         }
 
     def points(self, rows: IntArray) -> dict[str, Any]:
         """Return points that are not on the page, in the form in which it holds the others."""
-        values = table_columns(self.inputs.columns, rows)
+        values = _data.table_columns(self.inputs.columns, rows)
         return self._point_data(rows, np.full(rows.size, 4), values)
 
     def find(self, query: str, most: int) -> IntArray:
@@ -266,7 +269,7 @@ class Page:
         near: list[list[int]] = []
         if self._neighbours is not None:
             for cluster in (int(result.codes[row]), int(result.ranks.rival[row])):
-                found = self._neighbours.of(np.array([row]), cluster, NEAR)[0]
+                found = self._neighbours.of(np.array([row]), cluster, _data.NEAR)[0]
                 near.append(inputs.row_numbers[found[found >= 0]].tolist())
         image = None if inputs.images is None else inputs.images.thumbnail(row, _LARGE_IMAGE)
         return {

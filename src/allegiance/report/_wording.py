@@ -121,7 +121,9 @@ def computed(result: AffinityResult, projection: Projection) -> list[tuple[str, 
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
     trust = "from own affinity and closeness, fitted to what comes back when parts of the data are clustered again"
     engines, numbers = np.unique(result.engine, return_counts=True)
-    measured = ", ".join(f"{name} ({number:,})" for name, number in zip(engines.tolist(), numbers.tolist(), strict=True))
+    measured = ", ".join(
+        f"{name} ({number:,})" for name, number in zip(engines.tolist(), numbers.tolist(), strict=True)
+    )
     worst = Z95 * float(result.ranks.worst_error.max(initial=0.0))
     stable = int(result.stable.sum())
     return [
@@ -130,7 +132,10 @@ def computed(result: AffinityResult, projection: Projection) -> list[tuple[str, 
         ("Trust", trust if result.calibrated else "not estimated: use trust(X, labels), or calibration=20"),
         ("Engine", f"{measured}; {'exact' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"),
         ("Precision", f"95 % intervals within ±{how.eps:g} asked for (eps)"),
-        ("The paper's score", f"{stable:,} of {count(result.n_points, 'point')} ({percent(stable / result.n_points)}) stable"),
+        (
+            "The paper's score",
+            f"{stable:,} of {count(result.n_points, 'point')} ({percent(stable / result.n_points)}) stable",
+        ),
         ("Seed", str(how.seed)),
         ("Time", f"{how.seconds:.2f} s"),
         ("Map", projection.description),

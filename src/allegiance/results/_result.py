@@ -439,22 +439,10 @@ class AffinityResult:
 
         return ResultPlots(self)
 
-    def report(
-        self,
-        path: Any = None,
-        X: Any = None,
-        *,
-        ids: Any = None,
-        texts: Any = None,
-        images: Any = None,
-        coordinates: Any = None,
-        feature_names: Any = None,
-        row_numbers: Any = None,
-        title: str | None = None,
-    ) -> Path | InlinePage:
-        """Write one HTML file that shows the result, and return its path; without a path, show it in a notebook.
+    def report(self, path: Any = None, X: Any = None, **settings: Any) -> Path | InlinePage:
+        """Write one HTML page to look at the result and to review labels, and return its path.
 
-        The page opens offline, without a server. Needs the extra ``report``.
+        The page opens offline, without a server. Without a path it is shown in a notebook. Needs the extra ``report``.
 
         Parameters
         ----------
@@ -462,53 +450,44 @@ class AffinityResult:
             The file to write; an existing one is replaced once the new one is complete. None for no file: the page
             that is returned shows itself in a notebook, and can be saved.
         X
-            (n, d) the data that was scored, or other features of the same points. The map takes its coordinates from
-            it, and the clusters their traits; without it the map shows the affinities.
-        ids
-            (n,) what identifies the points, or a frame with several columns that do; by default the index of the frame
-            that was scored, or of X.
-        texts
-            (n,) the documents that the points stand for.
-        images
-            (n, height, width) or (n, height, width, 3) pictures of the points, or (n,) paths of image files.
-        coordinates
-            (n, 2) where the points lie on the map, or the names of two columns of X; by default two principal
-            components.
-        feature_names
-            (d,) names of the columns of X; by default those of a frame.
-        row_numbers
-            (n,) the number of each point's row in your data, if X has only some of its rows; by default 0 to n - 1.
-        title
-            The heading of the page.
+            (n, d) the data that was clustered: where points lie on the map, and which members are nearest. Without it
+            the map shows the affinities.
+        **settings
+            ``data``: a frame with your own columns (numbers, dates, categories, texts), in which clusters and points
+            are described, and which the exports carry; by default X.
+            ``ids``: (n,) what identifies the points, the names of columns of ``data``, or a frame; by default the index
+            of the frame that was scored, or of X.
+            ``texts``: (n,) documents that the points stand for.
+            ``images``: (n, height, width) or (n, height, width, 3) pictures of the points, or (n,) paths of files.
+            ``coordinates``: (n, 2) where the points lie on the map, or the names of two columns of X; by default two
+            principal components.
+            ``feature_names``: (d,) names of the columns of X; by default those of a frame.
+            ``row_numbers``: (n,) the number of each point's row in your data, if X has only some of its rows.
+            ``names``: a dict from labels to names of clusters; by default made from what sets a cluster apart.
+            ``title``: the heading of the page.
         """
         from allegiance.report import InlinePage, render_report, write_report
 
-        shown: dict[str, Any] = {
-            "ids": ids,
-            "texts": texts,
-            "images": images,
-            "coordinates": coordinates,
-            "feature_names": feature_names,
-            "row_numbers": row_numbers,
-            "title": title,
-        }
         if path is None:
-            return InlinePage(render_report(self, X, **shown), title=title or "Clustering report")
-        return write_report(self, path, X, **shown)
+            return InlinePage(render_report(self, X, **settings), title=settings.get("title") or "Clustering report")
+        return write_report(self, path, X, **settings)
 
     def serve(self, X: Any = None, **settings: Any) -> Any:
-        """Serve the report page on this machine, so that decisions about labels are kept.
+        """Serve the page of :meth:`report` on this machine: decisions about labels are kept in a log.
+
+        It runs in the background until it is closed. Needs the extra ``report``.
 
         Parameters
         ----------
         X
-            (n, d) the data that was scored. Without it there are no features and no nearest points.
+            (n, d) the data that was clustered, as in :meth:`report`.
         **settings
-            As in :func:`allegiance.explorer.explore`.
+            As in :meth:`report`, and ``log`` (the file that decisions are appended to, by default decisions.jsonl),
+            ``host``, ``port`` and ``open_browser`` as in :func:`allegiance.review.serve`.
         """
-        from allegiance.explorer import explore
+        from allegiance.review import serve
 
-        return explore(self, X, **settings)
+        return serve(self, X, **settings)
 
     def n_wider_than(self, eps: float) -> int:
         """Return how many points have an affinity whose 95 % interval has a half-width of more than ``eps``."""

@@ -170,6 +170,7 @@
         if (!answer) return null;
         this.canUndo = answer.canUndo;
         if ("audit" in answer) this.audit = answer.audit;
+        if (!("row" in answer)) return null;
         this.put(answer.row, answer.record);
         return answer;
       } catch (error) {

@@ -1,0 +1,508 @@
+"""The page, served on this machine: decisions go to a log, full records and tables come on demand."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import secrets
+import socket
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import narwhals as nw
+import numpy as np
+
+from allegiance._core import AnyArray, in_notebook
+from allegiance.notebook import element, markup
+from allegiance.report import InlinePage, Page
+from allegiance.results import AffinityResult
+
+from ._log import DECISIONS, MOVE, TO_NOISE, UNSURE, DecisionLog
+
+#: Where decisions go unless a file is named.
+LOG_FILE = "decisions.jsonl"
+_LOGGER = logging.getLogger("allegiance.review")
+#: Names of this machine that no other machine can take.
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_ANY = ("0.0.0.0", "::", "")
+#: Bytes of a message from the page, characters of a name, points that a search adds.
+_MAX_MESSAGE, _MAX_NAME, _MAX_FOUND = 100_000, 80, 200
+#: Seconds that a silent connection is kept.
+_PATIENCE = 60
+_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+#: Rows that a sheet of Excel can have.
+_EXCEL_ROWS = 1_048_575
+
+
+def serve(
+    result: AffinityResult,
+    X: Any = None,
+    *,
+    log: str | os.PathLike[str] = LOG_FILE,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    allow_hosts: Iterable[str] = (),
+    open_browser: bool | None = None,
+    **settings: Any,
+) -> Review:
+    """Serve the page of a result on this machine, in the background.
+
+    Parameters
+    ----------
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+    X
+        (n, d) the data that was clustered.
+    log
+        The file that each decision is appended to at once. If it exists, the review goes on where it stopped.
+    host, port
+        Where to listen: by default on a free port of this machine, which others cannot reach.
+    allow_hosts
+        Further names under which the server may be asked for, if it is behind a proxy.
+    open_browser
+        Whether to open the page in a browser; by default yes, but in a notebook, which shows it in the cell.
+    **settings
+        As in :func:`allegiance.report.render_report`: ``data``, ``ids``, ``texts``, ``images``, ``coordinates``,
+        ``feature_names``, ``row_numbers``, ``names``, ``title``.
+
+    Returns
+    -------
+    Review
+        With ``url``, ``decisions``, ``labels``, ``audit`` and ``close()``.
+
+    See Also
+    --------
+    apply_decisions : Apply the decisions of a review to labels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance import trust
+    >>> from allegiance.review import serve
+    >>> X = load_iris().data
+    >>> result = trust(X, KMeans(3, random_state=0).fit_predict(X))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with serve(result, X, log=f"{folder}/decisions.jsonl", open_browser=False) as review:
+    ...         review.labels.shape  # the decisions so far applied
+    (150,)
+    """
+    page = Page(result, X, **{"title": "Review of a clustering", **settings})
+    review = Review(page, log=log, host=host, port=port, allow_hosts=allow_hosts)
+    if not in_notebook() if open_browser is None else open_browser:
+        webbrowser.open(review.url)
+    return review
+
+
+class Review:
+    """A page being served; built by :func:`serve`. Close it, or use it as a context manager."""
+
+    def __init__(
+        self, page: Page, *, log: str | os.PathLike[str], host: str, port: int, allow_hosts: Iterable[str] = ()
+    ) -> None:
+        self._page, self._result = page, page.result
+        self._lock = threading.Lock()
+        numbers = page.inputs.row_numbers.tolist()
+        self._row_of = {number: row for row, number in enumerate(numbers)}
+        self._log = DecisionLog(log, dict(zip(numbers, self._result.label.tolist(), strict=True)))
+        try:
+            self._html = page.html(served=True).encode("utf-8", "replace")
+            self._server = _listen(host, port, self)
+        except BaseException:
+            self._log.close()
+            raise
+        self.port: int = self._server.server_address[1]
+        self.token = secrets.token_urlsafe(24)
+        self.hosts = _hosts(host, self.port, allow_hosts)
+        shown = "127.0.0.1" if host in (*_ANY, *_LOOPBACK) else host
+        self.url = f"http://{_joined(shown, self.port)}/?token={self.token}"
+        """The address of the page, with the token that opens it."""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="allegiance-review", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        try:
+            self._server.serve_forever(poll_interval=0.1)
+        finally:
+            self._ended.set()
+
+    @property
+    def policy(self) -> str:
+        """The content policy: only the page's own scripts run, and nothing is loaded from elsewhere."""
+        return "; ".join(
+            (
+                "default-src 'none'",
+                f"script-src 'nonce-{self._page.nonce}'",
+                "style-src 'unsafe-inline'",  # Bokeh sets the looks of its parts by style elements and attributes.
+                "img-src data:",
+                "connect-src 'self'",
+                "base-uri 'none'",
+                "form-action 'none'",
+                # A notebook on this machine may show the page; it needs the token for it.
+                "frame-ancestors http://localhost:* http://127.0.0.1:*",
+            )
+        )
+
+    @property
+    def decisions(self) -> list[dict[str, Any]]:
+        """The decisions that count, in the order in which they were made; for :func:`apply_decisions`."""
+        return [dict(record) for record in self._log.standing.values()]
+
+    @property
+    def path(self) -> str:
+        """The file that decisions are appended to."""
+        return str(self._log.path)
+
+    @property
+    def labels(self) -> AnyArray:
+        """(n,) the labels with the decisions so far applied."""
+        return self._log.relabelled(self._result.label, self._page.inputs.row_numbers.tolist())
+
+    @property
+    def audit(self) -> Any:
+        """What the labels looked at so far say about all labels; None while no label drawn at random was decided."""
+        rows, right = [], []
+        standing = self._log.standing
+        numbers = self._page.inputs.row_numbers
+        for row in self._page.audit_rows.tolist():
+            record = standing.get(int(numbers[row]))
+            if record is not None and record["decision"] != UNSURE:
+                rows.append(row)
+                right.append(record["decision"] not in (MOVE, TO_NOISE))
+        random = self._page.audit_rows[self._page.audit_random]
+        if not np.isin(random, rows).any():
+            return None
+        return self._result.audit(rows, right)
+
+    def answers(self, path: str, query: dict[str, str]) -> Any:
+        """Answer a question of the page; None if there is nothing at the path."""
+        if path == "/state":
+            return {**self._state(), "decisions": [_as_texts(d) for d in self.decisions], "names": self._log.names}
+        if path == "/record":
+            return self._page.record(self._known_row(_number(query.get("row"))))
+        if path == "/find":
+            rows = self._page.find(query.get("query", ""), _MAX_FOUND) if query.get("query") else np.zeros(0, dtype=int)
+            rows = rows[~np.isin(rows, self._page.sample.rows)]
+            return self._page.points(rows) if rows.size else {}
+        return None
+
+    def act(self, path: str, message: dict[str, Any]) -> Any:
+        """Carry out a command of the page, one at a time; None if there is no such command."""
+        with self._lock:
+            if path == "/decide":
+                return self._decide(message)
+            if path == "/undo":
+                return self._state(self._log.undo())
+            if path == "/name":
+                label, name = message.get("label"), message.get("name")
+                if label not in self._page.groups.labels:
+                    raise ValueError("label must be the label of a cluster.")
+                if not isinstance(name, str) or len(name) > _MAX_NAME:
+                    raise ValueError(f"name must be a text of at most {_MAX_NAME} characters.")
+                self._log.rename(label, " ".join(name.split()))
+                return {}
+        return None
+
+    def _decide(self, message: dict[str, Any]) -> dict[str, Any]:
+        number, decision, new_label = (message.get(name) for name in ("row", "decision", "new_label"))
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ValueError("row must be a whole number.")
+        row = self._known_row(number)
+        if decision == "":
+            self._log.clear(number)
+            return self._state(number)
+        if decision not in DECISIONS:
+            raise ValueError(f"decision must be one of {', '.join(DECISIONS)}.")
+        if decision == MOVE:
+            classes = {str(label): label for label in self._result.classes.tolist()}
+            if not isinstance(new_label, str) or new_label not in classes:
+                raise ValueError("new_label must be the label of a cluster.")
+            new_label = classes[new_label]
+        ids = {
+            name: str(column[row])
+            for name, column in zip(self._page.inputs.ids.names, self._page.inputs.ids.columns, strict=True)
+        }
+        self._log.decide(number, decision, new_label, ids)
+        return self._state(number)
+
+    def _known_row(self, number: int) -> int:
+        if number not in self._row_of:
+            raise ValueError(f"there is no row {number}.")
+        return self._row_of[number]
+
+    def _state(self, number: int | None = None) -> dict[str, Any]:
+        """Return what the page shows of the review; and of one row, if it changed."""
+        found: dict[str, Any] = {"canUndo": bool(self._log.standing), "audit": self._audit_state()}
+        if number is not None:
+            record = self._log.standing.get(number)
+            found |= {"row": number, "record": None if record is None else _as_texts(record)}
+        return found
+
+    def _audit_state(self) -> dict[str, Any] | None:
+        """Return the audit as a paragraph, or None."""
+        if not hasattr(self._result, "audit"):
+            return None
+        audit = self.audit
+        return None if audit is None else {"paragraph": str(audit)}
+
+    def export(self, format: str) -> bytes:
+        """Return the user's table with the corrected labels, as a file."""
+        from allegiance.io.sinks import write_table
+
+        if format == "xlsx" and self._result.n_points > _EXCEL_ROWS:
+            raise ValueError(f"a sheet of Excel has room for {_EXCEL_ROWS:,} rows: export CSV or Parquet.")
+        with tempfile.TemporaryDirectory(prefix="allegiance-export-") as folder:
+            path = Path(folder) / f"table.{format}"
+            write_table(path, self.table())
+            return path.read_bytes()
+
+    def table(self) -> Any:
+        """Return the user's own columns, then the corrected label, its name, and the scores, as an Arrow table."""
+        inputs, standing = self._page.inputs, self._log.standing
+        numbers = inputs.row_numbers.tolist()
+        labels = self.labels
+        names = dict(zip(self._page.groups.labels, self._page.names, strict=True)) | self._log.names
+        decided = [standing[n]["decision"] if n in standing else None for n in numbers]
+        added: dict[str, Any] = {
+            "label": labels,
+            "cluster_name": [names.get(str(label), "") for label in labels.tolist()],
+            **{name: column for name, column in self._result.columns().items() if name != "label"},
+            "label_before": self._result.label,
+            "decision": decided,
+        }
+        first: dict[str, Any] = {"row": numbers}
+        first |= {n: [str(v) for v in c] for n, c in zip(inputs.ids.names, inputs.ids.columns, strict=True)}
+        taken = {*first, *added}
+        names_of = {c.name: f"{c.name} (yours)" if c.name in taken else c.name for c in inputs.columns}
+        if inputs.table is None:
+            own = _arrow({names_of[column.name]: column.values for column in inputs.columns})
+        else:
+            own = nw.from_native(inputs.table.to_arrow()).select(*names_of).rename(names_of)
+        return nw.concat([_arrow(first), own, _arrow(added)], how="horizontal").to_native()
+
+    def wait(self) -> None:
+        """Wait until the review is closed, or interrupted."""
+        while not self._ended.wait(0.5):
+            pass
+
+    def close(self) -> None:
+        """Stop the server. Decisions are on the disk."""
+        if not self._ended.is_set():
+            self._server.shutdown()
+        self._server.server_close()
+        self._log.close()
+
+    def __enter__(self) -> Review:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks, and a link to it for those that do not allow frames."""
+        if self._ended.is_set():
+            return markup(element("p", repr(self)))
+        link = element("a", "Open the page in a tab", href=self.url, target="_blank", rel="noopener")
+        below = element("p", link, f"; decisions go to {self.path}")
+        return InlinePage(url=self.url, height=900, title="Review")._repr_html_() + markup(below)
+
+    def __repr__(self) -> str:
+        return f"<Review: {'closed' if self._ended.is_set() else self.url}; decisions in {self.path}>"
+
+
+class _RefusedError(Exception):
+    """A request that is not served, with what to tell."""
+
+    def __init__(self, status: HTTPStatus, said: str) -> None:
+        super().__init__(said)
+        self.status = status
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    review: Review
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of connections that broke: their request line holds the token."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    timeout = _PATIENCE
+
+    def do_GET(self) -> None:
+        self._respond(self._get)
+
+    def do_POST(self) -> None:
+        self._respond(self._post)
+
+    def _respond(self, answer: Callable[[], tuple[str, bytes, str]]) -> None:
+        """Send what a function returns: type, content, name of a file to save; or why it does not."""
+        try:
+            kind, content, name = answer()
+            self._send(HTTPStatus.OK, kind, content, name)
+        except _RefusedError as refusal:
+            self._send(refusal.status, "text/plain; charset=utf-8", str(refusal).encode())
+        except (ValueError, OSError) as error:
+            self._send(HTTPStatus.BAD_REQUEST, "text/plain; charset=utf-8", str(error).encode("utf-8", "replace"))
+        except Exception:
+            _LOGGER.exception("a request of the page failed: %s", urlsplit(self.path).path)
+            said = b"Something went wrong; the terminal says what."
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain; charset=utf-8", said)
+
+    def _get(self) -> tuple[str, bytes, str]:
+        review, address = self.server.review, urlsplit(self.path)
+        query = {name: values[-1] for name, values in parse_qs(address.query).items()}
+        self._check(query.get("token") if address.path == "/" else None)
+        if address.path == "/":
+            return "text/html; charset=utf-8", review._html, ""
+        if address.path.startswith("/export/table."):
+            format = address.path.removeprefix("/export/table.")
+            if format in _TYPES:
+                return _TYPES[format], review.export(format), f"table.{format}"
+        return self._json(review.answers(address.path, query))
+
+    def _post(self) -> tuple[str, bytes, str]:
+        size = self.headers.get("Content-Length", "")
+        if not size.isdecimal() or int(size) > _MAX_MESSAGE:
+            self.close_connection = True  # What was sent is not read.
+            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A message has at most {_MAX_MESSAGE:,} bytes.")
+        body = self.rfile.read(int(size))
+        self._check(None)
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError):
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "The message is not JSON.") from None
+        if not isinstance(message, dict):
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "The message is not a JSON object.")
+        return self._json(self.server.review.act(urlsplit(self.path).path, message))
+
+    def _check(self, token: str | None) -> None:
+        """Refuse requests by another name, from another page, or without the token."""
+        review, host, origin = self.server.review, self.headers.get("Host"), self.headers.get("Origin")
+        if host is None or host.lower() not in review.hosts:
+            raise _RefusedError(
+                HTTPStatus.FORBIDDEN,
+                f"This server is not called {host}. Open the address that was printed, or allow this name with "
+                "allow_hosts=[...] (--allow-host).",
+            )
+        if origin is not None and urlsplit(origin).netloc.lower() not in review.hosts:
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "Pages of other servers may not ask here.")
+        if origin is None and self.command == "POST":
+            raise _RefusedError(HTTPStatus.FORBIDDEN, "A message needs an Origin: send it from the page.")
+        if token is None:
+            token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(token.encode("utf-8", "replace"), review.token.encode()):
+            raise _RefusedError(
+                HTTPStatus.FORBIDDEN, "The token is missing or wrong: open the address that was printed."
+            )
+
+    def _json(self, answer: Any) -> tuple[str, bytes, str]:
+        if answer is None:
+            raise _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
+        return "application/json", json.dumps(answer, default=str).encode("utf-8", "replace"), ""
+
+    def _send(self, status: HTTPStatus, kind: str, content: bytes, name: str = "") -> None:
+        self.send_response(status)
+        headers = {
+            "Content-Type": kind,
+            "Content-Length": str(len(content)),
+            "Content-Security-Policy": self.server.review.policy,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",  # The address holds the token.
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cache-Control": "no-store",
+        }
+        if name:
+            headers["Content-Disposition"] = f'attachment; filename="{name}"'
+        for header, value in headers.items():
+            self.send_header(header, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def version_string(self) -> str:
+        """Return nothing about the software."""
+        return "allegiance"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing: the first line of a request holds the token."""
+
+
+def _listen(host: str, port: int, review: Review) -> _Server:
+    """Return a server that listens, or raise an error that names host, port and what to do."""
+    if not 0 <= port <= 65535:
+        raise ValueError(f"port={port} is not a port: pass 0 to 65535 (--port); 0 takes a free one.")
+
+    class Server(_Server):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+
+    try:
+        server = Server((host, port), _Handler)
+    except OSError as error:
+        raise OSError(
+            f"port {port} of {host} cannot be used ({error.strerror or error}): choose another with port= (--port), or "
+            "0 for a free one."
+        ) from error
+    server.review = review
+    return server
+
+
+def _hosts(host: str, port: int, allowed: Iterable[str]) -> frozenset[str]:
+    """Return the names, with ports, by which the server may be asked: others may lead here by a trick."""
+    names = {*_LOOPBACK, host}
+    if host in _ANY:  # All addresses of this machine.
+        names |= {socket.gethostname()}
+        with suppress(OSError):  # A machine may not know its own name.
+            names |= {str(info[4][0]) for info in socket.getaddrinfo(socket.gethostname(), None)}
+    hosts = {_joined(name, port) for name in names - set(_ANY)}
+    for name in allowed:
+        has_port = urlsplit(f"//{name}").port is not None
+        hosts |= {name.lower()} if has_port else {name.lower(), _joined(name, port)}
+    return frozenset(hosts)
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
+
+
+def _arrow(columns: dict[str, Any]) -> Any:
+    """Return columns as a narwhals frame on Arrow."""
+    lists = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in columns.items()}
+    return nw.from_dict(lists, backend="pyarrow")
+
+
+def _number(text: str | None) -> int:
+    if text is None or not text.isdecimal() or len(text) > 18:
+        raise ValueError("row must be a whole number.")
+    return int(text)
+
+
+def _as_texts(record: Any) -> dict[str, Any]:
+    """Return a record with labels as texts, as the page compares them."""
+    return {
+        **record,
+        "label": str(record.get("label")),
+        "new_label": None if record.get("new_label") is None else str(record["new_label"]),
+    }

@@ -1,0 +1,217 @@
+"""Which points travel with the page, counts of all labels, where points lie, and their colours."""
+
+import base64
+import colorsys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+
+from allegiance.report import _data, _figures
+from allegiance.report._inputs import Column, check_inputs
+from browsing.colours import contrast, luminance
+
+
+def choose_points(result, always=()):
+    return _data.choose_points(result, _data.review_order(result), np.array(always, dtype=int))
+
+
+@pytest.fixture
+def small_page(monkeypatch):
+    for name, limit in (("POINTS", 200), ("LISTED", 30), ("DOUBTFUL", 20), ("SUPPORTED", 20), ("NOISE", 10)):
+        monkeypatch.setattr(_data, f"MAX_{name}", limit)
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_a_small_result_is_shown_whole(random_result, calibrated):
+    sample = choose_points(random_result(200, 4, calibrated=calibrated))
+    assert sorted(sample.rows) == list(range(200))
+    assert sample.is_complete
+
+
+@pytest.mark.usefixtures("small_page")
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_labels_to_review_are_kept_and_others_sampled(random_result, rng, calibrated):
+    result = random_result(500, 4, 1.0, label=rng.integers(-1, 4, 500), calibrated=calibrated)
+    doubtful = np.isin(result.verdict, ["contested", "contradicted"])
+    supported = result.verdict == "supported"
+    always = np.flatnonzero(supported)[:5]
+    sample = choose_points(result, always)
+    assert sample.doubtful == (50, doubtful.sum())
+    assert sample.supported == (25, supported.sum())
+    assert sample.noise == (10, result.noise.sum())
+    assert not sample.is_complete
+    order = result.least_trusted(500)
+    assert set(sample.rows[sample.kind == 0]) == {*order[doubtful[order]][:30], *always}
+    weight = np.array(sample.weights)[sample.kind]
+    for members in (doubtful, supported, result.noise):
+        assert weight[members[sample.rows]].sum() == pytest.approx(members.sum())
+
+
+@pytest.mark.usefixtures("small_page")
+def test_noise_comes_first_and_what_to_review_last(random_result, rng):
+    result = random_result(300, 4, 1.0, label=rng.integers(-1, 4, 300))
+    rows = choose_points(result).rows
+    assert result.noise[rows].tolist() == [True] * 10 + [False] * 70
+    place = np.argsort(result.least_trusted(300))
+    assert (np.diff([np.flatnonzero(result.least_trusted(300) == row)[0] for row in rows[10:]]) < 0).all()
+    assert place.size == (~result.noise).sum()
+
+
+@pytest.mark.usefixtures("small_page")
+def test_supported_labels_are_drawn_evenly_and_by_the_seed(make_result):
+    n = 4_000
+    result = make_result(np.column_stack([np.linspace(0.6, 0.9, n), np.linspace(0.4, 0.1, n)]))
+    assert choose_points(result).rows.tolist() == choose_points(result).rows.tolist()
+    drawn = np.concatenate([choose_points(make_result(result.affinity, seed=seed)).rows for seed in range(200)])
+    # 4,000 draws from 0 .. n - 1: the standard error of their mean is n / sqrt(12 * 4000). False alarm rate: 6e-5.
+    assert abs(drawn.mean() - n / 2) < 4 * n / np.sqrt(12 * drawn.size)
+
+
+def test_typical_members_are_those_that_lie_closest(random_result, rng):
+    result = random_result(300, 4, label=rng.integers(-1, 4, 300))
+    for cluster, rows in enumerate(_data.typical_members(result)):
+        members = np.flatnonzero(result.codes == cluster)
+        expected = members[np.argsort(-result.typicality[members], kind="stable")][: _data.TYPICAL]
+        assert rows.tolist() == expected.tolist()
+
+
+value_lists = st.lists(
+    st.one_of(st.integers(0, 100).map(lambda step: step / 100), st.floats(0, 1)), min_size=1, max_size=30
+)
+
+
+def groups_of(values, code, k):
+    clusters = [_data.Cluster(i, str(i), 1, 0.5, (0, 0, 0), []) for i in range(k)]
+    return _data.Groups(clusters, None, np.arange(k), np.asarray(code), np.asarray(values, dtype=float))
+
+
+@given(value_lists)
+def test_labels_above_a_threshold_are_those_of_the_levels_above_it(values):
+    code = np.arange(len(values)) % 4
+    counts, sums = _data.count_levels(groups_of(np.where(code == 3, np.nan, values), code, 3))
+    for group in range(3):
+        inside = [value for value, own in zip(values, code, strict=True) if own == group]
+        for step in range(_data.STEPS + 1):
+            above = [value for value in inside if value > step / _data.STEPS]
+            assert counts[group, step + 1 :].sum() == len(above)
+            assert abs(sums[group, step + 1 :].sum() - sum(above)) < 1e-9
+
+
+@given(value_lists)
+def test_every_label_is_in_one_bin(values):
+    counts, _ = _data.count_levels(groups_of(values, np.zeros(len(values), dtype=int), 1))
+    edges = [step / _data.STEPS for step in range(_data.STEPS + 1)]
+    expected = [sum(low < v <= high for v in values) for low, high in pairwise(edges)]
+    expected[0] += sum(v == 0 for v in values)
+    assert _data.counts_in_bins(counts[0]).tolist() == expected
+
+
+def test_clusters_stand_in_the_order_of_their_trouble(make_result):
+    affinity = [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.2, 0.1, 0.7], [0.6, 0.4, 0.0]]
+    groups = _data.group_points(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
+    assert groups.labels == ["8", "5", "3"]
+    assert groups.place.tolist() == [2, 1, 0]
+    assert groups.code.tolist() == [2, 1, 0, 3]
+    assert groups.noise.points == 1
+
+
+def test_bands_hold_their_points_in_falling_order(rng):
+    values, code = rng.random(500), rng.integers(5, size=500)
+    profile = _data.sorted_profile(groups_of(values, code, 4))
+    assert np.isnan(profile.position[code == 4]).all()
+    for group in range(4):
+        rows = np.flatnonzero(code == group)
+        rows = rows[np.argsort(profile.position[rows])]
+        assert (np.diff(values[rows]) <= 0).all()
+        assert (np.floor(profile.position[rows]) == group).all()
+        xs, ys = profile.bands[group]
+        # The outline encloses as much as the bars of the points, up to what thinning loses.
+        area = abs(np.sum(xs * np.roll(ys, -1) - ys * np.roll(xs, -1))) / 2
+        np.testing.assert_allclose(area / (ys.max() - ys.min()), values[rows].mean(), atol=0.02)
+    assert [band[0].size for band in _data.sorted_profile(groups_of([0.5], [1], 2)).bands] == [0, 4]
+
+
+def test_columns_of_the_table_travel_until_the_budget_is_spent():
+    rows = np.array([2, 0])
+    columns = [
+        Column("whole", "number", np.array([1.0, 2.0, 3.0])),
+        Column("part", "number", np.array([0.5, np.nan, 1.5])),
+        Column("kind", "category", np.array([0, 1, -1]), ("a", "b")),
+        Column("said", "text", ["x", None, "y"]),
+    ]
+    whole, part, kind, said = _data.table_columns(columns, rows)
+    assert np.frombuffer(base64.b64decode(whole["data"]), "<i4").tolist() == [3, 1]
+    assert np.frombuffer(base64.b64decode(part["data"]), "<f8").tolist() == [1.5, 0.5]
+    assert list(base64.b64decode(kind["data"])) == [0, 1]
+    assert said == ["y", "x"]
+    assert _data.table_columns(columns, rows, budget=20)[1:] == [None, None, None]
+
+
+def project(result, X, names=None):
+    values = _data.group_points(result).values
+    return _figures.project(result, check_inputs(result, X, feature_names=names), values, _data.ranked_by(result))
+
+
+def test_two_directions_of_a_plane_keep_all_distances(random_result, rng):
+    basis = np.linalg.qr(rng.normal(size=(6, 2)))[0]
+    X = rng.normal(size=(50, 2)) @ basis.T + 3
+    xy = project(random_result(50, 3), X).xy
+    np.testing.assert_allclose(pdist(xy), pdist(X))
+    assert xy[:, 0].var() >= xy[:, 1].var()
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (30, 1500), (2, 3), (3, 1200)])
+def test_sparse_data_lie_where_dense_data_do(shape, random_result, rng):
+    X = rng.normal(size=shape) * (rng.random(shape) < 0.3)
+    result = random_result(shape[0], 3)
+    np.testing.assert_allclose(project(result, sp.csr_array(X)).xy[:, 0], project(result, X).xy[:, 0], atol=1e-8)
+
+
+def test_one_and_two_features_are_shown_as_they_are(random_result, rng):
+    result = random_result(20, 3, label=np.arange(20) % 4 - 1)
+    X = rng.normal(size=(20, 2))
+    both = project(result, X, ["width", "height"])
+    assert both.labels == ("width", "height")
+    np.testing.assert_array_equal(both.xy, X)
+    one = project(result, X[:, :1])
+    np.testing.assert_array_equal(one.xy[:, 1], np.where(result.noise, 0.0, result.trust.clip(max=1.0)))
+    assert project(random_result(20, 3, calibrated=False), X[:, :1]).labels[1] == "own affinity"
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+def test_affinities_stand_in_for_the_features(k, random_result):
+    projection = project(random_result(30, k), None)
+    assert np.isfinite(projection.xy).all()
+    assert "affinit" in projection.description
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e300])
+def test_coordinates_are_finite(scale, random_result, rng):
+    assert np.isfinite(project(random_result(30, 3), rng.normal(size=(30, 4)) * scale).xy).all()
+
+
+@pytest.mark.parametrize(
+    "colours",
+    [_figures.trust_palette(), _figures.VERDICT_COLOURS, _figures.cluster_colours(200)],
+    ids=["trust", "verdict", "cluster"],
+)
+def test_every_colour_can_be_seen_on_a_light_and_on_a_dark_page(colours):
+    assert min(contrast(colour, page) for colour in colours for page in ("#ffffff", "#14171d")) > 3
+
+
+def test_trust_goes_from_strong_orange_to_calm_blue_and_clusters_differ():
+    colours = _figures.trust_palette()
+    channels = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours])
+    warmth = channels[:, 0] - channels[:, 2]
+    assert warmth[0] > 100
+    assert warmth[-1] < -50
+    assert luminance(colours[0]) < luminance(colours[-1])
+    many = _figures.cluster_colours(60)
+    hues = [colorsys.rgb_to_hls(*(int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0] for c in many]
+    assert min(min(abs(a - b), 1 - abs(a - b)) for a, b in pairwise(hues[10:])) > 0.3
+    assert len(set(many)) == 60

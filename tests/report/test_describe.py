@@ -1,0 +1,103 @@
+"""What clusters are like, in the columns of the user, and which members are nearest."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from allegiance.report._describe import Neighbours, cluster_traits, name_clusters, profile_columns, within_spread
+from allegiance.report._inputs import Column, check_features
+
+
+def traits_of(columns, codes, k):
+    return cluster_traits(columns, profile_columns(columns, codes, k), k)
+
+
+def test_numbers_are_compared_with_all_other_clusters(rng):
+    codes = rng.integers(-1, 4, size=200)
+    X = rng.normal(size=(200, 12)) + codes[:, None] * rng.normal(size=12)
+    inside = codes >= 0
+    means = np.array([X[codes == c].mean(axis=0) for c in range(4)])
+    spread = np.sqrt(((X[inside] - means[codes[inside]]) ** 2).mean(axis=0))
+    found = traits_of([Column(f"c{i}", "number", X[:, i]) for i in range(12)], codes, 4)
+    for c in range(4):
+        rest = X[inside & (codes != c)].mean(axis=0)
+        difference = (means[c] - rest) / spread
+        strongest = np.argsort(-np.abs(difference))[:8]
+        assert [trait.column for trait in found[c]] == strongest.tolist()
+        np.testing.assert_allclose([t.inside for t in found[c]], means[c][strongest], rtol=1e-9)
+        np.testing.assert_allclose([t.outside for t in found[c]], rest[strongest], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose([t.difference for t in found[c]], difference[strongest], rtol=1e-9)
+
+
+def test_categories_are_compared_by_their_shares(rng):
+    codes = np.repeat([0, 1], 100)
+    plan = Column(
+        "plan", "category", np.r_[np.repeat([0, 1], [88, 12]), np.repeat([0, 1, -1], [43, 47, 10])], ("m", "y")
+    )
+    (trait,), (other,) = traits_of([plan], codes, 2)
+    assert (trait.level, trait.inside, trait.outside) == (0, 0.88, 43 / 90)
+    assert (other.level, other.inside, other.outside) == (1, 47 / 90, 0.12)
+
+
+def test_missing_values_are_left_out_and_the_unit_does_not_matter(rng):
+    codes, values = np.repeat([0, 1], 50), rng.normal(size=100)
+    values[:5] = np.nan
+    for unit in (1.0, 1e-200, 1e200):
+        trait = traits_of([Column("c", "number", values * unit)], codes, 2)[0][0]
+        np.testing.assert_allclose(trait.inside, values[5:50].mean() * unit, rtol=1e-9)
+        np.testing.assert_allclose(
+            trait.difference, traits_of([Column("c", "number", values)], codes, 2)[0][0].difference, rtol=1e-9
+        )
+
+
+def test_nothing_is_said_of_one_cluster_an_empty_one_texts_or_constant_columns():
+    columns = [
+        Column("a", "number", np.array([1.0, 2.0, 8.0])),
+        Column("same", "number", np.full(3, 5.0)),
+        Column("said", "text", ["x", None, "y"]),
+    ]
+    assert traits_of(columns, np.zeros(3, dtype=int), 1) == [[]]
+    assert [[t.column for t in traits] for traits in traits_of(columns, np.array([0, 0, 2]), 3)] == [[0], [], [0]]
+
+
+def test_names_say_what_sets_a_cluster_apart():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], 100)
+    dates = pd.to_datetime("2024-01-01").value / 1e6 + 86_400_000 * (rng.normal(size=300) + 50 * (codes == 2))
+    columns = [
+        Column("revenue", "number", rng.normal(size=300) + 9 * (codes == 0)),
+        Column("Partner", "category", np.where(codes == 1, 1, rng.integers(0, 2, 300)), ("No", "Yes")),
+        Column("line", "category", np.where(codes == 0, 1, rng.integers(0, 4, 300)), ("dsl", "fibre", "none", "other")),
+        Column("since", "date", dates),
+        Column("x3", "number", rng.normal(size=300) + 30 * (codes == 1), is_named=False),
+    ]
+    first, second, third = name_clusters(columns, traits_of(columns, codes, 3))
+    assert "high revenue, fibre" in first
+    assert "Partner Yes" in second
+    assert "x3" not in second
+    assert "late since" in third
+
+
+def test_a_category_of_the_same_points_is_named_once():
+    codes = np.repeat([0, 1], 50)
+    columns = [Column(name, "category", codes.copy(), ("none", level)) for name, level in (("a", "one"), ("b", "two"))]
+    assert name_clusters(columns, traits_of(columns, codes, 2))[1] == "one"
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_nearest_members_are_found_in_spreads_within_clusters(container, rng):
+    codes = rng.integers(-1, 3, size=150)
+    X = rng.normal(size=(150, 4)) * ([1, 1, 1, 1] if container is sp.csr_array else [1, 100, 1e-3, 1])
+    inside = codes >= 0
+    means = np.array([X[codes == c].mean(axis=0) for c in range(3)])
+    spread = np.sqrt(((X[inside] - means[codes[inside]]) ** 2).mean(axis=0))
+    np.testing.assert_allclose(within_spread(container(X), codes), spread, rtol=1e-9)
+    scaled = X if container is sp.csr_array else X / spread
+    found = Neighbours(check_features(container(X), None, 150), codes)
+    queries = np.array([3, 77, 140])
+    for query, near in zip(queries, found.of(queries, 1, 4), strict=True):
+        members = [row for row in np.flatnonzero(codes == 1) if row != query]
+        expected = sorted(members, key=lambda row: np.linalg.norm(scaled[row] - scaled[query]))[:4]
+        assert near.tolist() == expected
+    assert Neighbours(check_features(X[:2], None, 2), np.array([0, 1])).of(np.array([0]), 0, 2).tolist() == [[-1, -1]]

@@ -1,0 +1,458 @@
+"""The page as text: what is in it, what is not, and which numbers it shows."""
+
+import base64
+import html as html_module
+import json
+import os
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from allegiance import AffinityScorer, affinity, trust
+from allegiance.report import InlinePage, render_report, write_report
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+#: Elements that have no end tag.
+VOID = {"meta", "img", "input", "br", "link"}
+
+
+class Page(HTMLParser):
+    """A page taken apart as a browser would: tags with their attributes, texts, and data blocks."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.texts, self.data, self.scripts, self.styles = [], [], {}, [], []
+        self._open = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        tag, attrs = self._open[-1] if self._open else ("", {})
+        if tag == "script" and attrs.get("type") == "application/json":
+            self.data[attrs["id"]] = json.loads(data)
+        elif tag == "script":
+            self.scripts.append(data)
+        elif tag == "style":
+            self.styles.append(data)
+        else:
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join("".join(self.texts).split())
+
+
+def page_of(result, X=None, **settings):
+    return Page(render_report(result, X, **settings))
+
+
+def three_clusters(n, rng):
+    labels = rng.integers(3, size=n)
+    return rng.normal(size=(n, 4)) + 2.5 * np.eye(3, 4)[labels], labels
+
+
+def test_loads_nothing_from_anywhere(rng):
+    X, labels = three_clusters(60, rng)
+    page = page_of(affinity(X, labels, random_state=0), X, images=rng.random((60, 5, 4)))
+    loading = {"src", "srcset", "href", "action", "poster", "data", "xlink:href", "background"}
+    assert [(tag, attrs) for tag, attrs in page.tags if loading & attrs.keys()] == []
+    assert [tag for tag, _ in page.tags if tag in ("link", "iframe", "object", "embed", "base")] == []
+    assert not re.search(r"url\(|@import", "".join(page.styles))
+    own = "".join(script for script in page.scripts if "window.allegianceReport" in script)
+    assert own.count("allegianceReport") > 10
+    assert not re.search(r"https?://|XMLHttpRequest|WebSocket|\bimport\b|innerHTML|eval\(", own)
+
+
+def test_forbids_the_browser_to_load_anything(rng):
+    X, labels = three_clusters(30, rng)
+    page = page_of(affinity(X, labels, random_state=0))
+    (policy,) = [attrs["content"] for _, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy"]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    (nonce,) = re.findall(r"^'nonce-([0-9a-f]{32})'$", rules["script-src"])
+    running = [attrs for tag, attrs in page.tags if tag == "script" and "type" not in attrs]
+    assert running
+    assert {attrs["nonce"] for attrs in running} == {nonce}
+
+
+def test_numbers_on_the_page_are_those_of_the_result(rng):
+    X, labels = three_clusters(200, rng)
+    result = trust(X, labels)
+    page = page_of(result, X)
+    counts = {name: int((result.verdict == name).sum()) for name in ("supported", "contested", "contradicted")}
+    assert min(counts.values()) > 0
+    low, high = result.replication_interval
+    said = f"{100 * result.replication:.0f} % of 200 labels would come back"
+    assert said in page.text
+    assert f"{100 * low:.0f} to {100 * high:.0f} %" in page.text
+    assert ", ".join(f"{number} {name}" for name, number in counts.items()) in page.text
+    for name in range(3):
+        inside = labels == name
+        numbers = [(result.verdict[inside] == verdict).sum() for verdict in counts]
+        assert f"{inside.sum()} {100 * result.trust[inside].mean():.0f} % {' '.join(map(str, numbers))}" in page.text
+    names = page.data["page-data"]["labels"]
+    levels, sums = (np.array(page.data["page-data"][key]) for key in ("levels", "sums"))
+    for step in (0, 31, 50, 77, 100):
+        above = [(result.trust > step / 100) & (labels == int(name)) for name in names[:-1]]
+        assert levels[:, step + 1 :].sum(axis=1).tolist() == [inside.sum() for inside in above]
+        np.testing.assert_allclose(
+            sums[:, step + 1 :].sum(axis=1), [result.trust[inside].sum() for inside in above], atol=1e-3
+        )
+
+
+def test_clusters_with_the_most_trouble_come_first(rng):
+    X, labels = three_clusters(150, rng)
+    result = trust(X, labels)
+    order = sorted(range(3), key=lambda name: result.trust[labels == name].mean())
+    page = page_of(result, X)
+    assert page.data["page-data"]["labels"] == [*map(str, order), "-1"]
+    worst = result.trust[labels == order[0]]
+    said = f"Cluster {order[0]} is in the most trouble: {100 * worst.mean():.0f} % of its {worst.size} labels would"
+    assert said in page.text
+
+
+def test_without_calibration_the_page_speaks_of_own_affinity(rng):
+    X, labels = three_clusters(100, rng)
+    result = affinity(X, labels)
+    page = page_of(result, X)
+    assert f"100 labels: {(result.verdict == 'supported').sum()} supported" in page.text
+    assert "come back if" not in page.text
+    assert "mean own affinity" in page.text
+    assert "trust(X, labels) does it" in page.text
+    assert page.data["page-data"]["quantity"] == "own affinity"
+    levels = np.array(page.data["page-data"]["levels"]).sum(axis=0)
+    assert levels[41:].sum() == (result.own_affinity > 0.4).sum()
+    assert page.data["page-data"]["sums"] is None
+
+
+def test_noise_is_counted_apart(rng):
+    X, labels = three_clusters(100, rng)
+    labels[:30] = -1
+    result = trust(X, labels)
+    page = page_of(result, X)
+    assert "of 70 labels" in page.text
+    assert "30 points of noise, in no cluster (30 % of all)" in page.text
+    assert np.sum(page.data["page-data"]["levels"]) == 70
+    assert page.data["page-data"]["counts"][3] == 30
+    assert "crosses are noise" in page.text
+    assert "crosses" not in page_of(trust(X[30:], labels[30:])).text
+
+
+def test_says_why_trust_may_be_wrong_and_what_is_unlike_its_cluster(rng):
+    X, labels = three_clusters(150, rng)
+    shuffled = trust(X, rng.permutation(labels))
+    assert shuffled.clusterer_note in page_of(shuffled).text
+    # Shares of members come in steps of one member: it takes a hundred of them to be below 0.01.
+    X, labels = three_clusters(600, rng)
+    result = AffinityScorer(calibration=20).fit(X, labels).affinity(np.vstack([X, X[:4] + 100.0]))
+    page = page_of(result)
+    assert (result.typicality[-4:] < 0.01).all()
+    assert f"{(result.typicality < 0.01).sum()} points unlike anything in the own cluster" in page.text
+    assert "Would come back is not right" in page.text
+
+
+def test_says_how_it_was_computed(rng):
+    X, labels = three_clusters(40, rng)
+    result = affinity(X, labels, influence="within", eps=0.04, random_state=12345)
+    text = page_of(result, X).text
+    for fact in (result.how.influence, "box", "0.04", "12345", "numpy " + np.__version__, "allegiance"):
+        assert fact in text
+
+
+def test_hundred_thousand_points_are_all_there_and_stay_small(random_result, rng):
+    label = rng.integers(-1, 50, size=100_000)
+    result = random_result(100_000, 50, 0.03, label=label)
+    html = render_report(result, rng.normal(size=(100_000, 8)))
+    assert len(html.encode()) < 22e6
+    page = Page(html)
+    assert "The page holds all 100,000 points." in page.text
+    assert np.sum(page.data["page-data"]["levels"]) == 100_000 - result.noise.sum()
+
+
+@pytest.mark.slow
+def test_more_points_with_long_ids_texts_and_images_stay_small(random_result, rng):
+    n = 150_000
+    index = pd.Index([f"{i:0100d}" for i in range(n, 0, -1)])
+    result = random_result(n, 60, 50.0, frame=pd.DataFrame(index=index))
+    assert (result.verdict != "supported").all()
+    images = np.broadcast_to(rng.integers(256, size=(90, 80, 3), dtype=np.uint8), (n, 90, 80, 3))
+    html = render_report(result, rng.normal(size=(n, 3)), images=images, texts=["word " * 100] * n)
+    assert len(html.encode()) < 36e6
+    page = Page(html)
+    assert re.search(r"those to review first and a sample, together 70,3\d\d of 150,000 labels that are not", page.text)
+    assert re.search(r"Images are kept for \d{3} points", page.text)
+    assert re.search(r"Texts are kept for \d,\d{3} points", page.text)
+
+
+@pytest.mark.parametrize("where", ["title", "label", "feature", "id", "index name"])
+def test_hostile_names_stay_text(where, rng):
+    X, labels = three_clusters(60, rng)
+    names = [HOSTILE if where == "label" else "zero", "one", "two"]
+    frame = pd.DataFrame(X, columns=[HOSTILE if where == "feature" else "p", "q", "r", "s"])
+    frame.index = [f"{HOSTILE if where == 'id' else 'row'} {i}" for i in range(60)]
+    frame.index.name = HOSTILE if where == "index name" else "key"
+    plain = page_of(affinity(X, labels, random_state=0), X)
+    result = affinity(frame, np.array(names)[labels], random_state=0)
+    html = render_report(result, frame, title=HOSTILE if where == "title" else None)
+    page = Page(html)
+    assert [tag for tag, _ in page.tags if tag in ("script", "img")] == [
+        tag for tag, _ in plain.tags if tag in ("script", "img")
+    ]
+    assert "<script>alert" not in html
+    everything = json.dumps(page.data) + page.text
+    assert HOSTILE in everything
+
+
+def test_shows_ids_of_a_pandas_index(rng):
+    X, labels = three_clusters(30, rng)
+    frame = pd.DataFrame(X, columns=list("abcd"), index=pd.Index([f"p{i}" for i in range(30)], name="patient"))
+    result = affinity(frame, labels, random_state=0)
+    page = page_of(result, frame)
+    least_trusted_first = result.least_trusted(30)
+    assert page.data["page-data"]["ids"] == [[f"p{i}" for i in least_trusted_first[::-1]]]
+    assert "patient" in page.text
+
+
+@pytest.mark.parametrize("kind", ["array", "polars", "range index"])
+def test_rows_without_names_have_numbers_only(kind, rng):
+    X, labels = three_clusters(30, rng)
+    X = {"array": X, "polars": pl.DataFrame(X), "range index": pd.DataFrame(X, columns=list("abcd"))}[kind]
+    assert page_of(affinity(X, labels, random_state=0), X).data["page-data"]["ids"] == []
+
+
+@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, pl.DataFrame, pd.DataFrame])
+def test_any_kind_of_data_gives_the_same_features_and_counts(container, rng):
+    X, labels = three_clusters(50, rng)
+    X[np.abs(X) < 0.5] = 0
+    expected = page_of(affinity(X, labels, random_state=0), X).data["page-data"]
+    other = container(X)
+    if isinstance(other, pd.DataFrame):
+        other.columns = [f"c{i}" for i in range(4)]
+    got = page_of(affinity(other, labels, random_state=0), other, feature_names=["x0", "x1", "x2", "x3"])
+    for key in ("levels", "table", "labels", "counts", "clusters"):
+        assert got.data["page-data"][key] == expected[key]
+
+
+@pytest.mark.parametrize(
+    ("affinities", "label", "says"),
+    [
+        ([[1.0]], [0], "With one cluster there is no rival, so this says nothing about the clustering."),
+        ([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3]], [0, 1], "No label needs a review."),
+        ([[0.4, 0.3, 0.3], [0.3, 0.3, 0.4]], [0, 2], "0 supported, 2 contested, 0 contradicted"),
+        ([[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]], [0, -1], "1 point of noise, in no cluster"),
+        ([[0.8, 0.2]], [-1], "No point has a label: all are noise."),
+        ([[0.2, 0.7, 0.1]], [0], "23 % of its 1 label would come back, and 1 is its usual rival."),
+        ([[0.0, 0.7, 0.3]], [0], "0 supported, 0 contested, 1 contradicted"),
+    ],
+    ids=["one cluster", "supported", "contested", "noise", "only noise", "contradicted", "nothing"],
+)
+@pytest.mark.parametrize("with_data", [False, True])
+def test_small_and_extreme_results(affinities, label, says, with_data, make_result):
+    X = np.arange(3.0 * len(label)).reshape(-1, 3) if with_data else None
+    page = page_of(make_result(affinities, label), X)
+    assert says in page.text
+    assert "nan" not in page.text.lower()
+
+
+def test_string_labels_and_empty_clusters(make_result):
+    page = page_of(make_result([[0.9, 0.1, 0.0], [0.4, 0.3, 0.3]], ["a", "a"], ["a", "b", "c"]))
+    assert page.data["page-data"]["labels"] == ["a", "b", "c", "-1"]
+    assert np.sum(page.data["page-data"]["levels"], axis=1).tolist() == [2, 0, 0]
+    assert "b 0 - 0 0 0 -" in page.text
+
+
+def test_a_result_of_the_largest_affinities_only(rng):
+    X, labels = three_clusters(80, rng)
+    whole = page_of(affinity(X, labels, random_state=0), X).data["page-data"]
+    for settings in ({}, {"X": X}):
+        part = page_of(affinity(X, labels, top=2, random_state=0), **settings).data["page-data"]
+        assert part["levels"] == whole["levels"]
+
+
+def test_images_and_texts_beyond_the_budget_are_left_out_and_said_so(make_result, rng, monkeypatch):
+    monkeypatch.setattr("allegiance.report._data.IMAGE_BUDGET", 4_000)
+    monkeypatch.setattr("allegiance.report._data.TEXT_BUDGET", 200)
+    result = make_result(rng.dirichlet(np.ones(3), 40))
+    texts = [f"document {row}" for row in range(40)]
+    page = page_of(result, images=rng.random((40, 8, 8)), texts=texts)
+    data = page.data["page-data"]
+    shown = result.least_trusted(40)[::-1]
+    for kind, budget in (("images", 4_000), ("texts", 200)):
+        kept = data[kind]
+        assert 5 < len(kept) < 40
+        assert sum(map(len, kept.values())) <= budget
+        assert f"{kind.capitalize()} are kept for {len(kept)} points" in page.text
+        # The most typical members, and the least trusted labels.
+        assert {str(card["typical"][0]) for card in data["clusters"]} <= set(kept)
+        assert {"39", "38", "37"} <= set(kept)
+    assert all(text == texts[shown[int(point)]] for point, text in data["texts"].items())
+
+
+def test_clusters_are_described_by_features_rivals_and_members(rng):
+    X, labels = three_clusters(300, rng)
+    result = trust(X, labels)
+    page = page_of(result, X, feature_names=["east", "north", "up", "nothing"])
+    data = page.data["page-data"]
+    shown = result.least_trusted(300)[::-1]
+    for name, card in zip(data["labels"], data["clusters"], strict=False):
+        own = int(name)
+        column, level, inside, outside, difference = card["traits"][0]
+        assert data["table"][column]["name"] == ["east", "north", "up"][own]
+        assert level == -1
+        np.testing.assert_allclose(inside, X[labels == own, own].mean(), rtol=1e-4)
+        np.testing.assert_allclose(outside, X[labels != own, own].mean(), rtol=1e-4, atol=1e-6)
+        assert difference > 1
+        doubtful = (labels == own) & (result.verdict != "supported")
+        assert sum(count for _, count in card["rivals"]) == doubtful.sum()
+        assert set(labels[shown[card["typical"]]]) == {own}
+        assert result.typicality[shown[card["typical"][0]]] == result.typicality[labels == own].max()
+
+
+def test_own_coordinates_and_row_numbers(rng):
+    X, labels = three_clusters(50, rng)
+    result = affinity(X, labels, random_state=0)
+    page = page_of(result, X, coordinates=rng.random((50, 2)), row_numbers=np.arange(50) + 7)
+    assert "Map: x and y, as given" in page.text
+    rows = page.data["page-data"]["columns"]["row"]
+    assert rows["type"] == "u1"
+    assert sorted(base64.b64decode(rows["data"])) == list(range(7, 57))
+
+
+def test_writes_a_whole_file_and_returns_its_path(make_result, tmp_path):
+    result = make_result([[0.8, 0.2], [0.4, 0.6]])
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert result.report(str(path), title="New") == path
+    assert Page(path.read_text(encoding="utf-8")).text.startswith("New")
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_a_failed_write_leaves_the_old_file(make_result, tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(self, target):
+        raise OSError("disk gone")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk gone"):
+        write_report(make_result([[0.8, 0.2]]), path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_writes_through_a_link(make_result, tmp_path):
+    target = tmp_path / "there.html"
+    target.write_text("old")
+    (tmp_path / "here.html").symlink_to(target)
+    write_report(make_result([[0.8, 0.2]]), tmp_path / "here.html")
+    assert (tmp_path / "here.html").is_symlink()
+    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_names_a_missing_folder_before_doing_the_work(make_result, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"folder .* does not exist"):
+        write_report(make_result([[0.8, 0.2]]), tmp_path / "missing" / "report.html", X="not looked at")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write_report(make_result([[0.8, 0.2]]), tmp_path)
+
+
+def test_names_that_are_no_valid_unicode_can_be_written(make_result, tmp_path):
+    path = write_report(make_result([[0.8, 0.2]]), tmp_path / "report.html", title="lone \ud800 surrogate")
+    assert "lone ? surrogate" in path.read_text(encoding="utf-8")
+
+
+def telephone_customers(n, rng):
+    """Return a result, the scaled matrix it came from, and the table as its owner knows it."""
+    labels = np.arange(n) % 3
+    table = pd.DataFrame(
+        {
+            "customer": [f"C-{i:04d}" for i in range(n)],
+            "revenue": rng.normal(1200, 150, n) + 900 * (labels == 1),
+            "contract": np.where(rng.random(n) < np.array([0.9, 0.2, 0.2])[labels], "monthly", "two years"),
+            "joined": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, n) + 900 * (labels == 2), "D"),
+            "remark": [f"remark {i}" for i in range(n)],
+        }
+    )
+    days = (table["joined"] - table["joined"].min()).dt.days
+    X = np.column_stack([table["revenue"], table["contract"] == "monthly", days]).astype(float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return trust(X, labels), X, table
+
+
+def test_clusters_are_described_in_the_units_of_the_table(rng):
+    result, X, table = telephone_customers(300, rng)
+    page = page_of(result, X, data=table, ids="customer")
+    data = page.data["page-data"]
+    columns = [column["name"] for column in data["table"]]
+    assert columns == ["revenue", "contract", "joined", "remark"]
+    assert data["idNames"] == ["customer"]
+    cards = dict(zip(data["labels"], data["clusters"], strict=False))
+    names = dict(zip(data["labels"], data["clusterNames"], strict=False))
+    column, _, inside, outside, _ = cards["1"]["traits"][0]
+    assert columns[column] == "revenue"
+    np.testing.assert_allclose(inside, table["revenue"][result.label == 1].mean(), rtol=1e-5)
+    np.testing.assert_allclose(outside, table["revenue"][result.label != 1].mean(), rtol=1e-5)
+    assert "high revenue" in names["1"]
+    assert "monthly" in names["0"]
+    assert "late joined" in names["2"]
+    contract = data["table"][1]
+    assert contract["levels"] == ["monthly", "two years"]
+    share = (table["contract"][result.label == 0] == "monthly").mean()
+    np.testing.assert_allclose(contract["means"][data["labels"].index("0")][0], share, rtol=1e-5)
+    assert f"1 · {names['1']}" in page.text
+
+
+def test_names_can_be_given_and_labels_that_are_words_keep_theirs(rng):
+    result, X, table = telephone_customers(90, rng)
+    data = page_of(result, X, data=table, names={0: "month to month"}).data["page-data"]
+    assert data["clusterNames"][data["labels"].index("0")] == "month to month"
+    with pytest.raises(ValueError, match="names has '7', which is not a label"):
+        render_report(result, names={7: "x"})
+    words = trust(X, np.array(["a", "b", "c"])[result.label])
+    assert set(page_of(words, X, data=table).data["page-data"]["clusterNames"]) == {""}
+
+
+def test_nearest_members_of_points_to_review_are_on_the_page(rng):
+    X, labels = three_clusters(200, rng)
+    result = trust(X, labels)
+    data = page_of(result, X).data["page-data"]
+    shown = result.least_trusted(200)[::-1]
+    doubtful = np.flatnonzero(result.verdict != "supported")
+    assert {int(shown[int(place)]) for place in data["near"]} == set(doubtful.tolist())
+    for place, (own, other) in data["near"].items():
+        row = shown[int(place)]
+        assert set(labels[shown[own]]) == {labels[row]}
+        assert set(labels[shown[other]]) == {result.rival[row]}
+        assert row not in shown[own]
+
+
+def test_a_page_inside_a_notebook_and_a_served_one(rng, tmp_path):
+    X, labels = three_clusters(30, rng)
+    page = affinity(X, labels, random_state=0).report(title='Thirty "points"')
+    shown = page._repr_html_()
+    frame = re.fullmatch(r'<iframe srcdoc="([^"]*)"[^>]*></iframe>', shown)
+    assert html_module.unescape(frame[1]) == page.html
+    # The page must not reach the notebook that it is shown in.
+    assert 'sandbox="allow-scripts allow-downloads allow-popups"' in shown
+    assert page.save(tmp_path / "a.html").read_text(encoding="utf-8") == page.html
+    assert re.match(r'Thirty "points": a page of \d\.\d MB', repr(page))
+    served = InlinePage(url="http://localhost:5006/?a=1&b=2")
+    assert 'src="http://localhost:5006/?a=1&amp;b=2"' in served._repr_html_()
+    with pytest.raises(ValueError, match="nothing to save"):
+        served.save(tmp_path / "c.html")
+    with pytest.raises(ValueError, match="html or url"):
+        InlinePage()

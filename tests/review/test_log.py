@@ -1,0 +1,199 @@
+"""Decisions: read from everywhere, applied to labels, and kept in a log that survives a kill."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from allegiance.review import DecisionLog, apply_decisions
+
+MADE = [
+    {"row": 1, "label": "b", "decision": "move", "new_label": "a", "decided_at": "2026-01-01T00:00:00+00:00"},
+    {"row": 2, "label": "c", "decision": "noise", "new_label": None, "decided_at": "2026-01-01T00:00:01+00:00"},
+    {"row": 0, "label": "a", "decision": "keep", "new_label": None, "decided_at": "2026-01-01T00:00:02+00:00"},
+    {"row": 3, "label": "c", "decision": "unsure", "new_label": None, "decided_at": "2026-01-01T00:00:03+00:00"},
+]
+LABELS = np.array(["a", "b", "c", "c"])
+
+
+@pytest.mark.parametrize("kind", ["list", "pandas", "polars", "csv", "tsv", "json", "jsonl"])
+def test_decisions_from_everywhere_say_the_same(kind, tmp_path):
+    frame, path = pd.DataFrame(MADE), tmp_path / f"decisions.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "tsv":
+        frame.to_csv(path, index=False, sep="\t")
+    elif kind == "json":
+        path.write_text(json.dumps({"decisions": MADE, "names": {"a": "first"}}))
+    elif kind == "jsonl":
+        path.write_text("".join(json.dumps(record) + "\n" for record in MADE))
+    decisions = {"list": MADE, "pandas": frame, "polars": pl.DataFrame(MADE)}.get(kind, path)
+    assert apply_decisions(LABELS, decisions).tolist() == ["a", "a", "-1", "c"]
+
+
+def test_numbers_stay_numbers_however_a_table_stored_them():
+    made = [{"row": 0, "label": 3.0, "decision": "move", "new_label": "7"}, {"row": 1, "decision": "noise"}]
+    moved = apply_decisions(np.array([3, 4], dtype=np.uint8), made)
+    assert moved.tolist() == [7, -1]
+    assert moved.dtype.kind == "i"
+
+
+def test_a_series_comes_back_with_its_index_and_name():
+    series = pd.Series(LABELS, index=list("wxyz"), name="segment")
+    moved = apply_decisions(series, MADE)
+    assert moved.loc["x"] == "a"
+    assert moved.name == "segment"
+    assert series.loc["x"] == "b"
+    assert apply_decisions(pl.Series("s", LABELS.tolist()), MADE).to_list() == ["a", "a", "-1", "c"]
+
+
+def test_the_last_decision_counts_and_undo_brings_the_one_before_back():
+    first, second = {**MADE[0]}, {**MADE[0], "decision": "noise", "new_label": None}
+    undo = {"row": 1, "decision": "undo"}
+    assert apply_decisions(LABELS, [first, second])[1] == "-1"
+    assert apply_decisions(LABELS, [first, second, undo])[1] == "a"
+    assert apply_decisions(LABELS, [first, second, undo, undo])[1] == "b"
+
+
+def test_a_table_with_corrected_labels_is_read_back():
+    table = pd.DataFrame(
+        {
+            "row": range(4),
+            "label": ["a", "a", "-1", "c"],
+            "verdict": "contested",
+            "label_before": LABELS,
+            "decision": [None, "move", "noise", "unsure"],
+        }
+    )
+    assert apply_decisions(LABELS, table).tolist() == ["a", "a", "-1", "c"]
+    numbers = pd.DataFrame({"row": [0, 1], "label": [1.0, 5.0], "label_before": [1, 2], "decision": ["keep", "move"]})
+    assert apply_decisions([1, 2], numbers).tolist() == [1, 5]
+
+
+def test_a_line_cut_by_a_kill_is_left_out_and_other_damage_is_not(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps(MADE[0]) + "\n" + json.dumps(MADE[1])[:30])
+    assert apply_decisions(LABELS, log).tolist() == ["a", "a", "c", "c"]
+    log.write_text('{"row": 1, "dec\n' + json.dumps(MADE[1]) + "\n")
+    with pytest.raises(ValueError, match="not a log of decisions"):
+        apply_decisions(LABELS, log)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"row": 9, "decision": "keep"}, "row 9 but labels has 4 entries"),
+        ({"row": -1, "decision": "keep"}, "whole numbers from 0"),
+        ({"row": 0, "decision": "delete"}, "use one of keep, move, noise, unsure"),
+        ({"row": 0, "decision": "move"}, "no new_label"),
+        ({"row": 0, "label": "b", "decision": "keep"}, "had the label 'b'"),
+    ],
+)
+def test_decisions_that_do_not_fit_are_refused(record, message):
+    with pytest.raises(ValueError, match=message):
+        apply_decisions(LABELS, [record])
+
+
+def test_a_name_among_numbers_is_refused():
+    with pytest.raises(ValueError, match="'x' is not a number"):
+        apply_decisions([0, 1], [{"row": 0, "decision": "move", "new_label": "x"}])
+
+
+def labels_of(n=10):
+    return dict(enumerate(["east", "west"] * (n // 2)))
+
+
+@pytest.fixture
+def log(tmp_path):
+    made = DecisionLog(tmp_path / "log.jsonl", labels_of())
+    yield made
+    made.close()
+
+
+def test_a_decision_has_the_agreed_keys_in_their_order(log):
+    log.decide(7, "move", "east", {"customer": "c7"})
+    record = json.loads(log.path.read_text())
+    assert list(record) == ["row", "customer", "label", "decision", "new_label", "decided_at"]
+    assert (record["row"], record["label"], record["new_label"]) == (7, "west", "east")
+    assert record["decided_at"].endswith("+00:00")
+
+
+def test_undo_takes_the_last_decision_back_even_after_a_row_was_decided_twice(log):
+    assert log.undo() is None
+    log.decide(1, "keep")
+    log.decide(2, "keep")
+    log.decide(1, "noise")
+    assert log.undo() == 1
+    assert log.standing[1]["decision"] == "keep"
+    assert log.undo() == 2
+    assert list(log.standing) == [1]
+    assert log.undo() == 1
+    assert not log.standing
+    assert log.undo() is None
+    assert len(log.path.read_text().splitlines()) == 6
+
+
+def test_a_row_can_be_cleared(log):
+    log.decide(1, "keep")
+    log.decide(1, "noise")
+    log.decide(2, "keep")
+    log.clear(1)
+    assert list(log.standing) == [2]
+    assert apply_decisions(list(labels_of().values()), log.path)[1] == "west"
+
+
+def test_a_log_is_resumed_even_after_a_cut_line_and_keeps_names(log):
+    log.decide(7, "move", "east")
+    log.rename("east", "the sea")
+    log.close()
+    with log.path.open("a") as file:
+        file.write('{"row": 5, "label"')
+    again = DecisionLog(log.path, labels_of())
+    assert list(again.standing) == [7]
+    assert again.names == {"east": "the sea"}
+    again.decide(5, "noise")
+    again.close()
+    labels = apply_decisions(list(labels_of().values()), log.path)
+    assert (labels[7], labels[5], labels[3]) == ("east", "-1", "west")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (json.dumps({"row": 0, "label": "west", "decision": "keep"}), "another clustering"),
+        (json.dumps({"row": 99, "label": "west", "decision": "keep"}), "that row is not there"),
+        ("[]", "not a log of decisions"),
+        ("1", "not a log of decisions"),
+        ('{"row": 1.9, "decision": "keep"}', "whole numbers"),
+        ('{"row": true, "decision": "keep"}', "whole numbers"),
+    ],
+)
+def test_a_file_that_is_not_a_log_of_these_labels_is_refused(content, message, tmp_path):
+    path = tmp_path / "other.jsonl"
+    path.write_text(content + "\n")
+    with pytest.raises(ValueError, match=message):
+        DecisionLog(path, labels_of())
+
+
+def test_a_log_in_use_is_refused(log):
+    with pytest.raises(ValueError, match="in use by another server"):
+        DecisionLog(log.path, labels_of())
+
+
+def test_what_was_decided_survives_a_kill(tmp_path):
+    program = """
+import os, signal, sys
+from allegiance.review import DecisionLog
+log = DecisionLog(sys.argv[1], dict.fromkeys(range(9), 0))
+for row in range(5):
+    log.decide(row, "keep")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    path = tmp_path / "log.jsonl"
+    ended = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    assert ended.returncode == -9
+    assert [json.loads(line)["row"] for line in path.read_text().splitlines()] == list(range(5))

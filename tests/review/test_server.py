@@ -1,0 +1,306 @@
+"""The server: who may ask, what it answers, and that nothing malformed changes anything."""
+
+import http.client
+import io
+import json
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from allegiance.review import apply_decisions, serve
+
+
+@pytest.fixture
+def review(serving):
+    return serving()
+
+
+class Client:
+    """Asks a server as the page does, or as something else would."""
+
+    def __init__(self, review):
+        self.review = review
+        self.host = f"127.0.0.1:{review.port}"
+
+    def ask(self, method, path, body=None, token=None, **headers):
+        connection = http.client.HTTPConnection(self.host, timeout=20)
+        sent = {"Host": self.host, "Authorization": f"Bearer {self.review.token if token is None else token}"}
+        if method == "POST":
+            sent["Origin"] = f"http://{self.host}"
+        sent = {name: value for name, value in (sent | headers).items() if value is not None}
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        if method == "POST":
+            sent.setdefault("Content-Length", str(len(content)))
+        for name, value in sent.items():
+            connection.putheader(name.replace("_", "-"), value)
+        connection.endheaders(content if method == "POST" else None)
+        answer = connection.getresponse()
+        found = answer.status, dict(answer.headers), answer.read()
+        connection.close()
+        return found
+
+    def get(self, path):
+        status, _, content = self.ask("GET", path)
+        assert status == 200, content
+        return json.loads(content)
+
+    def post(self, path, message):
+        status, _, content = self.ask("POST", path, message)
+        assert status == 200, content
+        return json.loads(content)
+
+
+@pytest.fixture
+def client(review):
+    return Client(review)
+
+
+def test_nothing_is_told_without_the_token(client):
+    token = client.review.token
+    for path in (
+        "/",
+        "/?token=",
+        f"/?token={token[:-1]}",
+        "/state",
+        "/record?row=1",
+        "/export/table.csv",
+        "/find?query=c1",
+    ):
+        status, _, content = client.ask("GET", path, token="")
+        assert status == 403
+        assert b"token" in content
+    assert client.ask("POST", "/decide", {"row": 1, "decision": "keep"}, token="x")[0] == 403
+    assert client.ask("GET", f"/?token={token}", token="")[0] == 200
+    assert not client.review.decisions
+
+
+def test_the_page_runs_its_own_scripts_and_nothing_else(client):
+    status, headers, page = client.ask("GET", f"/?token={client.review.token}")
+    assert status == 200
+    policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"].startswith("'nonce-")
+    assert policy["connect-src"] == "'self'"
+    assert "unsafe-eval" not in headers["Content-Security-Policy"]
+    assert policy["frame-ancestors"].split() == ["http://localhost:*", "http://127.0.0.1:*"]
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cache-Control"] == "no-store"
+    assert client.review.token.encode() not in page
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "", None])
+def test_a_wrong_host_is_what_is_named(host, client):
+    status, _, content = client.ask("GET", "/state", Host=host)
+    assert status == 403
+    assert b"not called" in content
+    assert b"token" not in content
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", None])
+def test_other_pages_may_not_decide(origin, client):
+    assert client.ask("POST", "/decide", {"row": 1, "decision": "keep"}, Origin=origin)[0] == 403
+    assert not client.review.decisions
+
+
+def test_all_addresses_and_proxies_can_be_allowed(serving):
+    review = serving(host="0.0.0.0", allow_hosts=["lab.example", "hub.example:443"])
+    client = Client(review)
+    port = review.port
+    assert review.url.startswith("http://127.0.0.1:")
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LAB.example:{port}", "lab.example", "hub.example:443"):
+        assert client.ask("GET", "/state", Host=host)[0] == 200
+    assert client.ask("GET", "/state", Host=f"0.0.0.0:{port}")[0] == 403
+
+
+NONSENSE = [
+    b"",
+    b"{",
+    b"[]",
+    b"1",
+    b'"decide"',
+    b"\xff\xfe",
+    b"[" * 50_000,
+    *(
+        json.dumps(message).encode()
+        for message in (
+            {},
+            {"row": 1.9, "decision": "keep"},
+            {"row": "1", "decision": "keep"},
+            {"row": True, "decision": "keep"},
+            {"row": -1, "decision": "keep"},
+            {"row": 10**30, "decision": "keep"},
+            {"row": None, "decision": "keep"},
+            {"row": 1, "decision": "delete"},
+            {"row": 1, "decision": "undo"},
+            {"row": 1, "decision": "name"},
+            {"row": 1, "decision": []},
+            {"row": 1, "decision": "move"},
+            {"row": 1, "decision": "move", "new_label": 99},
+            {"row": 1, "decision": "move", "new_label": "nowhere"},
+            {"row": [], "decision": {}},
+            {"label": "nowhere", "name": "x"},
+            {"label": [], "name": "x"},
+            {"label": "east", "name": 5},
+            {"label": "east", "name": "x" * 1000},
+        )
+    ),
+]
+
+
+def test_malformed_messages_are_answered_and_change_nothing(client):
+    before = client.get("/state")
+    for path in ("/decide", "/name", "/undo", "/nothing", "/../decide", "/decide/", "/export/table.csv"):
+        for message in NONSENSE:
+            if path == "/undo" and message.startswith(b"{") and message != b"{":
+                continue  # Undo takes any object.
+            status, _, content = client.ask("POST", path, message)
+            assert 400 <= status < 500, (path, message, content)
+    for path in (
+        "/record",
+        "/record?row=x",
+        "/record?row=1.9",
+        "/record?row=99999",
+        "/record?row=" + "9" * 40,
+        "/export/x.csv",
+        "/x",
+    ):
+        assert 400 <= client.ask("GET", path)[0] < 500
+    assert client.get("/state") == before
+    assert Path(client.review.path).read_text() == ""
+
+
+@pytest.mark.parametrize("size", ["100001", "-1", "many", "", "1" * 30])
+def test_oversized_messages_are_refused_and_not_read(size, client):
+    assert client.ask("POST", "/decide", b"{}", Content_Length=size)[0] == 413
+    assert client.post("/decide", {"row": 1, "decision": "keep"})["record"]["decision"] == "keep"
+
+
+def test_garbage_on_the_wire_does_no_harm(client, capfd):
+    for garbage in (
+        b"\x00\xff" * 100,
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /decide HTTP/1.1\r\n",
+        b"A" * 70_000 + b"\r\n\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", client.review.port), timeout=5) as wire:
+            wire.sendall(garbage)
+    assert client.get("/state")["decisions"] == []
+    assert capfd.readouterr().err == ""
+
+
+def test_an_error_of_ours_is_logged_without_the_token(client, monkeypatch, capfd, caplog):
+    monkeypatch.setattr(client.review._page, "record", lambda row: 1 / 0)
+    status, _, content = client.ask("GET", f"/record?row=1&token={client.review.token}")
+    assert status == 500
+    assert b"terminal" in content
+    assert "ZeroDivisionError" in caplog.text
+    assert client.review.token not in caplog.text + capfd.readouterr().err
+
+
+def test_decide_undo_clear_and_name(client):
+    label, rival = (str(values[1]) for values in (client.review._result.label, client.review._result.rival))
+    answer = client.post("/decide", {"row": 1, "decision": "move", "new_label": rival})
+    assert answer["record"]["new_label"] == rival
+    assert answer["record"]["label"] == label
+    assert answer["record"]["customer"] == "c001"
+    client.post("/decide", {"row": 2, "decision": "noise"})
+    client.post("/decide", {"row": 1, "decision": "keep"})
+    assert client.post("/undo", {})["record"]["decision"] == "move"
+    assert client.post("/undo", {})["row"] == 2
+    client.post("/decide", {"row": 1, "decision": ""})
+    client.post("/name", {"label": "east", "name": "  the   sea "})
+    state = client.get("/state")
+    assert (state["decisions"], state["names"], state["canUndo"]) == ([], {"east": "the sea"}, False)
+    assert "row" not in client.post("/undo", {})
+
+
+def test_a_record_is_complete(client, scored):
+    result, _, table = scored
+    record = client.get("/record?row=10")
+    assert record["values"] == [
+        repr(float(table["revenue"][10])), table["plan"][10], str(table["joined"][10].date()), str(table["label"][10]),
+        table["remark"][10],
+    ]  # fmt: skip
+    for rows, cluster in zip(record["near"], (result.label[10], result.rival[10]), strict=True):
+        assert len(rows) == 3
+        assert set(result.label[rows]) == {cluster}
+    assert 10 not in record["near"][0]
+
+
+def test_points_that_are_not_on_the_page_are_found(serving, monkeypatch):
+    for name in ("POINTS", "LISTED", "DOUBTFUL", "SUPPORTED", "NOISE"):
+        monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
+    review = serving()
+    client, shown = Client(review), set(review._page.sample.rows.tolist())
+    missing = next(row for row in range(240) if row not in shown)
+    found = client.get(f"/find?query=c{missing:03d}")
+    assert found["ids"] == [[f"c{missing:03d}"]]
+    assert set(found["columns"]) == set(client.get(f"/find?query={missing}")["columns"])
+    assert client.get("/find?query=nothing+like+it") == {}
+    assert client.get(f"/find?query=c{next(iter(shown)):03d}") == {}
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "xlsx"])
+def test_the_table_is_the_users_own_with_corrected_labels(format, client, scored, tmp_path):
+    pytest.importorskip("allegiance.io.sinks")
+    result, _, table = scored
+    client.post("/decide", {"row": 1, "decision": "move", "new_label": "west"})
+    client.post("/decide", {"row": 2, "decision": "noise"})
+    client.post("/name", {"label": "west", "name": "=the far west"})
+    status, headers, content = client.ask("GET", f"/export/table.{format}")
+    assert status == 200
+    assert f"table.{format}" in headers["Content-Disposition"]
+    path = tmp_path / f"table.{format}"
+    path.write_bytes(content)
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}[format]
+    found = read(io.BytesIO(content))
+    np.testing.assert_allclose(found["revenue"], table["revenue"])
+    assert found["label (yours)"].tolist() == table["label"].tolist()
+    assert found["plan"].tolist() == table["plan"].tolist()
+    assert found["remark"].isna().tolist() == table["remark"].isna().tolist()
+    assert found["remark"][1] == "=remark, 1"
+    assert [str(label) for label in found["label"][:3]] == [result.label[0], "west", "-1"]
+    assert found["cluster_name"][1] == "=the far west"
+    np.testing.assert_allclose(found["trust"], result.trust)
+    after = apply_decisions(result.label, path)
+    assert (after == client.review.labels).all()
+    assert np.flatnonzero(after != result.label).tolist() == [1, 2]
+
+
+def test_many_clients_decide_at_once(client):
+    def decide(row):
+        return client.post("/decide", {"row": row, "decision": "keep"})["row"]
+
+    with ThreadPoolExecutor(60) as clients:
+        assert list(clients.map(decide, range(60))) == list(range(60))
+    assert sorted(record["row"] for record in client.get("/state")["decisions"]) == list(range(60))
+
+
+def test_a_server_that_cannot_start_says_so_at_once_and_lets_go_of_the_log(review, scored, tmp_path):
+    result, X, _ = scored
+    for port in (review.port, 70_000):
+        with pytest.raises((OSError, ValueError), match=r"port.*--port"):
+            serve(result, X, log=tmp_path / "second.jsonl", port=port, open_browser=False)
+    serve(result, X, log=tmp_path / "second.jsonl", open_browser=False).close()
+
+
+def test_it_listens_on_this_machine_only_and_ends(serving):
+    review = serving()
+    assert review._server.server_address[0] == "127.0.0.1"
+    assert review.url in repr(review)
+    assert review.url.split("token=")[1] == review.token
+    assert "<iframe" in review._repr_html_()
+    waiting = threading.Thread(target=review.wait)
+    waiting.start()
+    review.close()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    assert "closed" in review._repr_html_()
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", review.port), timeout=2)
