@@ -35,7 +35,7 @@ _CERTAIN = 4
 #: A sentinel counts if this share of the values, and more than one, are equal to it.
 _NOTABLE = 0.001
 #: Numbers kept for medians, over all columns, and rows of them at most and at least.
-_KEPT_NUMBERS, _MOST_KEPT, _LEAST_KEPT = 1 << 24, 1 << 20, 1 << 10
+_KEPT_NUMBERS, _MOST_KEPT, _LEAST_KEPT = 1 << 22, 1 << 20, 1 << 10
 #: Bytes of texts kept, over all columns, to tell whether they are unique.
 _KEPT_BYTES = 1 << 27
 #: Whole numbers from here on are codes: floating-point numbers cannot tell them apart.
@@ -429,7 +429,11 @@ class _Column:
         if n_values and not self._first:
             self._first = values.drop_null()[0].as_py()
         found: dict[str, FloatArray] = {}
+        head = values[:256].drop_null()
         for reading in list(self.readings):
+            if _read(head, reading).null_count > len(head) / 2:
+                del self.readings[reading]
+                continue
             read = _read(values, reading)
             if len(read) - read.null_count == n_values:
                 found[reading] = _numpy(read)

@@ -715,7 +715,9 @@ class _Parquet(_Part):
 
     def __init__(self, path: str) -> None:
         try:
-            self._file = require("pyarrow.parquet", "io", "reading tables").ParquetFile(_open_seekable(path))
+            self._file = require("pyarrow.parquet", "io", "reading tables").ParquetFile(
+                _open_seekable(path), pre_buffer=False
+            )
         except arrow.ArrowInvalid as error:
             raise TableError(f"{path} is not a Parquet file, or it is damaged. {error}") from error
         super().__init__(path, [path], self._file.schema_arrow, int(self._file.metadata.num_rows))
