@@ -30,6 +30,8 @@ MISSING = "(missing)"
 _KINDS = ("number", "date", "category")
 _ROLES = ("id", "label", "feature", "kept", "left out")
 _MICROSECONDS = 86_400e6
+#: Rows from which on a column that counts is taken for an identifier whatever its name is.
+_ENOUGH = 10
 #: Names in a line of a description.
 _SHOWN = 12
 
@@ -359,7 +361,9 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile) -> None:
             continue
         named = named_like_id(column.name)
         text = found.kind == "text" and found.unique and column.reason != "as asked"
-        number = found.kind == "number" and found.integer and (found.counting or (found.unique and named))
+        # In a handful of rows, numbers that count may be a coincidence.
+        counting = found.counting and (named or profile.n_rows >= _ENOUGH)
+        number = found.kind == "number" and found.integer and (counting or (found.unique and named))
         if (text or number) and column.reason != "as asked":
             ranked.append((0 if named else 1 if text else 2, place, column))
     if not ranked:

@@ -733,7 +733,11 @@ def read_numbers(texts: Any, decimal: str = ".") -> Any:
     values = text.cast(arrow.float64())
     values = compute.if_else(compute.equal(percent, "%"), compute.divide(values, 100.0), values)
     negative = compute.is_in(signs, value_set=arrow.array(["-", "\u2212", "("]))
-    return compute.if_else(negative, compute.negate(values), values)
+    values = compute.if_else(negative, compute.negate(values), values)
+    infinite = compute.match_substring_regex(texts, r"^[+-]?inf(inity)?$", ignore_case=True)
+    if compute.any(infinite).as_py():
+        values = compute.coalesce(values, compute.if_else(infinite, texts, None).cast(arrow.float64()))
+    return values
 
 
 _TIME = r"(?:[ T,]+(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2}(?:\.\d{1,6})?))?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?)?"
@@ -823,8 +827,11 @@ def typed_column(column: Any, found: ColumnProfile) -> Any:
 
 
 def typed_field(found: ColumnProfile, kind: Any) -> Any:
-    """Return the type that a column of text gets."""
-    if not is_text(kind) or found.kind not in ("number", "date"):
+    """Return the type that a column of text gets.
+
+    Whole numbers with words among them stay text: they may be labels, of which "unknown" is one.
+    """
+    if not is_text(kind) or found.kind not in ("number", "date") or (found.integer and found.missing_words):
         return kind
     if found.kind == "date":
         return arrow.timestamp("us")

@@ -1196,7 +1196,7 @@ def _separator(text: str, more: bool) -> str:
         if not widths:
             continue
         width, count = max(Counter(widths).items(), key=lambda item: (item[1], item[0]))
-        if width < 2 or (sep == " " and (count < len(widths) or best[0] > 0)):
+        if width < 2 or (sep == " " and (count < len(widths) - 1 or best[0] > 0)):
             continue
         score = (round(count / len(widths), 1), widths[0] == width, width if sep != " " else 0)
         if score > best:

@@ -1,0 +1,254 @@
+"""Tables as people have them: each becomes features without an option, or is refused with one clear sentence."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import date
+
+import numpy as np
+import pytest
+
+from allegiance.io import TableError
+from allegiance.io.features import propose
+from allegiance.io.tables import open_table
+
+ROWS = 40
+
+
+def lines(header, row, sep=",", n=ROWS, end="\n"):
+    return end.join([sep.join(header), *(sep.join(map(str, row(i))) for i in range(n))]) + end
+
+
+def german(number):
+    return f"{number:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+DAYS = [date(2024, 1 + i % 12, 1 + i % 28) for i in range(ROWS)]
+#: Each: the bytes, the id that is proposed, the columns of the matrix, and what must be said.
+MESSY = {
+    "plain": (lines("ab", lambda i: (i % 7, i / 4)), (), ("a", "b"), ""),
+    "semicolons, decimal comma": (
+        lines("ab", lambda i: (f"{i},5", german(1000 * i)), ";"),
+        (),
+        ("a", "b"),
+        "",
+    ),
+    "pipes": (lines("ab", lambda i: (i % 5, i / 3), "|"), (), ("a", "b"), ""),
+    "tabs": (lines("ab", lambda i: (i % 5, i / 3), "\t"), (), ("a", "b"), ""),
+    "spaces": (lines("ab", lambda i: (i % 5, i / 3), " "), (), ("a", "b"), ""),
+    "carriage returns": (lines("ab", lambda i: (i % 5, i / 3), end="\r"), (), ("a", "b"), ""),
+    "a mark before UTF-8": (b"\xef\xbb\xbf" + lines("ab", lambda i: (i % 5, i / 3)).encode(), (), ("a", "b"), ""),
+    "UTF-16": (
+        lines("äb", lambda i: (i % 5, "é" if i % 2 else "e")).encode("utf-16"),
+        (),
+        ("ä", "b=e", "b=é"),
+        "utf-16",
+    ),
+    "UTF-16 without a mark": (lines("ab", lambda i: (i % 5, i / 3)).encode("utf-16-le"), (), ("a", "b"), "utf-16-le"),
+    "cp1252 in the header": (
+        lines(["größe", "b"], lambda i: (i % 5, i / 3)).encode("cp1252"),
+        (),
+        ("größe", "b"),
+        "cp1252",
+    ),
+    "cp1252 late": (
+        lines("ab", lambda i: (i % 5, "süß" if i == 39 else "bitter")).encode("cp1252"),
+        (),
+        ("a", "b=bitter", "b=süß"),
+        "cp1252",
+    ),
+    "euros": (lines("ab", lambda i: (f"{german(1234.5 * i)} €", i % 3), ";"), (), ("a", "b"), ""),
+    "dollars and percent": (
+        lines("abc", lambda i: (f'"${i * 1234.5:,.2f}"', f"{i} %", f"({i})" if i % 2 else i)),
+        (),
+        ("a", "b", "c"),
+        "",
+    ),
+    "words for missing": (
+        lines("ab", lambda i: ("n/a" if i == 3 else "-" if i == 5 else i / 4, "unknown" if i < 4 else i / 3)),
+        (),
+        ("a", "b"),
+        "'unknown' (4)",
+    ),
+    "blanks": (
+        lines("ab", lambda i: ("" if i % 9 == 0 else i / 4, "  " if i == 3 else i % 7)),
+        (),
+        ("a", "b"),
+        "median",
+    ),
+    "-999 for missing": (lines("ab", lambda i: (-999 if i % 10 == 0 else i / 4, i % 7)), (), ("a", "b"), "'-999' (4)"),
+    "9999 perhaps for missing": (
+        lines("ab", lambda i: (9999 if i % 10 == 0 else i, i % 7)),
+        (),
+        ("a", "b"),
+        "--missing",
+    ),
+    "title lines": (
+        "Report 2024\nmade by hand\n\n" + lines("abc", lambda i: (i % 5, i / 3, "xyz"[i % 3])),
+        (),
+        ("a", "b", "c=x", "c=y", "c=z"),
+        "'Report 2024'",
+    ),
+    "titles with separators": (
+        "Report;;\n" + lines("abc", lambda i: (i % 5, i / 3, i % 3), ";"),
+        (),
+        ("a", "b", "c"),
+        "Report",
+    ),
+    "a declared separator": ("sep=;\n" + lines("ab", lambda i: (i % 5, i / 3), ";"), (), ("a", "b"), "sep="),
+    "no header": (lines(["0.5", "1.5"], lambda i: (i / 4, i / 3)), (), ("x0", "x1"), "no header"),
+    "names of columns twice": (lines("aab", lambda i: (i % 5, i / 3, i / 4)), (), ("a", "a_2", "b"), "a_2"),
+    "the index of a frame": (
+        lines(["", "a", "b"], lambda i: (i, i % 5, i / 3)),
+        ("unnamed_1",),
+        ("a", "b"),
+        "unnamed_1",
+    ),
+    "a separator at the end of rows": ("a,b\n" + "1,2,\n3,4,\n5,1,\n" * 5, (), ("a", "b"), "one column more"),
+    "names of rows as R writes them": (
+        "a b\n" + "".join(f"r{i} {i % 5} {i / 4}\n" for i in range(ROWS)),
+        ("row_name",),
+        ("a", "b"),
+        "row_name",
+    ),
+    "dates, day first": (
+        lines("ab", lambda i: (f"{DAYS[i]:%d.%m.%Y}", i % 5)),
+        (),
+        ("a", "b"),
+        "",
+    ),
+    "dates, month first": (lines("ab", lambda i: (f"{DAYS[i]:%m/%d/%Y}", i % 5)), (), ("a", "b"), ""),
+    "dates that could be either": (
+        lines("ab", lambda i: (f"{1 + i % 9}/{1 + i % 7}/2024", i % 5)),
+        (),
+        ("a", "b"),
+        "dayfirst",
+    ),
+    "dates with names": (lines("ab", lambda i: (f"{DAYS[i]:%d-%b-%Y}", i % 5)), (), ("a", "b"), ""),
+    "times with a zone": (lines("ab", lambda i: (f"{DAYS[i]}T10:00:00+02:00", i % 5)), (), ("a", "b"), ""),
+    "codes with leading zeros": (
+        lines(["zip", "b"], lambda i: (f"0{i % 3}123", i % 5)),
+        (),
+        ("zip=00123", "zip=01123", "zip=02123", "b"),
+        "",
+    ),
+    "identifiers": (lines(["customerID", "b"], lambda i: (f"k{i * 37}", i % 5)), ("customerID",), ("b",), ""),
+    "a number that counts": (lines(["nr", "b"], lambda i: (i + 1000, i % 5)), ("nr",), ("b",), ""),
+    "constant, empty, free text": (
+        lines("abcd", lambda i: (7, "", f"text number {i} {i // 2 * 2}" if i else "text number 1 0", i % 5)),
+        (),
+        ("d",),
+        "",
+    ),
+    "too many values": (
+        lines("ab", lambda i: (f"t{i // 2}", i % 5), n=200),
+        (),
+        ("b",),
+        "",
+    ),
+    "truth values": (lines("ab", lambda i: ("true" if i % 2 else "false", i % 5)), (), ("a=false", "a=true", "b"), ""),
+    "compressed": (gzip.compress(lines("ab", lambda i: (i % 5, i / 3)).encode()), (), ("a", "b"), ""),
+    "long whole numbers": (lines(["account", "b"], lambda i: (10**19 + i, i % 5)), ("account",), ("b",), ""),
+    "values over several lines": (
+        lines("ab", lambda i: ('"x\ny"' if i % 2 else '"z, w"', i % 5)),
+        (),
+        ("a=x\ny", "a=z, w", "b"),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSY)
+def test_messy_tables_become_features_without_an_option(tmp_path, name):
+    content, ids, names, said = MESSY[name]
+    path = tmp_path / ("table.csv.gz" if name == "compressed" else "table.csv")
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    table = open_table(path)
+    plan = propose(table)
+    plan.raise_problems()
+    assert (plan.ids, plan.names) == (ids, names)
+    assert said in " ".join([*plan.describe(), *table.notes])
+    matrix = plan.matrix(table)
+    assert np.isfinite(matrix).all()
+    assert matrix.shape == (table.n_rows, len(names))
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "values"),
+    [
+        ("semicolons, decimal comma", "a", [0.5, 1.5, 2.5]),
+        ("semicolons, decimal comma", "b", [0, 1000, 2000]),
+        ("euros", "a", [0, 1234.5, 2469]),
+        ("dollars and percent", "a", [0, 1234.5, 2469]),
+        ("dollars and percent", "b", [0, 0.01, 0.02]),
+        ("dollars and percent", "c", [0, -1, 2]),
+        ("words for missing", "a", [0, 0.25, 0.5, np.nan, 1, np.nan]),
+        ("-999 for missing", "a", [np.nan, 0.25]),
+        ("dates, day first", "a", DAYS),
+        ("dates, month first", "a", DAYS),
+        ("dates with names", "a", DAYS),
+        ("times with a zone", "a", [np.datetime64("2024-01-01T08:00")]),
+        ("dates that could be either", "a", [np.datetime64("2024-01-01"), np.datetime64("2024-02-02")]),
+    ],
+)
+def test_values_are_what_people_mean(tmp_path, name, column, values):
+    path = tmp_path / "table.csv"
+    path.write_text(MESSY[name][0])
+    found = propose(path).values(open_table(path).read(typed=False))[column][: len(values)]
+    expected = np.array(values, dtype=found.dtype)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "no header"),
+        (b"a,b\n", "no rows"),
+        (b"a,b\n1,2\n3\n4,5\n", "line 3: 1 columns"),
+        (b'a,b\n"1\n1",2\n3,4,5\n', "line 4: 3 columns"),
+        (b"a,b\n\0\0\0", "binary"),
+        (b"a,b\n" + b"1,2\n" * 30_000 + b"1,\0\n", "NUL"),
+        (b"PAR1rest", "Parquet"),
+        (b"PK\x03\x04rest", "ZIP"),
+        (b'a,b\n1,"' + b"x" * (17 << 20), "quotation mark"),
+        (b"a,b\n7,7\n7,7\n7,7\n", "no column that can be a feature"),
+        (b"a,b\n1,inf\n2,1\n3,2\n", "infinite"),
+        (lines("ab", lambda i: (i % 5, f'"{i}' if i == 3 else i)).encode(), "line 5 is not closed"),
+        (lines("abc", lambda i: (i, f'"{i}' if i == 3 else f'{i}"' if i == 33 else i, 1)).encode(), "look like rows"),
+    ],
+)
+def test_tables_that_cannot_be_used_say_why(tmp_path, content, message):
+    (tmp_path / "table.csv").write_bytes(content)
+    with pytest.raises(TableError, match=message) as caught:
+        propose(tmp_path / "table.csv").raise_problems()
+    assert "\n" not in str(caught.value)
+
+
+def test_several_files_mean_what_one_does(tmp_path):
+    """A table with decimal commas was off by a factor of 1,000 when it came in two files."""
+    rows = ["a;b", "1,5;1.200", "2,5;3.400", "3,5;2.000", "4,5;1.100"]
+    for name, part in (("one", rows), ("p1", rows[:3]), ("p2", [rows[0], *rows[3:]])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(part))
+    one, two = open_table(tmp_path / "one.csv"), open_table([tmp_path / "p1.csv", tmp_path / "p2.csv"])
+    assert one.read()["b"].to_pylist() == [1200, 3400, 2000, 1100]
+    assert two.read() == one.read()
+    np.testing.assert_array_equal(propose(two).matrix(two), propose(one).matrix(one))
+
+
+def test_options_overrule_what_is_found(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("title\na;d;e\n1.200;1/2/2024;7\n2.400;3/4/2024;-7\n")
+    table = open_table(path, decimal=",", dayfirst=True, missing={"e": [-7]}, skip_rows=1, sep=";", encoding="latin-1")
+    found = table.read().to_pydict()
+    assert found["a"] == [1200, 2400]
+    assert [moment.month for moment in found["d"]] == [2, 4]
+    assert propose(table, features=["e"]).columns[2].n_missing == 1
+    for options, message in (
+        ({"decimal": ";"}, "decimal"),
+        ({"encoding": "klingon"}, "not known"),
+        ({"format": "ods"}, "format"),
+        ({"missing": {"x": [1]}}, "no column 'x'"),
+    ):
+        with pytest.raises(TableError, match=message):
+            open_table(path, **options).profile()
