@@ -1,32 +1,29 @@
-"""Trust: the chance that each label holds, learnt by clustering halves of the data anew."""
+"""Trust: the chance that each label comes back when the data are collected and clustered again; and the audit."""
 
-from ._calibrate import calibrate, recluster
-from ._company import Company
-from ._evidence import Evidence
-from ._member_distances import MemberDistances
-from ._overlap import above_chance, expected_dice
-from ._pairs import PairCompany, pair_company
-from ._parameters import Calibration
-from ._reviewed import Unreviewed, wrong_among_unreviewed
-from ._row_sample import RowSample, row_priorities
-from ._trust_map import ExpectedRight, Steps, TrustMap
+from ._audit import Audit, AuditSample, audit, audit_sample
+from ._replication import Calibration, Replication, above_chance, matches, replicate
+from ._samples import MemberDistances, RowSample, content_keys, row_keys, row_priorities
+from ._stand_in import StandIn, stand_in
+from ._trust_map import TrustMap, calibrate, warn_about
 
 __all__ = [
+    "Audit",
+    "AuditSample",
     "Calibration",
-    "Company",
-    "Evidence",
-    "ExpectedRight",
     "MemberDistances",
-    "PairCompany",
+    "Replication",
     "RowSample",
-    "Steps",
+    "StandIn",
     "TrustMap",
-    "Unreviewed",
     "above_chance",
+    "audit",
+    "audit_sample",
     "calibrate",
-    "expected_dice",
-    "pair_company",
-    "recluster",
+    "content_keys",
+    "matches",
+    "replicate",
+    "row_keys",
     "row_priorities",
-    "wrong_among_unreviewed",
+    "stand_in",
+    "warn_about",
 ]

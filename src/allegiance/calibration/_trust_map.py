@@ -1,185 +1,369 @@
-"""TrustMap: from scores of a point to the chance that its label holds."""
+"""Trust: from the scores of a point to the chance that its label comes back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from allegiance._core import (
-    POSITIVE,
     AnyArray,
     FloatArray,
+    IntArray,
     Number,
     OrNone,
     Text,
+    Verbose,
     floats,
-    row_dots,
+    is_sparse,
     stored,
 )
-from allegiance.engines import Z95
 
-from ._logistic import Standardisation
+from ._replication import (
+    Calibration,
+    Replication,
+    above_chance,
+    does_no_better_than_normal,
+    finds_other_clusters,
+    replicate,
+    take,
+)
+from ._samples import row_keys
+from ._stand_in import REPRODUCED, stand_in
 
-
-class ExpectedRight(NamedTuple):
-    """Sums over labelled points, from which the expected share of labels that hold follows; they can be merged."""
-
-    points: int
-    """Number of labelled points."""
-    trust: float
-    """Sum of trust."""
-    slope: FloatArray
-    """(3,) sum of the derivatives of trust by the coefficients of the map."""
-    measurement: float
-    """Sum of the errors of trust that come from the error of affinity. Points share samples, so errors add up."""
-
-    def plus(self, other: ExpectedRight) -> ExpectedRight:
-        """Return the sums over both sets of points."""
-        return ExpectedRight(
-            self.points + other.points,
-            self.trust + other.trust,
-            self.slope + other.slope,
-            self.measurement + other.measurement,
-        )
-
-    def interval(self, covariance: FloatArray) -> tuple[float, float, float]:
-        """Return the mean trust and its 95 % interval, given the covariance (3, 3) of the coefficients.
-
-        The interval is symmetric on the logit scale, so it stays within 0 and 1. NaN without labelled points.
-        """
-        if self.points == 0:
-            return (np.nan, np.nan, np.nan)
-        mean = self.trust / self.points
-        resampling = float(self.slope @ covariance @ self.slope)
-        error = np.sqrt(max(resampling, 0.0) + self.measurement**2) / self.points
-        room = mean * (1.0 - mean)
-        if room <= 0.0:
-            return (mean, mean, mean)
-        half = Z95 * error / room
-        return (mean, float(expit(logit(mean) - half)), float(expit(logit(mean) + half)))
-
-
-class Steps(NamedTuple):
-    """How the trust in one label came about."""
-
-    scores: float
-    """The chance that own affinity and closeness give."""
-    crowding: float
-    """The chance after the prior on large and wide clusters."""
-    seen: float
-    """The factor for lying farther out than any member seen; 1 inside."""
+#: Prior standard deviation of the effects of clusters on the logit; each member counts once against it.
+_EFFECTS = 0.6
+#: Holds the slopes of the two scores, which are standardised, together.
+_RIDGE = 0.03
+#: Added to both slopes where points are ordered for review, which must not tie where trust is flat.
+_LEAST_SLOPE = 0.05
+#: A logit whose chance is 1 in double precision.
+_CERTAIN = 40.0
+#: Neighbours that agree less than this, above chance, while labels come back less than that, are what shuffling leaves.
+_INCOHERENT, _LOST = 0.1, 0.2
+#: Points whose neighbours are looked up.
+_QUERIES = 500
+#: Points below which neighbours say nothing.
+_LEAST_POINTS = 20
 
 
 @stored(
     "trust-map",
-    center=floats(2),
-    scale=floats(2, low=POSITIVE),
-    coefficients=floats(3),
-    covariance=floats(3, 3),
-    offsets=floats("k"),
+    intercept=Number(),
+    slopes=floats(2, low=0.0),
+    effects=floats("k"),
+    review_slopes=floats(2, low=0.0),
+    review_offsets=floats("k"),
     reach=floats("k", low=0.0, infinite=True),
+    share=Number(0.0, 1.0),
+    half_width=Number(0.0),
     chance=Number(0.0, 1.0),
-    reason=OrNone(Text()),
+    normal_share=OrNone(Number(0.0, 1.0)),
+    note=Text(),
+    warning=OrNone(Text()),
 )
 @dataclass(frozen=True, eq=False)
 class TrustMap:
-    """The chance that a label holds, for known and for new points; arrays only, so that it can be saved.
+    """The chance that a label comes back, for known and for new points; arrays and texts only, so it can be saved.
 
     Attributes
     ----------
-    center, scale
-        (2,) each: mean and standard deviation of the sum and the difference of own affinity and closeness.
-    coefficients
-        (3,) of the logit: intercept, sum, difference.
-    covariance
-        (3, 3) of the coefficients.
-    offsets
-        (k,) added to the logit of the points of each cluster: see ``crowding`` of :class:`Calibration`.
+    intercept, slopes, effects
+        Of the logit: a number, (2,) of own affinity and closeness, never negative, (k,) of the clusters.
+    review_slopes, review_offsets
+        (2,) and (k,) of the logit that orders labels for review.
     reach
         (k,) distance from the representative up to which the cluster has been seen.
+    share
+        The share of the labels of the sample that came back.
+    half_width
+        Of the interval that holds the share of one repeat with a chance of 90 %.
     chance
-        The trust that labels unrelated to the data would have on average.
-    reason
-        Why trust should not be believed as it is, in words for the user; None if nothing speaks against it.
+        The share that unrelated partitions with clusters of these sizes would match.
+    normal_share
+        The share that comes back in normal data with the same covariance, if it is as much; None if it is less.
+    note
+        What was repeated, and how well it reproduces the labels.
+    warning
+        Why trust should not be believed as it is; None if nothing speaks against it.
     """
 
-    center: FloatArray
-    scale: FloatArray
-    coefficients: FloatArray
-    covariance: FloatArray
-    offsets: FloatArray
+    intercept: float
+    slopes: FloatArray
+    effects: FloatArray
+    review_slopes: FloatArray
+    review_offsets: FloatArray
     reach: FloatArray
+    share: float
+    half_width: float
     chance: float
-    reason: str | None = None
+    normal_share: float | None
+    note: str
+    warning: str | None = None
 
     def trust(
         self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray
     ) -> FloatArray:
-        """Return the chance (n,) that the label of each point holds, NaN for noise (code -1)."""
-        points = np.flatnonzero(codes >= 0)
-        result = np.full(codes.shape[0], np.nan)
-        chance, seen, _ = self._parts(own_affinity[points], closeness[points], codes[points], distance[points])
-        result[points] = chance * seen
-        return result
+        """Return the chance (n,) that the label of each point comes back, NaN for noise (code -1)."""
+        logit = self.intercept + self.slopes[0] * own_affinity + self.slopes[1] * closeness
+        return self._within_reach(logit, self.effects, codes, distance)
 
-    def expected_right(
-        self,
-        own_affinity: FloatArray,
-        closeness: FloatArray,
-        codes: AnyArray,
-        distance: FloatArray,
-        own_error: FloatArray | float = 0.0,
-    ) -> tuple[float, float, float]:
-        """Return the mean trust of labelled points and its 95 % interval (low, high).
+    def ranking(
+        self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray
+    ) -> FloatArray:
+        """Return what labels are reviewed by (n,), the lowest first; NaN for noise. It is not a chance.
 
-        The interval holds the error of calibration and of measurement. It does not hold what re-clustering cannot
-        show: clusters that come back every time and yet mix classes.
+        It differs from trust where clusters do: a cluster that always comes back can still hold two classes.
         """
-        sums = self.expected_right_sums(own_affinity, closeness, codes, distance, own_error)
-        return sums.interval(self.covariance)
+        logit = self.review_slopes[0] * own_affinity + self.review_slopes[1] * closeness
+        return self._within_reach(logit, self.review_offsets, codes, distance)
 
-    def expected_right_sums(
-        self,
-        own_affinity: FloatArray,
-        closeness: FloatArray,
-        codes: AnyArray,
-        distance: FloatArray,
-        own_error: FloatArray | float = 0.0,
-    ) -> ExpectedRight:
-        """Return the sums behind :meth:`expected_right`, for data that come in pieces.
+    def _within_reach(
+        self, logit: FloatArray, by_cluster: FloatArray, codes: AnyArray, distance: FloatArray
+    ) -> FloatArray:
+        """Return chances (n,), which shrink with the square of the distance beyond the farthest member."""
+        inner = codes >= 0
+        codes = np.where(inner, codes, 0)
+        reach = self.reach[codes]
+        seen = np.where(distance > reach, (reach / np.where(distance > 0, distance, 1.0)) ** 2, 1.0)
+        return np.where(inner, expit(logit + by_cluster[codes]) * seen, np.nan)
 
-        Parameters
-        ----------
-        own_error
-            (n,) standard errors of own affinity.
-        """
-        points = np.flatnonzero(codes >= 0)
-        error = np.broadcast_to(np.asarray(own_error, dtype=np.float64), codes.shape)[points]
-        chance, seen, design = self._parts(own_affinity[points], closeness[points], codes[points], distance[points])
-        steepness = chance * (1.0 - chance) * seen
-        by_own = abs(self.coefficients[1] / self.scale[0] + self.coefficients[2] / self.scale[1])
-        return ExpectedRight(
-            points.size, float((chance * seen).sum()), steepness @ design, float(by_own * (steepness * error).sum())
+    def interval(self, share: float) -> tuple[float, float]:
+        """Return the interval that holds the share of one repeat with a chance of 90 %, around a mean share."""
+        return max(0.0, share - self.half_width), min(1.0, share + self.half_width)
+
+    def above_chance(self, share: float) -> float:
+        """Return a share of labels that come back, above chance."""
+        return above_chance(share, self.chance)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader must know before believing trust, in sentences."""
+        found = [] if self.warning is None else [self.warning]
+        if self.normal_share is not None:
+            found.append(
+                "No more labels come back than in data without clusters: of a normal distribution with the same "
+                f"covariance {self.normal_share:.0%} would."
+            )
+        return found
+
+    def take(self, clusters: IntArray, reach: FloatArray) -> TrustMap:
+        """Return the same for some of the clusters, whose members reach as far as ``reach`` (m,); 0 if unknown."""
+        return replace(
+            self,
+            effects=self.effects[clusters],
+            review_offsets=self.review_offsets[clusters],
+            reach=np.where(reach > 0.0, reach, self.reach[clusters]),
         )
 
-    def steps(self, own_affinity: float, closeness: float, code: int, distance: float) -> Steps:
-        """Return how the trust in a label comes about; the product of the last two steps is trust."""
-        at = [np.array([value]) for value in (own_affinity, closeness, code, distance)]
-        chance, seen, design = self._parts(*at)
-        return Steps(float(expit(row_dots(design, self.coefficients))[0]), float(chance[0]), float(seen[0]))
 
-    def _parts(
-        self, own_affinity: FloatArray, closeness: FloatArray, codes: AnyArray, distance: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return for labelled points the chance (n,), the factor (n,) for lying outside, the columns (n, 3)."""
-        design = Standardisation(self.center, self.scale).design(own_affinity, closeness)
-        # Not by BLAS, which rounds one row otherwise than many.
-        chance = expit(row_dots(design, self.coefficients) + self.offsets[codes])
-        reach = self.reach[codes]
-        outside = distance > reach
-        seen = np.ones(codes.shape[0])
-        seen[outside] = (reach[outside] / distance[outside]) ** 2
-        return chance, seen, design
+def calibrate(
+    calibration: Calibration,
+    rows: Any,
+    codes: IntArray,
+    own_affinity: FloatArray,
+    closeness: FloatArray,
+    *,
+    reach: FloatArray,
+    clusterer: Any = None,
+    others: Sequence[tuple[str, Any]] = (),
+    n_total: int | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    verbose: Verbose = False,
+) -> TrustMap:
+    """Learn the chance that labels come back from a sample of labelled points.
+
+    Parameters
+    ----------
+    calibration
+        How many subsamples of which size, and the clusterer that made the labels, if the user named it.
+    rows
+        (m, d) array, CSR matrix or frame: the sample as the user passed it.
+    codes, own_affinity, closeness
+        (m,) each, of the sample. Codes of noise are -1.
+    reach
+        (k,) distance of the farthest member of each cluster.
+    clusterer
+        The estimator that made the labels, where ``calibration`` names none; None if it is not known.
+    others
+        More stand-ins by name.
+    n_total
+        Number of rows that the sample was drawn from.
+    seed, threads, verbose
+        As in :func:`replicate`.
+    """
+    calibration.check()
+    codes = np.asarray(codes)
+    if not (codes >= 0).any():
+        raise ValueError("labels are all noise (-1): there is no label whose trust could be measured.")
+    order = np.argsort(row_keys(rows, codes), kind="stable")
+    rows, codes, own, close = take(rows, order), codes[order], own_affinity[order], closeness[order]
+    whole = n_total is None or n_total <= codes.size
+    if codes.size < 2 or reach.size < 2:
+        return _certain(reach)
+    chosen, known = None, calibration.clusterer if calibration.clusterer is not None else clusterer
+    if known is None:
+        chosen = stand_in(_moderate(rows), codes, whole=whole, others=others)
+        known = chosen.clusterer
+    found = replicate(
+        rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total
+    )
+    parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
+    return TrustMap(
+        **parts,
+        reach=reach,
+        share=found.share,
+        half_width=found.half_width,
+        chance=found.chance,
+        normal_share=does_no_better_than_normal(rows, found, known, calibration, seed, threads),
+        note=_note(known, chosen, found),
+        warning=_warning(rows, codes, known, chosen, found),
+    )
+
+
+def _moderate(rows: Any) -> Any:
+    """Return rows as numbers."""
+    return rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
+
+
+def _certain(reach: FloatArray) -> TrustMap:
+    """Return the map of a single cluster, which comes back whatever happens, and of a single point."""
+    zeros, offsets = np.zeros(2), np.zeros(reach.size)
+    note = "There is one cluster: it always comes back." if reach.size < 2 else "There is one point: nothing was repeated."
+    return TrustMap(_CERTAIN, zeros, offsets, zeros + _LEAST_SLOPE, offsets, reach, 1.0, 0.0, 1.0, None, note)
+
+
+def fit_map(
+    own_affinity: FloatArray,
+    closeness: FloatArray,
+    codes: IntArray,
+    found: Replication,
+    n_clusters: int,
+    size_prior: float = 0.25,
+) -> dict[str, Any]:
+    """Fit the logistic map from two scores and the cluster to the chance of a match; return its parts by name.
+
+    Both scores are standardised; their slopes are held together and are never negative. Effects of clusters are normal
+    around zero.
+    """
+    times = found.seen.sum(axis=0).astype(np.float64)
+    hits = (found.matched & found.seen).sum(axis=0).astype(np.float64)
+    use = times > 0
+    scores = np.column_stack([own_affinity, closeness])[use]
+    center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
+    F, w, y, c = (scores - center) / scale, times[use], hits[use], codes[use]
+    total = w.sum() + 1.0  # one observation of an even chance keeps the intercept finite
+    pull = 1.0 / (_EFFECTS**2 * c.size)
+
+    def loss(b: FloatArray) -> tuple[float, FloatArray]:
+        logit = b[0] + F @ b[1:3] + b[3:][c]
+        value = (w * np.logaddexp(0, logit) - y * logit).sum() + np.logaddexp(0, b[0]) - b[0] / 2
+        residual = w * expit(logit) - y
+        slope = np.concatenate([[residual.sum() + expit(b[0]) - 0.5], F.T @ residual, np.bincount(c, residual, n_clusters)])
+        apart = b[1] - b[2]
+        slope = slope / total + np.concatenate([[0.0, 2 * _RIDGE * apart, -2 * _RIDGE * apart], pull * b[3:]])
+        return value / total + _RIDGE * apart**2 + 0.5 * pull * (b[3:] ** 2).sum(), slope
+
+    bounds = [(None, None), (0, None), (0, None)] + [(None, None)] * n_clusters
+    options = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8}
+    b = minimize(loss, np.zeros(3 + n_clusters), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    slopes = b[1:3] / scale
+    intercept = float(b[0] - slopes @ center)
+    review = (b[1:3] + _LEAST_SLOPE) / scale
+    spread = float((F @ (b[1:3] + _LEAST_SLOPE)).std())
+    offsets = b[0] - float(review @ center) - size_prior * spread * _standard_log_sizes(codes, n_clusters)
+    return {
+        "intercept": intercept,
+        "slopes": slopes,
+        "effects": b[3:],
+        "review_slopes": review,
+        "review_offsets": offsets,
+    }
+
+
+def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
+    """Return the logarithms (k,) of the sizes of clusters, standardised over points; 0 for those that do not occur."""
+    inner = codes[codes >= 0]
+    sizes = np.bincount(inner, minlength=n_clusters)
+    logs = np.log(np.maximum(sizes, 1))
+    deviation = float(logs[inner].std())
+    return np.where(sizes > 0, logs - logs[inner].mean(), 0.0) / (deviation if deviation > 1e-9 else np.inf)
+
+
+def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
+    """Say what was repeated."""
+    if chosen is None:
+        said = [f"Repeated with {' '.join(repr(clusterer).split())} on {len(found.seen)} subsamples."]
+    else:
+        said = [
+            f"Repeated on {len(found.seen)} subsamples with {chosen.name}, which stands in for the clusterer that made "
+            f"the labels (adjusted Rand index {chosen.ari:.2f})."
+        ]
+    if found.placed_by_neighbour:
+        said.append("It has no predict: points left out join the cluster of their nearest neighbour.")
+    if found.failures:
+        said.append(f"It failed on {len(found.failures)} more: {found.failures[0]}.")
+    return " ".join(said)
+
+
+def _warning(rows: Any, codes: IntArray, clusterer: Any, chosen: Any, found: Replication) -> str | None:
+    """Say why trust should not be taken at face value; None if nothing speaks against it."""
+    if above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes):
+        return (
+            "The labels look unrelated to the data: neighbouring points share a label hardly more often than chance, "
+            "and no repeat brings the labels back. Check that labels and rows are in the same order."
+        )
+    other = finds_other_clusters(codes, found)
+    if chosen is None:
+        if other is None:
+            return None
+        return (
+            f"The clusterer {' '.join(repr(clusterer).split())} does not reproduce the labels: {other}. Low trust may "
+            "be due to the clusterer: pass clusterer= (--recluster) with the parameters that made the labels."
+        )
+    reasons = []
+    if chosen.ari < REPRODUCED:
+        reasons.append(f"the adjusted Rand index is {chosen.ari:.2f}")
+    if other is not None:
+        reasons.append(other)
+    elif chosen.has_other_sizes(codes, found.new):
+        reasons.append("its repeats find clusters of quite other sizes")
+    if not reasons:
+        return None
+    return (
+        f"No stand-in reproduces the labels. The best is {chosen.name}: {', and '.join(reasons)}. Low trust may be due "
+        "to the stand-in: pass clusterer= (--recluster), the clusterer that made the labels."
+    )
+
+
+def _is_incoherent(rows: Any, codes: IntArray) -> bool:
+    """Tell whether neighbours share a label hardly more often than chance."""
+    from sklearn.neighbors import NearestNeighbors
+
+    inner = np.flatnonzero(codes >= 0)
+    try:
+        numbers = _moderate(take(rows, inner))
+    except (TypeError, ValueError):
+        return False
+    codes, m = codes[inner], inner.size
+    if m < _LEAST_POINTS or np.ptp(codes) == 0:
+        return False
+    queries = np.arange(min(m, _QUERIES))  # rows are in the order of their hash
+    search = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(numbers)
+    near = search.kneighbors(numbers[queries], return_distance=False)
+    nearest = np.where(near[:, 0] == queries, near[:, 1], near[:, 0])
+    chance = float(((np.bincount(codes) / m) ** 2).sum())
+    error = float(np.sqrt(chance * (1.0 - chance) / queries.size)) / (1.0 - chance)
+    return above_chance(float((codes[nearest] == codes[queries]).mean()), chance) < _INCOHERENT + 2.0 * error
+
+
+def warn_about(trust_map: TrustMap, stacklevel: int) -> None:
+    """Warn if trust should not be taken at face value."""
+    if trust_map.warning is not None:
+        warnings.warn(trust_map.warning, UserWarning, stacklevel=stacklevel)

@@ -1,0 +1,273 @@
+"""Samples of rows and of distances that depend on what the rows hold, not on chunks, threads or the order of merging."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from allegiance._core import AnyArray, Array, FloatArray, IntArray, Rows, Starts, floats, is_sparse, stored
+
+_STEP = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
+#: Most members of a cluster whose distances are kept: p-values come in steps of a thousandth.
+MOST_MEMBERS = 1024
+Keys = NDArray[np.uint64]
+
+
+def mix(state: Keys) -> Keys:
+    """Return the output of splitmix64 for its states: a one-to-one map that scatters the bits."""
+    with np.errstate(over="ignore"):
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return state ^ (state >> np.uint64(31))
+
+
+def row_priorities(seed: int, start: int, count: int) -> Keys:
+    """Return the priorities (count,) of rows ``start``, ``start + 1``, ...: a hash of the seed and the row number."""
+    with np.errstate(over="ignore"):
+        base = mix(np.array([seed & _MASK], dtype=np.uint64))
+        return mix(base + np.arange(start + 1, start + count + 1, dtype=np.uint64) * np.uint64(_STEP))
+
+
+def content_keys(rows: Any) -> Keys:
+    """Return a hash (n,) of the contents of each row of an array, a CSR matrix or a frame.
+
+    It is a sum over the entries that are not zero, so dense and sparse rows have the same keys.
+    """
+    with np.errstate(over="ignore"):
+        if is_sparse(rows):
+            matrix = rows.tocsr().astype(np.float64)
+            entries = np.where(matrix.data == 0.0, 0, _entry_keys(matrix.data, matrix.indices)).astype(np.uint64)
+            sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
+            return mix(sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]])
+        if hasattr(rows, "columns"):
+            columns = [np.asarray(rows[name]) for name in rows.columns]
+        else:
+            columns = list(np.asarray(rows).T)
+        total = np.zeros(len(rows), dtype=np.uint64)
+        for number, column in enumerate(columns):
+            values = _as_numbers(column)
+            total += np.where(values == 0.0, np.uint64(0), _entry_keys(values, number))
+        return mix(total)
+
+
+def _entry_keys(values: FloatArray, column: Any) -> Keys:
+    """Return the hash of entries in one column, or in the columns (n,)."""
+    bits = np.ascontiguousarray(values).view(np.uint64)
+    return mix(bits + mix((np.atleast_1d(column) + 1).astype(np.uint64) * np.uint64(_STEP)))
+
+
+def _as_numbers(column: AnyArray) -> FloatArray:
+    """Return a column as float64; texts and other values as the hash of their text."""
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64)
+    if column.dtype.kind in "mM":
+        return column.astype(np.int64).astype(np.float64)
+    names, place = np.unique(column.astype(str), return_inverse=True)
+    hashes = [int.from_bytes(blake2b(name.encode(), digest_size=6).digest(), "big") for name in names.tolist()]
+    return np.array(hashes, dtype=np.float64)[place] + 1.0
+
+
+def row_keys(rows: Any, codes: AnyArray) -> Keys:
+    """Return a hash (n,) of each row, different for every row.
+
+    Equal rows are numbered within their cluster: they are exchangeable, so the order of the rows does not matter.
+    """
+    keys = content_keys(rows)
+    order = np.lexsort((codes, keys))
+    return _numbered_keys(keys[order])[np.argsort(order, kind="stable")]
+
+
+def _numbered_keys(ascending: Keys) -> Keys:
+    """Return different keys for equal ones, which stand in a row."""
+    places = np.arange(ascending.size)
+    first = np.concatenate([[True], ascending[1:] != ascending[:-1]])[: ascending.size]
+    rank = places - np.maximum.accumulate(np.where(first, places, 0)) if places.size else places
+    with np.errstate(over="ignore"):
+        return mix(ascending + rank.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03))
+
+
+@dataclass(frozen=True)
+class RowSample:
+    """A sample of the rows seen so far that depends on what the rows hold: the distinct ones of lowest hash.
+
+    Equal rows of one cluster are one entry with a count. The sample can be built in pieces: all counts are exact,
+    since a row that is in the sample of the whole was in that of each piece.
+
+    Attributes
+    ----------
+    limit
+        Most entries that are kept.
+    keys
+        (m,) uint64, hashes of the rows, ascending.
+    counts
+        (m,) how often each entry occurs.
+    numbers
+        (m,) the lowest row number of each entry in the whole data set.
+    rows
+        (m, d) dense or CSR.
+    codes
+        (m,) cluster numbers, -1 for noise.
+    """
+
+    limit: int
+    keys: Keys
+    counts: IntArray
+    numbers: IntArray
+    rows: Rows
+    codes: IntArray
+
+    @classmethod
+    def of(cls, rows: Any, codes: AnyArray, *, limit: int, start: int = 0) -> RowSample:
+        """Sample rows (n, d) numbered from ``start``, with cluster numbers (n,), -1 for noise."""
+        keys = content_keys(rows)
+        candidates = np.arange(keys.size)
+        if keys.size > 4 * limit:
+            # Nearly all rows that will not be kept can be told before sorting.
+            likely = np.flatnonzero(keys <= np.partition(keys, 2 * limit)[2 * limit])
+            if np.unique(keys[likely]).size > limit:
+                candidates = likely
+        found = cls(
+            limit, keys[candidates], np.ones(candidates.size, np.int64), candidates + start, candidates,
+            np.asarray(codes)[candidates].astype(np.int64),
+        )._packed()  # fmt: skip
+        places = found.rows
+        taken = rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
+        return cls(limit, found.keys, found.counts, found.numbers, taken, found.codes)
+
+    def plus(self, other: RowSample) -> RowSample:
+        """Return the sample of both sets of rows, which must not overlap."""
+        if self.limit != other.limit:
+            raise ValueError(f"samples of limits {self.limit} and {other.limit} cannot be merged: use one limit.")
+        stack = partial(sp.vstack, format="csr") if is_sparse(self.rows) else np.concatenate
+        return RowSample(
+            self.limit,
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.numbers, other.numbers]),
+            stack([self.rows, other.rows]),
+            np.concatenate([self.codes, other.codes]),
+        )._packed()
+
+    def _packed(self) -> RowSample:
+        """Return the same with equal entries added up, and the lowest keys only."""
+        order = np.lexsort((self.numbers, self.codes, self.keys))
+        keys, codes = self.keys[order], self.codes[order]
+        if not keys.size:
+            return self
+        first = np.flatnonzero(np.concatenate([[True], (keys[1:] != keys[:-1]) | (codes[1:] != codes[:-1])]))
+        counts = np.add.reduceat(self.counts[order], first)
+        kept = first[: self.limit]
+        entries = order[kept]
+        return RowSample(
+            self.limit, self.keys[entries], counts[: self.limit], self.numbers[entries], self.rows[entries],
+            self.codes[entries],
+        )  # fmt: skip
+
+    def positions(self) -> IntArray:
+        """Return which entry each of at most ``limit`` sampled rows is, repeated as often as it was drawn."""
+        places = np.repeat(np.arange(self.keys.size), self.counts)
+        if places.size <= self.limit:
+            return places
+        lowest = np.argpartition(_numbered_keys(self.keys[places]), self.limit - 1)[: self.limit]
+        return places[np.sort(lowest)]
+
+
+@stored(
+    "member-distances",
+    values=floats("t", low=0.0, infinite=True),
+    priorities=Array(("t",), "uint64"),
+    starts=Starts("k+1", "t"),
+    farthest=floats("k", low=0.0, infinite=True),
+)
+@dataclass(frozen=True)
+class MemberDistances:
+    """For each cluster the distances of its members of lowest priority, and the largest distance of all its members.
+
+    Like :class:`RowSample` it can be built in pieces: neither chunks nor the order of merging matter.
+
+    Attributes
+    ----------
+    values
+        (t,) distances, cluster by cluster, ascending within each.
+    priorities
+        (t,) uint64, the hash that decides which members are kept.
+    starts
+        (k + 1,) where the distances of each cluster start in ``values``.
+    farthest
+        (k,) largest distance of all members, kept or not; 0 for a cluster without members.
+    """
+
+    values: FloatArray
+    priorities: Keys
+    starts: IntArray
+    farthest: FloatArray
+
+    @classmethod
+    def of(
+        cls, codes: AnyArray, distance: FloatArray, n_clusters: int, *, seed: int, start: int = 0
+    ) -> MemberDistances:
+        """Take points numbered from ``start``, with cluster numbers (n,), -1 for noise, at distances (n,)."""
+        priorities = row_priorities(seed, start, codes.shape[0])
+        members = codes >= 0
+        return cls._packed(codes[members], distance[members], priorities[members], np.zeros(n_clusters))
+
+    def plus(self, other: MemberDistances) -> MemberDistances:
+        """Return the distances of both sets of points, which must not overlap."""
+        return self._packed(
+            np.concatenate([self._codes(), other._codes()]),
+            np.concatenate([self.values, other.values]),
+            np.concatenate([self.priorities, other.priorities]),
+            np.maximum(self.farthest, other.farthest),
+        )
+
+    @classmethod
+    def _packed(cls, codes: AnyArray, values: FloatArray, priorities: Keys, farthest: FloatArray) -> MemberDistances:
+        sizes = np.bincount(codes, minlength=farthest.size)
+        if codes.size and sizes.max() > MOST_MEMBERS:
+            # Priorities are uniform: nearly all that will not be kept can be told before sorting.
+            likely = np.minimum(2.0 * MOST_MEMBERS / np.maximum(sizes, 1) + 1e-3, 1.0) * 2.0**64
+            candidates = np.flatnonzero(priorities < likely[codes])
+            if (np.bincount(codes[candidates], minlength=sizes.size) < np.minimum(sizes, MOST_MEMBERS)).any():
+                candidates = np.arange(codes.size)
+            largest = np.zeros(farthest.size)
+            np.maximum.at(largest, codes, values)
+            farthest = np.maximum(farthest, largest)
+            codes, values, priorities = codes[candidates], values[candidates], priorities[candidates]
+            order = np.lexsort((priorities, codes))
+            found = np.bincount(codes, minlength=sizes.size)
+            rank = np.arange(codes.size) - np.repeat(np.cumsum(found) - found, found)
+            kept = order[rank < MOST_MEMBERS]
+            codes, values, priorities = codes[kept], values[kept], priorities[kept]
+        order = np.lexsort((priorities, values, codes))
+        codes, values, priorities = codes[order], values[order], priorities[order]
+        starts = np.searchsorted(codes, np.arange(farthest.size + 1))
+        ends = np.flatnonzero(np.diff(starts))
+        farthest = farthest.copy()
+        farthest[ends] = np.maximum(farthest[ends], values[starts[ends + 1] - 1])
+        return cls(values, priorities, starts, farthest)
+
+    def _codes(self) -> IntArray:
+        return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
+
+    def typicality(self, codes: AnyArray, distance: FloatArray) -> FloatArray:
+        """Return the conformal p-values (n,): (1 + members that are at least as far) / (1 + members).
+
+        A new point like the members is below 0.01 with a chance of 0.01 at most. NaN for noise, 1 for a cluster without
+        members.
+        """
+        result = np.full(codes.shape[0], np.nan)
+        order = np.argsort(codes, kind="stable")
+        bounds = np.searchsorted(codes[order], np.arange(self.starts.size))
+        for cluster in np.flatnonzero(np.diff(bounds)):
+            points = order[bounds[cluster] : bounds[cluster + 1]]
+            members = self.values[self.starts[cluster] : self.starts[cluster + 1]]
+            nearer = np.searchsorted(members, distance[points], side="left")
+            result[points] = (1 + members.size - nearer) / (1 + members.size)
+        return result

@@ -1,0 +1,197 @@
+"""The stand-in for a clusterer that is not known: the one that reproduces the labels best."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from allegiance._core import AnyArray, FloatArray, IntArray, Rows, is_sparse
+
+#: A stand-in with a lower adjusted Rand index does not reproduce the labels.
+REPRODUCED = 0.6
+#: One with this much ends the search, since no other can do better by an amount that matters.
+_CERTAIN = 0.98
+#: Starts of k-means, whose number in the clustering at hand is not known.
+_STARTS = 3
+#: Rows by which linkages and HDBSCAN are judged, which cost the square of them.
+_FEW_ROWS = 3000
+#: Columns up to which mixtures with full covariances are tried.
+_FEW_COLUMNS = 64
+#: Steps that k-means and mixtures take from the labels, if these were found in more rows than are at hand.
+_STEPS, _FEW_STEPS = 100, 2
+#: Rows below which only k-means is tried.
+_LEAST_ROWS = 20
+_MIN_CLUSTER_SIZES = (5, 10, 15, 20, 30, 50)
+#: A cluster with fewer members may be what a linkage leaves over, which k-means started at it would keep.
+_LEFT_OVER = 3
+#: Difference of the entropies of cluster sizes beyond which repeats find clusters of other sizes than the labels'.
+_OTHER_SIZES = 0.5
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A clusterer that takes the place of the one that made the labels."""
+
+    clusterer: Any
+    name: str
+    ari: float
+    """Adjusted Rand index of the labels and of what it finds: unaided, or started at the labels."""
+    unaided: bool
+
+    @property
+    def reproduces(self) -> bool:
+        """Whether it finds the labels."""
+        return self.ari >= REPRODUCED
+
+    def has_other_sizes(self, codes: IntArray, new: IntArray) -> bool:
+        """Tell whether repeats (R, m) find clusters of quite other sizes than those of the labels (m,)."""
+        if self.unaided:
+            return False
+        return abs(_entropy(codes) - float(np.mean([_entropy(labels) for labels in new]))) > _OTHER_SIZES
+
+
+def _entropy(codes: AnyArray) -> float:
+    shares = np.bincount(codes[codes >= 0]) / max(int((codes >= 0).sum()), 1)
+    return float(-(shares[shares > 0] * np.log(shares[shares > 0])).sum())
+
+
+def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequence[tuple[str, Any]] = ()) -> StandIn:
+    """Choose the clusterer that reproduces the labels best, in the space of the rows as given.
+
+    k-means and mixtures have many optima. They are started at the labels, which asks whether the labels are one of
+    these; linkages and HDBSCAN have one answer. Labels with noise can only come from HDBSCAN.
+
+    Parameters
+    ----------
+    rows
+        (m, d) dense or CSR, in an order that does not depend on how they were passed.
+    codes
+        (m,) cluster numbers, -1 for noise.
+    whole
+        Whether these are all rows that were clustered, and not a sample of them.
+    others
+        More candidates by name, such as those that an influence suggests, fitted unaided.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    best: StandIn | None = None
+    smallest = np.bincount(codes[codes >= 0])
+    smallest = smallest[smallest > 0].min(initial=codes.size)
+    candidates = _density(rows, codes) if (codes < 0).any() else _all_candidates(rows, codes, whole, others)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, clusterer, labels, unaided in candidates:
+            ari = float(adjusted_rand_score(codes[: labels.size], labels))
+            # What is found without help is the better evidence.
+            if best is None or (round(ari, 2), unaided) > (round(best.ari, 2), best.unaided):
+                best = StandIn(clusterer, name, ari, unaided)
+            if best.ari >= _CERTAIN and smallest >= _LEFT_OVER:
+                break
+    assert best is not None
+    return best
+
+
+Candidate = tuple[str, Any, AnyArray, bool]
+
+
+def _density(rows: Rows, codes: IntArray) -> Iterator[Candidate]:
+    """Yield HDBSCAN with several sizes of the smallest cluster, fitted to the first rows."""
+    from sklearn.cluster import HDBSCAN
+
+    few = rows[: _FEW_ROWS]
+    for size in _MIN_CLUSTER_SIZES:
+        if size <= few.shape[0]:
+            shrunk = max(2, round(size * few.shape[0] / codes.size))
+            labels = HDBSCAN(min_cluster_size=shrunk, copy=True).fit_predict(few)
+            yield f"HDBSCAN (min_cluster_size={size})", HDBSCAN(min_cluster_size=size, copy=True), labels, True
+    if few.shape[0] < _MIN_CLUSTER_SIZES[0]:
+        yield "HDBSCAN", HDBSCAN(min_cluster_size=2, copy=True), np.zeros(few.shape[0], dtype=np.int64), True
+
+
+def _all_candidates(rows: Rows, codes: IntArray, whole: bool, others: Sequence[tuple[str, Any]]) -> Iterator[Candidate]:
+    """Yield candidates for labels without noise, the most usual and the cheapest first."""
+    from sklearn.base import clone
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer, StandardScaler
+
+    steps = _STEPS if whole else _FEW_STEPS
+    yield _kmeans("k-means", rows, codes, steps)
+    if not is_sparse(rows):
+        deviations = rows.std(axis=0)
+        uneven = deviations.max(initial=0.0) > 1.01 * deviations.min(initial=np.inf)
+        if uneven:
+            yield _kmeans("k-means on standardised columns", rows, codes, steps, StandardScaler())
+    for name, clusterer in others:
+        if name == "cosine":
+            yield _kmeans("k-means on rows of length one", rows, codes, steps, Normalizer())
+            continue
+        yield name, clusterer, np.asarray(clone(clusterer).fit_predict(rows)), True
+    if is_sparse(rows) or rows.shape[0] < _LEAST_ROWS:
+        return
+    yield from _mixtures(rows, codes, steps)
+    few, k = rows[:_FEW_ROWS], np.unique(codes[:_FEW_ROWS]).size
+    from sklearn.cluster import AgglomerativeClustering
+
+    for linkage, name in (("ward", "Ward's method"), ("average", "average linkage"), ("complete", "complete linkage"), ("single", "single linkage")):  # fmt: skip
+        clusterer = AgglomerativeClustering(k, linkage=linkage)
+        yield name, clusterer, clusterer.fit_predict(few), True
+        if linkage == "ward" and uneven:
+            pipeline = make_pipeline(StandardScaler(), clone(clusterer))
+            yield "Ward's method on standardised columns", pipeline, pipeline.fit_predict(few), True
+
+
+def _kmeans(name: str, rows: Rows, codes: IntArray, steps: int, scaler: Any = None) -> Candidate:
+    """Return k-means, started at the labels, behind a transformer or without one."""
+    from sklearn.cluster import KMeans
+    from sklearn.pipeline import make_pipeline
+
+    if scaler is not None:
+        rows = scaler.fit_transform(rows)
+    means = _means(rows, codes)
+    labels = KMeans(len(means), init=means, n_init=1, max_iter=steps).fit_predict(rows)
+    clusterer = KMeans(len(means), n_init=_STARTS)
+    from sklearn.base import clone
+
+    return name, clusterer if scaler is None else make_pipeline(clone(scaler), clusterer), labels, False
+
+
+def _means(rows: Rows, codes: IntArray) -> FloatArray:
+    """Return the means (k, d) of the clusters that occur."""
+    return np.array([np.asarray(rows[codes == c].mean(axis=0)).ravel() for c in np.unique(codes)])
+
+
+def _mixtures(rows: FloatArray, codes: IntArray, steps: int) -> Iterator[Candidate]:
+    """Yield Gaussian mixtures of four kinds, started at the labels."""
+    from sklearn.mixture import GaussianMixture
+
+    present, place, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+    means = _means(rows, codes)
+    residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
+    for kind in ("full", "diag", "tied", "spherical"):
+        if kind in ("full", "tied") and rows.shape[1] > _FEW_COLUMNS:
+            continue
+        try:
+            started = GaussianMixture(
+                present.size, covariance_type=kind, reg_covar=reg, max_iter=steps, weights_init=sizes / sizes.sum(),
+                means_init=means, precisions_init=_precisions(residuals, place, sizes, kind, reg),
+            )  # fmt: skip
+            labels = started.fit_predict(rows)
+        except (ValueError, np.linalg.LinAlgError):
+            continue
+        yield f"a Gaussian mixture ({kind})", GaussianMixture(present.size, covariance_type=kind, reg_covar=reg), labels, False
+
+
+def _precisions(residuals: FloatArray, place: IntArray, sizes: IntArray, kind: str, reg: float) -> FloatArray:
+    """Return the inverse covariances of the clusters in scikit-learn's shapes."""
+    d, k = residuals.shape[1], sizes.size
+    if kind == "tied":
+        return np.linalg.inv(residuals.T @ residuals / len(residuals) + reg * np.eye(d))
+    if kind == "full":
+        own = [residuals[place == c] for c in range(k)]
+        return np.array([np.linalg.inv(part.T @ part / len(part) + reg * np.eye(d)) for part in own])
+    variances = np.array([(residuals[place == c] ** 2).mean(axis=0) for c in range(k)])
+    return 1.0 / ((variances if kind == "diag" else variances.mean(axis=1)) + reg)
