@@ -63,7 +63,7 @@ def affinity(
 
     See Also
     --------
-    trust : The chance that each label holds, built on it.
+    trust : The chance that each label comes back, built on it.
     AffinityScorer : The same as a scikit-learn estimator, which also scores new points.
 
     Examples
@@ -108,43 +108,39 @@ def trust(
     engine: str | Engine = "auto",
     eps: float = 0.03,
     n_resamples: int = 20,
-    crowding: float = 0.25,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
     verbose: Verbose = False,
 ) -> AffinityResult:
-    """Say which labels of a clustering can be trusted: for each point, the chance that its label holds.
+    """Say which labels of a clustering can be trusted: for each point, the chance that its label comes back.
 
-    Halves of the data are clustered anew, and each point left out is asked how much of its company it kept. A logistic
-    map from two scores of the point, its affinity to its own cluster and how close that is, to the company kept gives
-    the chance. No true classes are needed.
+    Trust is the chance that a point gets the cluster that it has now if the clustering is repeated from an independent
+    sample of the same size from the same population. Whether a label that comes back is also right cannot be known from
+    the data alone: see :meth:`AffinityResult.audit_sample`.
 
     Parameters
     ----------
     X
         (n, d) data: array, sparse matrix, or frame (pandas, polars); or a Dask array or frame, and the result is lazy.
     labels
-        (n,) labels from any clustering; -1 means noise, which has no label to hold. If they are left out, they come
+        (n,) labels from any clustering; -1 means noise, which has no label to trust. If they are left out, they come
         from ``clusterer`` or from the nearest of the ``centers``.
     clusterer
-        What halves of the data are clustered with, cloned; by default k-means in the space of the influence. Pass your
-        own for clusters that k-means cannot find, such as rings.
+        The clusterer that made the labels, or that is to make them, such as ``KMeans(8)``: clones of it are fitted to
+        subsamples. If it is not known, the one that reproduces the labels best stands in for it.
     centers
         (k, d) representatives, instead of the labels or beside them.
     influence, weights, representative, domain, engine, eps
         As in :func:`affinity`, but with an influence that suits real tables.
     n_resamples
-        How many halves are clustered anew.
-    crowding
-        How much less points of large and wide clusters are trusted, which more often hold several classes: 0 for not at
-        all.
+        How many subsamples are clustered.
     n_jobs, random_state, verbose
         As in :class:`AffinityScorer`.
 
     Returns
     -------
     AffinityResult
-        With ``trust``, ``verdict``, ``rival``, ``replication``, ``review()`` and ``by_cluster()``.
+        With ``trust``, ``verdict``, ``rival``, ``replication``, ``review()``, ``by_cluster()`` and ``audit_sample()``.
 
     See Also
     --------
@@ -175,7 +171,7 @@ def trust(
         domain=domain,
         engine=engine,
         eps=eps,
-        calibration=Calibration(n_resamples, clusterer=clusterer, crowding=crowding),
+        calibration=Calibration(n_resamples, clusterer=clusterer),
         n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,

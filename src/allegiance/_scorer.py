@@ -165,7 +165,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             return fit_lazily(self, X, y, fit_params)
         found = self._fit(X, y, fit_params)
         if found.sample is not None:
-            self.fitted_ = found.fitted.calibrated(found.sample)
+            self.fitted_ = self._calibrated(found, X)
         self.fitted_.release_training_data()
         return self
 
@@ -189,6 +189,12 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         assert found.codes is not None
         self.labels_ = labels_of(found.codes, self.classes_)
         return found
+
+    def _calibrated(self, found: Fit, X: Any, result: AffinityResult | None = None) -> Fitted:
+        """Return what was fitted with trust: the estimator, if there is one, is repeated as a whole."""
+        assert found.sample is not None
+        estimator = getattr(self, "estimator_", None)
+        return found.fitted.calibrated(found.sample, result, estimator=estimator, given=X)
 
     def _clustered(self, X: Any, fit_params: dict[str, Any]) -> tuple[Rows, Columns | PreparedColumns, Any, AnyArray]:
         """Fit the estimator; return checked rows where it clusters, what brings X there, the clusterer, its labels."""
@@ -268,7 +274,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         assert found.codes is not None
         result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
         if found.sample is not None:
-            self.fitted_ = found.fitted.calibrated(found.sample, result)
+            self.fitted_ = self._calibrated(found, X, result)
             result = self.fitted_.with_trust(result)
         self.fitted_.warn_if_imprecise(result)
         return result
@@ -326,11 +332,11 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         return self.affinity(X, top=1).ranking
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return trust in the labels of X above chance: 1 if all hold, 0 if no more than unrelated ones would.
+        """Return the replication of the labels of X above chance: 1 if all come back, 0 if no more than by chance.
 
-        With E the expected share of right labels, and C that of unrelated partitions with clusters of these sizes, it
-        is (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's searches do. Without calibration
-        in the fit, halves of X are clustered anew, and E is the share of their company that points keep.
+        With E the share of labels that would come back, and C the share that unrelated partitions with clusters of
+        these sizes would match, it is (E - C) / (1 - C). So numbers of clusters can be compared, as scikit-learn's
+        searches do. Without calibration in the fit, subsamples of X are clustered.
 
         Parameters
         ----------

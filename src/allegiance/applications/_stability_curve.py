@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import KMeans
 
 from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_rows, check_sites, progress, stream
 from allegiance._scorer import AffinityScorer
-from allegiance.calibration import Calibration, above_chance, row_priorities
+from allegiance.calibration import Calibration, row_priorities
 from allegiance.clusterers import on_one_thread
 from allegiance.fitting import Specification, cluster
 from allegiance.influence import BregmanInfluence, Kernel
@@ -305,10 +306,12 @@ class TrustBySize:
             clusterer = clone(clusterer).set_params(random_state=self.scorer.random_state % 2**32)
         with on_one_thread():
             labels = cluster(clusterer, X)
-        calibration = replace(self.calibration, clusterer=clusterer) if self.refit else self.calibration
+        calibration = self.calibration
+        if self.refit or calibration.clusterer is None:
+            # One start: more would hide how far the answer depends on the rows.
+            calibration = replace(calibration, clusterer=clusterer if self.refit else KMeans(k, n_init=1))
         fitted = clone(self.scorer).fit(X, labels).fitted_
-        company = fitted.company(X, labels, calibration)
-        return np.array([above_chance(kept, company.chance) for kept in company.by_resample])
+        return fitted.replicate(X, labels, calibration).above_chance
 
 
 def clusterer_maker(clusterer: Any) -> Callable[[int], Any]:

@@ -159,8 +159,9 @@ class Audit:
             )
         low, high = (100 * value for value in self.interval)
         said = f"Right: {100 * self.share_right:.0f} % ({low:.0f} to {high:.0f}), from {_joined(looked)}; "
-        said += f"about {self.wrong_left:,.0f} wrong label{'' if round(self.wrong_left) == 1 else 's'} left"
-        if self.worst_clusters and round(self.wrong_left):
+        left = f"{self.wrong_left:,.0f}"
+        said += f"about {left} wrong label{'' if left == '1' else 's'} left"
+        if self.worst_clusters and left != "0":
             plural = "" if len(self.worst_clusters) == 1 else "s"
             said += f", most of them in cluster{plural} {_joined([str(name) for name in self.worst_clusters])}"
         return said + "."
@@ -243,7 +244,7 @@ def _answers(right: Any, label: AnyArray, numbers: IntArray) -> tuple[BoolArray,
     if given.dtype.kind == "f":
         answered = ~np.isnan(given)
     else:
-        answered = np.array([value is not None and value == value and value != "" for value in given.tolist()])  # noqa: PLR0124
+        answered = np.array([value is not None and value == value and value != "" for value in given.tolist()])
     values = given[answered].tolist()
     found = np.zeros(given.size, dtype=bool)
     if values and all(isinstance(value, bool | np.bool_) for value in values):
@@ -268,7 +269,9 @@ def _check_rows(numbers: IntArray, ranking: FloatArray) -> None:
     if np.unique(numbers).size < numbers.size:
         raise ValueError("rows has a row twice: give one answer for each.")
     if np.isnan(ranking[numbers]).any():
-        raise ValueError(f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge.")
+        raise ValueError(
+            f"rows has row {numbers[np.isnan(ranking[numbers])][0]}, which is noise: it has no label to judge."
+        )
 
 
 def _share_right(y: BoolArray, t: FloatArray, T: FloatArray) -> tuple[float, float, float]:
@@ -334,4 +337,3 @@ def _worst_clusters(trust: FloatArray, codes: IntArray, classes: AnyArray, revie
     if needed > _NAMED or len(classes) <= needed:
         return ()
     return tuple(classes[place] for place in np.sort(order[:needed]))
-

@@ -341,9 +341,7 @@ def _is_thread_safe(clusterer: Any) -> bool:
     return all(type(part).__module__.partition(".")[0] in ("sklearn", "allegiance") for part in parts)
 
 
-def _on_one_blas_thread(
-    work: Callable[[Any], Any], drawn: Sequence[Any], threads: int, verbose: Verbose
-) -> list[Any]:
+def _on_one_blas_thread(work: Callable[[Any], Any], drawn: Sequence[Any], threads: int, verbose: Verbose) -> list[Any]:
     """Work on all subsamples, each on one thread of BLAS and OpenMP: sums are added in the same order anywhere."""
     from threadpoolctl import ThreadpoolController
 

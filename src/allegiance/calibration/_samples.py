@@ -1,9 +1,8 @@
-"""Samples of rows and of distances that depend on what the rows hold, not on chunks, threads or the order of merging."""
+"""Samples of rows and of distances that can be built in pieces: neither chunks nor threads change them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -46,7 +45,9 @@ def content_keys(rows: Any) -> Keys:
             entries = np.where(matrix.data == 0.0, 0, _entry_keys(matrix.data, matrix.indices)).astype(np.uint64)
             sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
             return mix(sums[matrix.indptr[1:]] - sums[matrix.indptr[:-1]])
-        if hasattr(rows, "columns"):
+        if hasattr(rows, "iloc"):
+            columns = [np.asarray(rows.iloc[:, number]) for number in range(rows.shape[1])]
+        elif hasattr(rows, "columns"):
             columns = [np.asarray(rows[name]) for name in rows.columns]
         else:
             columns = list(np.asarray(rows).T)
@@ -95,6 +96,64 @@ def _numbered_keys(ascending: Keys) -> Keys:
 
 @dataclass(frozen=True)
 class RowSample:
+    """The labelled rows of lowest priority of the rows seen so far, in the order of their row numbers.
+
+    It can be built in pieces: neither chunks nor the order of merging matter.
+
+    Attributes
+    ----------
+    limit
+        Most rows that are kept.
+    priorities
+        (m,) uint64
+    numbers
+        (m,) row numbers in the whole data set, ascending.
+    rows
+        (m, d) dense or CSR.
+    codes
+        (m,) cluster numbers.
+    """
+
+    limit: int
+    priorities: Keys
+    numbers: IntArray
+    rows: Rows
+    codes: IntArray
+
+    @classmethod
+    def of(cls, rows: Rows, codes: AnyArray, *, limit: int, seed: int, start: int = 0) -> RowSample:
+        """Sample rows (n, d) numbered from ``start``, with cluster numbers (n,), -1 for noise, which is left out."""
+        priorities = row_priorities(seed, start, codes.shape[0])
+        labelled = np.flatnonzero(codes >= 0)
+        kept = labelled[_lowest(priorities[labelled], limit)]
+        return cls(limit, priorities[kept], kept + start, rows[kept], codes[kept].astype(np.int64))
+
+    def plus(self, other: RowSample) -> RowSample:
+        """Return the sample of both sets of rows, which must not overlap."""
+        if self.limit != other.limit:
+            raise ValueError(f"samples of limits {self.limit} and {other.limit} cannot be merged: use one limit.")
+        priorities = np.concatenate([self.priorities, other.priorities])
+        numbers = np.concatenate([self.numbers, other.numbers])
+        codes = np.concatenate([self.codes, other.codes])
+        kept = _lowest(priorities, self.limit)
+        kept = kept[np.argsort(numbers[kept])]
+        rows = _stacked(self.rows, other.rows)[kept]
+        return RowSample(self.limit, priorities[kept], numbers[kept], rows, codes[kept])
+
+
+def _lowest(priorities: Keys, limit: int) -> IntArray:
+    """Return the positions of the lowest priorities, at most ``limit``, ascending."""
+    if priorities.size <= limit:
+        return np.arange(priorities.size)
+    return np.sort(np.argpartition(priorities, limit - 1)[:limit])
+
+
+def _stacked(first: Rows, second: Rows) -> Rows:
+    return sp.vstack([first, second], format="csr") if is_sparse(first) else np.concatenate([first, second])
+
+
+@dataclass(frozen=True)
+class ContentSample:
     """A sample of the rows seen so far that depends on what the rows hold: the distinct ones of lowest hash.
 
     Equal rows of one cluster are one entry with a count. The sample can be built in pieces: all counts are exact,
@@ -104,6 +163,8 @@ class RowSample:
     ----------
     limit
         Most entries that are kept.
+    total
+        Number of rows seen.
     keys
         (m,) uint64, hashes of the rows, ascending.
     counts
@@ -117,6 +178,7 @@ class RowSample:
     """
 
     limit: int
+    total: int
     keys: Keys
     counts: IntArray
     numbers: IntArray
@@ -124,7 +186,7 @@ class RowSample:
     codes: IntArray
 
     @classmethod
-    def of(cls, rows: Any, codes: AnyArray, *, limit: int, start: int = 0) -> RowSample:
+    def of(cls, rows: Any, codes: AnyArray, *, limit: int, start: int = 0) -> ContentSample:
         """Sample rows (n, d) numbered from ``start``, with cluster numbers (n,), -1 for noise."""
         keys = content_keys(rows)
         candidates = np.arange(keys.size)
@@ -134,28 +196,28 @@ class RowSample:
             if np.unique(keys[likely]).size > limit:
                 candidates = likely
         found = cls(
-            limit, keys[candidates], np.ones(candidates.size, np.int64), candidates + start, candidates,
+            limit, keys.size, keys[candidates], np.ones(candidates.size, np.int64), candidates + start, candidates,
             np.asarray(codes)[candidates].astype(np.int64),
         )._packed()  # fmt: skip
         places = found.rows
         taken = rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
-        return cls(limit, found.keys, found.counts, found.numbers, taken, found.codes)
+        return cls(limit, found.total, found.keys, found.counts, found.numbers, taken, found.codes)
 
-    def plus(self, other: RowSample) -> RowSample:
+    def plus(self, other: ContentSample) -> ContentSample:
         """Return the sample of both sets of rows, which must not overlap."""
         if self.limit != other.limit:
             raise ValueError(f"samples of limits {self.limit} and {other.limit} cannot be merged: use one limit.")
-        stack = partial(sp.vstack, format="csr") if is_sparse(self.rows) else np.concatenate
-        return RowSample(
+        return ContentSample(
             self.limit,
+            self.total + other.total,
             np.concatenate([self.keys, other.keys]),
             np.concatenate([self.counts, other.counts]),
             np.concatenate([self.numbers, other.numbers]),
-            stack([self.rows, other.rows]),
+            _stacked(self.rows, other.rows),
             np.concatenate([self.codes, other.codes]),
         )._packed()
 
-    def _packed(self) -> RowSample:
+    def _packed(self) -> ContentSample:
         """Return the same with equal entries added up, and the lowest keys only."""
         order = np.lexsort((self.numbers, self.codes, self.keys))
         keys, codes = self.keys[order], self.codes[order]
@@ -165,8 +227,8 @@ class RowSample:
         counts = np.add.reduceat(self.counts[order], first)
         kept = first[: self.limit]
         entries = order[kept]
-        return RowSample(
-            self.limit, self.keys[entries], counts[: self.limit], self.numbers[entries], self.rows[entries],
+        return ContentSample(
+            self.limit, self.total, self.keys[entries], counts[: self.limit], self.numbers[entries], self.rows[entries],
             self.codes[entries],
         )  # fmt: skip
 
@@ -190,7 +252,7 @@ class RowSample:
 class MemberDistances:
     """For each cluster the distances of its members of lowest priority, and the largest distance of all its members.
 
-    Like :class:`RowSample` it can be built in pieces: neither chunks nor the order of merging matter.
+    Like a sample of rows it can be built in pieces: neither chunks nor the order of merging matter.
 
     Attributes
     ----------

@@ -102,7 +102,7 @@ def _density(rows: Rows, codes: IntArray) -> Iterator[Candidate]:
     """Yield HDBSCAN with several sizes of the smallest cluster, fitted to the first rows."""
     from sklearn.cluster import HDBSCAN
 
-    few = rows[: _FEW_ROWS]
+    few = rows[:_FEW_ROWS]
     for size in _MIN_CLUSTER_SIZES:
         if size <= few.shape[0]:
             shrunk = max(2, round(size * few.shape[0] / codes.size))
@@ -136,9 +136,14 @@ def _all_candidates(rows: Rows, codes: IntArray, whole: bool, others: Sequence[t
     few, k = rows[:_FEW_ROWS], np.unique(codes[:_FEW_ROWS]).size
     from sklearn.cluster import AgglomerativeClustering
 
-    for linkage, name in (("ward", "Ward's method"), ("average", "average linkage"), ("complete", "complete linkage"), ("single", "single linkage")):  # fmt: skip
+    for linkage in ("ward", "average", "complete", "single"):
         clusterer = AgglomerativeClustering(k, linkage=linkage)
-        yield name, clusterer, clusterer.fit_predict(few), True
+        yield (
+            "Ward's method" if linkage == "ward" else f"{linkage} linkage",
+            clusterer,
+            clusterer.fit_predict(few),
+            True,
+        )
         if linkage == "ward" and uneven:
             pipeline = make_pipeline(StandardScaler(), clone(clusterer))
             yield "Ward's method on standardised columns", pipeline, pipeline.fit_predict(few), True
@@ -182,14 +187,20 @@ def _mixtures(rows: FloatArray, codes: IntArray, steps: int) -> Iterator[Candida
             labels = started.fit_predict(rows)
         except (ValueError, np.linalg.LinAlgError):
             continue
-        yield f"a Gaussian mixture ({kind})", GaussianMixture(present.size, covariance_type=kind, reg_covar=reg), labels, False
+        yield (
+            f"a Gaussian mixture ({kind})",
+            GaussianMixture(present.size, covariance_type=kind, reg_covar=reg),
+            labels,
+            False,
+        )
 
 
 def _precisions(residuals: FloatArray, place: IntArray, sizes: IntArray, kind: str, reg: float) -> FloatArray:
     """Return the inverse covariances of the clusters in scikit-learn's shapes."""
     d, k = residuals.shape[1], sizes.size
     if kind == "tied":
-        return np.linalg.inv(residuals.T @ residuals / len(residuals) + reg * np.eye(d))
+        tied: FloatArray = np.linalg.inv(residuals.T @ residuals / len(residuals) + reg * np.eye(d)).astype(np.float64)
+        return tied
     if kind == "full":
         own = [residuals[place == c] for c in range(k)]
         return np.array([np.linalg.inv(part.T @ part / len(part) + reg * np.eye(d)) for part in own])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +41,7 @@ _EFFECTS = 0.6
 _RIDGE = 0.03
 #: Added to both slopes where points are ordered for review, which must not tie where trust is flat.
 _LEAST_SLOPE = 0.05
+_NEWTON_STEPS = 4
 #: A logit whose chance is 1 in double precision.
 _CERTAIN = 40.0
 #: Neighbours that agree less than this, above chance, while labels come back less than that, are what shuffling leaves.
@@ -235,7 +235,9 @@ def _moderate(rows: Any) -> Any:
 def _certain(reach: FloatArray) -> TrustMap:
     """Return the map of a single cluster, which comes back whatever happens, and of a single point."""
     zeros, offsets = np.zeros(2), np.zeros(reach.size)
-    note = "There is one cluster: it always comes back." if reach.size < 2 else "There is one point: nothing was repeated."
+    note = (
+        "There is one cluster: it always comes back." if reach.size < 2 else "There is one point: nothing was repeated."
+    )
     return TrustMap(_CERTAIN, zeros, offsets, zeros + _LEAST_SLOPE, offsets, reach, 1.0, 0.0, 1.0, None, note)
 
 
@@ -265,14 +267,18 @@ def fit_map(
         logit = b[0] + F @ b[1:3] + b[3:][c]
         value = (w * np.logaddexp(0, logit) - y * logit).sum() + np.logaddexp(0, b[0]) - b[0] / 2
         residual = w * expit(logit) - y
-        slope = np.concatenate([[residual.sum() + expit(b[0]) - 0.5], F.T @ residual, np.bincount(c, residual, n_clusters)])
+        slope = np.concatenate(
+            [[residual.sum() + expit(b[0]) - 0.5], F.T @ residual, np.bincount(c, residual, n_clusters)]
+        )
         apart = b[1] - b[2]
         slope = slope / total + np.concatenate([[0.0, 2 * _RIDGE * apart, -2 * _RIDGE * apart], pull * b[3:]])
         return value / total + _RIDGE * apart**2 + 0.5 * pull * (b[3:] ** 2).sum(), slope
 
-    bounds = [(None, None), (0, None), (0, None)] + [(None, None)] * n_clusters
-    options = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8}
-    b = minimize(loss, np.zeros(3 + n_clusters), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    bounds: Any = [(None, None), (0, None), (0, None)] + [(None, None)] * n_clusters
+    options: Any = {"maxiter": 500, "ftol": 1e-12, "gtol": 1e-8}
+    start = np.zeros(3 + n_clusters)
+    b = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    b = _polished(b, F, w, c, total, pull, lambda b: loss(b)[1])
     slopes = b[1:3] / scale
     intercept = float(b[0] - slopes @ center)
     review = (b[1:3] + _LEAST_SLOPE) / scale
@@ -285,6 +291,38 @@ def fit_map(
         "review_slopes": review,
         "review_offsets": offsets,
     }
+
+
+def _polished(
+    b: FloatArray,
+    F: FloatArray,
+    w: FloatArray,
+    c: IntArray,
+    total: float,
+    pull: float,
+    gradient: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Return the optimum after Newton's steps, so that rounding in the scores moves it by rounding only."""
+    k, fixed = b.size - 3, np.flatnonzero(b[1:3] <= 0.0) + 1
+    free = np.setdiff1d(np.arange(b.size), fixed)
+    A = np.column_stack([np.ones(len(F)), F])
+    held = np.zeros((b.size, b.size))
+    held[1:3, 1:3] = 2 * _RIDGE * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    held[3:, 3:] = pull * np.eye(k)
+    for _ in range(_NEWTON_STEPS):
+        p = expit(b[0] + F @ b[1:3] + b[3:][c])
+        weight = w * p * (1.0 - p) / total
+        across = np.array([np.bincount(c, weight * column, k) for column in A.T])
+        hessian = np.block([[A.T @ (A * weight[:, None]), across], [across.T, np.diag(np.bincount(c, weight, k))]])
+        even = expit(b[0])
+        hessian[0, 0] += even * (1.0 - even) / total
+        step = np.linalg.solve((hessian + held)[np.ix_(free, free)], gradient(b)[free])
+        moved = b.copy()
+        moved[free] -= step
+        if not np.isfinite(moved).all() or (moved[1:3] < 0.0).any():
+            return b
+        b = moved
+    return b
 
 
 def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
@@ -361,9 +399,3 @@ def _is_incoherent(rows: Any, codes: IntArray) -> bool:
     chance = float(((np.bincount(codes) / m) ** 2).sum())
     error = float(np.sqrt(chance * (1.0 - chance) / queries.size)) / (1.0 - chance)
     return above_chance(float((codes[nearest] == codes[queries]).mean()), chance) < _INCOHERENT + 2.0 * error
-
-
-def warn_about(trust_map: TrustMap, stacklevel: int) -> None:
-    """Warn if trust should not be taken at face value."""
-    if trust_map.warning is not None:
-        warnings.warn(trust_map.warning, UserWarning, stacklevel=stacklevel)

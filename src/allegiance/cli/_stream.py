@@ -202,7 +202,7 @@ def score_in_passes(
     worst = Worst(job.ids, wanted.show)
     tally = job.score_to(sink, worst)
     trust_map = scorer.fitted_.trust_map
-    note = None if trust_map is None else trust_map.reason
+    note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
     return Scored(summary_of(tally, worst, scorer.fitted_.how(started), note), scorer)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows, check_centers, check_sites, dense
-from allegiance.calibration import MemberDistances, RowSample
+from allegiance.calibration import ContentSample, MemberDistances
 from allegiance.domains import Extent
 from allegiance.engines import Tessellation
 from allegiance.influence import AnySummary, Diagram, Located, SpreadSums
@@ -32,7 +32,7 @@ class Fit(NamedTuple):
     """(n,) cluster of each point, -1 for noise; None if they are not in memory."""
     located: Located | None
     """Where the points are; None if they are not in memory."""
-    sample: RowSample | None
+    sample: ContentSample | None
     """Rows to calibrate with; None if calibration was not asked for."""
 
 
@@ -131,7 +131,7 @@ class _Placed(NamedTuple):
     extent: Extent
     members: Lazy[MemberDistances]
     spread: SpreadSums | None
-    sample: RowSample | None
+    sample: ContentSample | None
     codes: IntArray | None = None
     located: Located | None = None
 
@@ -177,7 +177,7 @@ class _Placing:
             members = Lazy.known(members.value)
         sample = None
         if self.sample_rows:
-            sample = RowSample.of(rows, codes, limit=self.sample_rows, seed=self.seed, start=chunk.start)
+            sample = ContentSample.of(rows, codes, limit=self.sample_rows, start=chunk.start)
         placed = _Placed(
             Extent.of(self.diagram, located.position, radius=self.needs_radius),
             members,
@@ -276,7 +276,7 @@ class _Training:
             classes=self.classes if self.chunks.labelled else None,
             weighted=self.specification.weights is not None,
             needs_radius=self.specification.domain.needs_radius,
-            sample_rows=0 if calibration is None else calibration.n_rows(self.n_clusters),
+            sample_rows=0 if calibration is None else calibration.n_rows(self.n_clusters, self.chunks.n_features),
             seed=self.seed,
             threads=self.threads,
             located=located,

@@ -12,18 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows, of_moderate_size
+from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows, is_sparse, of_moderate_size
 from allegiance.calibration import (
     Calibration,
-    Company,
+    ContentSample,
     MemberDistances,
-    PairCompany,
-    RowSample,
+    Replication,
     TrustMap,
-    above_chance,
     calibrate,
-    pair_company,
-    recluster,
+    replicate,
+    stand_in,
+    take,
 )
 from allegiance.engines import (
     Estimate,
@@ -40,7 +39,7 @@ from allegiance.results import AffinityResult, Distances, FrameLike, HowMeasured
 from ._clusterer import nearest_sites, without_feature_names
 from ._columns import Columns, Prepared, PreparedColumns
 from ._labels import Labels, align, labels_of
-from ._pipelines import last_step
+from ._pipelines import has_pipeline, last_step, repeatable
 from ._specification import Specification
 
 #: Rows labelled at a time, and scored at a time if only the largest affinities are kept.
@@ -290,8 +289,10 @@ class Fitted:
             seconds=time.perf_counter() - started,
         )
 
-    def calibrated(self, sample: RowSample, result: AffinityResult | None = None) -> Fitted:
-        """Return this with trust calibrated on a sample of the points of the fit.
+    def calibrated(
+        self, sample: ContentSample, result: AffinityResult | None = None, *, estimator: Any = None, given: Any = None
+    ) -> Fitted:
+        """Return this with trust, learnt from a sample of the points of the fit.
 
         Parameters
         ----------
@@ -299,25 +300,39 @@ class Fitted:
             The rows, prepared, and their clusters.
         result
             The scores of all points of the fit, if they are known already.
+        estimator
+            The one that made the labels; None if there are only labels.
+        given
+            (n, d) all points as the user passed them, if they are in memory.
         """
-        specification = self.specification
-        assert specification.calibration is not None
-        located = self.locate(sample.rows)
-        rows: IntArray | slice = sample.numbers
+        specification, places = self.specification, sample.positions()
+        calibration, settings = specification.calibration, specification.settings
+        assert calibration is not None
+        scored: IntArray | slice = sample.numbers
         if result is None:
-            started, rows = time.perf_counter(), slice(None)
-            result = self.score_located(located, sample.codes, FrameLike(), started, top=1)
-        calibration, coordinates, given = self._to_recluster(specification.calibration, sample, located)
+            started, scored = time.perf_counter(), slice(None)
+            result = self.score_located(
+                self.locate(sample.rows), sample.codes, FrameLike(), started, top=1
+            )
+        known = calibration.clusterer if calibration.clusterer is not None else estimator
+        rows, clusterer = self._to_repeat(sample, places, known, given)
+        distance = result.distance[scored]
         found = calibrate(
-            calibration,
-            result.evidence(coordinates, rows),
-            self.classes.size,
-            specification.settings.seed,
-            rows=given,
-            members=None if self.members is None else self.members.value,
-            threads=specification.settings.threads,
-            verbose=specification.settings.verbose,
+            replace(calibration, clusterer=None),
+            rows,
+            sample.codes[places],
+            result.own_affinity[scored][places],
+            result.closeness[scored][places],
+            reach=self._reach(sample.codes, distance),
+            clusterer=clusterer,
+            others=self._stand_ins(sample.codes),
+            n_total=sample.total,
+            seed=settings.seed,
+            threads=settings.threads,
+            verbose=settings.verbose,
         )
+        if found.warning is not None:
+            warnings.warn(found.warning, UserWarning, stacklevel=_user_stacklevel())
         return replace(self, trust_map=found)
 
     def with_trust(self, result: AffinityResult) -> AffinityResult:
@@ -325,51 +340,53 @@ class Fitted:
         assert self.trust_map is not None
         return result.with_trust(self.trust_map)
 
-    def _to_recluster(
-        self, calibration: Calibration, sample: RowSample, located: Located
-    ) -> tuple[Calibration, Rows, Rows]:
-        """Return what clusters a sample anew: by which clusterer, and the rows for k-means and for that clusterer."""
+    def _to_repeat(self, sample: ContentSample, places: IntArray, known: Any, given: Any) -> tuple[Any, Any]:
+        """Return the rows that are clustered again, and what clusters them; None if that is not known."""
         influence = self.specification.influence
-        if self.columns.preparation is not None and calibration.clusterer is not None:
-            # The rows have passed the transformers already.
-            calibration = replace(calibration, clusterer=last_step(calibration.clusterer))
-        coordinates = of_moderate_size(influence.coordinates(self.tessellation.diagram, sample.rows, located))
-        if coordinates.shape[1] == 0:  # all in one place, for which clusterers want a coordinate
-            coordinates = np.zeros((coordinates.shape[0], 1))
-        own = influence.clusterer(np.unique(sample.codes).size)
-        if calibration.clusterer is None and own is not None:
-            return replace(calibration, clusterer=own), coordinates, coordinates
-        return calibration, coordinates, influence.restore(sample.rows) if influence.has_sites else sample.rows
+        restored = influence.restore(sample.rows) if influence.has_sites else sample.rows
+        if known is None:
+            return restored[places], None
+        clusterer = repeatable(known)
+        behind = self.columns.preparation is not None
+        if given is None or (behind and not has_pipeline(clusterer)):
+            # These rows have passed the transformers already, which stay as they are.
+            return restored[places], last_step(clusterer) if behind else clusterer
+        table = given if hasattr(given, "columns") or is_sparse(given) else np.asarray(given)
+        return take(table, sample.numbers[places]), clusterer
 
-    def company(self, X: Any, labels: Any = None, calibration: Calibration | None = None) -> Company:
-        """Return the company that points keep when halves of them are clustered anew. Affinities are not measured.
+    def _stand_ins(self, codes: IntArray) -> list[tuple[str, Any]]:
+        """Return the clusterers, by name, that this influence suggests for labels of unknown origin."""
+        own = self.specification.influence.clusterer(np.unique(codes[codes >= 0]).size)
+        return [] if own is None else [(type(own).__name__, own)]
+
+    def _reach(self, codes: IntArray, distance: FloatArray) -> FloatArray:
+        """Return the distance (k,) up to which each cluster has been seen: that of its farthest member.
+
+        A cluster whose members all lie on its representative has not shown its reach: the usual distance stands in.
+        """
+        members = self.members
+        inner = of_moderate_size(distance[codes >= 0])
+        usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
+        if members is None:
+            farthest = np.zeros(self.classes.size)
+            np.maximum.at(farthest, codes[codes >= 0], distance[codes >= 0])
+        else:
+            farthest = members.value.farthest
+        return np.where(farthest > 0.0, farthest, usual)
+
+    def replicate(self, X: Any, labels: Any = None, calibration: Calibration | None = None) -> Replication:
+        """Repeat the clustering on subsamples of some points. Affinities are not measured.
 
         Parameters
         ----------
         X
-            (n, d) points, known or new, as the user passed them; a sample of them is clustered.
+            (n, d) points, known or new, as the user passed them; a sample of them is used.
         labels
             (n,) labels they have, -1 for noise; None to label them as new points.
         calibration
-            How they are clustered; None for that of the fit, or the default one.
+            How they are clustered; None for that of the fit, or the default one. Without a clusterer it is the one
+            that was fitted, or the stand-in that reproduces the labels best.
         """
-        return self._clustered_anew(X, labels, calibration)[0]
-
-    def pair_company(self, X: Any, labels: Any = None, calibration: Calibration | None = None) -> PairCompany:
-        """Return which pairs of clusters come apart or together when halves of points are clustered anew.
-
-        Parameters
-        ----------
-        X, labels, calibration
-            As in :meth:`company`.
-        """
-        _, new, codes = self._clustered_anew(X, labels, calibration)
-        return pair_company(codes, new, self.classes.size)
-
-    def _clustered_anew(
-        self, X: Any, labels: Any, calibration: Calibration | None
-    ) -> tuple[Company, IntArray, IntArray]:
-        """Cluster halves of a sample anew; return the company kept, new clusters (n_resamples, m) and old ones (m,)."""
         settings = self.specification.settings
         calibration = calibration or self.specification.calibration or Calibration()
         given, rows = self._prepared(X)
@@ -377,17 +394,24 @@ class Fitted:
             codes = self.codes_of_new(given, self.locate(rows))
         else:
             codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
-        sample = RowSample.of(rows, codes, limit=calibration.n_rows(self.classes.size), seed=settings.seed)
-        if sample.codes.size < 2:
-            raise ValueError(f"X has {sample.codes.size} labelled points: at least 2 are needed to cluster them anew.")
-        asked, coordinates, originals = self._to_recluster(calibration, sample, self.locate(sample.rows))
-        company, new = recluster(asked, coordinates, sample.codes, settings.seed, originals, settings.threads)
-        return company, new, sample.codes
+        limit = calibration.n_rows(self.classes.size, rows.shape[1])
+        sample = ContentSample.of(rows, codes, limit=limit)
+        places = sample.positions()
+        known = calibration.clusterer if calibration.clusterer is not None else self.clusterer
+        if known is None:
+            repeated, _ = self._to_repeat(sample, places, None, None)
+            others = self._stand_ins(sample.codes)
+            known = stand_in(repeated, sample.codes[places], whole=places.size == codes.size, others=others).clusterer
+        else:
+            repeated, known = self._to_repeat(sample, places, known, None)
+        return replicate(
+            repeated, sample.codes[places], known, calibration=calibration, seed=settings.seed,
+            threads=settings.threads, n_total=codes.size,
+        )  # fmt: skip
 
     def stability_score(self, X: Any) -> float:
-        """Return how far the labels of points hold, above chance, when these points are clustered anew."""
-        company = self.company(X)
-        return above_chance(company.mean, company.chance)
+        """Return how many of the labels of points come back, above chance, when subsamples of them are clustered."""
+        return float(self.replicate(X).above_chance.mean())
 
     def n_imprecise(self, result: AffinityResult) -> int:
         """Return how many points did not reach the precision asked for."""

@@ -29,7 +29,7 @@ def fitted_html(fitted: Fitted) -> str:
     ]
     return Card(
         title=f"Fitted to {count(classes.size, 'cluster')}: affinity(X) scores points, known or new",
-        lines=[] if fitted.trust_map is None or fitted.trust_map.reason is None else [fitted.trust_map.reason],
+        lines=[] if fitted.trust_map is None else fitted.trust_map.remarks,
         headings=("", "fitted"),
         rows=rows,
         words=("", "fitted"),
@@ -40,5 +40,4 @@ def _trust(fitted: Fitted) -> str:
     calibration = fitted.specification.calibration
     if fitted.trust_map is None or calibration is None:
         return "not calibrated: pass calibration=20"
-    by = "k-means" if calibration.clusterer is None else type(calibration.clusterer).__name__
-    return f"calibrated on {calibration.n_resamples} halves of the data, clustered anew by {by}"
+    return fitted.trust_map.note

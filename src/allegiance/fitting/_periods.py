@@ -218,11 +218,7 @@ def _refitted_scores(fitted: Fitted, rows: Rows, inside: AnyArray, codes: IntArr
     assert fitted.trust_map is not None
     assert again.members is not None
     reach = again.members.value.farthest
-    trust_map = replace(
-        fitted.trust_map,
-        reach=np.where(reach > 0.0, reach, fitted.trust_map.reach[present]),
-        offsets=fitted.trust_map.offsets[present],
-    )
+    trust_map = fitted.trust_map.take(present, reach)
     located = again.locate(rows)
     nearest = again.codes_of_new(rows, located)
     return again.score_located(located, nearest, FrameLike(), 0.0, top=1).with_trust(trust_map), present

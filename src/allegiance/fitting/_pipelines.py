@@ -64,6 +64,17 @@ def last_step(estimator: Any) -> Any:
     return estimator
 
 
+def repeatable(estimator: Any) -> Any:
+    """Return what can be cloned to repeat a clustering: without what keeps a fitted clusterer as it is."""
+    inner = _inside(estimator)
+    if inner is not None:
+        return repeatable(inner)
+    if isinstance(estimator, Pipeline):
+        *before, (name, last) = estimator.steps
+        return Pipeline([*before, (name, repeatable(last))])
+    return estimator
+
+
 def _inside(estimator: Any) -> Any:
     """Return the estimator that a frozen one or a search delegates to, or None."""
     if isinstance(estimator, FrozenEstimator):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allegiance._core import AnyArray, FloatArray, IntArray
-from allegiance.calibration import ExpectedRight, TrustMap
+from allegiance.calibration import TrustMap
 from allegiance.engines import Z95
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ClusterFigures(NamedTuple):
 
     @property
     def trouble(self) -> float:
-        """What clusters are sorted by: the share of labels that are not expected to be right, or not supported."""
+        """What clusters are sorted by: the share of labels that would not come back, or are not supported."""
         if not self.points or self.name is None:
             return -1.0
         return 1.0 - (self.supported / self.points if np.isnan(self.replication) else self.replication)
@@ -66,8 +66,6 @@ class Tally:
         (k + 1,) sums; None without calibration.
     rivals
         (k + 1, k) how often each cluster is the rival of a doubtful point.
-    expected
-        The sums behind the expected share of right labels; None without calibration.
     undecided, empty_cells
         Points too close to the paper's one half to call, and without territory.
     worst_error
@@ -83,7 +81,6 @@ class Tally:
     own_affinity: FloatArray
     trust: FloatArray | None
     rivals: IntArray
-    expected: ExpectedRight | None
     undecided: int
     empty_cells: int
     worst_error: float
@@ -110,13 +107,8 @@ class Tally:
             classes=result.classes,
             counts=np.stack(counts, axis=1),
             own_affinity=_sums(rows, result.own_affinity, k + 1),
-            trust=None if trust_map is None else _sums(rows, np.nan_to_num(result.trust), k + 1),
+            trust=None if trust_map is None else _sums(rows, np.nan_to_num(result.chance_to_return), k + 1),
             rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
-            expected=None
-            if trust_map is None
-            else trust_map.expected_right_sums(
-                ranks.own, result.closeness, result.codes, result.distance, ranks.own_error
-            ),
             undecided=_undecided(ranks.largest, ranks.largest_error),
             empty_cells=int(result.empty_cell.sum()),
             worst_error=float(ranks.worst_error.max(initial=0.0)),
@@ -135,7 +127,6 @@ class Tally:
             self.own_affinity + other.own_affinity,
             None if self.trust is None or other.trust is None else self.trust + other.trust,
             self.rivals + other.rivals,
-            None if self.expected is None or other.expected is None else self.expected.plus(other.expected),
             self.undecided + other.undecided,
             self.empty_cells + other.empty_cells,
             max(self.worst_error, other.worst_error),
@@ -148,21 +139,16 @@ class Tally:
         arrays = {name: getattr(self, name) for name in ("counts", "own_affinity", "trust", "rivals")}
         values: dict[str, Any] = {name: None if array is None else array.tolist() for name, array in arrays.items()}
         values |= {name: getattr(self, name) for name in ("undecided", "empty_cells", "worst_error", "engines")}
-        if self.expected is not None:
-            values["expected"] = self.expected._replace(slope=self.expected.slope.tolist())._asdict()
         return json.dumps(values)
 
     @classmethod
     def from_json(cls, text: str | bytes, classes: AnyArray, trust_map: TrustMap | None) -> Tally:
         """Return the counts that :meth:`to_json` described, of a scorer with these clusters and this calibration."""
         values = json.loads(text)
-        expected = values.pop("expected", None)
-        if expected is not None:
-            expected = ExpectedRight(**expected | {"slope": np.array(expected["slope"])})
         for name in ("counts", "own_affinity", "trust", "rivals"):
             values[name] = None if values[name] is None else np.array(values[name])
         values["rivals"] = values["rivals"].reshape(classes.size + 1, classes.size)
-        return cls(classes=classes, expected=expected, trust_map=trust_map, **values)
+        return cls(classes=classes, trust_map=trust_map, **values)
 
     @property
     def n_points(self) -> int:
@@ -190,10 +176,16 @@ class Tally:
 
     @property
     def replication(self) -> tuple[float, float, float] | None:
-        """The expected share of right labels and its 95 % interval; None without calibration."""
-        if self.expected is None or self.trust_map is None:
+        """The share of labels that would come back, and its 90 % interval for one repeat; None without calibration.
+
+        NaN without labels.
+        """
+        if self.trust is None or self.trust_map is None:
             return None
-        return self.expected.interval(self.trust_map.covariance)
+        if not self.n_labelled:
+            return (np.nan, np.nan, np.nan)
+        share = float(self.trust[:-1].sum()) / self.n_labelled
+        return (share, *self.trust_map.interval(share))
 
     def clusters(self) -> list[ClusterFigures]:
         """Return the figures of each cluster in the order of ``classes``, and of the noise, if there is any, last."""

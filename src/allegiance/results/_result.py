@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Lazy, Rows, check_number, for_row_blocks
-from allegiance.calibration import Evidence, MemberDistances, TrustMap, above_chance
+from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Lazy, check_number, for_row_blocks
+from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located
 
@@ -229,6 +229,7 @@ class AffinityResult:
     frame_like: FrameLike
     clusters: AnyArray | None = None
     top_ranks: Ranks | None = None
+    audited: FloatArray | None = None
 
     @property
     def n_points(self) -> int:
@@ -313,12 +314,19 @@ class AffinityResult:
         return self.trust_map
 
     @cached_property
+    def chance_to_return(self) -> FloatArray:
+        """(n,) :attr:`trust` as it is without an audit."""
+        return self._calibration.trust(self.ranks.own, self.closeness, self.codes, self.distance)
+
+    @property
     def trust(self) -> FloatArray:
         """(n,) chance that the point gets the same cluster if the clustering is repeated, NaN for noise.
 
-        See ``docs/trust.md`` for how it is estimated and when not to rely on it.
+        The repeat is made from an independent sample of the same size from the same population, and its clusters are
+        matched to the present ones. In the result of an audit it is the chance that the label is right. See
+        ``docs/trust.md`` for how it is estimated and when not to rely on it.
         """
-        return self._calibration.trust(self.ranks.own, self.closeness, self.codes, self.distance)
+        return self.chance_to_return if self.audited is None else self.audited
 
     @cached_property
     def verdict(self) -> AnyArray:
@@ -330,37 +338,51 @@ class AffinityResult:
         """
         return verdicts(self.ranks, self.codes, self.trust if self.calibrated else None)
 
-    @cached_property
-    def _replication(self) -> tuple[float, float, float]:
-        ranks = self.ranks
-        return self._calibration.expected_right(ranks.own, self.closeness, self.codes, self.distance, ranks.own_error)
-
     @property
     def replication(self) -> float:
-        """Mean trust of the labelled points: the share of labels that would come back."""
-        return self._replication[0]
+        """The share of labels that would come back if the data were collected and clustered again.
+
+        It is the mean trust of the labelled points, NaN if there are none.
+        """
+        chance = self.chance_to_return[~self.noise]
+        return float(chance.mean()) if chance.size else np.nan
 
     @property
     def replication_interval(self) -> tuple[float, float]:
-        """Interval of :attr:`replication`."""
-        return self._replication[1:]
+        """Interval that holds the share of labels that come back in one repeat with a chance of 90 %."""
+        return self._calibration.interval(self.replication)
 
     @property
     def clusterer_note(self) -> str | None:
-        """Why trust should not be relied on as it is; None if nothing speaks against it."""
-        return None if self.trust_map is None else self.trust_map.reason
+        """What was repeated, how well it reproduces the labels, and what to do if it does not; None without trust."""
+        return None if self.trust_map is None else " ".join([self.trust_map.note, *self.trust_map.remarks])
 
     @property
+    def remarks(self) -> list[str]:
+        """Why trust should not be taken at face value, in sentences; empty if nothing speaks against it."""
+        return [] if self.trust_map is None else self.trust_map.remarks
+
+    @cached_property
     def ranking(self) -> FloatArray:
-        """(n,) what :meth:`review` sorts by, ascending: trust, or own affinity without calibration; NaN for noise."""
-        return self.trust if self.calibrated else np.where(self.noise, np.nan, self.own_affinity)
+        """(n,) what :meth:`review` sorts by, ascending; NaN for noise. Without calibration it is own affinity.
+
+        It comes from the same fit as trust, without the effects of clusters: a cluster that always comes back can still
+        hold two classes.
+        """
+        if self.audited is not None:
+            return self.audited
+        if self.trust_map is None:
+            return np.where(self.noise, np.nan, self.own_affinity)
+        return self.trust_map.ranking(self.ranks.own, self.closeness, self.codes, self.distance)
 
     def least_trusted(self, n: int | str = 10) -> IntArray:
-        """Return the rows of the least trusted labels, the least first; see :meth:`review` for ``n``."""
-        return review_rows(self.ranking, n, None)
+        """Return the rows of the labels to look at first; see :meth:`review` for ``n``."""
+        return review_rows(self.ranking, n)
 
     def review(self, n: int | str | None = None, *, below: float | None = None) -> pd.DataFrame:
-        """Return the labels to look at, the least trusted first, as a frame with the index of X.
+        """Return the labels to look at, the least sure first, as a frame with the index of X.
+
+        The order is :attr:`ranking`, which finds wrong labels better than trust does.
 
         Parameters
         ----------
@@ -369,7 +391,7 @@ class AffinityResult:
         below
             Only labels with less trust than this.
         """
-        rows = review_rows(self.ranking, n, below)
+        rows = review_rows(self.ranking, n, below, self.trust if self.calibrated else None)
         if n is None and below is None:
             rows = rows[self.verdict[rows] != SUPPORTED]
         return self.frame_like.build_rows(rows, {name: column[rows] for name, column in self.columns().items()})
@@ -499,14 +521,39 @@ class AffinityResult:
         return int((Z95 * self.standard_error.max(axis=1) > eps).sum())
 
     def above_chance(self) -> float:
-        """Return (E - C) / (1 - C) with E the mean trust and C that of unrelated partitions."""
-        return above_chance(self.replication, self._calibration.chance)
+        """Return (E - C) / (1 - C) with E the replication and C what unrelated partitions of these sizes reach."""
+        return self._calibration.above_chance(self.replication)
 
-    def evidence(self, coordinates: Rows, rows: IntArray | slice) -> Evidence:
-        """Return what calibration sees of some rows, which have these ``coordinates`` (m, p)."""
-        return Evidence(
-            coordinates, self.codes[rows], self.own_affinity[rows], self.closeness[rows], self.distance[rows]
-        )
+    def audit_sample(self, n: int = 60, *, random: float = 0.5, random_state: Any = 0) -> AuditSample:
+        """Choose labels for a person to look at: some drawn at random, the others those to review first.
+
+        Only labels that were drawn at random speak for the others. Of those to review first more are wrong.
+
+        Parameters
+        ----------
+        n
+            How many labels.
+        random
+            The share of them that is drawn at random; 1 for all.
+        random_state
+            Seed of the draw. The sample keeps it.
+        """
+        return audit_sample(self.ranking, n, random=random, seed=random_state)
+
+    def audit(self, rows: Any, right: Any) -> Audit:
+        """Say how many labels are right, after a person has looked at some.
+
+        Parameters
+        ----------
+        rows
+            What :meth:`audit_sample` returned. Row numbers of your own choice count as known labels, but do not speak
+            for the others.
+        right
+            (m,) whether each label is right, as truth values; or the labels that would be right. None or NaN where
+            there is no answer.
+        """
+        found = audit(rows, right, label=self.label, codes=self.codes, classes=self.classes, ranking=self.ranking)
+        return replace(found, result=replace(self, audited=found.trust))
 
     def with_trust(self, trust_map: TrustMap) -> AffinityResult:
         """Return the same result with trust."""
@@ -557,16 +604,15 @@ def verdicts(ranks: Ranks, codes: AnyArray, trust: FloatArray | None) -> AnyArra
     return found
 
 
-def review_rows(ranking: FloatArray, n: Any, below: float | None = None) -> IntArray:
+def review_rows(ranking: FloatArray, n: Any, below: float | None = None, trust: FloatArray | None = None) -> IntArray:
     """Return the rows of labels to look at, the lowest of ``ranking`` (n,) first; NaN, which is noise, is left out.
 
-    ``n`` is how many, a share such as "5%", or None for all; ``below`` keeps only lower values.
+    ``n`` is how many, a share such as "5%", or None for all; ``below`` keeps only those with less ``trust``.
     """
     order = np.argsort(ranking, kind="stable")
     order = order[: int(np.count_nonzero(~np.isnan(ranking)))]
     if below is not None:
-        threshold = check_number(below, "below", low=-np.inf)
-        order = order[ranking[order] < threshold]
+        order = order[(ranking if trust is None else trust)[order] < check_number(below, "below", low=-np.inf)]
     return order[: _review_count(n, ranking.size)]
 
 

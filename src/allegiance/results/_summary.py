@@ -82,7 +82,7 @@ def headlines(tally: Tally, note: str | None = None) -> list[str]:
     if tally.replication is None or not tally.n_labelled:
         lines = [f"{labels}: {verdicts}"]
     else:
-        lines = [f"{100 * tally.replication[0]:.0f} % of {labels} would come back. {verdicts}"]
+        lines = [f"{replication_sentence(tally)} {verdicts}"]
     if note is not None:
         lines.append(note)
     noise = tally.n_points - tally.n_labelled
@@ -96,6 +96,16 @@ def headlines(tally: Tally, note: str | None = None) -> list[str]:
     if tally.empty_cells:
         lines.append(f"{count(tally.empty_cells, 'point')} with an empty cell: affinity is a limit there")
     return lines
+
+
+def replication_sentence(tally: Tally) -> str:
+    """Say which share of the labels would come back, and how far one repeat may differ."""
+    assert tally.replication is not None
+    share, low, high = (100 * value for value in tally.replication)
+    return (
+        f"{share:.0f} % of {count(tally.n_labelled, 'label')} would come back if the data were collected and clustered "
+        f"again (in nine of ten repeats {low:.0f} to {high:.0f} %)."
+    )
 
 
 def measured_by(tally: Tally) -> str:
