@@ -193,7 +193,7 @@ def stability_curve(
     Parameters
     ----------
     X
-        (n, d) data: array or frame. If it has more rows than calibration uses (2,000, or 100 per cluster), a sample.
+        (n, d) data: array or frame. If it has more than 2,000 rows, or 50 per cluster if that is more, a sample.
     clusterer
         A clusterer with a parameter ``n_clusters`` or ``n_components``, of which clones are fitted, or a function that
         takes the number of clusters and returns a clusterer. If its ``random_state`` is None, it is set.
@@ -243,7 +243,7 @@ def stability_curve(
     sizes = _check_sizes(n_clusters, rows.shape[0])
     calibration = specification.calibration or Calibration()
     seed = specification.settings.seed
-    rows = _sampled(rows, calibration.n_rows(int(sizes[-1])), seed)
+    rows = _sampled(rows, calibration.most_rows(int(sizes[-1])), seed)
     by_columns = isinstance(specification.influence, BregmanInfluence)
     axes = np.eye(rows.shape[1]) if by_columns else reference_axes(rows)
     trust_in = TrustBySize(checked, calibration, make, refit)

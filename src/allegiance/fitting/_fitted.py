@@ -311,9 +311,7 @@ class Fitted:
         scored: IntArray | slice = sample.numbers
         if result is None:
             started, scored = time.perf_counter(), slice(None)
-            result = self.score_located(
-                self.locate(sample.rows), sample.codes, FrameLike(), started, top=1
-            )
+            result = self.score_located(self.locate(sample.rows), sample.codes, FrameLike(), started, top=1)
         known = calibration.clusterer if calibration.clusterer is not None else estimator
         rows, clusterer = self._to_repeat(sample, places, known, given)
         distance = result.distance[scored]

@@ -47,7 +47,7 @@ def period_of(fitted: Fitted, X: Any, start: int = 0, features: Rows | None = No
     check_comparable(fitted)
     result = fitted.score(X, top=1)
     rows = fitted.rows(X)
-    n_rows = (fitted.specification.calibration or Calibration()).n_rows(fitted.classes.size)
+    n_rows = (fitted.specification.calibration or Calibration()).most_rows(fitted.classes.size)
     seed = fitted.specification.settings.seed
     known = _features(fitted, X) if features is None else features
     if known is not None and known.shape[1] > _MOST_FEATURES:
