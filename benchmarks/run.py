@@ -17,19 +17,7 @@ from _machine import describe_machine, machine_lines
 from _report import Row, save, table
 
 #: Cheap and disturbance-prone first; each module has a function ``run(quick) -> list[Row]``.
-BENCHMARKS = (
-    "cold_start",
-    "exact_queries",
-    "mnist_job",
-    "sampling_jobs",
-    "counting_kernel",
-    "growth",
-    "memory",
-    "influence",
-    "trust_cost",
-    "applications",
-    "report_page",
-)
+BENCHMARKS = ("cold_start", "jobs", "report_page")
 
 
 def main() -> None:
