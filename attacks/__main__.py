@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ._attack import MODULES, Attack, Tally, generator, load
+from ._common import MODULES, Attack, Tally, generator, load
 
 _ROOT = Path(__file__).resolve().parents[1]
 _RESULTS = Path(__file__).resolve().parent / "results"
@@ -34,20 +34,20 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"put the table into {_PAGE.relative_to(_ROOT)}")
     options = parser.parse_args()
     broken = 0
-    for module in options.only or MODULES:
-        attack = load(module)
+    for name in options.only or MODULES:
+        attack = load(name)
         print(f"{attack.name} ...", end=" ", flush=True)
         started = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="attack-", ignore_cleanup_errors=True) as folder:
             wanted = options.attempts or (attack.short if options.short else attack.full)
-            tally = attack.make(wanted, generator(options.seed, module), Path(folder))
+            tally = attack.make(wanted, generator(options.seed, name), Path(folder))
         seconds = time.perf_counter() - started
         broken += len(tally.broken)
         print(_said(tally), f"({seconds:.0f} s)", flush=True)
         for text in tally.broken[:_TOLD]:
             print("   ", text)
         if wanted == attack.full:
-            _save(module, attack, tally, options.seed, seconds)
+            _save(name, attack, tally, options.seed, seconds)
     if options.write:
         _write()
     return int(broken > 0)
@@ -60,7 +60,7 @@ def _said(tally: Tally) -> str:
     return f"{tally.attempts:,} attempts, {len(tally.broken):,} broke a promise: {held}"
 
 
-def _save(module: str, attack: Attack, tally: Tally, seed: int, seconds: float) -> None:
+def _save(name: str, attack: Attack, tally: Tally, seed: int, seconds: float) -> None:
     _RESULTS.mkdir(exist_ok=True)
     found = {
         "name": attack.name,
@@ -72,7 +72,7 @@ def _save(module: str, attack: Attack, tally: Tally, seed: int, seconds: float) 
         "seconds": round(seconds),
         "with": f"Python {platform.python_version()} on {platform.system()}",
     }
-    (_RESULTS / f"{module}.json").write_text(json.dumps(found, indent=1))
+    (_RESULTS / f"{name}.json").write_text(json.dumps(found, indent=1))
 
 
 def _write() -> None:
@@ -81,8 +81,8 @@ def _write() -> None:
     from _marked_page import write_parts
 
     lines = ["| attack | seed | attempts | broken | what happened |", "|---|---:|---:|---:|---|"]
-    for module in MODULES:
-        path = _RESULTS / f"{module}.json"
+    for name in MODULES:
+        path = _RESULTS / f"{name}.json"
         if not path.exists():
             continue
         found = json.loads(path.read_text())

@@ -10,8 +10,7 @@ import numpy as np
 
 from allegiance import AffinityScorer, SharedSamples
 
-from ._attack import Attack, Tally
-from ._children import finish, start
+from ._common import Attack, Tally, finish, start
 
 #: Forks again and again while a thread draws samples with fresh scorers; each child scores too, and must end.
 _FORKS = """
@@ -116,10 +115,12 @@ def _share(
         tally.broken.append(f"attempt {attempt}: threads got other bits, or saved another file")
 
 
-ATTACK = Attack(
-    "forks and threads",
-    "A process forked at any moment can score; threads that share a scorer get the same bits and save whole files.",
-    full=150,
-    short=9,
-    make=make,
-)
+ATTACKS = {
+    "forks_and_threads": Attack(
+        "forks and threads",
+        "A process forked at any moment can score; threads that share a scorer get the same bits and save whole files.",
+        full=150,
+        short=9,
+        make=make,
+    ),
+}

@@ -14,9 +14,7 @@ import pyarrow.parquet as pq
 
 from allegiance import AffinityScorer, affinity, score_stream
 
-from ._attack import Attack, Tally
-from ._children import finish, start
-from ._streams import prepare, score
+from ._common import Attack, Tally, finish, prepare, score, start
 
 #: Compiles a kernel with its cache on the full disk.
 _COMPILE = """
@@ -143,10 +141,12 @@ _TOLD = {
     _cache: "kernels compiled without cache",
 }
 
-ATTACK = Attack(
-    "full disk",
-    "The error names the file; what was there stays; a stream goes on once there is room.",
-    full=24,
-    short=4,
-    make=make,
-)
+ATTACKS = {
+    "full_disk": Attack(
+        "full disk",
+        "The error names the file; what was there stays; a stream goes on once there is room.",
+        full=24,
+        short=4,
+        make=make,
+    ),
+}

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from allegiance.cli._main import program
 
-from ._attack import Attack, Tally
+from ._common import Attack, Tally
 
 #: Cells of an identifier: what spreadsheets, programs and people leave there.
 _CELLS = (
@@ -175,10 +175,12 @@ def _parquet(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str] | 
     return path, [str(value) for value in table["id"].to_pylist()], kind
 
 
-ATTACK = Attack(
-    "hostile tables",
-    "Every row of a table comes out once, with its identifier as it was, or the command says why it reads none.",
-    full=600,
-    short=60,
-    make=make,
-)
+ATTACKS = {
+    "hostile_tables": Attack(
+        "hostile tables",
+        "Every row of a table comes out once, with its identifier as it was, or the command says why it reads none.",
+        full=600,
+        short=60,
+        make=make,
+    ),
+}

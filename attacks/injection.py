@@ -12,7 +12,7 @@ import pandas as pd
 
 from allegiance import trust
 
-from ._attack import Attack, Tally
+from ._common import Attack, Tally
 
 #: Each sets a mark, opens a window or calls home if it runs.
 _PAYLOADS = (
@@ -156,10 +156,12 @@ def opened(browser: Any, path: Path) -> str | None:
     return None
 
 
-ATTACK = Attack(
-    "injection into reports",
-    "No script, style or address of the data is run or called; every page opens.",
-    full=len(_PAYLOADS) * len(_PLACES),
-    short=6,
-    make=make,
-)
+ATTACKS = {
+    "injection": Attack(
+        "injection into reports",
+        "No script, style or address of the data is run or called; every page opens.",
+        full=len(_PAYLOADS) * len(_PLACES),
+        short=6,
+        make=make,
+    ),
+}

@@ -1,0 +1,223 @@
+"""What attacks share: what one is and counts, processes, saved scorers, and runs that score a table in parts."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from allegiance import AffinityScorer
+from allegiance.domains import Polytope
+from allegiance.engines import Auto
+from allegiance.influence import Kernel, Weights
+from allegiance.io import TableError
+from allegiance.io.streams import score_stream
+
+#: The module of every attack, in the order of the table.
+MODULES = {
+    "random_calls": "random_calls",
+    "damaged_files": "files",
+    "crafted_files": "files",
+    "kills": "processes",
+    "one_output": "processes",
+    "full_disk": "full_disk",
+    "forks_and_threads": "forks_and_threads",
+    "hostile_tables": "hostile_tables",
+    "injection": "injection",
+}
+
+
+@dataclass
+class Tally:
+    """What became of the attempts of an attack."""
+
+    held: Counter[str] = field(default_factory=Counter)
+    """Attempts after which the promise held, by what happened."""
+    broken: list[str] = field(default_factory=list)
+    """What happened in the others, with all that is needed to see it again."""
+    skipped: str | None = None
+    """Why the attack could not be made here."""
+
+    @property
+    def attempts(self) -> int:
+        """How many there were."""
+        return self.held.total() + len(self.broken)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One kind of attack.
+
+    Attributes
+    ----------
+    name
+        What its table calls it.
+    promise
+        What must hold after every attempt.
+    full, short
+        How many attempts a whole run makes, and how many the slow tests make.
+    make
+        Makes so many attempts with random numbers from a generator, in an empty folder.
+    """
+
+    name: str
+    promise: str
+    full: int
+    short: int
+    make: Callable[[int, np.random.Generator, Path], Tally]
+
+
+def load(name: str) -> Attack:
+    """Return an attack by its name."""
+    found: Attack = import_module(f"attacks.{MODULES[name]}").ATTACKS[name]
+    return found
+
+
+def generator(seed: int, name: str) -> np.random.Generator:
+    """Return the random numbers of one attack: the same whether the others are made or not."""
+    return np.random.default_rng([seed, *name.encode()])
+
+
+#: Longer than any of them takes on a busy machine: one that is not done by then hangs.
+PATIENCE = 180.0
+
+
+def start(*words: str, **settings: Any) -> subprocess.Popen[str]:
+    """Start ``python words``."""
+    return subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings
+    )
+
+
+def finish(child: subprocess.Popen[str], patience: float = PATIENCE) -> tuple[int | None, str]:
+    """Wait for a process; return its exit status, None if it hung and was killed, and what it wrote."""
+    try:
+        out, err = child.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+        return None, out + err
+    return child.returncode, out + err
+
+
+def command(*words: str | Path) -> list[str]:
+    """Return what runs the command line of the package."""
+    return ["-c", "from allegiance.cli import main; main()", *map(str, words)]
+
+
+_IRIS = load_iris()
+
+
+class Saved(NamedTuple):
+    """A scorer, and rows it can score."""
+
+    scorer: AffinityScorer
+    rows: Any
+
+
+def saved_scorers() -> dict[str, Saved]:
+    """Return a scorer of each kind, by name; between them they hold every kind of object that files can hold."""
+    X = _IRIS.data[::3]
+    sparse = sp.csr_array(np.where(X > 1.5, X, 0.0))
+    settings: dict[str, tuple[Any, dict[str, Any]]] = {
+        "power": (X, {"weights": Weights([0.1, 0.2, 0.3]), "influence": "within", "calibration": 3}),
+        "space": (X, {"domain": "space"}),
+        "polytope": (X, {"domain": Polytope.box([0.0] * 4, [9.0] * 4)}),
+        "kl": (X[:, :3], {"influence": "kl", "weights": "size"}),
+        "kernel": (X, {"influence": "rbf"}),
+        "sparse": (sparse, {"influence": "polynomial"}),
+        "precomputed": (X @ X.T, {"influence": "precomputed"}),
+        "fourier": (X, {"influence": Kernel("rbf", approximation="fourier")}),
+        "nystroem": (X, {"influence": Kernel("rbf", approximation="nystroem")}),
+        "sketch": (X, {"influence": Kernel("polynomial", approximation="hashing")}),
+    }
+    quick: dict[str, Any] = {"eps": 0.2, "engine": Auto(max_samples=4_000), "n_jobs": 1, "random_state": 0}
+    labels = np.array(_IRIS.target_names)[_IRIS.target[::3]]
+    by_labels = {name: (X, labels, chosen) for name, (X, chosen) in settings.items()}
+    prepared = make_pipeline(SimpleImputer(), StandardScaler(), PCA(3), KMeans(3, n_init=1, random_state=0))
+    mixture = GaussianMixture(3, random_state=0)
+    estimators = {"pipeline": prepared, "mixture": mixture}
+    by_estimator = {name: (X, None, {"estimator": estimator}) for name, estimator in estimators.items()}
+    return {
+        name: Saved(AffinityScorer(**quick | chosen).fit(X, labels), X)
+        for name, (X, labels, chosen) in (by_labels | by_estimator).items()
+    }
+
+
+def leaves(state: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the way to every value of a state that is not a dict."""
+    for name, value in state.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def found(state: dict[str, Any], path: tuple[str, ...]) -> Any:
+    """Return one value of a state."""
+    for name in path:
+        state = state[name]
+    return state
+
+
+def replaced(state: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return a state with one value replaced."""
+    name, *rest = path
+    return state | {name: replaced(state[name], tuple(rest), value) if rest else value}
+
+
+ROWS = 6_000
+#: Processes are forked from one that has imported all this, and runs no other thread: they start in milliseconds.
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["attacks._common"])
+
+
+def prepare(folder: Path) -> tuple[Path, Path]:
+    """Write a table and a scorer for it; return both paths."""
+    rng = np.random.default_rng(0)
+    X, kind = rng.normal(size=(ROWS, 2)), np.arange(ROWS) % 3
+    table, scorer = folder / "table.parquet", folder / "table.scorer"
+    pq.write_table(pa.table({"id": np.arange(ROWS), "x": X[:, 0], "y": X[:, 1], "kind": kind}), table)
+    frame = pa.table({"x": X[:, 0], "y": X[:, 1]})
+    AffinityScorer(random_state=0).fit(frame.to_pandas(), kind).save(scorer)
+    return table, scorer
+
+
+def score(table: Path, scorer: Path, out: Path, batch_rows: int, details: bool = False) -> None:
+    """Score the table, going on where an earlier run was killed."""
+    try:
+        score_stream(table, scorer, out, keep=["id"], batch_rows=batch_rows, details=details, force=True)
+    except TableError as error:
+        if "another run" not in str(error):
+            raise
+        raise SystemExit(1) from error
+
+
+def run(*arguments: Any) -> Any:
+    """Start a process that scores."""
+    child = CONTEXT.Process(target=score, args=arguments)
+    child.start()
+    return child
+
+
+def leftovers(folder: Path, known: set[str]) -> list[str]:
+    """Return what lies in a folder besides what is known."""
+    return sorted(path.name for path in folder.iterdir() if path.name not in known)
