@@ -25,7 +25,8 @@ MOST_ROWS = 500
 SIDES = 256
 STUDY = (
     "Box, ball or whole space: on the 22 labelled sets that our study holds, one draw, three clusterers, the mean "
-    "AUROC is 0.768, 0.766 and 0.762 (measured once, with `benchmarks/regions.py` of commit 4d4730e): none ranks wrong labels clearly better. On the "
+    "AUROC is 0.768, 0.766 and 0.762 (measured once, with `benchmarks/regions.py` of commit 4d4730e): "
+    "none ranks wrong labels clearly better. On the "
     "six real ones it is 0.764, 0.748 and 0.774: the whole space is ahead of the box on digits (0.793 against 0.769), "
     "wine (0.938 against 0.909) and Soybean (0.545 against 0.504), the box on MNIST (0.735 against 0.701)."
 )
