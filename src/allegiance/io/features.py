@@ -645,7 +645,7 @@ class FeaturePlan:
 
     def _numbers(self, values: Any, column: ColumnPlan) -> FloatArray:
         """Return a column in its own units, NaN where a value is missing."""
-        kind = values.type.value_type if hasattr(values.type, "value_type") else values.type
+        kind = values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
         fits = is_text(kind) or (is_number(kind) and column.kind == "number") or is_time(kind)
         if not fits and not (column.kind == "date" and is_number(kind)):
             raise TableError(f"column {column.name!r} holds {column.kind}s in the plan, but here {values.type}.")

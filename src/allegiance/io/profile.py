@@ -239,9 +239,9 @@ class _Stats:
     def _merge(self, count: int, mean: float, values: FloatArray | None) -> None:
         """Combine sums of squares about two means, without cancellation."""
         own = 0.0 if values is None else float(((values - mean) ** 2).sum())
-        total = self.seen + count
-        self.squares += own + (mean - self.mean) ** 2 * (self.seen * count / total)
-        self.mean += (mean - self.mean) * (count / total)
+        total, apart = self.seen + count, mean - self.mean
+        self.squares += own + apart * apart * (self.seen * count / total)
+        self.mean += apart * (count / total)
         self.seen = total
 
     def _return_sentinels(self, but: float | None = None) -> None:
@@ -620,7 +620,7 @@ def as_texts(column: Any) -> Any:
         column = column.cast(column.type.value_type)
     if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
         numbers = [None if value is None or value != value else value for value in column.to_pylist()]
-        texts = [None if value is None else str(int(value) if value == int(value) else value) for value in numbers]
+        texts = [None if value is None else str(int(value) if value % 1 == 0 else value) for value in numbers]
         return arrow.array(texts, arrow.string())
     texts = compute.utf8_trim_whitespace(column.cast(arrow.string()))
     return compute.if_else(compute.equal(texts, ""), None, texts)

@@ -1,0 +1,256 @@
+"""Writing: every format, nothing half, nothing overwritten."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import sys
+import warnings
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allegiance.io import TableError
+from allegiance.io.sinks import open_sink, write_table
+from allegiance.io.tables import open_table
+
+TABLE = pa.table(
+    {"id": ["a", 'b,"c"', "d\ne", None], "x": [1.0, 0.1, None, 1e300], "stable": [True, False, None, True]}
+)
+FORMATS = ["csv", "tsv", "parquet", "arrow", "jsonl", "json", "xlsx"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "feather", "xlsx"])
+def test_what_is_written_is_read_again(tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    with open_sink(path) as sink:
+        sink.write(TABLE)
+        sink.write(TABLE.slice(1, 2).combine_chunks().to_batches()[0])
+    assert sink.n_rows == 6
+    expected = [*TABLE.to_pylist(), *TABLE.to_pylist()[1:3]]
+    found = open_table(path).read().to_pylist()
+    if ending in ("csv", "tsv"):
+        words = {True: "true", False: "false", None: None}
+        expected = [{**row, "stable": words[row["stable"]]} for row in expected]
+    assert found == expected
+
+
+def test_json_lines_and_json_arrays(tmp_path):
+    table = pa.table({"name": ["é", "b"], "x": [math.nan, 2.0]})
+    for ending in ["jsonl", "json"]:
+        with open_sink(tmp_path / f"table.{ending}") as sink:
+            sink.write(table)
+    expected = [{"name": "é", "x": None}, {"name": "b", "x": 2.0}]
+    assert [json.loads(line) for line in (tmp_path / "table.jsonl").read_text().splitlines()] == expected
+    assert json.loads((tmp_path / "table.json").read_text()) == expected
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_table_without_rows_is_whole(tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    with open_sink(path) as sink:
+        sink.write(TABLE.slice(0, 0))
+    if ending == "json":
+        assert json.loads(path.read_text()) == []
+    elif ending == "jsonl":
+        assert path.read_text() == ""
+    else:
+        assert open_table(path).read(typed=False).num_rows == 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), st.text("ab,\"'\n\r;|")),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_text_survives_the_csv_writer(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("csv") / "table.csv"
+    with open_sink(path) as sink:
+        sink.write(pa.table({"first": [row[0] for row in rows], "second": [row[1] for row in rows]}))
+    with path.open(newline="") as file:
+        _, *found = csv.reader(file)
+    assert [tuple(row) for row in found] == rows
+
+
+def test_where_batches_end_does_not_change_the_file(tmp_path):
+    for name, size in [("whole", 4), ("parts", 1)]:
+        with open_sink(tmp_path / f"{name}.csv") as sink:
+            for batch in TABLE.to_batches(max_chunksize=size):
+                sink.write(batch)
+    assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "parts.csv").read_bytes()
+
+
+def write_until(error, path, **settings):
+    """Start to write a table, and raise an error in the middle."""
+    with open_sink(path, **settings) as sink:
+        sink.write(TABLE)
+        assert len(set(os.listdir(path.parent)) - {path.name}) == 1
+        raise error
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_an_interrupted_sink_leaves_nothing(tmp_path, ending):
+    with pytest.raises(KeyboardInterrupt):
+        write_until(KeyboardInterrupt, tmp_path / f"table.{ending}")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupted_sink_keeps_what_was_there(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        write_until(KeyboardInterrupt, path, force=True)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_nothing_is_overwritten_without_force(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(FileExistsError, match=r"already exists.*force=True"):
+        open_sink(path)
+    with open_sink(path, force=True) as sink:
+        sink.write(TABLE)
+    assert path.read_text().startswith("id,x,stable\n")
+
+
+def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
+    path = tmp_path / "table.csv"
+    with pytest.raises(FileExistsError, match="already exists"), open_sink(path):
+        path.write_text("new")
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    with open_sink(tmp_path / "link.csv", force=True) as sink:
+        sink.write(TABLE)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text().startswith("id,x,stable")
+
+
+def test_the_ending_or_the_format_decides(tmp_path):
+    with pytest.raises(TableError, match=r"the ending of .*table\.ods"):
+        open_sink(tmp_path / "table.ods")
+    with pytest.raises(TableError, match="format 'ods'"):
+        open_sink(tmp_path / "table.csv", format="ods")
+    with pytest.raises(TableError, match="standard output"):
+        open_sink("-", format="xlsx")
+    with open_sink(tmp_path / "table.data", format="jsonl") as sink:
+        sink.write(TABLE)
+    assert json.loads((tmp_path / "table.data").read_text().splitlines()[0])["id"] == "a"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_provenance_is_stored_where_there_is_room(tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    with open_sink(path, metadata={"command": "allegiance score é", "eps": 0.03}) as sink:
+        sink.write(TABLE)
+    schema = pa.parquet.read_schema(path) if ending == "parquet" else pa.ipc.open_file(str(path)).schema
+    assert json.loads(schema.metadata[b"allegiance"]) == {"command": "allegiance score é", "eps": 0.03}
+
+
+def test_rows_of_other_columns_are_refused(tmp_path):
+    with open_sink(tmp_path / "table.csv") as sink:
+        sink.write(TABLE)
+        with pytest.raises(TableError, match="other columns"):
+            sink.write(TABLE.drop_columns(["x"]))
+
+
+def test_a_sink_is_open_inside_its_block_only(tmp_path):
+    with pytest.raises(TableError, match="inside its with block"):
+        open_sink(tmp_path / "table.csv").write(TABLE)
+
+
+def test_standard_output_gets_csv(capfdbinary):
+    with open_sink("-") as sink:
+        sink.write(pa.table({"a": [1]}))
+    assert capfdbinary.readouterr().out == b"a\n1\n"
+    assert not sys.stdout.closed
+
+
+FORMULAS = ["=1+2", "+1", "-1", "@SUM(A1)", "\tx", "\rx", '=HYPERLINK("a","b")']
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_formulas_are_kept_verbatim_unless_they_are_to_be_escaped(tmp_path, ending):
+    table = pa.table({"=name": [*FORMULAS, "plain", "a=b", None], "-x": [-1.0] * 10})
+    found = {}
+    for escape in (False, True):
+        path = tmp_path / f"{escape}.{ending}"
+        with open_sink(path, escape_formulas=escape) as sink:
+            sink.write(table)
+        with path.open(newline="") as file:
+            found[escape] = list(csv.reader(file, delimiter="\t" if ending == "tsv" else ","))
+    assert found[False] == [["=name", "-x"], *([text, "-1"] for text in [*FORMULAS, "plain", "a=b", ""])]
+    escaped = [f"'{text}" for text in FORMULAS]
+    assert found[True] == [["'=name", "'-x"], *([text, "-1"] for text in [*escaped, "plain", "a=b", ""])]
+
+
+HARD = {
+    "struct": pa.array([{"a": 1, "b": "x,y"}, None]),
+    "list": pa.array([[1.5, float("nan")], None]),
+    "map": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+    "string_view": pa.array(["a,b", None], pa.string_view()),
+    "binary": pa.array([b"a\xff,", None]),
+    "decimal": pa.array([1, None]).cast(pa.decimal128(30, 2)),
+    "duration": pa.array([1, None], pa.duration("s")),
+}
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_columns_of_any_kind_are_written(tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    with open_sink(path) as sink:
+        sink.check(pa.table(HARD).schema)
+        sink.write(pa.table({**HARD, "n": [1, 2]}))
+    if ending == "csv":
+        texts = ['{"a": 1, "b": "x,y"}', "[1.5, null]", '[["a", 1]]', "a,b", "a\\xff,", "1.00", "1", "1"]
+        with path.open(newline="") as file:
+            assert list(csv.reader(file)) == [[*HARD, "n"], texts, [*[""] * 7, "2"]]
+    elif ending in ("json", "jsonl"):
+        assert path.read_text().count('"n": ') == 2
+    else:
+        assert open_table(path).read()["n"].to_pylist() == [1, 2]
+
+
+def test_workbooks_hold_no_formulas_and_may_have_a_summary(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "table.xlsx"
+    table = pa.table({"=name": [*FORMULAS, "a<b&c\x01"], "when": [datetime(2024, 1, 31, 12)] * 8, "n": [10**17] * 8})
+    with open_sink(path) as sink:
+        sink.write(table)
+        sink.summary = [["cluster", "size"], ["a", 8]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = openpyxl.load_workbook(path)
+    cells = list(book["table"].iter_rows())
+    assert [row[0].value for row in cells] == ["=name", *(text.replace("\r", "\n") for text in FORMULAS), "a<b&c"]
+    assert {row[0].data_type for row in cells} <= {"s", "inlineStr"}
+    assert (cells[1][1].value, cells[1][2].value) == (datetime(2024, 1, 31, 12), str(10**17))
+    assert list(book["summary"].values) == [("cluster", "size"), ("a", 8)]
+
+
+def test_a_sheet_that_is_full_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("allegiance.io.sinks._SHEET_ROWS", 4)
+    with pytest.raises(TableError, match="3 rows at most"):
+        write_table(tmp_path / "table.xlsx", TABLE)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_column_that_a_format_cannot_hold_is_refused_before_the_work(tmp_path):
+    schema = pa.schema({"id": pa.month_day_nano_interval()})
+    with pytest.raises(TableError, match=r"column 'id' is of type month_day_nano_interval, which parquet files cannot"):
+        open_sink(tmp_path / "table.parquet").check(schema)
+    open_sink(tmp_path / "table.csv").check(schema)

@@ -1,0 +1,460 @@
+"""Tables of every format, read whole, in batches and in parts."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allegiance.io import TableError
+from allegiance.io.features import propose
+from allegiance.io.sinks import write_table
+from allegiance.io.tables import open_table
+
+TABLE = pa.table(
+    {
+        "id": [f"{number:03d}" for number in range(100)],
+        "x": np.linspace(-1.0, 1.0, 100),
+        "count": np.arange(100),
+        "kind": ["abc"[number % 3] for number in range(100)],
+    }
+)
+
+
+def write_stream(table, path):
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=7)
+
+
+def csv_bytes(table):
+    buffer = io.BytesIO()
+    pa.csv.write_csv(table, buffer)
+    return buffer.getvalue()
+
+
+WRITERS = {
+    "csv": pa.csv.write_csv,
+    "csv.gz": lambda table, path: path.write_bytes(gzip.compress(csv_bytes(table))),
+    "tsv": lambda table, path: pa.csv.write_csv(table, path, pa.csv.WriteOptions(delimiter="\t")),
+    "parquet": lambda table, path: pa.parquet.write_table(table, path, row_group_size=13),
+    "feather": lambda table, path: pa.feather.write_feather(table, path, chunksize=17),
+    "arrow": write_stream,
+    "jsonl": lambda table, path: write_table(path, table),
+    "json": lambda table, path: write_table(path, table),
+    "xlsx": lambda table, path: write_table(path, table.set_column(2, "count", table["count"].cast(pa.float64()))),
+}
+
+
+def values(batches):
+    return pa.Table.from_batches(list(batches)).to_pylist()
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_every_format_gives_the_same_table_in_batches_of_any_size(tmp_path, ending):
+    if ending == "xlsx":
+        pytest.importorskip("python_calamine")
+    path = tmp_path / f"table.{ending}"
+    WRITERS[ending](TABLE, path)
+    table = open_table(path)
+    assert table.columns == TABLE.column_names
+    assert table.read().to_pylist() == TABLE.to_pylist()
+    assert table.read().schema == table.schema
+    assert (table.n_rows, table.files) == (100, (str(path),))
+    batches = list(table.batches(["count", "id"], rows=30))
+    assert [batch.num_rows for batch in batches] == [30, 30, 30, 10]
+    assert batches[0].schema.names == ["count", "id"]
+    assert values(batches) == TABLE.select(["count", "id"]).to_pylist()
+    assert values(table.batches(["count"], rows=30, start=47)) == TABLE.select(["count"])[47:].to_pylist()
+    assert list(table.batches(start=100)) == []
+
+
+def test_frames_of_any_library_are_tables(tmp_path):
+    import pandas as pd
+
+    polars = pytest.importorskip("polars")
+    for frame in (TABLE, TABLE.to_batches()[0], TABLE.to_pandas(), polars.from_arrow(TABLE)):
+        assert open_table(frame).read().to_pylist() == TABLE.to_pylist()
+    mixed = pd.DataFrame({"a": [1, "x", None], 7: [1.0, 2.0, np.nan]})
+    assert open_table(mixed).read().to_pydict() == {"a": ["1", "x", None], "7": [1.0, 2.0, None]}
+    with pytest.raises(TableError, match="got int"):
+        open_table(7)
+
+
+@given(groups=st.lists(st.integers(0, 9), min_size=1, max_size=8), rows=st.integers(1, 12), start=st.integers(0, 40))
+def test_regrouping_keeps_every_row_once_and_in_order(tmp_path_factory, groups, rows, start):
+    path = tmp_path_factory.mktemp("regrouping") / "table.arrow"
+    n = sum(groups)
+    schema = pa.schema({"count": pa.int64()})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        first = 0
+        for size in groups:
+            writer.write_batch(pa.record_batch({"count": pa.array(range(first, first + size), pa.int64())}))
+            first += size
+    batches = list(open_table(path).batches(rows=rows, start=start))
+    assert [value for batch in batches for value in batch["count"].to_pylist()] == list(range(start, n))
+    assert all(batch.num_rows == rows for batch in batches[:-1])
+
+
+def test_text_is_typed_or_as_it_was_written(tmp_path):
+    (tmp_path / "table.csv").write_text("id,n,x,when,zip\n1, 7,1.50,31.1.2024,007\n2,8,,28.2.2024,010\n3,9,2.5,,011\n")
+    table = open_table(tmp_path / "table.csv")
+    assert [str(kind) for kind in table.schema.types] == ["int64", "int64", "double", "timestamp[us]", "string"]
+    assert table.read()["x"].to_pylist() == [1.5, None, 2.5]
+    written = table.read(typed=False)
+    assert set(written.schema.types) == {pa.string()}
+    assert written.to_pylist()[0] == {"id": "1", "n": " 7", "x": "1.50", "when": "31.1.2024", "zip": "007"}
+    assert table.typed(next(table.batches(["when", "zip"], typed=False))).schema.types[0] == pa.timestamp("us")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (["1", "01"], ["1", "01"]),
+        (["10000000000000000001", "10000000000000000002"], ["10000000000000000001", "10000000000000000002"]),
+        (["c0", "-1"], ["c0", "-1"]),
+        (["1", " -1"], [1, -1]),
+        (["1", ""], [1, None]),
+        (["1.0", "-1"], [1, -1]),
+        (["0", "1", "unknown"], ["0", "1", "unknown"]),
+        (["true", "True"], ["true", "True"]),
+    ],
+)
+def test_labels_stay_apart(tmp_path, written, read):
+    rows = [f"{i},{value}" for i, value in enumerate(written * 3)]
+    (tmp_path / "table.csv").write_text("\n".join(["x,kind", *rows]))
+    assert open_table(tmp_path / "table.csv").read(["kind"])["kind"].to_pylist() == read * 3
+
+
+def test_the_type_of_a_column_fits_all_its_rows(tmp_path, monkeypatch):
+    """Decimals, words and dates that come late are found in the one pass there is."""
+    monkeypatch.setattr("allegiance.io.tables._BLOCK", 4096)
+    monkeypatch.setattr("allegiance.io.tables._PROFILE_CELLS", 1)
+    lines = ["decimal,late,code,empty,date", *["1,2,3,,1/2/2024"] * 5_000, "2.5,x,03,5,1/13/2024"]
+    (tmp_path / "late.csv").write_text("\n".join(lines))
+    table = open_table(tmp_path / "late.csv")
+    opened = []
+    part = table._parts[0]
+    open_bytes = part._open
+    monkeypatch.setattr(part, "_open", lambda: (opened.append(1), open_bytes())[1])
+    assert [str(kind) for kind in table.schema.types] == ["double", "string", "string", "int64", "timestamp[us]"]
+    assert len(opened) == 1
+    *_, last = table.batches()
+    assert len(opened) == 2
+    last = last.slice(last.num_rows - 1).to_pylist()[0]
+    assert (last["decimal"], last["late"], last["code"], last["empty"], last["date"].month) == (2.5, "x", "03", 5, 1)
+
+
+def test_the_profile_does_not_depend_on_blocks_or_files(tmp_path, monkeypatch, rng):
+    rows = [
+        f"{a!r},{b},{c}"
+        for a, b, c in zip(rng.normal(size=900).tolist(), rng.integers(0, 9, 900), "ab" * 450, strict=True)
+    ]
+    (tmp_path / "one.csv").write_text("\n".join(["a,b,c", *rows]))
+    whole = open_table(tmp_path / "one.csv").profile().to_dict()
+    for i in range(3):
+        (tmp_path / f"part{i}.csv").write_text("\n".join(["a,b,c", *rows[300 * i : 300 * (i + 1)]]))
+    monkeypatch.setattr("allegiance.io.tables._BLOCK", 4096)
+    assert open_table(tmp_path / "part*.csv").profile().to_dict() == whole
+
+
+def test_statistics_are_those_of_numpy(tmp_path, rng):
+    x = rng.normal(1e6, 1.0, 3000)
+    x[::7] = np.nan
+    (tmp_path / "table.csv").write_text("\n".join(["x,y", *(f"{'' if a != a else repr(float(a))},1" for a in x)]))
+    found = open_table(tmp_path / "table.csv").profile().columns["x"]
+    assert found.n_missing == np.isnan(x).sum()
+    expected = [np.nanmean(x), np.nanstd(x), np.nanmin(x), np.nanmax(x), np.nanmedian(x)]
+    np.testing.assert_allclose([found.mean, found.std, found.min, found.max, found.median], expected, rtol=1e-14)
+
+
+def test_medians_of_long_tables_state_their_error(monkeypatch, rng):
+    monkeypatch.setattr("allegiance.io.profile._KEPT_NUMBERS", 4096)
+    x = np.sort(rng.exponential(size=200_000))
+    found = open_table(pa.table({"x": x, "y": x})).profile().columns["x"]
+    assert 0.01 < found.median_error < 0.05
+    rank = np.searchsorted(x, found.median) / x.size
+    assert abs(rank - 0.5) < found.median_error
+
+
+def test_arrays_have_numbered_columns(tmp_path, rng):
+    X, labels = rng.normal(size=(50, 3)).astype(np.float32), np.array(["a", "b"] * 25)
+    np.save(tmp_path / "points.npy", X)
+    table = open_table(tmp_path / "points.npy")
+    assert (table.columns, table.n_rows, table.has_names) == (["x0", "x1", "x2"], 50, False)
+    assert table.schema.types == [pa.float32()] * 3
+    np.testing.assert_array_equal(np.column_stack([table.read()[name] for name in table.columns]), X)
+    np.savez(tmp_path / "points.npz", data=X, labels=labels)
+    assert open_table(tmp_path / "points.npz").read(["labels"])["labels"].to_pylist() == labels.tolist()
+    assert open_table(f"{tmp_path / 'points.npz'}:data").columns == ["x0", "x1", "x2"]
+    np.savez(tmp_path / "two.npz", first=np.ones((3, 2)), second=np.ones((4, 2)))
+    with pytest.raises(TableError, match=r"arrays are: first, second.*two\.npz:NAME"):
+        open_table(tmp_path / "two.npz")
+    with pytest.raises(TableError, match="no array 'third'"):
+        open_table(f"{tmp_path / 'two.npz'}:third")
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [(np.ones((2, 2, 2)), "shape"), (np.array([[1 + 2j]]), "complex"), (np.array([{}], dtype=object), "not a NumPy")],
+)
+def test_arrays_that_are_not_tables_are_refused(tmp_path, array, message):
+    np.save(tmp_path / "points.npy", array, allow_pickle=True)
+    with pytest.raises(TableError, match=message):
+        open_table(tmp_path / "points.npy")
+
+
+def test_several_files_are_read_as_one(tmp_path):
+    (tmp_path / "part-1.csv").write_text("a,b\n1,x\n2,y\n")
+    (tmp_path / "part-2.csv").write_text("b;a\nz;2.5\n")
+    table = open_table(tmp_path / "part-*.csv")
+    assert table.read().to_pylist() == [{"a": 1.0, "b": "x"}, {"a": 2.0, "b": "y"}, {"a": 2.5, "b": "z"}]
+    assert values(table.batches(["a"], rows=2, start=1)) == [{"a": 2.0}, {"a": 2.5}]
+    both = open_table([tmp_path / "part-2.csv", str(tmp_path / "part-1.csv")])
+    assert [row["a"] for row in both.read().to_pylist()] == [2.5, 1.0, 2.0]
+    (tmp_path / "part-3.csv").write_text("a,c\n1,2\n")
+    with pytest.raises(TableError, match=r"different columns.*'b', 'c'"):
+        open_table(tmp_path / "part-*.csv")
+    with pytest.raises(TableError, match="no file matches"):
+        open_table(tmp_path / "*.parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_folders_name_columns(tmp_path, ending):
+    for year, count in (("2023", 3), ("2024", 2)):
+        folder = tmp_path / "data" / f"year={year}" / "land=%C3%96"
+        folder.mkdir(parents=True)
+        write_table(folder / f"part.{ending}", pa.table({"x": [float(i) for i in range(count)]}))
+    (tmp_path / "data" / "_SUCCESS").write_text("")
+    for spec in (tmp_path / "data", tmp_path / "data" / "year=*" / "*" / f"*.{ending}", f"file://{tmp_path}/data"):
+        table = open_table(spec)
+        assert table.read().to_pydict() == {"x": [0, 1, 2, 0, 1], "year": [2023] * 3 + [2024] * 2, "land": ["Ö"] * 5}
+        assert values(table.batches(["year"], start=2)) == [{"year": 2023}, {"year": 2024}, {"year": 2024}]
+    (tmp_path / "data" / "notes.xlsx").write_text("")
+    with pytest.raises(TableError, match="several formats"):
+        open_table(tmp_path / "data")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TableError, match="no table in it"):
+        open_table(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather", "jsonl"])
+def test_urls_are_read_through_fsspec(ending, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    path = tmp_path / f"table.{ending}"
+    write_table(path, TABLE)
+    with fsspec.open(f"memory://folder/table.{ending}", "wb") as file:
+        file.write(path.read_bytes())
+    for url in (f"memory://folder/table.{ending}", f"file://{path}", f"memory://folder/*.{ending}"):
+        assert open_table(url).read().to_pylist() == TABLE.to_pylist()
+    with pytest.raises(TableError, match="does not exist"):
+        open_table("memory://folder/none.csv")
+    with pytest.raises(TableError, match="driver"):
+        open_table("nosuchthing://bucket/table.csv")
+
+
+def test_observations_of_single_cells(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    import pandas as pd
+
+    cells = pd.DataFrame({"leiden": list("aabb"), "n": [1, 2, 3, 4]}, index=[f"c{i}" for i in range(4)])
+    data = anndata.AnnData(np.arange(8.0).reshape(4, 2), obs=cells)
+    data.var_names = ["g1", "g2"]
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    plan = propose(tmp_path / "cells.h5ad", labels="leiden")
+    assert (plan.ids, plan.names, plan.labels) == (("cell",), ("g1", "g2"), ("leiden",))
+    data.obsm["X_pca"] = np.arange(12.0).reshape(4, 3) % 5
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    assert propose(tmp_path / "cells.h5ad").names == ("PC1", "PC2", "PC3")
+
+
+def test_sheets_of_a_workbook(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("python_calamine")
+    from datetime import date, datetime
+
+    book = openpyxl.Workbook()
+    book.active.title = "notes"
+    book.active.append(["see the other sheet"])
+    sheet = book.create_sheet("customers")
+    for row in [
+        ["Customers 2024"],
+        ["id", "visits", "spent", "since", "plan", "active", "mixed", None],
+        ["1", 3, "$1,200.50", date(1970, 1, 2), "basic", True, 1, None],
+        ["2", None, "$7", datetime(1970, 1, 3, 12), "pro", False, "x", None],
+        ["3", 5, "$8", None, "pro", None, 2.5, None],
+    ]:
+        sheet.append(row)
+    book.create_sheet("nothing")
+    path = tmp_path / "book.xlsx"
+    book.save(path)
+    table = open_table(path)
+    found = table.read().to_pydict()
+    assert (found["id"], found["visits"], found["spent"]) == ([1, 2, 3], [3, None, 5], [1200.5, 7, 8])
+    assert (found["mixed"], found["active"]) == (["1", "x", "2.5"], [True, False, None])
+    assert found["since"] == [datetime(1970, 1, 2), datetime(1970, 1, 3, 12), None]
+    said = " ".join(table.notes)
+    assert "'customers'" in said
+    assert "'notes', 'nothing'" in said
+    assert "Customers 2024" in said
+    assert open_table(path, sheet="notes").columns == ["see the other sheet"]
+    with pytest.raises(TableError, match=r"no sheet 'othr'\. Its sheets are 'notes', 'customers', 'nothing'"):
+        open_table(path, sheet="othr")
+    with pytest.raises(TableError, match="'nothing' is empty"):
+        open_table(path, sheet="nothing")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\xef\xbb\xbfa,b\r\n1,2\r\n", {"a": 1, "b": 2}),
+        ("größe,名前\n1.5,é\n".encode(), {"größe": 1.5, "名前": "é"}),
+        (b'"a, b","c\nd"\n"x, ""y""","two\nlines"\n', {"a, b": 'x, "y"', "c\nd": "two\nlines"}),
+        (b"\n\na,b\n1,2\n\n", {"a": 1, "b": 2}),
+        (b"a,b\r1,2\r", {"a": 1, "b": 2}),
+        (b"a,b\n1,", {"a": 1, "b": None}),
+    ],
+    ids=["bom-crlf", "unicode", "quotes", "blank-lines", "cr", "no-newline"],
+)
+def test_text_of_one_row(tmp_path, content, expected):
+    (tmp_path / "table.csv").write_bytes(content)
+    assert open_table(tmp_path / "table.csv").read().to_pylist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("wrong.parquet", b"a,b\n1,2\n", "not a Parquet file"),
+        ("wrong.arrow", b"a,b\n1,2\n", "not an Arrow file"),
+        ("wrong.npy", b"a,b\n1,2\n", "not a NumPy file"),
+        ("wrong.npz", b"a,b\n1,2\n", "not a NumPy file"),
+        ("wrong.xlsx", b"a,b\n1,2\n", "not a workbook"),
+        ("wrong.json", b"a,b\n1,2\n", "JSON array"),
+        ("wrong.jsonl", b"a,b\n1,2\n", "JSON object per line"),
+        ("table.sas", b"a", "--format csv"),
+        ("latin.csv", b"a,b\n1,\x81\n" * 9, "cp1252"),
+    ],
+)
+def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=message) as caught:
+        open_table(tmp_path / name).read()
+    assert name in str(caught.value)
+
+
+def test_places_without_a_table_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(TableError, match="does not exist"):
+        open_table(tmp_path / "none.csv")
+    with pytest.raises(TableError, match="no file was named"):
+        open_table([])
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(TableError, match="permission denied"):
+        open_table(tmp_path / "secret.csv")
+
+
+def test_a_column_that_is_not_there_is_named_with_those_close_to_it(tmp_path):
+    (tmp_path / "table.csv").write_text("Weight,height\n1,2\n")
+    table = open_table(tmp_path / "table.csv")
+    with pytest.raises(TableError, match=r"no column 'wieght'. Did you mean 'Weight' or 'height'\?"):
+        table.read(["wieght"])
+    with pytest.raises(TableError, match=r"no column 'zzz'\. Its columns are 'Weight', 'height'"):
+        table.check_columns(["zzz"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_can_be_read_more_than_once(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'w').write('a,b\\n1,2\\n3,4\\n')"]) as process:
+        table = open_table(pipe)
+        assert process.wait() == 0
+    assert [batch["b"].to_pylist() for batch in table.batches(rows=1)] == [[2], [4]]
+
+
+def test_standard_input_is_kept(monkeypatch):
+    class Input:
+        buffer = io.BytesIO(b"a;b\n1;2,5\n3;4,5\n")
+
+    monkeypatch.setattr(sys, "stdin", Input)
+    table = open_table("-")
+    assert table.read().to_pydict() == {"a": [1, 3], "b": [2.5, 4.5]}
+    assert table.files == ()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_views_and_runs_are_read_as_plain_columns(tmp_path, ending):
+    views = {
+        "text": pa.array(["a", None, "c"], pa.string_view()),
+        "bytes": pa.array([b"a", None, b"c"], pa.binary_view()),
+        "runs": pa.RunEndEncodedArray.from_arrays([2, 3], ["x", "y"]),
+    }
+    write_table(tmp_path / f"table.{ending}", pa.table(views))
+    table = open_table(tmp_path / f"table.{ending}")
+    found = table.read(["bytes", "text"])
+    assert found.schema.types == [pa.binary(), pa.string()]
+    assert found.take([2, 1]).to_pylist() == [{"bytes": b"c", "text": "c"}, {"bytes": None, "text": None}]
+    assert table.read(["runs"])["runs"].to_pylist() == ["x", "x", "y"]
+
+
+ROWS = [f"{i},{i % 7},{'abc'[i % 3]}" for i in range(1000)]
+
+
+def table_with(tmp_path, changes):
+    rows = list(ROWS)
+    for number, row in changes.items():
+        rows[number] = row
+    (tmp_path / "table.csv").write_text("\n".join(["x,y,kind", *rows]) + "\n")
+    return open_table(tmp_path / "table.csv")
+
+
+@pytest.mark.parametrize("block", [8 << 20, 4096], ids=["one block", "many blocks"])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({500: '500,3,"b'}, "opened in line 502 is not closed"),
+        ({500: '500,"3,b'}, "opened in line 502 is not closed"),
+        ({500: '500,3,"b', 800: '800,2,"c"'}, "opened in line 502 is closed in line 802, in the middle of a value"),
+        ({500: '500,3,"b', 800: '800,2,c"'}, "closed in line 802, and the lines between look like rows"),
+        ({500: "500,3"}, "line 502: 2 columns"),
+    ],
+)
+def test_rows_that_would_be_lost_are_named_by_their_line(tmp_path, monkeypatch, block, changes, message):
+    monkeypatch.setattr("allegiance.io.tables._BLOCK", block)
+    with pytest.raises(TableError, match=message):
+        table_with(tmp_path, changes).profile()
+
+
+def test_values_over_several_lines_are_read(tmp_path):
+    table = table_with(tmp_path, {500: '500,3,"b\nc ""d"", e"', 600: '600,5,5" nail', 999: '999,5,"last\n"'})
+    kinds = table.read()["kind"].to_pylist()
+    assert len(kinds) == 1000
+    assert (kinds[500], kinds[600], kinds[999]) == ('b\nc "d", e', '5" nail', "last\n")
+
+
+@pytest.mark.parametrize("columns", [10_000, 8_200])
+def test_headers_of_any_length(tmp_path, columns):
+    """The 8,192nd name of seven characters ends exactly where 64 KiB do: cut there, nothing looks wrong."""
+    names = [f"n{i:06d}" for i in range(columns)]
+    (tmp_path / "wide.csv").write_text(f"{';'.join(names)}\n{';'.join('1' for _ in names)}\n")
+    table = open_table(tmp_path / "wide.csv")
+    assert table.columns == names
+    assert table.read(typed=False).num_columns == columns
+
+
+def test_a_quote_left_open_in_the_header(tmp_path):
+    (tmp_path / "open.csv").write_text('a,"b\n' + "1,2\n" * 500_000)
+    with pytest.raises(TableError, match="quotation mark"):
+        open_table(tmp_path / "open.csv")
