@@ -157,7 +157,7 @@ def saved_scorers() -> dict[str, Saved]:
     estimators = {"pipeline": prepared, "mixture": mixture}
     by_estimator = {name: (X, None, {"estimator": estimator}) for name, estimator in estimators.items()}
     return {
-        name: Saved(AffinityScorer(**quick | chosen).fit(X, labels), X)
+        name: Saved(AffinityScorer(**{"influence": "euclidean"} | (quick | chosen)).fit(X, labels), X)
         for name, (X, labels, chosen) in (by_labels | by_estimator).items()
     }
 
@@ -197,7 +197,7 @@ def prepare(folder: Path) -> tuple[Path, Path]:
     table, scorer = folder / "table.parquet", folder / "table.scorer"
     pq.write_table(pa.table({"id": np.arange(ROWS), "x": X[:, 0], "y": X[:, 1], "kind": kind}), table)
     frame = pa.table({"x": X[:, 0], "y": X[:, 1]})
-    AffinityScorer(random_state=0).fit(frame.to_pandas(), kind).save(scorer)
+    AffinityScorer(random_state=0, influence="euclidean").fit(frame.to_pandas(), kind).save(scorer)
     return table, scorer
 
 

@@ -80,7 +80,9 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
         child = start(*words, env=os.environ | {"ALLEGIANCE_CACHE": "0"})
         _count(tally, "forks while kernels are compiled", 1, finish(child, 300.0))
     X = rng.normal(size=(60, 8))
-    fitted = AffinityScorer(engine=SharedSamples(20_000), eps=0.1, n_jobs=1).fit(X, np.arange(60) % 9)
+    fitted = AffinityScorer(engine=SharedSamples(20_000), eps=0.1, n_jobs=1, influence="euclidean").fit(
+        X, np.arange(60) % 9
+    )
     expected, state = fitted.affinity(X).affinity, fitted.to_dict()
     fitted.save(folder / "expected.scorer")
     whole = (folder / "expected.scorer").read_bytes()

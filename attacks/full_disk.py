@@ -124,7 +124,7 @@ def _report(place: Path, folder: Path) -> str | None:
     """Write a report, which is larger than the disk."""
     X = np.random.default_rng(0).normal(size=(60, 3))
     path = place / "report.html"
-    problem = _no_room(lambda: affinity(X, np.arange(60) % 3).report(path, X), path)
+    problem = _no_room(lambda: affinity(X, np.arange(60) % 3, influence="euclidean").report(path, X), path)
     return problem or (f"left behind: {left}" if (left := [other.name for other in place.iterdir()]) else None)
 
 

@@ -31,7 +31,7 @@ def _compile_kernels() -> None:
     X = np.random.default_rng(0).standard_normal((32, 6))
     for rows in (X, X.astype(np.float32)):
         for engine in ("shared", "hit-and-run"):
-            affinity(rows, np.arange(32) % 8, engine=engine, eps=0.2, random_state=0)
+            affinity(rows, np.arange(32) % 8, engine=engine, eps=0.2, random_state=0, influence="euclidean")
 
 
 def write(folder: str, n: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def write(folder: str, n: str) -> dict[str, Any]:
 def fit(folder: str) -> dict[str, Any]:
     from allegiance import AffinityScorer, fit_stream
 
-    settings = AffinityScorer(random_state=0)
+    settings = AffinityScorer(random_state=0, influence="euclidean")
     seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", settings, n_clusters=CLUSTERS))
     scorer.save(Path(folder) / "points.scorer")
     return {"seconds": seconds, "peak": peak()}
@@ -146,7 +146,7 @@ def many(_: str, n: str) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((1000, 50))
     X = centers[rng.integers(1000, size=int(n))] + rng.standard_normal((int(n), 50))
-    scorer = AffinityScorer(centers=centers, random_state=0).fit(X)
+    scorer = AffinityScorer(centers=centers, random_state=0, influence="euclidean").fit(X)
     first, _ = _timed(lambda: scorer.affinity(X[:64], top=3))
     again, _ = _timed(lambda: scorer.affinity(X[:64], top=3))
     used = time.process_time()
@@ -174,7 +174,7 @@ def sparse(_: str, n: str) -> dict[str, Any]:
     starts = np.arange(0, rows * words + 1, words, dtype=np.int32)
     counts = sp.csr_array((1.0 + rng.poisson(1.0, rows * words), columns.ravel(), starts), shape=(rows, 50_000))
     X = TfidfTransformer().fit_transform(counts)
-    seconds, _ = _timed(lambda: affinity(X, labels, random_state=0))
+    seconds, _ = _timed(lambda: affinity(X, labels, random_state=0, influence="euclidean"))
     return {"n": rows, "density": X.nnz / (rows * 50_000), "seconds": seconds, "peak": peak()}
 
 

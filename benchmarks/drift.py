@@ -75,8 +75,10 @@ def fitted(world: World, X: Floats, seed: int) -> AffinityScorer:
     """Return a scorer fitted to the first period."""
     settings = {"influence": world.influence, "calibration": 10, "n_jobs": 1, "random_state": seed}
     if world.ward:
-        return AffinityScorer(**settings).fit(X, AgglomerativeClustering(world.k).fit_predict(X))
-    return AffinityScorer(KMeans(world.k, n_init=2, random_state=seed), **settings).fit(X)
+        return AffinityScorer(**{"influence": "euclidean"} | settings).fit(
+            X, AgglomerativeClustering(world.k).fit_predict(X)
+        )
+    return AffinityScorer(KMeans(world.k, n_init=2, random_state=seed), **{"influence": "euclidean"} | settings).fit(X)
 
 
 def false_alarms(world: World, draws: int) -> tuple[int, dict[str, int]]:

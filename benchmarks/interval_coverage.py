@@ -80,13 +80,13 @@ def reference(scene: Tessellation, queries: tuple[Floats, Floats], seed: int = 0
 def measure(scene: Scene, seeds: int = SEEDS) -> Coverage:
     """Score the points of a scene with several seeds and compare them with the reference."""
     centers, X = scene.draw()
-    fitted = AffinityScorer(centers=centers, engine="shared").fit(X).fitted_
+    fitted = AffinityScorer(centers=centers, engine="shared", influence="euclidean").fit(X).fitted_
     queries = fitted.tessellation.queries(fitted.diagram.locate(X).position)
     truth = reference(fitted.tessellation, queries[:2])
     largest = (np.arange(len(X)), truth.argmax(axis=1))
     held, held_largest, claimed, true = [], [], [], []
     for seed in range(seeds):
-        scorer = AffinityScorer(centers=centers, engine="shared", eps=EPS, random_state=seed)
+        scorer = AffinityScorer(centers=centers, engine="shared", eps=EPS, random_state=seed, influence="euclidean")
         result = scorer.fit(X).affinity(X)
         off = np.abs(result.affinity - truth)
         inside = off <= Z95 * result.standard_error

@@ -63,7 +63,9 @@ def exact_queries(quick: bool) -> list[Row]:
         rng = np.random.default_rng(dim)
         sites = rng.uniform(0.15, 0.85, (5, dim))
         queries = rng.uniform(0.0, 1.0, (50_000 if quick else 500_000, dim))
-        scorer = AffinityScorer(centers=sites, engine="exact", n_jobs=1, random_state=0).fit(queries)
+        scorer = AffinityScorer(centers=sites, engine="exact", n_jobs=1, random_state=0, influence="euclidean").fit(
+            queries
+        )
         qhull = _Qhull(sites, queries)
         few = queries[: 50 if quick else 300]
         difference = float(np.abs(scorer.transform(few) - np.array([qhull.affinity(x) for x in few])).max())
@@ -118,7 +120,7 @@ def sampled(quick: bool) -> list[Row]:
     for n, d, k, at_least, more in ((1000, 50, 10, 1.0, 4), (10_000 // less, 50, 50, 4.0, 1)):
         X, labels = blobs(n, d, k)
         tasks = {
-            "ours": lambda X=X, labels=labels: affinity(X, labels),
+            "ours": lambda X=X, labels=labels: affinity(X, labels, influence="euclidean"),
             "silhouette": lambda X=X, labels=labels: silhouette_samples(X, labels),
         }
         times = side_by_side(tasks, more * turns)
@@ -128,11 +130,11 @@ def sampled(quick: bool) -> list[Row]:
         )
     n = 3000 // less
     X, labels = blobs(n, 50, 100)
-    best = side_by_side({"ours": lambda: affinity(X, labels)}, turns)["ours"].best
+    best = side_by_side({"ours": lambda: affinity(X, labels, influence="euclidean")}, turns)["ours"].best
     rows.append(limit_row(f"affinity, {n:,} x 50, k = 100: each point", best / n, "s", 1e-3))
     for n, d, k in ((20_000 // less, 16, 20), (10_000 // less, 50, 50)):
         X, labels = blobs(n, d, k)
-        task = {"ours": lambda X=X, labels=labels: affinity(X, labels, n_jobs=1)}
+        task = {"ours": lambda X=X, labels=labels: affinity(X, labels, n_jobs=1, influence="euclidean")}
         best = side_by_side(task, turns, clock=time.process_time)["ours"].best
         rows.append(Row(f"affinity, {n:,} x {d}, k = {k}, one thread", best))
     return rows
@@ -148,7 +150,7 @@ def images(quick: bool) -> list[Row]:
     X = np.clip(strokes.reshape(n, 784) + rng.normal(0.0, 10.0, (n, 784)), 0.0, 255.0)
     means = KMeans(10, n_init=1, random_state=0).fit(X)
     tasks = {
-        "ours": lambda: affinity(X, centers=means.cluster_centers_),
+        "ours": lambda: affinity(X, centers=means.cluster_centers_, influence="euclidean"),
         "silhouette": lambda: silhouette_samples(X, means.labels_),
     }
     best = {name: times.best for name, times in side_by_side(tasks, 2 if quick else 7).items()}
@@ -166,7 +168,7 @@ def influences(quick: bool) -> list[Row]:
     gamma = 1.0 / pixels.var(axis=0).sum()
     tasks = {
         "kl": lambda: affinity(counts, labels, influence="kl"),
-        "euclidean on counts": lambda: affinity(counts, labels),
+        "euclidean on counts": lambda: affinity(counts, labels, influence="euclidean"),
         "rbf": lambda: affinity(pixels, labels, influence="rbf"),
         "kernel matrix": lambda: [rbf_kernel(pixels[i : i + 1000], pixels, gamma=gamma) for i in range(0, n, 1000)],
     }
@@ -187,7 +189,7 @@ def growth(quick: bool) -> list[Row]:
         X = rng.standard_normal((n, 20), dtype=np.float32) + centers[np.arange(n) % 10]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrecisionWarning)
-            task = {"ours": lambda X=X, centers=centers: affinity(X, centers=centers)}
+            task = {"ours": lambda X=X, centers=centers: affinity(X, centers=centers, influence="euclidean")}
             seconds.append(side_by_side(task, 3 if n <= 100_000 else 1)["ours"].best)
     exponent = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
     spread = f"{quantity(seconds[0], 's')} to {quantity(seconds[-1], 's')}"
@@ -233,14 +235,14 @@ def measure_memory(n: int) -> dict[str, float]:
     """Score ``n`` points in this process and return bytes: input, output, peak beyond the baseline."""
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((10, 50), dtype=np.float32)
-    affinity(rng.standard_normal((500, 50), dtype=np.float32), centers=centers)
+    affinity(rng.standard_normal((500, 50), dtype=np.float32), centers=centers, influence="euclidean")
     baseline = resident()
     X = rng.standard_normal((n, 50), dtype=np.float32)
     for start in range(0, n, 100_000):
         rows = X[start : start + 100_000]
         rows += centers[np.arange(len(rows)) % 10]
     reset_peak()
-    result = affinity(X, centers=centers)
+    result = affinity(X, centers=centers, influence="euclidean")
     beyond = peak() - baseline
     arrays = {id(value): value for value in vars(result).values() if isinstance(value, np.ndarray)}
     return {"input": X.nbytes, "output": sum(array.nbytes for array in arrays.values()), "peak": beyond}

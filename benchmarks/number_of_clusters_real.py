@@ -21,7 +21,7 @@ def main() -> None:
     wine = StandardScaler().fit_transform(load_wine().data)
     for name, X, classes in (("Iris", load_iris().data, 3), ("Wine", wine, 3), ("digits", load_digits().data, 10)):
         sizes = range(2, 9) if classes == 3 else range(2, 15, 2)
-        scorers = [AffinityScorer(calibration=20, random_state=seed) for seed in SEEDS]
+        scorers = [AffinityScorer(calibration=20, random_state=seed, influence="euclidean") for seed in SEEDS]
         curves = [stability_curve(X, KMeans(n_init=5), sizes, scorer=scorer) for scorer in scorers]
         found = ", ".join(str(curve.suggestion) for curve in curves)
         print(f"| {name} | {classes} | {found} | {', '.join(map(str, curves[0].contenders))} |", flush=True)

@@ -83,7 +83,7 @@ def cells_in_a_simplex(r: int, seed: int) -> Scene:
     rng = np.random.default_rng([seed, r])
     centers = rng.normal(size=(r + 1, r))
     X = (0.9 * rng.dirichlet(np.full(r + 1, 1.5), POINTS) + 0.1 / (r + 1)) @ centers
-    scorer = AffinityScorer(centers=centers, domain="space", engine="closed-form").fit(X)
+    scorer = AffinityScorer(centers=centers, domain="space", engine="closed-form", influence="euclidean").fit(X)
     tessellation = scorer.fitted_.tessellation
     return Scene(tessellation, tessellation.queries(scorer.fitted_.locate(X).position), scorer.transform(X), seed)
 
@@ -101,7 +101,7 @@ REGIMES = (
 
 
 def _exact_scene(centers: Floats, X: Floats, everything: Floats, seed: int, largest: float) -> Scene:
-    fitted = AffinityScorer(centers=centers, engine="exact", n_jobs=1).fit(everything).fitted_
+    fitted = AffinityScorer(centers=centers, engine="exact", n_jobs=1, influence="euclidean").fit(everything).fitted_
     tessellation = fitted.tessellation
     queries = tessellation.queries(fitted.locate(X).position)
     stolen = Exact().build(tessellation, Settings()).stolen(queries)

@@ -14,7 +14,7 @@ from allegiance.displays import AffinityMapDisplay
 centers = np.array([[0.0, -2.0], [-3.0, 0.0], [3.0, 0.0], [3.0, 3.0]])
 point = np.array([0.0, 0.0])
 
-scorer = AffinityScorer(centers=centers, domain=Polytope.box([-6, -6], [6, 6])).fit(centers)
+scorer = AffinityScorer(centers=centers, domain=Polytope.box([-6, -6], [6, 6]), influence="euclidean").fit(centers)
 affinity = scorer.transform(point[None])[0]
 distance = np.linalg.norm(centers - point, axis=1)
 

@@ -124,7 +124,7 @@ def affinity_against_distance(
     # Threads would wait for each other longer than they work on so few points.
     with threadpool_limits(1):
         assigned = np.array([_given_to(X, origin, sites, int(run)) for run in seeds])
-    result = affinity(point[None], centers=sites, random_state=random_state, **WHOLE_SPACE)
+    result = affinity(point[None], centers=sites, random_state=random_state, **{"influence": "euclidean"} | WHOLE_SPACE)
     return AffinityAgainstDistance(
         sites, point, result.affinity[0], _shares_by_distance(sites, point), assigned, X, origin
     )

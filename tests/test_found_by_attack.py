@@ -20,7 +20,7 @@ LABELS = np.arange(20) % 3
 def test_weights_that_cannot_be_measured_in_units_of_x_are_refused(weights, size):
     """Once: affinities without meaning, after a warning of NumPy's."""
     with pytest.raises(ValueError, match="weights, or squared distances of X, are beyond the numbers there are"):
-        affinity(X * size, LABELS, weights=weights)
+        affinity(X * size, LABELS, weights=weights, influence="euclidean")
 
 
 @pytest.mark.parametrize("size", [1e200, 1e-200])
@@ -33,7 +33,7 @@ def test_trust_does_not_depend_on_the_size_of_the_data(size):
 
 def test_points_far_from_a_single_place_have_a_finite_distance_from_it():
     """Once: infinite, since no coordinate was there to be too far."""
-    scorer = AffinityScorer().fit(np.ones((5, 2)), np.zeros(5, dtype=int))
+    scorer = AffinityScorer(influence="euclidean").fit(np.ones((5, 2)), np.zeros(5, dtype=int))
     residual = scorer.affinity([[1e200, 1e200], [2.0, 1.0]]).residual
     np.testing.assert_allclose(residual, [np.sqrt(2) * 1e200, 1.0])
 
@@ -85,7 +85,7 @@ def test_rows_beyond_the_arithmetic_of_a_divergence_are_refused_by_name():
 )
 def test_numbers_that_would_overflow_are_refused(settings, says):
     with pytest.raises(ValueError, match=says):
-        affinity(np.abs(X).astype(np.float32), LABELS, **settings)
+        affinity(np.abs(X).astype(np.float32), LABELS, **{"influence": "euclidean"} | settings)
 
 
 def test_rows_too_large_for_landmarks_are_refused_by_name():

@@ -25,15 +25,15 @@ def squared_gradient(Y):
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("weights", ["size", "density"])
 def test_auto_scale_makes_weights_independent_of_units(factor, weights):
-    plain = affinity(IRIS, LABELS, weights=Weights(weights, scale="auto"))
-    scaled = affinity(factor * IRIS, LABELS, weights=Weights(weights, scale="auto"))
+    plain = affinity(IRIS, LABELS, weights=Weights(weights, scale="auto"), influence="euclidean")
+    scaled = affinity(factor * IRIS, LABELS, weights=Weights(weights, scale="auto"), influence="euclidean")
     np.testing.assert_allclose(scaled.affinity, plain.affinity, atol=1e-9)
 
 
 def test_paper_scale_depends_on_units():
-    small = affinity(0.01 * IRIS, LABELS, weights="size")
-    large = affinity(100.0 * IRIS, LABELS, weights="size")
-    unweighted = affinity(IRIS, LABELS).affinity
+    small = affinity(0.01 * IRIS, LABELS, weights="size", influence="euclidean")
+    large = affinity(100.0 * IRIS, LABELS, weights="size", influence="euclidean")
+    unweighted = affinity(IRIS, LABELS, influence="euclidean").affinity
     assert np.abs(large.affinity - unweighted).max() < 1e-3
     assert np.abs(small.affinity - unweighted).max() > 0.1
     assert small.empty_cell.any(), "light points next to heavy clusters own nothing"
@@ -47,7 +47,7 @@ def test_denser_corners_leave_fewer_unstable_points():
     for corners in (100, 500):
         labels = np.repeat(np.arange(5), [100, *[corners] * 4])
         X = means[labels] + np.random.default_rng(0).normal(size=(labels.size, 2))
-        shares.append(1 - affinity(X, labels, weights="size").stable.mean())
+        shares.append(1 - affinity(X, labels, weights="size", influence="euclidean").stable.mean())
     assert shares[1] < 0.75 * shares[0]
 
 
@@ -56,7 +56,7 @@ def test_squared_distance_of_ones_own_is_euclidean(rng):
     own = Bregman(squared, squared_gradient)
     for d in (2, 4):
         X, centers = rng.normal(size=(20, d)), rng.normal(size=(3 if d == 4 else 5, d))
-        plain = affinity(X, centers=centers)
+        plain = affinity(X, centers=centers, influence="euclidean")
         custom = affinity(X, centers=centers, influence=own)
         np.testing.assert_allclose(custom.affinity, plain.affinity, atol=1e-7)
 
@@ -68,10 +68,10 @@ def test_mahalanobis_is_euclidean_after_whitening(rng):
     variances, axes = np.linalg.eigh(covariance)
     whitening = (axes / np.sqrt(variances)) @ axes.T
     mahalanobis = affinity(X, labels, influence=Mahalanobis(covariance))
-    euclidean = affinity(X @ whitening, labels)
+    euclidean = affinity(X @ whitening, labels, influence="euclidean")
     np.testing.assert_allclose(mahalanobis.affinity, euclidean.affinity, atol=1e-8)
     identity = affinity(X, labels, influence=Mahalanobis(np.eye(3)))
-    np.testing.assert_allclose(identity.affinity, affinity(X, labels).affinity, atol=1e-9)
+    np.testing.assert_allclose(identity.affinity, affinity(X, labels, influence="euclidean").affinity, atol=1e-9)
 
 
 def test_within_does_not_feel_the_units_of_columns():
@@ -98,7 +98,7 @@ def test_rings_and_moons(make):
     """Points of curved clusters: RBF affinity is right about nearly all, Euclidean affinity is wrong about many."""
     options = {"factor": 0.4} if make is make_circles else {}
     X, labels = make(300, noise=0.05, random_state=0, **options)
-    euclidean = affinity(X, labels)
+    euclidean = affinity(X, labels, influence="euclidean")
     rbf = affinity(X, labels, influence=Kernel("rbf", gamma=6.0))
     assert (rbf.owner == labels).mean() > 0.98
     assert (euclidean.owner != labels).mean() > 0.1
@@ -127,11 +127,11 @@ def test_precomputed_kernel_equals_the_named_one():
     ids=lambda settings: " ".join(str(value) for value in settings.values())[:24],
 )
 def test_scores_survive_a_pickle(settings):
-    scorer = AffinityScorer(**settings).fit(IRIS, LABELS)
+    scorer = AffinityScorer(**{"influence": "euclidean"} | settings).fit(IRIS, LABELS)
     again = pickle.loads(pickle.dumps(scorer))
     np.testing.assert_array_equal(again.transform(IRIS), scorer.transform(IRIS))
 
 
 def test_the_summary_says_what_closeness_means():
     assert "closeness    within, weights size" in repr(affinity(IRIS, LABELS, influence="within", weights="size"))
-    assert "closeness    euclidean\n" in repr(affinity(IRIS, LABELS))
+    assert "closeness    euclidean\n" in repr(affinity(IRIS, LABELS, influence="euclidean"))

@@ -158,8 +158,12 @@ def test_results_are_those_of_before(name):
     X, labels = DATA[kind]
     if "centers" in settings:
         labels = None
-    result = affinity(X, labels, **settings)
-    new = AffinityScorer(**settings).fit(X, labels).affinity(X[:40] * 1.01 if kind != "shares" else X[:40])
+    result = affinity(X, labels, **{"influence": "euclidean"} | settings)
+    new = (
+        AffinityScorer(**{"influence": "euclidean"} | settings)
+        .fit(X, labels)
+        .affinity(X[:40] * 1.01 if kind != "shares" else X[:40])
+    )
     found = {part: getattr(result, part) for part in ("affinity", "standard_error", "empty_cell", "residual")}
     found["new"] = new.affinity
     for part, values in found.items():

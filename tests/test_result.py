@@ -44,7 +44,7 @@ def named(values: list[list[float]], error: float = 0.0, codes: Any = 0, **chang
     """Return a result with the given affinities, errors and clusters, the rest of it from some real one."""
     rows = np.array(values)
     n, k = rows.shape
-    real = affinity(np.arange(n)[:, None], np.zeros(n, int), centers=np.arange(k)[:, None])
+    real = affinity(np.arange(n)[:, None], np.zeros(n, int), centers=np.arange(k)[:, None], influence="euclidean")
     codes = np.broadcast_to(codes, n)
     return replace(
         real,
@@ -66,7 +66,7 @@ def example(name: str) -> AffinityResult:
         "two clusters": lambda: blobs(50, 3, 2),
         "named": lambda: (blobs()[0], np.array(["ant", "bee", "cat", "dog"])[blobs()[1]]),
     }[name]()
-    return affinity(X, labels)
+    return affinity(X, labels, influence="euclidean")
 
 
 @pytest.fixture(params=["sampled", "exact", "one cluster", "two clusters", "named"])
@@ -159,20 +159,20 @@ class TestFields:
 
     def test_label_is_the_users_and_may_differ_from_the_owner(self):
         X = np.array([[0.0], [1.0], [9.0], [10.0], [1.5]])
-        result = affinity(X, [0, 0, 1, 1, 1], centers=[[0.0], [10.0]])
+        result = affinity(X, [0, 0, 1, 1, 1], centers=[[0.0], [10.0]], influence="euclidean")
         assert result.label.tolist() == [0, 0, 1, 1, 1]
         assert result.owner.tolist() == [0, 0, 1, 1, 0]
 
     def test_own_affinity_is_that_of_the_users_label(self):
         X = np.array([[0.0], [1.0], [9.0], [10.0], [5.5]])
-        result = affinity(X, ["b", "b", "b", "a", "a"], centers=[[10.0], [0.0]])
+        result = affinity(X, ["b", "b", "b", "a", "a"], centers=[[10.0], [0.0]], influence="euclidean")
         column = [result.classes.tolist().index(label) for label in result.label]
         expected = [row[i] for row, i in zip(result.affinity, column, strict=True)]
         np.testing.assert_array_equal(result.own_affinity, expected)
         assert result.own_affinity[2] < result.affinity.max(axis=1)[2]
 
     def test_noise_has_no_affinity_of_its_own(self):
-        result = affinity([[0.0], [1.0], [9.0], [10.0], [4.0]], [3, 3, 7, 7, -1])
+        result = affinity([[0.0], [1.0], [9.0], [10.0], [4.0]], [3, 3, 7, 7, -1], influence="euclidean")
         assert result.own_affinity[4] == 0.0
         assert (result.own_affinity[:4] > 0.5).all()
 
@@ -180,7 +180,7 @@ class TestFields:
         X, _ = blobs()
         centers = X[:5]
         nearest = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
-        np.testing.assert_array_equal(affinity(X, centers=centers).label, nearest)
+        np.testing.assert_array_equal(affinity(X, centers=centers, influence="euclidean").label, nearest)
 
     def test_off_span_is_the_distance_to_the_span_of_the_sites(self):
         X, labels = blobs(50, 7, 4)
@@ -188,13 +188,15 @@ class TestFields:
         basis = np.linalg.qr((centers[1:] - centers[0]).T)[0]
         away = X - centers[0]
         expected = np.linalg.norm(away - away @ basis @ basis.T, axis=1)
-        np.testing.assert_allclose(affinity(X, labels).residual, expected, rtol=1e-9)
+        np.testing.assert_allclose(affinity(X, labels, influence="euclidean").residual, expected, rtol=1e-9)
 
     def test_off_span_is_zero_if_the_sites_span_the_space(self):
         assert (example("exact").residual == 0).all()
 
     def test_hidden_points_lie_beyond_the_walls(self):
-        scorer = AffinityScorer(centers=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], domain=Polytope.box([-1, -1], [2, 2]))
+        scorer = AffinityScorer(
+            centers=[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], domain=Polytope.box([-1, -1], [2, 2]), influence="euclidean"
+        )
         scorer.fit([[0.0, 0.0], [1.0, 1.0]])
         result = scorer.affinity([[0.5, 0.5], [100.0, 0.0], [0.0, -50.0]])
         assert result.empty_cell.tolist() == [False, True, True]
@@ -213,7 +215,7 @@ class TestFields:
     )
     def test_how_it_was_measured_is_on_record(self, domain, name):
         X, labels = blobs(40, 7, 3)
-        how = affinity(X, labels, domain=domain, eps=0.1, random_state=12).how
+        how = affinity(X, labels, domain=domain, eps=0.1, random_state=12, influence="euclidean").how
         assert (how.influence, how.domain, how.engine) == ("euclidean", name, "auto")
         assert (how.eps, how.seed, how.n_features) == (0.1, 12, 7)
         assert how.dim == (7 if name == "polytope" else 2)
@@ -224,7 +226,7 @@ class TestFields:
             example("exact").affinity = np.zeros((1, 1))
 
     def test_results_can_be_compared_and_kept_in_sets(self):
-        other = affinity(*blobs(80, 2, 5))
+        other = affinity(*blobs(80, 2, 5), influence="euclidean")
         one = example("exact")
         assert [other, one].index(one) == 1
         assert one != other
@@ -263,7 +265,7 @@ class TestFrame:
     )
     def test_pandas_keeps_its_index(self, index):
         X, labels = blobs()
-        result = affinity(pd.DataFrame(X, index=index, columns=["a", "b"]), labels)
+        result = affinity(pd.DataFrame(X, index=index, columns=["a", "b"]), labels, influence="euclidean")
         frame = self.assert_columns(result, ["0", "1", "2", "3"])
         assert isinstance(frame, pd.DataFrame)
         assert frame.index.equals(index)
@@ -271,17 +273,17 @@ class TestFrame:
 
     def test_polars(self):
         X, labels = blobs()
-        result = affinity(pl.DataFrame(X, schema=["a", "b"]), labels)
+        result = affinity(pl.DataFrame(X, schema=["a", "b"]), labels, influence="euclidean")
         assert isinstance(self.assert_columns(result, ["0", "1", "2", "3"]), pl.DataFrame)
 
     def test_pyarrow(self):
         X, labels = blobs()
-        result = affinity(pa.table({"a": X[:, 0], "b": X[:, 1]}), labels)
+        result = affinity(pa.table({"a": X[:, 0], "b": X[:, 1]}), labels, influence="euclidean")
         assert isinstance(self.assert_columns(result, ["0", "1", "2", "3"]), pa.Table)
 
     @pytest.mark.parametrize("X", [blobs()[0], blobs()[0].tolist()], ids=["array", "list"])
     def test_anything_else_becomes_pandas(self, X):
-        result = affinity(X, blobs()[1])
+        result = affinity(X, blobs()[1], influence="euclidean")
         frame = self.assert_columns(result, ["0", "1", "2", "3"])
         assert isinstance(frame, pd.DataFrame)
         assert frame.index.equals(pd.RangeIndex(60))
@@ -292,20 +294,20 @@ class TestFrame:
         labels = np.array(["ant", "bee", "cat", "dog"])[codes]
         columns = {"a": X[:, 0], "b": X[:, 1]}
         table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[library](columns)
-        result = affinity(table, labels)
+        result = affinity(table, labels, influence="euclidean")
         assert type(self.assert_columns(result, ["ant", "bee", "cat", "dog"])) is type(table)
 
     def test_like_another_frame(self):
         X, labels = blobs()
         index = pd.Index([f"row {i}" for i in range(60)])
-        result = affinity(X, labels)
+        result = affinity(X, labels, influence="euclidean")
         assert isinstance(result.frame(like=pl.DataFrame({"any": [1]})), pl.DataFrame)
         assert isinstance(result.frame(like=pa.table({"any": [1]})), pa.Table)
         assert result.frame(like=pd.DataFrame({"any": range(60)}, index=index)).index.equals(index)
 
     def test_like_overrides_the_kind_of_the_input(self):
         X, labels = blobs()
-        result = affinity(pl.DataFrame(X, schema=["a", "b"]), labels)
+        result = affinity(pl.DataFrame(X, schema=["a", "b"]), labels, influence="euclidean")
         assert isinstance(self.assert_columns(result, ["0", "1", "2", "3"], like=pd.DataFrame(X)), pd.DataFrame)
 
     def test_like_a_frame_of_another_length_is_an_error(self):
@@ -315,7 +317,7 @@ class TestFrame:
     def test_result_keeps_the_index_but_not_the_data(self):
         X, labels = blobs()
         frame = pd.DataFrame(X, columns=["a", "b"])
-        scorer = AffinityScorer().fit(frame, labels)
+        scorer = AffinityScorer(influence="euclidean").fit(frame, labels)
         result = scorer.affinity(frame.iloc[10:20])
         frame["a"] = 0.0
         assert result.frame().index.tolist() == list(range(10, 20))
@@ -358,7 +360,7 @@ class TestSummary:
 
     def test_tells_what_was_reduced(self):
         X, labels = blobs(40, 9, 3)
-        assert "2 dimensions, reduced from 9" in str(affinity(X, labels))
+        assert "2 dimensions, reduced from 9" in str(affinity(X, labels, influence="euclidean"))
         assert "reduced" not in str(example("exact"))
 
     def test_tells_how_many_are_contradicted_hidden_or_too_close_to_call(self):
@@ -391,7 +393,7 @@ class TestSummary:
     def test_noise_has_a_row_of_its_own_at_the_end(self):
         X, labels = blobs()
         labels = np.where(np.arange(60) < 7, -1, labels)
-        result = affinity(X, labels)
+        result = affinity(X, labels, influence="euclidean")
         rows = self.rows(str(result))
         assert sorted(rows) == ["0", "1", "2", "3", "noise"]
         assert list(rows)[-1] == "noise"
@@ -406,7 +408,7 @@ class TestSummary:
 
     def test_cluster_without_points_has_a_row_without_numbers(self):
         X, labels = blobs(60, 2, 3)
-        result = affinity(X, labels, centers=[[-4, 0], [0, 5], [3, -3], [90, 90]])
+        result = affinity(X, labels, centers=[[-4, 0], [0, 5], [3, -3], [90, 90]], influence="euclidean")
         assert self.rows(str(result))["3"] == ["0", "-", "0", "0", "0", "-"]
         assert "nan" not in str(result)
         assert "nan" not in result._repr_html_()
@@ -414,7 +416,7 @@ class TestSummary:
     def test_many_clusters_are_cut_to_those_in_most_trouble(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(600, 2)) * 10
-        result = affinity(X, rng.integers(0, 30, 600), centers=X[:30])
+        result = affinity(X, rng.integers(0, 30, 600), centers=X[:30], influence="euclidean")
         rows = self.rows(str(result))
         assert len(rows) == 20
         assert "... and 10 more clusters" in str(result)
@@ -430,7 +432,7 @@ class TestSummary:
         centers = X[:25]
         labels = ((X[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
         labels[:25] = -1
-        result = affinity(X, labels, centers=centers)
+        result = affinity(X, labels, centers=centers, influence="euclidean")
         rows = self.rows(str(result))
         assert list(rows)[-1] == "noise"
         assert len(rows) == 21
@@ -439,7 +441,7 @@ class TestSummary:
     def test_long_names_keep_the_columns_aligned(self):
         X, codes = blobs()
         labels = np.array(["a" * 40, "b", "c", "d"])[codes]
-        lines = str(affinity(X, labels)).splitlines()
+        lines = str(affinity(X, labels, influence="euclidean")).splitlines()
         start = next(i for i, line in enumerate(lines) if line.startswith("cluster"))
         ends = {re.search(r"^\S+ +\S+", line).end() for line in lines[start : start + 5]}
         assert len(ends) == 1
@@ -460,7 +462,7 @@ class TestSummary:
     def test_html_escapes_names(self):
         X, codes = blobs()
         labels = np.array(["<script>alert('x')</script>", "a & b", "<i>", "d"])[codes]
-        html = affinity(X, labels)._repr_html_()
+        html = affinity(X, labels, influence="euclidean")._repr_html_()
         assert "<script>" not in html
         assert "<i>" not in html
         assert "&lt;script&gt;" in html

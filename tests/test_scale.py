@@ -28,9 +28,9 @@ def text_like(rng: np.random.Generator, n: int, d: int, k: int, words: int) -> t
 def test_wide_sparse_data_is_never_dense(rng, top):
     n, d = 4000, 50_000
     X, labels = text_like(rng, n, d, 5, 50)
-    affinity(X[:200], labels[:200], top=top)
+    affinity(X[:200], labels[:200], top=top, influence="euclidean")
     tracemalloc.start()
-    result = affinity(X, labels, top=top)
+    result = affinity(X, labels, top=top, influence="euclidean")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.n_points == n
@@ -41,7 +41,7 @@ def test_sparse_centres_that_differ_in_few_columns(rng):
     """The box then has the axes of these columns; an identity of all columns would take 20 GB."""
     d = 50_000
     X = sp.csr_array((np.array([1.0, 2.0, 3.0, 4.0]), (np.arange(4), np.array([7, 7, 9, 9]))), shape=(4, d))
-    result = affinity(X, [0, 0, 1, 1])
+    result = affinity(X, [0, 0, 1, 1], influence="euclidean")
     np.testing.assert_array_equal(result.owner, [0, 0, 1, 1])
 
 
@@ -61,8 +61,8 @@ def test_a_hundred_thousand_texts_in_a_gigabyte():
 @pytest.mark.parametrize("settings", [{}, {"influence": "within"}, {"domain": Box(margin=0.5)}])
 def test_single_precision_changes_affinities_by_its_rounding_only(settings):
     X, labels = make_blobs(400, n_features=2, centers=5, cluster_std=3.0, random_state=3)
-    double = affinity(X, labels, **settings)
-    single = affinity(X.astype(np.float32), labels, **settings)
+    double = affinity(X, labels, **{"influence": "euclidean"} | settings)
+    single = affinity(X.astype(np.float32), labels, **{"influence": "euclidean"} | settings)
     assert set(double.engine) == {"exact"}
     # Points move by 6e-8 of their size, and shares of cells of a hundredth of the box by some hundred times that.
     assert np.abs(single.affinity - double.affinity).max() < 2e-5
@@ -71,7 +71,7 @@ def test_single_precision_changes_affinities_by_its_rounding_only(settings):
 
 def test_single_precision_data_is_not_copied_to_double(rng):
     X = rng.normal(size=(50_000, 40)).astype(np.float32)
-    scorer = AffinityScorer(centers=X[:3], n_jobs=1).fit(X[:100])
+    scorer = AffinityScorer(centers=X[:3], n_jobs=1, influence="euclidean").fit(X[:100])
     scorer.affinity(X[:100])
     tracemalloc.start()
     scorer.affinity(X)

@@ -40,7 +40,9 @@ def blobs(n: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 def both(top: int, k: int = 7, d: int = 5, **settings: Any) -> tuple[Any, Any]:
     X, labels = blobs(90, d, k)
-    return affinity(X, labels, **settings), affinity(X, labels, top=top, **settings)
+    return affinity(X, labels, **{"influence": "euclidean"} | settings), affinity(
+        X, labels, top=top, **{"influence": "euclidean"} | settings
+    )
 
 
 @pytest.mark.parametrize("top", [1, 2, 3, 7, 50])
@@ -67,7 +69,7 @@ def test_affinities_are_the_largest_in_descending_order(top):
 
 def test_coinciding_clusters_share_and_keep_their_order():
     centers = [[0.0, 0.0], [4.0, 0.0], [0.0, 0.0]]
-    result = affinity([[0.1, 0.0], [3.9, 0.0]], centers=centers, top=2)
+    result = affinity([[0.1, 0.0], [3.9, 0.0]], centers=centers, top=2, influence="euclidean")
     np.testing.assert_array_equal(result.clusters[0], [0, 2])
     np.testing.assert_allclose(result.affinity[0, 0], result.affinity[0, 1])
 
@@ -75,7 +77,7 @@ def test_coinciding_clusters_share_and_keep_their_order():
 def test_frame_has_a_pair_of_columns_for_each_rank():
     X, labels = blobs(20, 3, 5)
     frame = pd.DataFrame(X, index=np.arange(20) + 100)
-    found = affinity(frame, np.array(list("abcde"))[labels], top=2).frame(details=True)
+    found = affinity(frame, np.array(list("abcde"))[labels], top=2, influence="euclidean").frame(details=True)
     assert list(found.columns[-4:]) == ["cluster_1", "affinity_1", "cluster_2", "affinity_2"]
     assert list(found.index) == list(frame.index)
     assert (found["cluster_1"] == found["owner"]).all()
@@ -95,15 +97,15 @@ def test_summary_is_that_of_the_full_result():
 @pytest.mark.parametrize(("top", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("3", TypeError)])
 def test_bad_top(top, error):
     X, labels = blobs(20, 2, 3)
-    scorer = AffinityScorer().fit(X, labels)
-    for call in (lambda: scorer.affinity(X, top=top), lambda: affinity(X, labels, top=top)):
+    scorer = AffinityScorer(influence="euclidean").fit(X, labels)
+    for call in (lambda: scorer.affinity(X, top=top), lambda: affinity(X, labels, top=top, influence="euclidean")):
         with pytest.raises(error, match="top must be"):
             call()
 
 
 def test_parts_of_many_rows_make_one_result(monkeypatch):
     X, labels = blobs(90, 5, 7)
-    scorer = AffinityScorer(eps=0.01, engine=Auto(max_samples=3000)).fit(X, labels)
+    scorer = AffinityScorer(eps=0.01, engine=Auto(max_samples=3000), influence="euclidean").fit(X, labels)
     with pytest.warns(UserWarning, match=r"of 90 points") as whole:
         one = scorer.affinity(X, top=2)
     monkeypatch.setattr("allegiance.fitting._fitted._PART", 32)
@@ -118,7 +120,7 @@ def test_many_clusters_in_many_dimensions(rng):
     """A thousand clusters in 50 dimensions: every point gets an answer within its interval."""
     centers = rng.normal(size=(1000, 50))
     X = centers[:4] + 0.5 * rng.normal(size=(4, 50))
-    result = affinity(X, centers=centers, top=3, eps=0.1, engine=Auto(max_samples=200_000))
+    result = affinity(X, centers=centers, top=3, eps=0.1, engine=Auto(max_samples=200_000), influence="euclidean")
     assert result.affinity.shape == (4, 3)
     assert 1.96 * result.worst_error.max() <= 0.1
     assert (np.diff(result.affinity, axis=1) <= 0).all()
@@ -130,7 +132,7 @@ def test_memory_goes_with_top_and_not_with_k(rng):
 
     centers = rng.normal(size=(200, 1)).cumsum(axis=0)
     X = rng.uniform(centers.min(), centers.max(), (100_000, 1))
-    scorer = AffinityScorer(centers=centers, n_jobs=1).fit(X[:100])
+    scorer = AffinityScorer(centers=centers, n_jobs=1, influence="euclidean").fit(X[:100])
     scorer.affinity(X[:10], top=2)
     tracemalloc.start()
     result = scorer.affinity(X, top=2)

@@ -47,7 +47,7 @@ def _k_means(job: Job) -> Any:
 def _affinity(job: Job) -> Any:
     from allegiance import affinity
 
-    return affinity(job.X, job.labels, random_state=0)
+    return affinity(job.X, job.labels, random_state=0, influence="euclidean")
 
 
 def _affinity_within(job: Job) -> Any:

@@ -26,7 +26,7 @@ OUR_ABLATIONS = (
 def our_scores(case: Case) -> tuple[dict[str, Floats], tuple[float, float]]:
     """Return all of them, each (n,), more meaning more trusted; and the interval of the share expected to be right."""
     result = trust(case.X, case.labels, n_jobs=1)
-    plain = affinity(case.X, case.labels, n_jobs=1)
+    plain = affinity(case.X, case.labels, n_jobs=1, influence="euclidean")
     scores = {
         OURS: result.trust,
         "trust without crowding": trust(case.X, case.labels, crowding=0.0, n_jobs=1).trust,

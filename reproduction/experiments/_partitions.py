@@ -31,7 +31,7 @@ class Quality(NamedTuple):
 
 def quality(data: DataSet, labels: AnyArray, seed: int) -> Quality:
     """Measure one partition of a data set."""
-    result = affinity(data.X, labels, random_state=seed)
+    result = affinity(data.X, labels, random_state=seed, influence="euclidean")
     return Quality(
         lift_emd(data.X, labels, data.reference),
         rand_distance(labels, data.reference),

@@ -31,7 +31,9 @@ def measured(settings: Settings) -> Reading:
     """Return the reading that settings of ``affinity`` describe."""
 
     def shares(case: Clustered) -> FloatArray:
-        scorer = AffinityScorer(random_state=case.seed, **settings).fit(case.X, case.labels)
+        scorer = AffinityScorer(random_state=case.seed, **{"influence": "euclidean"} | settings).fit(
+            case.X, case.labels
+        )
         return np.asarray(scorer.transform(case.X[case.rows]))
 
     return shares
@@ -72,7 +74,9 @@ def uncentred(case: Clustered) -> FloatArray:
     span = axes[sizes > 1e-9 * sizes[0]]
     X, centers = case.X @ span.T, case.centers @ span.T
     region = Polytope.box(*_widened(X))
-    return np.asarray(affinity(X[case.rows], centers=centers, domain=region, random_state=case.seed).affinity)
+    return np.asarray(
+        affinity(X[case.rows], centers=centers, domain=region, random_state=case.seed, influence="euclidean").affinity
+    )
 
 
 def in_the_hull(case: Clustered) -> FloatArray:
@@ -87,7 +91,11 @@ def in_the_hull(case: Clustered) -> FloatArray:
     weights /= weights.sum(axis=1, keepdims=True)
     # Not quite to the border of the hull, where the cell is not bounded.
     moved = ((1.0 - INSIDE) * weights + INSIDE / len(sites)) @ case.centers
-    return np.asarray(affinity(moved, centers=case.centers, random_state=case.seed, **WHOLE_SPACE).affinity)
+    return np.asarray(
+        affinity(
+            moved, centers=case.centers, random_state=case.seed, **{"influence": "euclidean"} | WHOLE_SPACE
+        ).affinity
+    )
 
 
 def walk(*, one_sided: bool, stream_of: int = 0) -> Reading:

@@ -52,7 +52,7 @@ def _spread_row(width: float, setup: Setup) -> tuple[str, ...]:
         drawn = load_2d5c(500, spread=width, random_state=seed)
         labels = KMeans(5, n_init=1, random_state=seed).fit_predict(drawn.data)
         rand.append(rand_distance(labels, drawn.target))
-        unstable.append(1.0 - float(affinity(drawn.data, labels, random_state=0).stable.mean()))
+        unstable.append(1.0 - float(affinity(drawn.data, labels, random_state=0, influence="euclidean").stable.mean()))
         nearest = ((drawn.data[:, None, :] - drawn.centers) ** 2).sum(axis=2).argmin(axis=1)
         astray.append(float((nearest != drawn.target).mean()))
     return f"{width:g}", spread(rand), percent_spread(unstable), percent_spread(astray)

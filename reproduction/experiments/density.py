@@ -67,12 +67,16 @@ def _shares(n_points: int, seed: int, settings: Settings) -> tuple[float, float]
     drawn = load_2d5c(n_points, random_state=seed)
     axis = np.linspace(-5, 5, 101)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    scorer = AffinityScorer(domain=REGION, random_state=0, **settings).fit(drawn.data, drawn.target)
+    scorer = AffinityScorer(domain=REGION, random_state=0, **{"influence": "euclidean"} | settings).fit(
+        drawn.data, drawn.target
+    )
     return 1.0 - float(scorer.affinity(drawn.data).stable.mean()), 1.0 - float(scorer.affinity(grid).stable.mean())
 
 
 def _picture(setup: Setup, data: DataSet) -> Picture:
-    scorer = AffinityScorer(domain=REGION, random_state=0, **WEIGHTS[SHOWN]).fit(data.X, data.reference)
+    scorer = AffinityScorer(domain=REGION, random_state=0, **{"influence": "euclidean"} | WEIGHTS[SHOWN]).fit(
+        data.X, data.reference
+    )
     display = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, point_kw={"s": 6})
     file = setup.save(display.figure_, f"density_{data.X.shape[0]}")
     return Picture(file, f"{data.name}, weighted by size (scaled): contours of the largest affinity")

@@ -68,7 +68,10 @@ def _cluster(data: DataSet, seed: int) -> _Run:
     labels = KMeans(data.n_clusters, n_init=1, random_state=seed).fit_predict(data.X)
     counts = np.zeros((data.n_clusters, 10), np.int64)
     np.add.at(counts, (labels, data.reference), 1)
-    return _Run(affinity(data.X, labels, random_state=seed), counts.argmax(axis=1)[labels] != data.reference)
+    return _Run(
+        affinity(data.X, labels, random_state=seed, influence="euclidean"),
+        counts.argmax(axis=1)[labels] != data.reference,
+    )
 
 
 def _error_by_decile(run: _Run) -> FloatArray:

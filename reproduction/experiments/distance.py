@@ -44,7 +44,7 @@ def run(setup: Setup) -> Section:
     to_c2, to_c3 = int(runs[:, 1].sum()), int(runs[:, 2].sum())
     p_value = binomtest(to_c2, to_c2 + to_c3, alternative="greater").pvalue if to_c2 + to_c3 else 1.0
     others = first.origin >= 0
-    scorer = AffinityScorer(centers=first.centers, random_state=0, **BOX)
+    scorer = AffinityScorer(centers=first.centers, random_state=0, **{"influence": "euclidean"} | BOX)
     scorer.fit(first.X[others], np.array(first.names)[first.origin[others]])
     shares = scorer.affinity(first.query[None]).affinity[0]
     reach = 0.1 * np.ptp(first.X, axis=0)

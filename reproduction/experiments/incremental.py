@@ -78,7 +78,7 @@ def _stages(data: DataSet, seed: int) -> list[tuple[float, float, int]]:
     for start, end in zip((0, *ends[:-1]), ends, strict=True):
         model.partial_fit(data.X[order[start:end]])
         seen = order[:end]
-        scorer = AffinityScorer(centers=model.cluster_centers_, random_state=seed)
+        scorer = AffinityScorer(centers=model.cluster_centers_, random_state=seed, influence="euclidean")
         result = scorer.fit_affinity(data.X[seen])
         distance = lift_emd(data.X[seen], model.predict(data.X[seen]), data.reference[seen])
         stages.append((distance, 1.0 - float(result.stable.mean()), model.pending_.shape[0]))

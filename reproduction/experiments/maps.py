@@ -14,7 +14,7 @@ from reproduction.framework import Check, Finding, Picture, Section, Setup
 def run(setup: Setup) -> Section:
     """Draw the data and the two maps."""
     data = setup.gaussians
-    scorer = AffinityScorer(random_state=0).fit(data.X, data.reference)
+    scorer = AffinityScorer(random_state=0, influence="euclidean").fit(data.X, data.reference)
     lower, upper = data.X.min(axis=0) - 0.5, data.X.max(axis=0) + 0.5
     sites = scorer.cluster_centers_
     points = draw_diagram(sites, np.zeros(len(sites)), lower, upper, X=data.X, labels=data.reference)

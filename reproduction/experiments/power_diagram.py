@@ -17,7 +17,9 @@ def run(setup: Setup) -> Section:
     rng = stream(0)
     sites = rng.uniform(0.0, 10.0, (N_SITES, 2))
     weights = rng.uniform(0.0, 4.0, N_SITES)
-    scorer = AffinityScorer(centers=sites, weights=weights, domain=Polytope.box([-1, -1], [11, 11]), random_state=0)
+    scorer = AffinityScorer(
+        centers=sites, weights=weights, domain=Polytope.box([-1, -1], [11, 11]), random_state=0, influence="euclidean"
+    )
     scorer.fit(sites)
     drawn = draw_diagram(sites, weights, [-1, -1], [11, 11])
     places = rng.uniform(-1.0, 11.0, (N_PLACES, 2))

@@ -92,4 +92,4 @@ def _log_ratios(sites: FloatArray, x: FloatArray) -> FloatArray:
 
 
 def _affinity(sites: FloatArray, x: FloatArray) -> FloatArray:
-    return AffinityScorer(centers=sites, random_state=0, **WHOLE_SPACE).fit(x).transform(x)
+    return AffinityScorer(centers=sites, random_state=0, **{"influence": "euclidean"} | WHOLE_SPACE).fit(x).transform(x)

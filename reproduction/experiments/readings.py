@@ -142,7 +142,9 @@ def _exact(case: Clustered) -> FloatArray:
     normals = np.column_stack([np.cos(angle), np.sin(angle)])
     radius = RADIUS * float(np.sqrt(((case.X - middle) ** 2).sum(axis=1).max()))
     region = Polytope(normals, normals @ middle + radius)
-    return np.asarray(affinity(case.X[case.rows], centers=case.centers, domain=region, random_state=0).affinity)
+    return np.asarray(
+        affinity(case.X[case.rows], centers=case.centers, domain=region, random_state=0, influence="euclidean").affinity
+    )
 
 
 def _root_mean_square(shares: FloatArray, truth: FloatArray) -> float:

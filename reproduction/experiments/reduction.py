@@ -66,14 +66,20 @@ def run(setup: Setup) -> Section:
 def _small_example() -> tuple[float, float]:
     """Return the projected and the true share of the nearer centre."""
     square = Polytope.box([-3, -3], [3, 3])
-    result = affinity([[0.5, 0.0], [0.5, 2.0]], centers=[[-1.0, 0.0], [1.0, 0.0]], domain=square, random_state=0)
+    result = affinity(
+        [[0.5, 0.0], [0.5, 2.0]],
+        centers=[[-1.0, 0.0], [1.0, 0.0]],
+        domain=square,
+        random_state=0,
+        influence="euclidean",
+    )
     return float(result.affinity[0, 1]), float(result.affinity[1, 1])
 
 
 def _compare(data: DataSet) -> dict[str, Any]:
     """Return what is shown of one data set."""
     case = cluster(data, 0, MOST_ROWS)
-    projected = np.asarray(affinity(case.X, case.labels, random_state=0).affinity)[case.rows]
+    projected = np.asarray(affinity(case.X, case.labels, random_state=0, influence="euclidean").affinity)[case.rows]
     sites, rows = in_few_coordinates(case.centers - case.X.mean(axis=0), case.X - case.X.mean(axis=0))
     walks = [_in_all_coordinates(case, key) for key in (0, 1)]
     return {
@@ -92,7 +98,9 @@ def _in_slab(case: Clustered, sites: FloatArray, rows: FloatArray) -> FloatArray
     lower[-1] = -upper[-1]
     margin = MARGIN * (upper - lower)
     region = Polytope.box(lower - margin, upper + margin)
-    return np.asarray(affinity(rows[case.rows], centers=sites, domain=region, random_state=0).affinity)
+    return np.asarray(
+        affinity(rows[case.rows], centers=sites, domain=region, random_state=0, influence="euclidean").affinity
+    )
 
 
 def _in_all_coordinates(case: Clustered, key: int) -> FloatArray:

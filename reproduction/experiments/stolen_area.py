@@ -17,7 +17,7 @@ REGION = Polytope.box(*CORNERS)
 
 def example() -> AffinityScorer:
     """Return a scorer with three clusters in a square, measured exactly."""
-    return AffinityScorer(centers=SITES, domain=REGION, random_state=0, **EXACT).fit(SITES)
+    return AffinityScorer(centers=SITES, domain=REGION, random_state=0, **{"influence": "euclidean"} | EXACT).fit(SITES)
 
 
 def run(setup: Setup) -> Section:

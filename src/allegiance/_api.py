@@ -11,7 +11,7 @@ from ._scorer import AffinityScorer
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine
-from .influence import Influence, Weights
+from .influence import INFLUENCES, Influence, Weights, Within
 from .results import AffinityResult
 
 
@@ -20,7 +20,7 @@ def affinity(
     labels: Any = None,
     *,
     centers: ArrayLike | None = None,
-    influence: str | Influence = "euclidean",
+    influence: str | Influence = "within",
     weights: str | Weights | ArrayLike | None = None,
     representative: str = "mean",
     domain: str | Domain = "box",
@@ -32,7 +32,7 @@ def affinity(
     verbose: Verbose = False,
     top: int | None = None,
 ) -> AffinityResult:
-    """Score every point of a clustering: how much of its territory comes from each cluster.
+    """Score every point of a clustering by how much of its territory comes from each cluster.
 
     Suppose a point were a cluster of its own: it would take some territory from the existing clusters. Its affinity
     to a cluster is the share of that territory taken from it.
@@ -40,21 +40,23 @@ def affinity(
     Parameters
     ----------
     X
-        (n, d) data: array, sparse matrix, or frame (pandas, polars); or a Dask array or frame, and the result is lazy.
+        (n, d) data: array, sparse matrix, or frame (pandas, polars). With a Dask array or frame the result is lazy.
     labels
         (n,) labels from any clustering; -1 means noise, which is scored but is not a cluster.
     centers
-        (k, d) representatives, instead of the labels or beside them.
+        (k, d) representatives, with or without labels.
     influence, weights
-        What closeness means, and how important the clusters are: as in :class:`AffinityScorer`.
+        What closeness means, and how important the clusters are. See :class:`AffinityScorer`; the paper's affinity is
+        ``influence="euclidean"``.
     representative, domain, engine, eps
-        What stands for a cluster, and how volume is measured: as in :class:`AffinityScorer`.
+        What stands for a cluster, and how volume is measured. See :class:`AffinityScorer`.
     calibration
         How trust is calibrated; None for no trust. See :func:`trust`.
     n_jobs, random_state, verbose
         As in :class:`AffinityScorer`.
     top
-        Keep only this many of the largest affinities of each point: for many clusters. None keeps all.
+        Keep only this many of the largest affinities of each point, which saves memory if there are many clusters.
+        None keeps all.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def affinity(
 
     See Also
     --------
-    trust : The chance that each label comes back, built on it.
+    trust : The chance that each label would come back.
     AffinityScorer : The same as a scikit-learn estimator, which also scores new points.
 
     Examples
@@ -112,26 +114,29 @@ def trust(
     random_state: RandomState = 0,
     verbose: Verbose = False,
 ) -> AffinityResult:
-    """Say which labels of a clustering can be trusted: for each point, the chance that its label comes back.
+    """Estimate for each point the chance that its label comes back if the clustering is repeated.
 
     Trust is the chance that a point gets the cluster that it has now if the clustering is repeated from an independent
     sample of the same size from the same population. Whether a label that comes back is also right cannot be known from
     the data alone: see :meth:`AffinityResult.audit_sample`.
 
+    ``AffinityScorer(calibration=20).fit_affinity(X, labels)`` gives the same result.
+
     Parameters
     ----------
     X
-        (n, d) data: array, sparse matrix, or frame (pandas, polars); or a Dask array or frame, and the result is lazy.
+        (n, d) data: array, sparse matrix, or frame (pandas, polars). With a Dask array or frame the result is lazy.
     labels
-        (n,) labels from any clustering; -1 means noise, which has no label to trust. If they are left out, they come
-        from ``clusterer`` or from the nearest of the ``centers``.
+        (n,) labels from any clustering; -1 means noise, which has no trust. Without labels they come from
+        ``clusterer``, or from the nearest of the ``centers``: by the influence, or by Euclidean distance for "within",
+        which needs labels to begin with.
     clusterer
         The clusterer that made the labels, or that is to make them, such as ``KMeans(8)``: clones of it are fitted to
         subsamples. If it is not known, the one that reproduces the labels best stands in for it.
     centers
-        (k, d) representatives, instead of the labels or beside them.
+        (k, d) representatives, with or without labels.
     influence, weights, representative, domain, engine, eps
-        As in :func:`affinity`, but with an influence that suits real tables.
+        As in :func:`affinity`.
     n_resamples
         How many subsamples are clustered.
     n_jobs, random_state, verbose
@@ -144,7 +149,7 @@ def trust(
 
     See Also
     --------
-    affinity : What it is built on.
+    affinity : The scores that trust is built on.
     AffinityScorer : The same as a scikit-learn estimator, which also scores new points.
 
     Examples
@@ -156,23 +161,26 @@ def trust(
     >>> X = StandardScaler().fit_transform(load_wine().data)
     >>> labels = KMeans(3, n_init=5, random_state=0).fit_predict(X)
     >>> result = trust(X, labels)
-    >>> bool(result.replication > 0.9)
+    >>> bool(result.replication > 0.8)
     True
     """
-    if labels is None and centers is not None:
-        # Points belong to the nearest centre before it is known how they vary around it.
-        labels = AffinityScorer(centers=centers, n_jobs=n_jobs).fit(X).labels_
+    given: dict[str, Any] = {
+        "centers": centers,
+        "influence": influence,
+        "weights": weights,
+        "domain": domain,
+        "n_jobs": n_jobs,
+    }
+    if labels is None and centers is not None and not isinstance(INFLUENCES.resolve(influence), Within):
+        # Labels are those that affinity(X, centers=centers) gives. Sampling needs no triangulation.
+        labels = AffinityScorer(**given, engine="shared").fit(X).labels_
     scorer = AffinityScorer(
         clusterer if labels is None and centers is None else None,
-        centers=centers,
-        influence=influence,
-        weights=weights,
+        **given,
         representative=representative,
-        domain=domain,
         engine=engine,
         eps=eps,
         calibration=Calibration(n_resamples, clusterer=clusterer),
-        n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,
     )

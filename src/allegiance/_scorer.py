@@ -12,7 +12,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._core import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
+from ._core import AnyArray, FloatArray, Rows, check_count, check_table, is_lazy
 from .fitting import (
     Columns,
     Fit,
@@ -23,9 +23,9 @@ from .fitting import (
     Specification,
     align,
     check_comparable,
+    check_input,
     fit,
     fit_clusterer,
-    fitted_html,
     has_pipeline,
     labels_of,
     period_of,
@@ -35,65 +35,66 @@ from .fitting import (
     with_baseline,
 )
 from .influence import Kernel
+from .notebook import fitted_html
 from .results import AffinityResult, FrameLike, Profile
 
 
 class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Score how much of each point's territory comes from each cluster of any clustering, and how far to trust labels.
+    """Affinity and trust as a scikit-learn estimator, which also scores new points.
+
+    ``AffinityScorer(calibration=20).fit_affinity(X, labels)`` gives the result of ``trust(X, labels)``.
 
     Parameters
     ----------
     estimator
-        A clusterer, cloned and fitted by :meth:`fit`; a fitted one is kept as it is inside a
-        :class:`~sklearn.frozen.FrozenEstimator`. Of a pipeline that ends in a clusterer, influence is measured behind
-        the transformers, where the clusters are, and new points pass these first. None if labels are passed to
-        :meth:`fit`, or ``centers`` are given.
+        A clusterer, cloned and fitted by :meth:`fit`; wrap a fitted one in
+        :class:`~sklearn.frozen.FrozenEstimator` to keep it as it is. If it is a pipeline that ends in a clusterer,
+        points are scored after its transformers, where the clusters are. None if labels are passed to :meth:`fit`, or
+        ``centers`` are given.
     centers
         (k, d) representatives of the clusters. By default they are computed from the labels.
     influence
-        What closeness means: "euclidean"; "within", Mahalanobis with the pooled covariance of the clusters, for real
-        tables; "cosine", for embeddings; "kl", "itakura-saito", "logistic"; the name of a kernel such as "rbf"; or an
-        object with parameters: :class:`Within`, :class:`Mahalanobis`, :class:`KL`, :class:`ItakuraSaito`,
-        :class:`Logistic`, :class:`Bregman`, :class:`Kernel`.
+        What closeness means: "within", Mahalanobis distance with the pooled covariance of the clusters; "euclidean",
+        as in the paper; "cosine", for embeddings; "kl", "itakura-saito", "logistic"; the name of a kernel such as
+        "rbf"; or an object of :mod:`allegiance.influence`. "within" needs labels: with ``centers`` alone, points begin
+        with the label of the nearest centre by Euclidean distance.
     weights
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
-        per volume of spread; an array (k,); or :class:`Weights`. A weight is subtracted from the squared distance.
+        per volume of spread; an array (k,); or :class:`allegiance.influence.Weights`. A weight is subtracted from the
+        squared distance.
     representative
         What stands for a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its points).
     domain
-        Where volume is measured: "box" around the data, "ball" around the representatives, "space", the whole of it; or
-        :class:`Box`, :class:`Ball`, :class:`Space`, :class:`Polytope`.
+        Where volume is measured: "box" around the data, "ball" around the representatives, "space", all of it; or an
+        object of :mod:`allegiance.domains`.
     engine
-        How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or :class:`Exact`,
-        :class:`SharedSamples`, :class:`HitAndRun`, :class:`ClosedForm`.
+        How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or an object of
+        :mod:`allegiance.engines`.
     eps
-        Half-width of the 95 % interval of every affinity, where it is not exact.
+        Half-width of the 95 % interval of every affinity that is not exact.
     calibration
-        How trust is calibrated: None for no trust, the number of halves of the data that are clustered anew, such as
-        20, or :class:`Calibration`.
+        How trust is calibrated: None for no trust, the number of subsamples that are clustered again, such as 20, or
+        :class:`Calibration`.
     n_jobs
         Number of threads; None and -1 use all cores. Results do not depend on it.
     random_state
-        Seed, generator, or None for a new seed at each fit. Samples are a way to compute volumes, not draws from
-        nature: by default two fits agree.
+        Seed, generator, or None for a new seed at each fit. Sampling only adds numerical error, so the default seed is
+        fixed and repeated fits agree.
     verbose
-        Show progress: a bar in a terminal or a notebook, in a pipe only a line at the end, on standard error; or a
-        function that is called with the progress made.
+        Whether to show progress on standard error, or a callback that receives it.
 
     Attributes
     ----------
     labels_
         (n,) labels of the points of the fit.
     classes_
-        (k,) label of each cluster, in the order of the columns of :meth:`transform`.
+        (k,) label of each cluster, sorted as by ``numpy.unique``: the columns of :meth:`transform`.
     cluster_centers_
-        (k, d) representatives of the clusters; not there for kernels. Behind the transformers of a pipeline, their
-        columns are those that ``preparation_`` makes.
+        (k, d) representatives of the clusters, in the columns that ``preparation_`` makes; missing for kernels.
     estimator_
         The fitted clusterer, if one was given.
     preparation_
-        The fitted transformers that X passes before it is scored, as one pipeline; None if there are none. Its
-        ``transform`` brings X to where the clusters are, and ``get_feature_names_out`` names the columns there.
+        The fitted transformers that X passes before it is scored, as one pipeline; None if there are none.
     fitted_
         All that scoring needs, for other parts of the package.
     n_features_in_
@@ -111,7 +112,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     >>> from sklearn.datasets import load_iris
     >>> from allegiance import AffinityScorer
     >>> X = load_iris().data
-    >>> scorer = AffinityScorer(KMeans(3, random_state=0), influence="within", calibration=20).fit(X)
+    >>> scorer = AffinityScorer(KMeans(3, random_state=0), calibration=20).fit(X)
     >>> scorer.transform(X[:2]).shape
     (2, 3)
     >>> scorer.affinity(X[:2]).trust.shape
@@ -123,7 +124,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         estimator: Any = None,
         *,
         centers: Any = None,
-        influence: Any = "euclidean",
+        influence: Any = "within",
         weights: Any = None,
         representative: str = "mean",
         domain: Any = "box",
@@ -179,7 +180,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             if fit_params:
                 names = ", ".join(sorted(fit_params))
                 raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
-            rows, columns, clusterer = check_rows(self, X, reset=True), Columns.of(self), None
+            rows, columns, clusterer = check_input(self, X, reset=True), Columns.of(self), None
         else:
             rows, columns, clusterer, y = self._clustered(X, fit_params)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
@@ -204,7 +205,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             check_table(self, X)
             self.estimator_ = fit_clusterer(self.estimator, X, routed.estimator.fit)
         else:
-            rows = check_rows(self, X, reset=True)
+            rows = check_input(self, X, reset=True)
             # As they came: with the names of their columns, and without what the influence adds.
             given = X if hasattr(X, "columns") else rows
             self.estimator_ = fit_clusterer(self.estimator, given, routed.estimator.fit)

@@ -87,7 +87,7 @@ class TestSample:
         seeds = X[:5]
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
         found = StabilityTest(Auto(), 0.03, 0, None).measure(X, seeds, extremes)
-        result = AffinityScorer(centers=seeds, random_state=0).fit(X).affinity(X)
+        result = AffinityScorer(centers=seeds, random_state=0, influence="euclidean").fit(X).affinity(X)
         np.testing.assert_array_equal(found.stable, result.stable)
         np.testing.assert_array_equal(found.confidence, result.affinity.max(axis=1))
         np.testing.assert_array_equal(found.owner, result.owner)
@@ -99,7 +99,11 @@ class TestSample:
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
         assert extremes.shape[0] <= 8
         found = StabilityTest(SharedSamples(), 0.05, 0, None).measure(X, seeds, extremes)
-        result = AffinityScorer(centers=seeds, engine="shared", eps=0.05, random_state=0).fit(X).affinity(X)
+        result = (
+            AffinityScorer(centers=seeds, engine="shared", eps=0.05, random_state=0, influence="euclidean")
+            .fit(X)
+            .affinity(X)
+        )
         np.testing.assert_array_equal(found.confidence, result.affinity.max(axis=1))
 
     @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.6, 1.0])

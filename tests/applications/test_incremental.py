@@ -128,7 +128,7 @@ class TestWaiting:
     def test_those_that_wait_are_those_that_are_not_stable(self):
         X, _ = make_blobs(400, centers=TRIANGLE / 3, random_state=2)
         model = IncrementalKMeans(3, random_state=0).partial_fit(X)
-        result = AffinityScorer(centers=model.cluster_centers_).fit(X).affinity(X)
+        result = AffinityScorer(centers=model.cluster_centers_, influence="euclidean").fit(X).affinity(X)
         waiting = (X[:, None] == model.pending_).all(axis=2).any(axis=1)
         # Those absorbed last moved the centroids a little, so that only clear cases must agree.
         assert waiting[result.affinity.max(axis=1) < 0.45].all()
@@ -169,7 +169,12 @@ class TestWaiting:
         X, _ = three_blobs()
         far = np.array([[60.0, 0.0]])
         model = IncrementalKMeans(3, random_state=0).partial_fit(X).partial_fit(far)
-        assert AffinityScorer(centers=model.cluster_centers_).fit(np.vstack([X, far])).affinity(far).stable.all()
+        assert (
+            AffinityScorer(centers=model.cluster_centers_, influence="euclidean")
+            .fit(np.vstack([X, far]))
+            .affinity(far)
+            .stable.all()
+        )
         np.testing.assert_array_equal(model.pending_, far)
 
 
@@ -286,7 +291,12 @@ class TestBound:
         assert (free.pending_.shape[0], free.n_forced_) == (6, 0)
         bound = IncrementalKMeans(3, max_pending=4, random_state=0).partial_fit(X).partial_fit(doubtful)
         assert (bound.pending_.shape[0], bound.n_forced_) == (4, 2)
-        confidence = AffinityScorer(centers=free.cluster_centers_).fit(X).affinity(doubtful).affinity.max(axis=1)
+        confidence = (
+            AffinityScorer(centers=free.cluster_centers_, influence="euclidean")
+            .fit(X)
+            .affinity(doubtful)
+            .affinity.max(axis=1)
+        )
         np.testing.assert_array_equal(bound.pending_, doubtful[np.sort(np.argsort(confidence)[:4])])
         assert bound.counts_.sum() == free.counts_.sum() + 2
 

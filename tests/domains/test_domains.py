@@ -17,7 +17,11 @@ def regions(r):
 
 def tessellation_in(domain, points):
     """The tessellation of the plane that a fit to some points builds over a domain; its axes are those of X."""
-    return AffinityScorer(centers=[[0.0, 0.0], [0.5, 0.0], [0.0, 0.5]], domain=domain).fit(points).fitted_.tessellation
+    return (
+        AffinityScorer(centers=[[0.0, 0.0], [0.5, 0.0], [0.0, 0.5]], domain=domain, influence="euclidean")
+        .fit(points)
+        .fitted_.tessellation
+    )
 
 
 @pytest.mark.parametrize("r", [1, 2, 5])
@@ -94,7 +98,7 @@ def test_polytope_equals_the_same_box(rng):
     X, centers = rng.uniform(0, 1, (20, 2)), rng.uniform(0, 1, (4, 2))
     region = Polytope.box([0.0, 0.0], [1.0, 1.0])
     for engine in ("exact", "shared", "hit-and-run"):
-        result = affinity(X, centers=centers, domain=region, engine=engine, random_state=0)
+        result = affinity(X, centers=centers, domain=region, engine=engine, random_state=0, influence="euclidean")
         for x, alpha in zip(X, result.affinity, strict=True):
             expected = box_affinity(centers, x, np.zeros(2), np.ones(2))
             np.testing.assert_allclose(alpha, expected, atol=1e-9 if engine == "exact" else 0.08)
@@ -104,7 +108,7 @@ def test_polytope_keeps_all_dimensions(rng):
     """Two sites span a line, but a triangle is not a product with a line: volume is measured in the plane."""
     centers = np.array([[0.2, 0.2], [0.6, 0.2]])
     region = Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1])
-    result = affinity([[0.3, 0.2]], centers=centers, domain=region)
+    result = affinity([[0.3, 0.2]], centers=centers, domain=region, influence="euclidean")
     assert result.how.dim == 2
     y = rng.random((400_000, 2))
     expected, _ = rejection(centers, np.array([0.3, 0.2]), y[y.sum(axis=1) <= 1])
@@ -115,5 +119,7 @@ def test_walls_that_exclude_nothing_change_nothing():
     X, centers = [[0.2], [0.9]], [[-0.5], [0.5]]
     plain, padded = Polytope([[1.0], [-1.0]], [1.0, 1.0]), Polytope([[1.0], [-1.0], [0.0]], [1.0, 1.0, 5.0])
     assert repr(padded) == "Polytope(3 walls in 1 dimensions)"
-    results = [affinity(X, centers=centers, domain=domain).affinity for domain in (plain, padded)]
+    results = [
+        affinity(X, centers=centers, domain=domain, influence="euclidean").affinity for domain in (plain, padded)
+    ]
     np.testing.assert_array_equal(*results)

@@ -21,7 +21,15 @@ def test_shares_are_those_of_rejection(r, weighted, engine):
     settings = {"weights": Weights(weights, query=0.1)} if weighted else {}
     region = Polytope.box(lower, upper)
     # Precise enough that the errors of small shares are nearly normal.
-    result = affinity(X, centers=centers, domain=region, engine=engine, eps=0.01, random_state=0, **settings)
+    result = affinity(
+        X,
+        centers=centers,
+        domain=region,
+        engine=engine,
+        eps=0.01,
+        random_state=0,
+        **{"influence": "euclidean"} | settings,
+    )
     for row, x in enumerate(X):
         y = rng.uniform(lower, upper, (200_000, r))
         shares, kept = rejection(centers, x, y, weights, 0.1 if weighted else 0.0)

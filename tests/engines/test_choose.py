@@ -83,7 +83,7 @@ def test_the_chosen_engine_gets_the_samples_asked_for():
 )
 def test_affinity_uses_the_engine_chosen(rng, domain, r, k, engine):
     centers = rng.normal(size=(k, r))
-    result = affinity(rng.normal(size=(4, r)), centers=centers, domain=domain, eps=0.2)
+    result = affinity(rng.normal(size=(4, r)), centers=centers, domain=domain, eps=0.2, influence="euclidean")
     assert engine in set(result.engine)
     assert set(result.engine) <= {engine, "hit-and-run"}
 
@@ -92,14 +92,14 @@ def test_two_thousand_sites_on_a_line_are_exact_in_the_whole_space(rng):
     """Shares of a cell on a line are ratios of distances: exact as in the box, not only for up to 60 sites."""
     sites = np.sort(rng.uniform(0, 2000, 2000))
     x = rng.uniform(sites[0], sites[-1], 50)
-    result = affinity(x[:, None], centers=sites[:, None], domain="space")
+    result = affinity(x[:, None], centers=sites[:, None], domain="space", influence="euclidean")
     left = np.searchsorted(sites, x) - 1
     gap = sites[left + 1] - sites[left]
     rows = np.arange(50)
     np.testing.assert_allclose(result.affinity[rows, left], (sites[left + 1] - x) / gap, atol=1e-9)
     np.testing.assert_allclose(result.affinity[rows, left + 1], (x - sites[left]) / gap, atol=1e-9)
     assert set(result.engine) == {"exact"}
-    outside = affinity([[-5.0], [5000.0]], centers=sites[:, None], domain="space")
+    outside = affinity([[-5.0], [5000.0]], centers=sites[:, None], domain="space", influence="euclidean")
     assert outside.affinity[[0, 1], [0, -1]].tolist() == [1.0, 1.0]
     assert (outside.standard_error == 0).all()
 
@@ -117,7 +117,7 @@ def test_sites_that_cannot_be_triangulated_are_sampled(rng, monkeypatch, domain,
 
 
 def test_one_site_needs_no_engine(rng):
-    result = affinity(rng.normal(size=(5, 3)), centers=[[0.0, 0.0, 0.0]], engine="closed-form")
+    result = affinity(rng.normal(size=(5, 3)), centers=[[0.0, 0.0, 0.0]], engine="closed-form", influence="euclidean")
     assert set(result.engine) == {"closed-form"}
     assert (result.affinity == 1).all()
 
@@ -127,9 +127,11 @@ def test_one_site_needs_no_engine(rng):
 def test_where_all_clusters_are_in_one_place_the_heaviest_owns_it(domain, engine):
     """There is no volume to measure. Once: "zero-size array to reduction operation", and other errors of engines."""
     X, labels = np.ones((9, 2)), [0, 1, 1] * 3
-    result = affinity(X, labels, weights="size", domain=domain, engine=engine)
+    result = affinity(X, labels, weights="size", domain=domain, engine=engine, influence="euclidean")
     np.testing.assert_array_equal(result.affinity, [[0.0, 1.0]] * 9)
     assert result.empty_cell.all()
-    heavy = affinity(X, labels, weights=Weights([0.2, 0.1], query=1.0), domain=domain, engine=engine)
+    heavy = affinity(
+        X, labels, weights=Weights([0.2, 0.1], query=1.0), domain=domain, engine=engine, influence="euclidean"
+    )
     np.testing.assert_array_equal(heavy.affinity, [[1.0, 0.0]] * 9)
     assert not heavy.empty_cell.any()

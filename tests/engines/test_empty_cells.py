@@ -12,7 +12,9 @@ from scenes import make_scene
 @pytest.mark.parametrize("domain", ["box", "ball"])
 def test_queries_far_outside_are_hidden(rng, domain):
     X = rng.normal(size=(50, 3))
-    scorer = AffinityScorer(centers=rng.normal(size=(5, 3)), domain=domain, random_state=0).fit(X)
+    scorer = AffinityScorer(centers=rng.normal(size=(5, 3)), domain=domain, random_state=0, influence="euclidean").fit(
+        X
+    )
     result = scorer.affinity(50 * rng.normal(size=(10, 3)))
     assert result.empty_cell.all()
     assert set(result.engine) == {"limit"}
@@ -25,7 +27,7 @@ def test_affinity_is_continuous_where_the_cell_vanishes(rng, r):
     """Moving a query outwards until its cell in the box is empty: the last measured affinities tend to the limit."""
     X = rng.uniform(-1, 1, (100, r))
     centers = rng.uniform(-1, 1, (6, r))
-    scorer = AffinityScorer(centers=centers, engine="exact").fit(X)
+    scorer = AffinityScorer(centers=centers, engine="exact", influence="euclidean").fit(X)
     direction = rng.normal(size=r)
     direction /= np.linalg.norm(direction)
 
@@ -72,5 +74,5 @@ def test_multipliers_are_barycentric_for_a_shrinking_cell(rng):
 def test_a_cluster_of_any_weight_owns_everything(domain, weight):
     """Numbers beyond 1e20 are infinite to the solver, which refused them."""
     X = np.random.default_rng(0).normal(size=(12, 2))
-    result = affinity(X, [0, 1, 2] * 4, weights=[weight, 1.0, 1.0], domain=domain)
+    result = affinity(X, [0, 1, 2] * 4, weights=[weight, 1.0, 1.0], domain=domain, influence="euclidean")
     np.testing.assert_allclose(result.affinity, [[1.0, 0.0, 0.0]] * 12, atol=1e-12)

@@ -15,7 +15,7 @@ from scenes import make_scene, points_in_hull
 def test_equals_intersected_polytopes(rng, r, k, cases):
     centers = rng.normal(size=(k, r))
     X = rng.normal(size=(cases, r)) * 1.5
-    result = affinity(X, centers=centers, engine="exact")
+    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
     lower, upper = default_box(X, centers)
     for x, alpha in zip(X, result.affinity, strict=True):
         np.testing.assert_allclose(alpha, box_affinity(centers, x, lower, upper), rtol=1e-9, atol=1e-11)
@@ -28,14 +28,14 @@ def test_sibson_identity(rng, r):
     """A cell that no wall cuts obeys sum alpha_i c_i = x. Here the box is wide enough for cells in the hull."""
     centers = rng.normal(size=(r + 3, r))
     X = points_in_hull(rng, centers, 30)
-    result = affinity(X, centers=centers, engine="exact", domain="space")
+    result = affinity(X, centers=centers, engine="exact", domain="space", influence="euclidean")
     np.testing.assert_allclose(result.affinity @ centers, X, atol=1e-9)
 
 
 def test_one_dimension_gives_distance_ratios(rng):
     centers = np.array([[0.0], [1.0], [4.0]])
     X = rng.uniform(0, 4, (50, 1))
-    result = affinity(X, centers=centers, engine="exact")
+    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
     left = np.where(X[:, 0] < 1, 0, 1)
     gap = np.array([1.0, 3.0])[left]
     expected = np.zeros((50, 3))
@@ -47,14 +47,14 @@ def test_one_dimension_gives_distance_ratios(rng):
 @pytest.mark.parametrize("r", [1, 2, 3, 4])
 def test_a_site_belongs_to_itself(rng, r):
     centers = rng.normal(size=(6, r))
-    result = affinity(centers, centers=centers, engine="exact")
+    result = affinity(centers, centers=centers, engine="exact", influence="euclidean")
     np.testing.assert_array_equal(result.affinity, np.eye(6))
-    near = affinity(centers + 1e-9, centers=centers, engine="exact")
+    near = affinity(centers + 1e-9, centers=centers, engine="exact", influence="euclidean")
     np.testing.assert_allclose(near.affinity, np.eye(6), atol=1e-7)
 
 
 def _check(centers, X, rtol=1e-9):
-    result = affinity(X, centers=centers, engine="exact")
+    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
     lower, upper = default_box(X, centers)
     for x, alpha in zip(X, result.affinity, strict=True):
         np.testing.assert_allclose(alpha, box_affinity(centers, x, lower, upper), rtol=rtol, atol=1e-9)
@@ -72,7 +72,9 @@ def test_grid_of_sites(rng, r):
     centers = np.stack(np.meshgrid(*[np.arange(3.0)] * r), axis=-1).reshape(-1, r)
     X = rng.uniform(-0.3, 2.3, (10, r))
     _check(centers, X)
-    middle = affinity(np.full((1, r), 0.5), centers=centers, engine="exact", domain="space").affinity[0]
+    middle = affinity(
+        np.full((1, r), 0.5), centers=centers, engine="exact", domain="space", influence="euclidean"
+    ).affinity[0]
     corners = (centers <= 1).all(axis=1)
     np.testing.assert_allclose(middle[corners], 1 / 2**r, atol=1e-12)
 
@@ -81,9 +83,9 @@ def test_collinear_sites_are_one_dimensional(rng):
     direction = np.array([3.0, 4.0]) / 5
     along = np.array([0.0, 2.0, 5.0])
     X = rng.uniform(0, 4, (30, 2))
-    result = affinity(X, centers=np.outer(along, direction), engine="exact")
+    result = affinity(X, centers=np.outer(along, direction), engine="exact", influence="euclidean")
     assert result.how.dim == 1
-    line = affinity((X @ direction)[:, None], centers=along[:, None], engine="exact")
+    line = affinity((X @ direction)[:, None], centers=along[:, None], engine="exact", influence="euclidean")
     np.testing.assert_allclose(result.affinity, line.affinity, atol=1e-12)
     np.testing.assert_allclose(result.residual, np.abs(X @ [-0.8, 0.6]), atol=1e-7)
 
@@ -96,27 +98,29 @@ def test_two_sites_almost_in_one_place(rng):
     X = rng.normal(size=(20, 2))
 
     def scores(gap):
-        return affinity(X, centers=np.vstack([base, base[0] + gap * step]), engine="exact").affinity
+        return affinity(
+            X, centers=np.vstack([base, base[0] + gap * step]), engine="exact", influence="euclidean"
+        ).affinity
 
     close, apart = scores(1e-12), scores(1e-6)
     np.testing.assert_allclose(close, apart, atol=2e-4)
     assert (close[:, [0, 4]].min(axis=1) > 1e-3).any(), "the pair must really share some point"
-    single = affinity(X, centers=base, engine="exact").affinity
+    single = affinity(X, centers=base, engine="exact", influence="euclidean").affinity
     np.testing.assert_allclose(close[:, 0] + close[:, 4], single[:, 0], atol=1e-9)
 
 
 def test_points_on_a_boundary_are_shared_equally():
     centers = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 5.0]])
     X = np.array([[0.0, 0.0], [0.0, -1.0], [-2.0, -3.0], [2.0, -3.0]])
-    result = affinity(X, centers=centers, engine="exact")
+    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
     np.testing.assert_allclose(result.affinity[:2, 0], result.affinity[:2, 1], atol=1e-12)
 
 
 def test_coinciding_sites_share(rng):
     centers = rng.normal(size=(4, 2))
     X = rng.normal(size=(10, 2))
-    once = affinity(X, centers=centers, engine="exact").affinity
-    twice = affinity(X, centers=centers[[0, 1, 2, 3, 1]], engine="exact").affinity
+    once = affinity(X, centers=centers, engine="exact", influence="euclidean").affinity
+    twice = affinity(X, centers=centers[[0, 1, 2, 3, 1]], engine="exact", influence="euclidean").affinity
     np.testing.assert_allclose(twice[:, 1], once[:, 1] / 2)
     np.testing.assert_array_equal(twice[:, 1], twice[:, 4])
 
@@ -127,7 +131,7 @@ def test_six_dimensions_tile_too(rng):
     X = points_in_hull(rng, centers, 5)
     tessellation, queries = make_scene(centers, X)
     estimate = FittedExact(tessellation, Settings()).estimate(queries)
-    sampled = affinity(X, centers=centers, engine="shared", eps=0.01, random_state=0)
+    sampled = affinity(X, centers=centers, engine="shared", eps=0.01, random_state=0, influence="euclidean")
     assert np.abs(estimate.affinity - sampled.affinity).max() < 0.02
 
 

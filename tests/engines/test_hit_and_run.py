@@ -62,8 +62,10 @@ def test_intervals_cover_in_long_thin_cells():
         rng = np.random.default_rng(seed)
         centers = rng.normal(size=(10, 9))
         X = points_in_hull(rng, centers, 8)
-        exact = affinity(X, centers=centers, domain="space", engine="closed-form").affinity
-        walked = affinity(X, centers=centers, domain="space", engine="hit-and-run", eps=0.1, random_state=seed)
+        exact = affinity(X, centers=centers, domain="space", engine="closed-form", influence="euclidean").affinity
+        walked = affinity(
+            X, centers=centers, domain="space", engine="hit-and-run", eps=0.1, random_state=seed, influence="euclidean"
+        )
         covered.append(np.abs(walked.affinity - exact) <= 1.96 * walked.standard_error)
     assert np.mean(covered) >= 0.93
 
@@ -77,8 +79,8 @@ def test_intervals_cover_in_tiny_cells():
         near = rng.uniform(0.3, 0.7, 4) + 1e-3 * rng.normal(size=(8, 4))
         centers = np.vstack([near, rng.random((2, 4))])
         X = np.vstack([rng.dirichlet(np.ones(8), 8) @ near, np.zeros((1, 4)), np.ones((1, 4))])
-        exact = affinity(X, centers=centers, engine="exact").affinity[:8]
-        walked = affinity(X, centers=centers, engine="hit-and-run", eps=0.1, random_state=seed)
+        exact = affinity(X, centers=centers, engine="exact", influence="euclidean").affinity[:8]
+        walked = affinity(X, centers=centers, engine="hit-and-run", eps=0.1, random_state=seed, influence="euclidean")
         inside = np.abs(walked.affinity[:8] - exact) <= 1.96 * walked.standard_error[:8]
         held.append(inside[(exact >= 0.05) & (exact < 0.5)])
     pooled = np.concatenate(held)

@@ -25,8 +25,11 @@ def test_intervals_cover(r, engine):
     k = 6
     centers = rng.normal(size=(k, r))
     X = rng.normal(size=(80, r))
-    exact = affinity(X, centers=centers, engine="exact").affinity
-    covered = [_coverage(affinity(X, centers=centers, engine=engine, random_state=seed), exact) for seed in range(5)]
+    exact = affinity(X, centers=centers, engine="exact", influence="euclidean").affinity
+    covered = [
+        _coverage(affinity(X, centers=centers, engine=engine, random_state=seed, influence="euclidean"), exact)
+        for seed in range(5)
+    ]
     assert np.mean(covered) >= 0.93
     assert np.mean(covered) < 1.0, "intervals that always hold are too wide to mean 95 %"
 
@@ -35,9 +38,9 @@ def test_intervals_cover(r, engine):
 @pytest.mark.parametrize("eps", [0.1, 0.03])
 def test_precision_is_reached(rng, engine, eps):
     centers, X = rng.normal(size=(5, 3)), rng.normal(size=(30, 3))
-    result = affinity(X, centers=centers, engine=engine, eps=eps, random_state=1)
+    result = affinity(X, centers=centers, engine=engine, eps=eps, random_state=1, influence="euclidean")
     assert (1.96 * result.standard_error <= eps).all()
-    exact = affinity(X, centers=centers, engine="exact").affinity
+    exact = affinity(X, centers=centers, engine="exact", influence="euclidean").affinity
     assert np.abs(result.affinity - exact).max() < 3 * eps
     assert set(result.engine) <= {engine}
 
@@ -46,8 +49,8 @@ def test_shared_and_walk_agree_in_nine_dimensions():
     """In r = 9 differences of the two estimates stay within their joint 95 % intervals as often as they should."""
     rng = np.random.default_rng(3)
     centers, X = rng.normal(size=(10, 9)), rng.normal(size=(60, 9))
-    shared = affinity(X, centers=centers, engine="shared", random_state=1)
-    walked = affinity(X, centers=centers, engine="hit-and-run", random_state=2)
+    shared = affinity(X, centers=centers, engine="shared", random_state=1, influence="euclidean")
+    walked = affinity(X, centers=centers, engine="hit-and-run", random_state=2, influence="euclidean")
     joint = np.sqrt(shared.standard_error**2 + walked.standard_error**2)
     assert (np.abs(shared.affinity - walked.affinity) <= 1.96 * joint).mean() >= 0.93
 
@@ -59,9 +62,9 @@ def test_walks_find_the_closed_form_in_nine_dimensions():
     rng = np.random.default_rng(4)
     centers = rng.normal(size=(10, 9))
     X = points_in_hull(rng, centers, 40)
-    exact = affinity(X, centers=centers, domain="space", engine="closed-form")
+    exact = affinity(X, centers=centers, domain="space", engine="closed-form", influence="euclidean")
     np.testing.assert_allclose(exact.affinity @ centers, X, atol=1e-9)
-    walked = affinity(X, centers=centers, domain="space", engine="hit-and-run", random_state=0)
+    walked = affinity(X, centers=centers, domain="space", engine="hit-and-run", random_state=0, influence="euclidean")
     assert _coverage(walked, exact.affinity) >= 0.93
 
 
@@ -70,8 +73,8 @@ def test_walks_in_a_wide_box_find_the_closed_form():
     centers = np.eye(10)
     X = 0.1 + 0.3 * (np.random.default_rng(0).dirichlet(np.ones(10), 20) - 0.1)
     wide = np.vstack([X, 30 * (centers - 0.1)])
-    exact = affinity(X, centers=centers, domain="space", engine="closed-form").affinity
-    walked = affinity(wide, centers=centers, engine="hit-and-run", random_state=0)
+    exact = affinity(X, centers=centers, domain="space", engine="closed-form", influence="euclidean").affinity
+    walked = affinity(wide, centers=centers, engine="hit-and-run", random_state=0, influence="euclidean")
     inside = np.abs(walked.affinity[:20] - exact) <= 1.96 * walked.standard_error[:20]
     assert inside.mean() >= 0.93
 
@@ -83,11 +86,11 @@ def test_shared_samples_find_the_closed_form(r):
     rng = np.random.default_rng(1)
     centers = np.vstack([np.eye(r), -np.ones((1, r))])
     X = 0.2 * points_in_hull(rng, centers, 20)
-    exact = affinity(X, centers=centers, domain="space", engine="closed-form").affinity
+    exact = affinity(X, centers=centers, domain="space", engine="closed-form", influence="euclidean").affinity
     region = Polytope.box(np.full(r, -4.0), np.full(r, 4.0))
-    uncut = affinity(X, centers=centers, domain=region, engine="exact").affinity
+    uncut = affinity(X, centers=centers, domain=region, engine="exact", influence="euclidean").affinity
     np.testing.assert_allclose(uncut, exact, atol=1e-9)
-    shared = affinity(X, centers=centers, domain=region, engine="shared", random_state=0)
+    shared = affinity(X, centers=centers, domain=region, engine="shared", random_state=0, influence="euclidean")
     assert (np.abs(shared.affinity - exact) <= 4.5 * shared.standard_error).all()
 
 
@@ -106,7 +109,9 @@ def test_small_cells_are_walked(rng):
 def test_too_few_samples_warn_once(rng):
     centers, X = rng.normal(size=(5, 6)), rng.normal(size=(40, 6))
     with pytest.warns(PrecisionWarning, match="did not reach eps=0.01") as record:
-        result = affinity(X, centers=centers, engine=SharedSamples(max_samples=3000), eps=0.01, random_state=0)
+        result = affinity(
+            X, centers=centers, engine=SharedSamples(max_samples=3000), eps=0.01, random_state=0, influence="euclidean"
+        )
     assert len(record) == 1
     assert (1.96 * result.standard_error).max() > 0.01
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1)
@@ -116,7 +121,9 @@ def test_decisions_do_not_claim_certainty_at_zero(rng):
     """A share never seen still has an error bar; so has a share of one."""
     centers = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
     for engine in ("shared", "hit-and-run"):
-        result = affinity([[0.1, 0.1], [9.0, 9.0]], centers=centers, engine=engine, random_state=0)
+        result = affinity(
+            [[0.1, 0.1], [9.0, 9.0]], centers=centers, engine=engine, random_state=0, influence="euclidean"
+        )
         assert (result.standard_error > 0).all()
 
 
@@ -173,7 +180,7 @@ def test_samples_that_are_not_kept_are_drawn_again(rng, monkeypatch, k, owners):
 
 def test_the_bank_of_a_query_is_that_of_the_closest_slope(rng):
     X = rng.normal(size=(60, 4)) + 5.0
-    fitted = AffinityScorer(centers=X[:20], engine="shared").fit(X).fitted_
+    fitted = AffinityScorer(centers=X[:20], engine="shared", influence="euclidean").fit(X).fitted_
     queries = fitted.tessellation.queries(fitted.diagram.locate(X).position)
     found = BankCounts(fitted.tessellation, Settings())._closest_sites(queries)
     away = np.linalg.norm(queries.a[:, None] - fitted.tessellation.functions.a, axis=2)
@@ -189,12 +196,19 @@ def test_few_samples_of_banks_give_no_biased_shares(max_samples, largest_bias):
     """
     rng = np.random.default_rng(0)
     centers, X = rng.uniform(-1, 1, (20, 6)), rng.uniform(-1, 1, (60, 6))
-    truth = affinity(X, centers=centers, engine=SharedSamples(10**7), eps=0.004).affinity
+    truth = affinity(X, centers=centers, engine=SharedSamples(10**7), eps=0.004, influence="euclidean").affinity
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
         found = np.array(
             [
-                affinity(X, centers=centers, engine=SharedSamples(max_samples), eps=0.02, random_state=seed).affinity
+                affinity(
+                    X,
+                    centers=centers,
+                    engine=SharedSamples(max_samples),
+                    eps=0.02,
+                    random_state=seed,
+                    influence="euclidean",
+                ).affinity
                 for seed in range(200)
             ]
         )

@@ -60,19 +60,21 @@ class TestOrder:
         numbers = np.arange(36) % 12
         labels = pd.Categorical(numbers.astype(str), categories=[str(i) for i in range(12)])
         X = np.random.default_rng(0).normal(size=(36, 2)) + 5 * numbers[:, None]
-        result = affinity(X, labels)
+        result = affinity(X, labels, influence="euclidean")
         assert result.classes.tolist() == [str(i) for i in range(12)]
-        np.testing.assert_array_equal(result.affinity, affinity(X, numbers).affinity)
-        assert affinity(X, numbers.astype(str)).classes.tolist() == result.classes.tolist()
+        np.testing.assert_array_equal(result.affinity, affinity(X, numbers, influence="euclidean").affinity)
+        assert affinity(X, numbers.astype(str), influence="euclidean").classes.tolist() == result.classes.tolist()
 
     def test_order_decides_the_columns(self):
         X, codes = np.arange(12.0)[:, None], np.repeat([0, 1, 2], 4)
         names = np.array(["ant", "bee", "cat"])
         ordered = pd.Categorical(names[codes], categories=["cat", "ant", "bee"])
-        scorer = AffinityScorer().fit(X, ordered)
+        scorer = AffinityScorer(influence="euclidean").fit(X, ordered)
         assert scorer.classes_.tolist() == ["cat", "ant", "bee"]
         assert scorer.get_feature_names_out().tolist() == ["affinity_cat", "affinity_ant", "affinity_bee"]
-        np.testing.assert_array_equal(scorer.transform(X)[:, [1, 2, 0]], affinity(X, codes).affinity)
+        np.testing.assert_array_equal(
+            scorer.transform(X)[:, [1, 2, 0]], affinity(X, codes, influence="euclidean").affinity
+        )
         np.testing.assert_array_equal(scorer.labels_, names[codes])
         np.testing.assert_array_equal(scorer.predict(X), names[codes])
         assert AffinityScorer.from_dict(scorer.to_dict()).classes_.tolist() == ["cat", "ant", "bee"]
@@ -144,7 +146,7 @@ class TestNoise:
 
     def test_noise_among_new_points(self):
         X = np.arange(12.0)[:, None]
-        fitted = AffinityScorer().fit(X, np.repeat(["a", "b", "c"], 4)).fitted_
+        fitted = AffinityScorer(influence="euclidean").fit(X, np.repeat(["a", "b", "c"], 4)).fitted_
         result = fitted.score(X[:3], labels=["c", "-1", "a"])
         assert result.label.tolist() == ["c", "-1", "a"]
         assert result.verdict.tolist() == ["contradicted", "noise", "supported"]
@@ -190,12 +192,12 @@ class TestRefusals:
         ("labels", "says"), [([0, 1, 7], "labels has 7"), ([-5, 0, 1], "labels has -5"), ([0, 1, 10**6], "has 1000000")]
     )
     def test_a_label_unknown_to_the_fit_is_named(self, labels, says):
-        fitted = AffinityScorer().fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 3, 3]).fitted_
+        fitted = AffinityScorer(influence="euclidean").fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 3, 3]).fitted_
         with pytest.raises(ValueError, match=f"{says}, which is not one of the clusters of the fit"):
             fitted.score(np.arange(3.0)[:, None], labels=labels)
 
     def test_names_against_numbers(self):
-        fitted = AffinityScorer().fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 3, 3]).fitted_
+        fitted = AffinityScorer(influence="euclidean").fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 3, 3]).fitted_
         with pytest.raises((TypeError, ValueError), match="labels"):
             fitted.score(np.arange(3.0)[:, None], labels=["0", "1", "3"])
 
@@ -206,12 +208,12 @@ class TestRows:
 
     def test_a_series_in_another_order_is_aligned_by_its_index(self):
         shuffled = self.LABELS.loc[["z", "w", "y", "x"]]
-        np.testing.assert_array_equal(affinity(self.FRAME, shuffled).label, [0, 0, 1, 1])
-        scorer = AffinityScorer().fit(self.FRAME, shuffled)
+        np.testing.assert_array_equal(affinity(self.FRAME, shuffled, influence="euclidean").label, [0, 0, 1, 1])
+        scorer = AffinityScorer(influence="euclidean").fit(self.FRAME, shuffled)
         np.testing.assert_array_equal(scorer.labels_, [0, 0, 1, 1])
 
     def test_new_points_too(self):
-        fitted = AffinityScorer().fit(self.FRAME, self.LABELS).fitted_
+        fitted = AffinityScorer(influence="euclidean").fit(self.FRAME, self.LABELS).fitted_
         result = fitted.score(self.FRAME, labels=self.LABELS.iloc[::-1])
         np.testing.assert_array_equal(result.label, [0, 0, 1, 1])
         with pytest.raises(ValueError, match="labels has another index than X"):
@@ -219,7 +221,7 @@ class TestRows:
 
     def test_a_categorical_series_keeps_its_order_when_aligned(self):
         names = pd.Series(pd.Categorical(list("aabb"), categories=["b", "a"]), index=self.FRAME.index)
-        result = affinity(self.FRAME, names.iloc[::-1])
+        result = affinity(self.FRAME, names.iloc[::-1], influence="euclidean")
         assert result.classes.tolist() == ["b", "a"]
         assert result.label.tolist() == list("aabb")
 
@@ -228,11 +230,11 @@ class TestRows:
     )
     def test_a_series_of_other_rows_is_refused(self, index):
         with pytest.raises(ValueError, match=r"labels has another index than X.*labels\.to_numpy\(\)"):
-            affinity(self.FRAME, pd.Series([0, 0, 1, 1], index=index))
+            affinity(self.FRAME, pd.Series([0, 0, 1, 1], index=index), influence="euclidean")
 
     def test_a_longer_series_is_refused(self):
         with pytest.raises(ValueError, match="labels has another index than X"):
-            affinity(self.FRAME.iloc[:3], self.LABELS)
+            affinity(self.FRAME.iloc[:3], self.LABELS, influence="euclidean")
 
     def test_the_same_index_with_duplicates_is_taken_as_it_is(self):
         index = ["w", "w", "z", "z"]
@@ -241,7 +243,11 @@ class TestRows:
 
     @pytest.mark.parametrize("kind", [list, np.asarray, pl.Series])
     def test_labels_without_an_index_are_taken_by_position(self, kind):
-        np.testing.assert_array_equal(affinity(self.FRAME, kind(self.LABELS.to_list())).label, [0, 0, 1, 1])
+        np.testing.assert_array_equal(
+            affinity(self.FRAME, kind(self.LABELS.to_list()), influence="euclidean").label, [0, 0, 1, 1]
+        )
 
     def test_data_without_an_index_takes_labels_by_position(self):
-        np.testing.assert_array_equal(affinity(self.FRAME.to_numpy(), self.LABELS.iloc[::-1]).label, [1, 1, 0, 0])
+        np.testing.assert_array_equal(
+            affinity(self.FRAME.to_numpy(), self.LABELS.iloc[::-1], influence="euclidean").label, [1, 1, 0, 0]
+        )

@@ -33,7 +33,11 @@ def test_optimism_does_not_depend_on_threads_and_is_small_for_many_points():
     X = np.random.default_rng(0).normal(size=(2000, 2))
     found = []
     for n_jobs in (1, 2):
-        fitted = AffinityScorer(KMeans(3, n_init=1, random_state=0), calibration=4, n_jobs=n_jobs).fit(X).fitted_
+        fitted = (
+            AffinityScorer(KMeans(3, n_init=1, random_state=0), calibration=4, n_jobs=n_jobs, influence="euclidean")
+            .fit(X)
+            .fitted_
+        )
         found.append(profile_of(fitted, period_of(fitted, X), reference=True).optimism)
     assert np.array_equal(*found)
     assert np.abs(found[0][-1]).max() < 0.005
@@ -51,7 +55,7 @@ def test_behind_a_pipeline_features_keep_their_own_units():
     parts = ColumnTransformer([("scaled", StandardScaler(), ["spent"]), ("plan", OneHotEncoder(), ["plan"])])
     pipeline = make_pipeline(parts, KMeans(2, n_init=2, random_state=0))
     january, february = frame(0), frame(1)
-    scorer = AffinityScorer(pipeline, calibration=4, n_jobs=1).fit(january)
+    scorer = AffinityScorer(pipeline, calibration=4, n_jobs=1, influence="euclidean").fit(january)
     assert not compare_periods(scorer, january, february).drifted
     february["spent"] /= 100
     finding = compare_periods(scorer, january, february).findings[0]

@@ -50,9 +50,9 @@ def columns(**settings):
 
 
 def test_wine_is_judged_in_the_space_its_clusters_are_in():
-    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS))
+    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), influence="euclidean")
     inside = scorer.fit_affinity(WINE)
-    outside = affinity(WINE, scorer.labels_)
+    outside = affinity(WINE, scorer.labels_, influence="euclidean")
     assert (inside.verdict == "contradicted").sum() == 2
     assert (outside.verdict == "contradicted").sum() == 50
 
@@ -102,9 +102,9 @@ def test_scores_are_those_of_the_transformed_points_to_the_last_bit(name):
 
 
 def test_a_pipeline_without_transformers_is_its_clusterer():
-    plain = AffinityScorer(KMEANS).fit(WINE)
+    plain = AffinityScorer(KMEANS, influence="euclidean").fit(WINE)
     for estimator in (make_pipeline(KMEANS), Pipeline([("nothing", "passthrough"), ("kmeans", KMEANS)])):
-        scorer = AffinityScorer(estimator).fit(WINE)
+        scorer = AffinityScorer(estimator, influence="euclidean").fit(WINE)
         assert scorer.preparation_ is None
         np.testing.assert_array_equal(scorer.transform(WINE), plain.transform(WINE))
 
@@ -131,16 +131,18 @@ def test_frames_with_categories_and_missing_values_go_through(customers, output,
 
 
 def test_sparse_steps_stay_sparse(customers):
-    scorer = AffinityScorer(make_pipeline(OneHotEncoder(), KMEANS)).fit(customers[["plan"]])
+    scorer = AffinityScorer(make_pipeline(OneHotEncoder(), KMEANS), influence="euclidean").fit(customers[["plan"]])
     assert sp.issparse(scorer.preparation_.transform(customers[["plan"]]))
     dense = OneHotEncoder(sparse_output=False).fit_transform(customers[["plan"]])
-    np.testing.assert_allclose(scorer.transform(customers[["plan"]]), affinity(dense, scorer.labels_).affinity)
+    np.testing.assert_allclose(
+        scorer.transform(customers[["plan"]]), affinity(dense, scorer.labels_, influence="euclidean").affinity
+    )
     reduced = make_pipeline(columns(), TruncatedSVD(2, random_state=0), KMEANS)
-    assert AffinityScorer(reduced).fit(customers).cluster_centers_.shape == (3, 2)
+    assert AffinityScorer(reduced, influence="euclidean").fit(customers).cluster_centers_.shape == (3, 2)
 
 
 def test_a_clusterer_that_cannot_predict_gives_the_labels_of_its_fit():
-    scorer = AffinityScorer(make_pipeline(StandardScaler(), PCA(2), DBSCAN(0.5))).fit(WINE)
+    scorer = AffinityScorer(make_pipeline(StandardScaler(), PCA(2), DBSCAN(0.5)), influence="euclidean").fit(WINE)
     np.testing.assert_array_equal(scorer.labels_, scorer.estimator_[-1].labels_)
     assert scorer.predict(WINE[:5]).shape == (5,)
 
@@ -185,11 +187,11 @@ class _Resampling(_Halving):
 )
 def test_what_cannot_be_followed_is_refused_with_a_reason(estimator, error, reason):
     with pytest.raises(error, match=reason):
-        AffinityScorer(estimator).fit(WINE)
+        AffinityScorer(estimator, influence="euclidean").fit(WINE)
 
 
 def test_new_points_that_the_transformers_cannot_fill_in_are_refused():
-    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS)).fit(WINE)
+    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), influence="euclidean").fit(WINE)
     broken = WINE[:3].copy()
     broken[1, 1] = np.nan
     with pytest.raises(ValueError, match=r"behind the transformers before the clusterer.*NaN"):
@@ -203,7 +205,7 @@ def test_metadata_reaches_the_steps_that_ask_for_it():
         kmeans = clone(KMEANS).set_fit_request(sample_weight=True)
         weights = np.linspace(0.1, 5, len(WINE))
         scaler = StandardScaler().set_fit_request(sample_weight=False)
-        scorer = AffinityScorer(make_pipeline(scaler, kmeans)).fit(WINE, sample_weight=weights)
+        scorer = AffinityScorer(make_pipeline(scaler, kmeans), influence="euclidean").fit(WINE, sample_weight=weights)
         expected = clone(KMEANS).fit(StandardScaler().fit_transform(WINE), sample_weight=weights)
     np.testing.assert_array_equal(scorer.labels_, expected.labels_)
 
@@ -211,16 +213,16 @@ def test_metadata_reaches_the_steps_that_ask_for_it():
 def test_dask_partitions_go_through_the_transformers(customers):
     dask = pytest.importorskip("dask.dataframe")
     array = pytest.importorskip("dask.array")
-    scorer = AffinityScorer(make_pipeline(columns(), KMEANS), calibration=3).fit(customers)
+    scorer = AffinityScorer(make_pipeline(columns(), KMEANS), calibration=3, influence="euclidean").fit(customers)
     lazy = scorer.affinity(dask.from_pandas(customers.assign(new=0), npartitions=3))
     np.testing.assert_array_equal(lazy.compute(scheduler="threads").trust, scorer.affinity(customers).trust)
-    plain = AffinityScorer(make_pipeline(StandardScaler(), KMEANS)).fit(WINE)
+    plain = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), influence="euclidean").fit(WINE)
     found = plain.transform(array.from_array(WINE, chunks=(50, 13)))
     np.testing.assert_array_equal(found.compute(scheduler="threads"), plain.transform(WINE))
 
 
 def test_streams_go_through_the_transformers(customers, tmp_path):
-    scorer = AffinityScorer(make_pipeline(columns(), KMEANS), calibration=3).fit(customers)
+    scorer = AffinityScorer(make_pipeline(columns(), KMEANS), calibration=3, influence="euclidean").fit(customers)
     customers.assign(name=range(90)).to_parquet(tmp_path / "customers.parquet")
     summary = score_stream(
         tmp_path / "customers.parquet", scorer, tmp_path / "scores.parquet", keep=["name"], batch_rows=20
@@ -231,7 +233,9 @@ def test_streams_go_through_the_transformers(customers, tmp_path):
 
 
 def test_a_stream_does_not_ask_whether_transformers_can_be_saved(tmp_path):
-    scorer = AffinityScorer(make_pipeline(FunctionTransformer(lambda X: X / 2), KMEANS)).fit(WINE)
+    scorer = AffinityScorer(make_pipeline(FunctionTransformer(lambda X: X / 2), KMEANS), influence="euclidean").fit(
+        WINE
+    )
     np.save(tmp_path / "wine.npy", WINE)
     score_stream(tmp_path / "wine.npy", scorer, tmp_path / "scores.parquet", details=True, batch_rows=100)
     scores = pd.read_parquet(tmp_path / "scores.parquet").filter(like="affinity_")
@@ -242,8 +246,8 @@ def test_pictures_show_the_space_behind_the_transformers():
     pytest.importorskip("matplotlib").use("Agg")
     names = load_wine().feature_names
     frame = pd.DataFrame(WINE, columns=names)
-    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS)).fit(frame)
-    bare = AffinityScorer().fit(StandardScaler().fit_transform(WINE), scorer.labels_)
+    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), influence="euclidean").fit(frame)
+    bare = AffinityScorer(influence="euclidean").fit(StandardScaler().fit_transform(WINE), scorer.labels_)
     found = AffinityMapDisplay.from_estimator(scorer, frame, resolution=8)
     expected = AffinityMapDisplay.from_estimator(bare, StandardScaler().fit_transform(WINE), resolution=8)
     # Columns of a frame lie in memory the other way round, which changes the rounding of principal axes.
@@ -261,6 +265,6 @@ def test_kernels_work_behind_transformers():
 
 
 def test_the_scorer_with_a_pipeline_can_be_cloned_and_searched():
-    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), calibration=Calibration(3))
+    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), calibration=Calibration(3), influence="euclidean")
     search = GridSearchCV(scorer, {"estimator__kmeans__n_clusters": [2, 3]}, cv=2).fit(WINE)
     assert search.best_params_["estimator__kmeans__n_clusters"] in (2, 3)

@@ -15,7 +15,7 @@ X = (DIRECTIONS[LABELS] + 0.6 * RNG.normal(size=(160, 6))) * RNG.lognormal(size=
 
 
 def test_is_euclidean_distance_of_normalised_rows():
-    cosine, euclidean = affinity(X, LABELS, influence="cosine"), affinity(normalize(X), LABELS)
+    cosine, euclidean = affinity(X, LABELS, influence="cosine"), affinity(normalize(X), LABELS, influence="euclidean")
     np.testing.assert_allclose(cosine.affinity, euclidean.affinity, atol=1e-12)
     np.testing.assert_allclose(cosine.closeness, euclidean.closeness, atol=1e-12)
     assert cosine.how.influence == "cosine"

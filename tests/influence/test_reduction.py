@@ -53,11 +53,13 @@ def test_sparse_rows(rng, layout):
 def test_extreme_scales(rng, scale):
     """Scaling by a power of two changes nothing at all; by other factors, rounding only."""
     X, centers = rng.normal(size=(20, 6)), rng.normal(size=(4, 6))
-    plain = affinity(X, centers=centers)
-    scaled = affinity(scale * X, centers=scale * centers)
+    plain = affinity(X, centers=centers, influence="euclidean")
+    scaled = affinity(scale * X, centers=scale * centers, influence="euclidean")
     np.testing.assert_allclose(scaled.affinity, plain.affinity, atol=1e-9)
     power = 2.0 ** np.round(np.log2(scale))
-    np.testing.assert_array_equal(affinity(power * X, centers=power * centers).affinity, plain.affinity)
+    np.testing.assert_array_equal(
+        affinity(power * X, centers=power * centers, influence="euclidean").affinity, plain.affinity
+    )
 
 
 def test_far_positions_keep_their_direction(rng):

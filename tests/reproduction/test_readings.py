@@ -35,7 +35,7 @@ def test_without_centring_two_centres_span_a_plane(rng):
     X = rng.normal(size=(30, 2)) * [3.0, 2.0] + [0.0, 5.0]
     extent = np.ptp(X, axis=0)
     plane = Polytope.box(X.min(axis=0) - 0.1 * extent, X.max(axis=0) + 0.1 * extent)
-    expected = affinity(X, centers=centers, domain=plane, random_state=0).affinity
+    expected = affinity(X, centers=centers, domain=plane, random_state=0, influence="euclidean").affinity
     np.testing.assert_allclose(uncentred(case_of(X, centers)), expected, atol=1e-9)
 
 

@@ -12,7 +12,7 @@ from allegiance.results import DOUBTFUL, FINE, N_UNLIKE, POINTS, UNLIKE, Moments
 def scored():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 3)) + 3.0 * rng.integers(3, size=(900, 1))
-    scorer = AffinityScorer(KMeans(3, n_init=2, random_state=0), calibration=5, n_jobs=1).fit(X)
+    scorer = AffinityScorer(KMeans(3, n_init=2, random_state=0), calibration=5, n_jobs=1, influence="euclidean").fit(X)
     return scorer, np.vstack([X, [[40.0, 0.0, 0.0]]])
 
 
@@ -84,7 +84,7 @@ def test_counts_are_those_of_the_scores(scored):
 
 def test_small_clusters_call_unlike_what_lies_beyond_every_member():
     X = np.vstack([np.random.default_rng(0).normal(size=(20, 2)), np.random.default_rng(1).normal(size=(20, 2)) + 30.0])
-    scorer = AffinityScorer(calibration=5, n_jobs=1).fit(X, np.repeat([0, 1], 20))
+    scorer = AffinityScorer(calibration=5, n_jobs=1, influence="euclidean").fit(X, np.repeat([0, 1], 20))
     result = scorer.affinity(np.array([[9.0, -9.0], [0.0, 0.0]]))
     assert result.typicality[0] > 0.01
     assert is_unlike(result).tolist() == [True, False]

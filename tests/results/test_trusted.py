@@ -39,8 +39,8 @@ def example(kind: str) -> Any:
     return {
         "trusted": lambda: trust(frame, labels, n_resamples=4),
         "sampled": lambda: trust(frame, labels, n_resamples=4, engine="shared", eps=0.1),
-        "plain": lambda: affinity(frame, labels),
-        "plain, sampled": lambda: affinity(frame, labels, engine="shared", eps=0.1),
+        "plain": lambda: affinity(frame, labels, influence="euclidean"),
+        "plain, sampled": lambda: affinity(frame, labels, engine="shared", eps=0.1, influence="euclidean"),
         "top": lambda: affinity(frame, labels, influence="within", calibration=4, top=2),
     }[kind]()
 
@@ -295,7 +295,7 @@ class TestNewPoints:
         found = KMeans(3, n_init=1, random_state=0).fit_predict(X)
         unrelated = np.random.default_rng(0).integers(0, 3, 300)
         scores = [
-            AffinityScorer(calibration=4).fit(X, labels).fitted_.score(X, labels=labels)
+            AffinityScorer(calibration=4, influence="euclidean").fit(X, labels).fitted_.score(X, labels=labels)
             for labels in (found, unrelated)
         ]
         assert scores[0].above_chance() > 0.9
@@ -381,11 +381,11 @@ class TestReview:
 
     def test_frames_without_an_index_name_the_rows(self):
         X, labels = data()
-        result = affinity(pl.DataFrame(X, schema=list("abc")), labels)
+        result = affinity(pl.DataFrame(X, schema=list("abc")), labels, influence="euclidean")
         frame = result.review(5)
         assert isinstance(frame, pl.DataFrame)
         assert frame["row"].to_list() == result.least_trusted(5).tolist()
-        assert affinity(X, labels).review(5).index.tolist() == result.least_trusted(5).tolist()
+        assert affinity(X, labels, influence="euclidean").review(5).index.tolist() == result.least_trusted(5).tolist()
 
 
 class TestByCluster:
@@ -424,7 +424,7 @@ class TestByCluster:
 
     def test_the_kind_of_frame_is_that_of_x(self):
         X, labels = data()
-        table = affinity(pl.DataFrame(X, schema=list("abc")), labels).by_cluster()
+        table = affinity(pl.DataFrame(X, schema=list("abc")), labels, influence="euclidean").by_cluster()
         assert isinstance(table, pl.DataFrame)
         assert table.columns[:2] == ["cluster", "points"]
         assert table["points"].sum() == 240

@@ -389,7 +389,12 @@ class StabilityTest:
     def measure(self, X: Rows, centers: FloatArray, extremes: Rows) -> Stability:
         """Score rows of X (n, d) with respect to centres (k, d), in the box around the rows ``extremes``."""
         scorer = AffinityScorer(
-            centers=centers, engine=self.engine, eps=self.eps, random_state=self.seed, n_jobs=self.n_jobs
+            centers=centers,
+            influence="euclidean",
+            engine=self.engine,
+            eps=self.eps,
+            random_state=self.seed,
+            n_jobs=self.n_jobs,
         ).fit(extremes)
         n = X.shape[0]
         found = Stability(np.empty(n, dtype=bool), np.empty(n), np.empty(n, dtype=np.int64))

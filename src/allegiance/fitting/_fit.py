@@ -1,27 +1,148 @@
-"""The one fit: from data in memory, in a file or on many machines to a fitted object, in as few passes as possible."""
+"""One fit for data in memory, in files and on many machines, in as few passes as possible."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows, check_centers, check_sites, dense
-from allegiance.calibration import ContentSample, MemberDistances
-from allegiance.domains import Extent
-from allegiance.engines import Tessellation
-from allegiance.influence import AnySummary, Diagram, Located, SpreadSums
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Lazy,
+    Rows,
+    check_centers,
+    check_choice,
+    check_jobs,
+    check_number,
+    check_sites,
+    dense,
+    effective_threads,
+    is_sparse,
+    resolve_seed,
+)
+from allegiance.calibration import Calibration, ContentSample, MemberDistances
+from allegiance.domains import DOMAINS, Domain, Extent
+from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellation
+from allegiance.influence import INFLUENCES, AnySummary, Diagram, Influence, Located, SpreadSums, Weights, Within
 
-from ._chunks import Chunk, Chunks, Reader
-from ._clusterer import nearest_sites
-from ._columns import Columns, PreparedColumns
-from ._fitted import Fitted
-from ._labels import check_classes, merged_classes, positions_of
-from ._representatives import MeanSums, mean_sums, representatives
-from ._specification import Specification
+from ._fitted import Fitted, nearest_sites
+from ._inputs import Columns, PreparedColumns, check_clusterer
+from ._labels import Labels, check_classes, merged_classes, positions_of
+
+REPRESENTATIVES = ("mean", "median", "medoid")
+#: Rows converted to float64 at a time.
+_CHUNK = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """The parameters of a scorer, checked and with every name turned into its object."""
+
+    influence: Influence
+    weights: Weights | None
+    representative: str
+    domain: Domain
+    engine: Engine
+    settings: Settings
+    calibration: Calibration | None
+    centers: Any
+    """(k, d) the user's own representatives, not checked; None to compute them."""
+
+    @classmethod
+    def of(cls, scorer: Any) -> Specification:
+        """Check the parameters of a scorer that can be checked without data."""
+        if scorer.estimator is not None:
+            check_clusterer(scorer.estimator)
+        check_choice(scorer.representative, "representative", REPRESENTATIVES)
+        specification = cls(
+            influence=INFLUENCES.resolve(scorer.influence),
+            weights=Weights.resolve(scorer.weights),
+            representative=scorer.representative,
+            domain=DOMAINS.resolve(scorer.domain),
+            engine=ENGINES.resolve(scorer.engine),
+            settings=Settings(
+                eps=check_number(scorer.eps, "eps", low=LEAST_EPS, high=1.0, closed=True),
+                seed=resolve_seed(scorer.random_state),
+                threads=effective_threads(check_jobs(scorer.n_jobs)),
+                verbose=scorer.verbose,
+            ),
+            calibration=Calibration.resolve(scorer.calibration),
+            centers=scorer.centers,
+        )
+        influence = specification.influence
+        specification.domain.check_with(influence)
+        if not influence.has_sites and (scorer.centers is not None or scorer.representative != "mean"):
+            raise ValueError(
+                f"influence={influence!r} represents clusters by their means in its own space: leave out centers and "
+                "representative."
+            )
+        return specification
+
+    def describe_influence(self) -> str:
+        """Say in a few words what closeness means, weights included."""
+        words = self.influence.describe()
+        return words if self.weights is None else f"{words}, {self.weights.describe()}"
+
+
+class Chunk(NamedTuple):
+    """Some rows of the data."""
+
+    X: Any
+    """(m, d) as the source gave them."""
+    labels: Any
+    """(m,) as the source gave them, or None."""
+    start: int
+    """The number of the first row in the whole data."""
+
+
+class Chunks(Protocol):
+    """Data that a fit reads as often as it needs to."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+
+    @property
+    def labelled(self) -> bool:
+        """Whether chunks come with labels."""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether there is a single chunk of checked and prepared rows."""
+
+    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+        """Read the data once, and merge the summaries of chunks in their order; None is left out."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Checked and prepared rows (n, d) in memory, with their labels if they have any: a single chunk."""
+
+    X: Rows
+    labels: Labels | None
+    in_memory: bool = True
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.X.shape[1])
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are labels."""
+        return self.labels is not None
+
+    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+        """Summarise the one chunk."""
+        total = summarise(Chunk(self.X, self.labels, 0))
+        assert total is not None
+        return total
 
 
 class Fit(NamedTuple):
@@ -33,7 +154,7 @@ class Fit(NamedTuple):
     located: Located | None
     """Where the points are; None if they are not in memory."""
     sample: ContentSample | None
-    """Rows to calibrate with; None if calibration was not asked for."""
+    """Rows to calibrate with; None without calibration."""
 
 
 def fit(
@@ -46,150 +167,73 @@ def fit(
 ) -> Fit:
     """Fit to data in chunks.
 
-    Labels need a pass for the means, "within" one more for its covariance. A last pass finds how far the data reaches,
-    how far members lie from their representatives, the sums behind weights, and the rows to calibrate with.
+    The means need a first pass over labelled data, "within" one more for its covariance. A last pass finds the extent
+    of the data, the distances of members from their representatives, the sums behind weights, and the rows to
+    calibrate with.
 
     Parameters
     ----------
     specification
-        What is asked for.
+        The parameters.
     chunks
         The data: rows, and labels unless there are ``centers``.
     columns
-        The columns that the data has.
+        The columns of the data.
     threads
         For locating rows; one if chunks are handled in parallel.
     clusterer
         A fitted estimator that labels new points; None for the nearest representative.
     """
     training = _Training(specification, chunks, columns, threads)
-    diagram, located = specification.influence.diagram(training, keep_axes=specification.domain.keeps_axes)
-    placed = training.place(diagram, located)
+    influence, domain = specification.influence, specification.domain
+    diagram, located = influence.diagram(training, keep_axes=domain.keeps_axes)
+    last = training.last_pass(diagram, located)
     if specification.weights is not None:
-        assert placed.spread is not None
-        diagram = specification.weights.apply(diagram, placed.spread)
-    extent = placed.extent.plus(Extent.of(diagram, diagram.positions, radius=specification.domain.needs_radius))
-    tessellation = Tessellation(diagram, specification.domain.region(diagram, extent))
+        assert last.spread is not None
+        diagram = specification.weights.apply(diagram, last.spread)
+    extent = last.extent.plus(Extent.of(diagram, diagram.positions, radius=domain.needs_radius))
     fitted = Fitted(
         specification=specification,
         columns=columns,
-        tessellation=tessellation,
+        tessellation=Tessellation(diagram, domain.region(diagram, extent)),
         classes=training.classes,
-        centers=specification.influence.restore(training.sites) if specification.influence.has_sites else None,
-        members=placed.members,
+        centers=influence.restore(training.sites) if influence.has_sites else None,
+        members=last.members,
         clusterer=clusterer,
     )
-    fitted.check_engine()
-    codes = placed.codes
-    if specification.weights is not None and not chunks.labelled and placed.located is not None:
+    _ = fitted.engine  # raises if the engine cannot measure here
+    codes = last.codes
+    if specification.weights is not None and not chunks.labelled and last.located is not None:
         # Weights move the borders between the centres.
-        codes = nearest_sites(diagram, placed.located.position, threads)
-    return Fit(fitted, codes, placed.located, placed.sample)
-
-
-class Range(NamedTuple):
-    """Smallest and largest value (d,) of each column."""
-
-    lower: FloatArray
-    upper: FloatArray
-
-    @classmethod
-    def of(cls, rows: Rows) -> Range:
-        """Return the range of rows (m, d), dense or sparse."""
-        ends = (rows.min(axis=0), rows.max(axis=0))
-        return cls(*(dense(end).ravel() for end in ends))
-
-    def plus(self, other: Range) -> Range:
-        """Return the range of both sets of rows."""
-        return Range(np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper))
-
-
-class _Overview(NamedTuple):
-    """What one pass says about labelled rows."""
-
-    classes: AnyArray
-    """The distinct labels (k,)."""
-    sums: MeanSums | None
-    """Over the members of each; None if means are not needed."""
-    range: Range | None
-    """Of the columns; None if it is not needed."""
-
-    def plus(self, other: _Overview) -> _Overview:
-        """Return what both sets of rows give together."""
-        classes = merged_classes(self.classes, other.classes)
-        sums = None
-        if self.sums is not None and other.sums is not None:
-            mine, theirs = positions_of(self.classes, classes), positions_of(other.classes, classes)
-            sums = self.sums.among(classes.size, mine).plus(other.sums.among(classes.size, theirs))
-        span = None if self.range is None or other.range is None else self.range.plus(other.range)
-        return _Overview(classes, sums, span)
-
-
-class _Placed(NamedTuple):
-    """What the last pass finds."""
-
-    extent: Extent
-    members: Lazy[MemberDistances]
-    spread: SpreadSums | None
-    sample: ContentSample | None
-    codes: IntArray | None = None
-    located: Located | None = None
-
-    def plus(self, other: _Placed) -> _Placed:
-        """Return what both sets of rows give together."""
-        spread = None if self.spread is None or other.spread is None else self.spread.plus(other.spread)
-        sample = None if self.sample is None or other.sample is None else self.sample.plus(other.sample)
-        return _Placed(
-            self.extent.plus(other.extent), Lazy.known(self.members.value.plus(other.members.value)), spread, sample
-        )
+        codes = nearest_sites(diagram, last.located.position, threads)
+    return Fit(fitted, codes, last.located, last.sample)
 
 
 @dataclass(frozen=True)
-class _Placing:
-    """Places the rows of a chunk in a diagram."""
+class _Reader:
+    """Turns a chunk into rows as the diagram needs them, and labels into cluster numbers."""
 
-    reader: Reader
-    diagram: Diagram
-    classes: AnyArray | None
-    """None if rows belong to the nearest site."""
-    weighted: bool
-    needs_radius: bool
-    sample_rows: int
-    seed: int
-    threads: int
-    located: Located | None
-    """Where the rows are, if they are all in memory and that is known already."""
+    columns: Columns | PreparedColumns
+    influence: Influence
+    checked: bool
+    """Whether the rows are checked and prepared, as those in memory are."""
+    centers: FloatArray | None = None
+    """(k, d) whose nearest one labels a row, by Euclidean distance; None if rows have labels, or need none."""
 
-    def __call__(self, chunk: Chunk) -> _Placed | None:
-        rows = self.reader.rows(chunk)
-        if rows is None:
+    def rows(self, chunk: Chunk) -> Rows | None:
+        """Return the rows (m, d) of a chunk; None if it is empty."""
+        if chunk.X.shape[0] == 0:
             return None
-        located = self.located or self.diagram.locate(rows, self.threads)
-        if self.classes is None:
-            codes = nearest_sites(self.diagram, located.position, self.threads)
-        else:
-            codes = self.reader.codes(chunk, self.classes)
-        k = self.diagram.positions.shape[0]
-        # Noise belongs to no cluster; its divergence is computed from any site and then left out.
-        site = np.maximum(codes, 0)
-        members = Lazy(partial(_member_distances, self.diagram, located, codes, self.seed, chunk.start))
-        if not self.reader.checked:
-            members = Lazy.known(members.value)
-        sample = None
-        if self.sample_rows:
-            sample = ContentSample.of(rows, codes, limit=self.sample_rows, start=chunk.start)
-        placed = _Placed(
-            Extent.of(self.diagram, located.position, radius=self.needs_radius),
-            members,
-            SpreadSums.of(codes, self.diagram.divergences(located, site), k) if self.weighted else None,
-            sample,
-        )
-        return placed._replace(codes=codes, located=located) if self.reader.checked else placed
+        return chunk.X if self.checked else self.influence.prepare(self.columns.check(chunk.X))
 
+    def labels(self, chunk: Chunk) -> Labels:
+        """Return the labels of a chunk."""
+        if self.centers is not None:
+            from sklearn.metrics import pairwise_distances_argmin
 
-def _member_distances(diagram: Diagram, located: Located, codes: IntArray, seed: int, start: int) -> MemberDistances:
-    distance = diagram.distances(located, np.maximum(codes, 0))
-    return MemberDistances.of(codes, distance, diagram.positions.shape[0], seed=seed, start=start)
+            nearest = pairwise_distances_argmin(self.rows(chunk), self.centers)
+            return Labels.of(nearest, nearest.size)
+        return chunk.labels if isinstance(chunk.labels, Labels) else Labels.of(chunk.labels, chunk.X.shape[0])
 
 
 class _Training:
@@ -200,34 +244,27 @@ class _Training:
     ) -> None:
         self.specification, self.chunks, self.threads = specification, chunks, threads
         self.seed = specification.settings.seed
-        self.labelled = chunks.labelled
-        self.reader = Reader(columns, specification.influence, checked=chunks.in_memory)
-        centers = specification.centers
+        centers, influence = specification.centers, specification.influence
         given = None if centers is None else check_centers(centers, chunks.n_features)
+        nearest = given if not chunks.labelled and isinstance(influence, Within) else None
+        self.labelled = chunks.labelled or nearest is not None
+        self.reader = _Reader(columns, influence, chunks.in_memory, nearest)
         if given is None and not chunks.labelled:
             raise ValueError(
                 "labels are missing: pass labels (y in fit), or centers, or an estimator that clusters, such as "
                 "AffinityScorer(KMeans(10))."
             )
-        self._refuse_what_needs_all_rows()
-        needs_sums = given is None and specification.influence.has_sites and self._by_sums
-        self._overview = chunks.total(partial(_look, self.reader, needs_sums)) if chunks.labelled else None
-        if self._overview is not None:
-            self.classes = check_classes(self._overview.classes, None if given is None else given.shape[0])
+        by_sums = specification.representative == "mean"
+        if not by_sums and not chunks.in_memory:
+            raise ValueError(needs_memory(f"representative={specification.representative!r}"))
+        needs_sums = given is None and influence.has_sites and by_sums
+        self._first = chunks.total(partial(_first_pass, self.reader, needs_sums)) if self.labelled else None
+        if self._first is not None:
+            self.classes = check_classes(self._first.classes, None if given is None else given.shape[0])
         elif given is not None:
             self.classes = np.arange(given.shape[0])
         self.n_clusters = self.classes.size
         self._sites = self._representatives(given)
-
-    @property
-    def _by_sums(self) -> bool:
-        return self.specification.representative == "mean"
-
-    def _refuse_what_needs_all_rows(self) -> None:
-        specification = self.specification
-        if self.chunks.in_memory or specification.representative == "mean":
-            return
-        raise ValueError(needs_memory(f"representative={specification.representative!r}"))
 
     def _representatives(self, given: FloatArray | None) -> FloatArray | None:
         influence = self.specification.influence
@@ -235,10 +272,10 @@ class _Training:
             return None
         if given is not None:
             return check_sites(influence.prepare(given, "centers"))
-        assert self._overview is not None
+        assert self._first is not None
         with np.errstate(over="ignore", invalid="ignore"):
-            if self._overview.sums is not None:
-                return check_sites(self._overview.sums.means)
+            if self._first.sums is not None:
+                return check_sites(self._first.sums.means)
             X, codes = self.in_memory("representative")
             return check_sites(representatives(X, codes, self.n_clusters, self.specification.representative))
 
@@ -251,76 +288,247 @@ class _Training:
     @property
     def reach(self) -> FloatArray:
         """(d,) an upper bound, by column, of the distance of rows from the sites."""
-        assert self._overview is not None
-        assert self._overview.range is not None
-        lower, upper = self._overview.range
+        assert self._first is not None
+        assert self._first.range is not None
+        lower, upper = self._first.range
         return np.maximum(upper - self.sites.min(axis=0), self.sites.max(axis=0) - lower)
 
     def total(self, summarise: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
-        """Go once through the data, and merge ``summarise(rows, codes)``."""
+        """Read the data once, and merge ``summarise(rows, codes)``."""
         return self.chunks.total(partial(_with_codes, self.reader, self.classes, summarise))
 
     def in_memory(self, wanted_by: str) -> tuple[Rows, AnyArray]:
         """Return all rows (n, d) and their clusters (n,), or raise ValueError if they are not in memory."""
-        if not self.chunks.in_memory:
+        if not isinstance(self.chunks, InMemory) or self.chunks.labels is None:
             raise ValueError(needs_memory(wanted_by))
-        everything: _Everything = self.chunks.total(partial(_keep, self.reader, self.classes))
-        return everything
+        return self.chunks.X, self.chunks.labels.codes(self.classes)
 
-    def place(self, diagram: Diagram, located: Located | None) -> _Placed:
-        """Go once more through the data, now that the diagram is known."""
+    def last_pass(self, diagram: Diagram, located: Located | None) -> _LastPass:
+        """Read the data once more, now that the diagram is known."""
         calibration = self.specification.calibration
-        placing = _Placing(
-            reader=self.reader,
-            diagram=diagram,
-            classes=self.classes if self.chunks.labelled else None,
-            weighted=self.specification.weights is not None,
-            needs_radius=self.specification.domain.needs_radius,
-            sample_rows=0 if calibration is None else calibration.n_rows(self.n_clusters, self.chunks.n_features),
-            seed=self.seed,
-            threads=self.threads,
-            located=located,
+        return self.chunks.total(
+            _Locating(
+                reader=self.reader,
+                diagram=diagram,
+                classes=self.classes if self.labelled else None,
+                weighted=self.specification.weights is not None,
+                needs_radius=self.specification.domain.needs_radius,
+                sample_rows=0 if calibration is None else calibration.n_rows(self.n_clusters, self.chunks.n_features),
+                seed=self.seed,
+                threads=self.threads,
+                located=located,
+            )
         )
-        return self.chunks.total(placing)
-
-
-class _Everything(NamedTuple):
-    """All rows and their clusters."""
-
-    rows: Rows
-    codes: AnyArray
-
-    def plus(self, other: Any) -> _Everything:
-        """Refuse: all rows come in one piece, or not at all."""
-        raise TypeError("rows in memory are a single chunk")
 
 
 def needs_memory(wanted_by: str) -> str:
-    """Say that something cannot be had from data in chunks."""
+    """Say that something cannot be computed from data in chunks."""
     return (
         f"{wanted_by} needs all rows in memory, but X comes in chunks: fit to a sample of the rows, or leave it out "
         "and pass labels or centers."
     )
 
 
-def _look(reader: Reader, needs_sums: bool, chunk: Chunk) -> _Overview | None:
+def _with_codes(
+    reader: _Reader, classes: AnyArray, summarise: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk
+) -> AnySummary | None:
+    rows = reader.rows(chunk)
+    return None if rows is None else summarise(rows, reader.labels(chunk).codes(classes))
+
+
+class Range(NamedTuple):
+    """Smallest and largest value (d,) of each column."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+    @classmethod
+    def of(cls, rows: Rows) -> Range:
+        """Return the range of rows (m, d), dense or sparse."""
+        return cls(*(dense(end).ravel() for end in (rows.min(axis=0), rows.max(axis=0))))
+
+    def plus(self, other: Range) -> Range:
+        """Return the range of both sets of rows."""
+        return Range(np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper))
+
+
+class _FirstPass(NamedTuple):
+    """The clusters of labelled rows."""
+
+    classes: AnyArray
+    """The distinct labels (k,)."""
+    sums: MeanSums | None
+    """Over the members of each; None if means are not needed."""
+    range: Range | None
+    """Of the columns; None if it is not needed."""
+
+    def plus(self, other: _FirstPass) -> _FirstPass:
+        """Return the same of both sets of rows."""
+        classes = merged_classes(self.classes, other.classes)
+        sums = None
+        if self.sums is not None and other.sums is not None:
+            mine, theirs = positions_of(self.classes, classes), positions_of(other.classes, classes)
+            sums = self.sums.among(classes.size, mine).plus(other.sums.among(classes.size, theirs))
+        span = None if self.range is None or other.range is None else self.range.plus(other.range)
+        return _FirstPass(classes, sums, span)
+
+
+def _first_pass(reader: _Reader, needs_sums: bool, chunk: Chunk) -> _FirstPass | None:
     rows = reader.rows(chunk)
     if rows is None:
         return None
     labels = reader.labels(chunk)
     classes = labels.classes
-    # Numbers too large to be added are found out when the means are checked.
+    # The check of the means finds numbers too large to be added.
     with np.errstate(over="ignore", invalid="ignore"):
         sums = mean_sums(rows, labels.codes(classes), classes.size) if needs_sums else None
-    return _Overview(classes, sums, Range.of(rows) if reader.influence.uses_reach else None)
+    return _FirstPass(classes, sums, Range.of(rows) if reader.influence.uses_reach else None)
 
 
-def _with_codes(
-    reader: Reader, classes: AnyArray, summarise: Callable[[Rows, AnyArray], AnySummary], chunk: Chunk
-) -> AnySummary | None:
-    rows = reader.rows(chunk)
-    return None if rows is None else summarise(rows, reader.codes(chunk, classes))
+class _LastPass(NamedTuple):
+    """What the last pass finds."""
+
+    extent: Extent
+    members: Lazy[MemberDistances]
+    spread: SpreadSums | None
+    sample: ContentSample | None
+    codes: IntArray | None = None
+    located: Located | None = None
+
+    def plus(self, other: _LastPass) -> _LastPass:
+        """Return the same of both sets of rows."""
+        return _LastPass(
+            self.extent.plus(other.extent),
+            Lazy.known(self.members.value.plus(other.members.value)),
+            None if self.spread is None or other.spread is None else self.spread.plus(other.spread),
+            None if self.sample is None or other.sample is None else self.sample.plus(other.sample),
+        )
 
 
-def _keep(reader: Reader, classes: AnyArray, chunk: Chunk) -> _Everything:
-    return _Everything(reader.rows(chunk), reader.codes(chunk, classes))
+@dataclass(frozen=True)
+class _Locating:
+    """Locates the rows of a chunk in a diagram."""
+
+    reader: _Reader
+    diagram: Diagram
+    classes: AnyArray | None
+    """None if rows belong to the nearest site."""
+    weighted: bool
+    needs_radius: bool
+    sample_rows: int
+    seed: int
+    threads: int
+    located: Located | None
+    """Where the rows are, if they are all in memory and that is known already."""
+
+    def __call__(self, chunk: Chunk) -> _LastPass | None:
+        rows = self.reader.rows(chunk)
+        if rows is None:
+            return None
+        located = self.located or self.diagram.locate(rows, self.threads)
+        if self.classes is None:
+            codes = nearest_sites(self.diagram, located.position, self.threads)
+        else:
+            codes = self.reader.labels(chunk).codes(self.classes)
+        k = self.diagram.positions.shape[0]
+        # Noise belongs to no cluster; its divergence is computed from any site and then left out.
+        site = np.maximum(codes, 0)
+        members = Lazy(partial(_member_distances, self.diagram, located, codes, self.seed, chunk.start))
+        if not self.reader.checked:
+            members = Lazy.known(members.value)
+        sample = None
+        if self.sample_rows:
+            sample = ContentSample.of(rows, codes, limit=self.sample_rows, start=chunk.start)
+        found = _LastPass(
+            Extent.of(self.diagram, located.position, radius=self.needs_radius),
+            members,
+            SpreadSums.of(codes, self.diagram.divergences(located, site), k) if self.weighted else None,
+            sample,
+        )
+        return found._replace(codes=codes, located=located) if self.reader.checked else found
+
+
+def _member_distances(diagram: Diagram, located: Located, codes: IntArray, seed: int, start: int) -> MemberDistances:
+    distance = diagram.distances(located, np.maximum(codes, 0))
+    return MemberDistances.of(codes, distance, diagram.positions.shape[0], seed=seed, start=start)
+
+
+def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> FloatArray:
+    """Return a representative (k, d) of each cluster of rows (n, d), dense or CSR; every cluster has a member.
+
+    ``kind`` is "mean", "median" (coordinate by coordinate), or "medoid", the member with the smallest sum of distances
+    to the others, for which all pairs inside a cluster are compared.
+    """
+    if kind == "mean":
+        return mean_sums(X, codes, n_clusters).means
+    if kind == "median" and is_sparse(X):
+        raise TypeError(
+            "representative='median' needs dense X: most coordinates of a sparse median are zero. Use 'mean'."
+        )
+    chosen = np.empty((n_clusters, X.shape[1]))
+    for i in range(n_clusters):
+        members = X[np.flatnonzero(codes == i)]
+        if kind == "median":
+            chosen[i] = np.median(np.asarray(members, dtype=np.float64), axis=0)
+        else:
+            chosen[i] = dense(members[[_medoid(members)]])[0]
+    return chosen
+
+
+def _medoid(members: Rows) -> int:
+    from sklearn.metrics import pairwise_distances_chunked
+
+    sums = [chunk.sum(axis=1) for chunk in pairwise_distances_chunked(members)]
+    return int(np.concatenate(sums).argmin())
+
+
+class MeanSums(NamedTuple):
+    """Sums from which means follow, around an origin in each cluster, so that a large common offset rounds nothing."""
+
+    sizes: FloatArray
+    """(k,) numbers of points."""
+    origin: FloatArray
+    """(k, d)"""
+    sums: FloatArray
+    """(k, d) of the points less the origin."""
+
+    @property
+    def means(self) -> FloatArray:
+        """The means (k, d)."""
+        return self.origin + self.sums / self.sizes[:, None]
+
+    def plus(self, other: MeanSums) -> MeanSums:
+        """Return the sums over both sets of points, around the origin of this one where it has members."""
+        origin = np.where(self.sizes[:, None] > 0, self.origin, other.origin)
+        moved = other.sums + other.sizes[:, None] * (other.origin - origin)
+        return MeanSums(self.sizes + other.sizes, origin, self.sums + moved)
+
+    def among(self, k: int, places: AnyArray) -> MeanSums:
+        """Return the same sums among k clusters, of which these have the numbers ``places``; the others are empty."""
+        spread = MeanSums(*(np.zeros((k, *part.shape[1:])) for part in self))
+        for part, mine in zip(spread, self, strict=True):
+            part[places] = mine
+        return spread
+
+
+def mean_sums(X: Rows, codes: AnyArray, n_clusters: int) -> MeanSums:
+    """Sum the members of each cluster of rows (n, d) in float64; ``codes`` (n,) are -1 for noise."""
+    n, d = X.shape
+    if is_sparse(X) or n_clusters == 0:
+        origin = np.zeros((n_clusters, d))
+    else:
+        first = np.array([np.argmax(codes == i) for i in range(n_clusters)])
+        origin = np.asarray(X[first], dtype=np.float64)
+    sums = np.zeros((n_clusters, d))
+    sizes = np.zeros(n_clusters)
+    for start in range(0, n, _CHUNK):
+        part = codes[start : start + _CHUNK]
+        members = np.flatnonzero(part >= 0)
+        part = part[members]
+        indicator = sp.csr_array((np.ones(part.size), (part, np.arange(part.size))), shape=(n_clusters, part.size))
+        rows = X[start : start + _CHUNK][members]
+        if not is_sparse(rows):
+            rows = np.asarray(rows, dtype=np.float64) - origin[part]
+        sums += dense(indicator @ rows)
+        sizes += np.bincount(part, minlength=n_clusters)
+    return MeanSums(sizes, origin, sums)

@@ -8,11 +8,21 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Lazy, Rows, is_sparse, of_moderate_size
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Lazy,
+    Rows,
+    for_row_blocks,
+    is_sparse,
+    kernel_ready,
+    of_moderate_size,
+)
 from allegiance.calibration import (
     Calibration,
     ContentSample,
@@ -36,18 +46,18 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, Distances, FrameLike, HowMeasured, Ranks
 
-from ._clusterer import nearest_sites, without_feature_names
-from ._columns import Columns, Prepared, PreparedColumns
+from ._inputs import Columns, Prepared, PreparedColumns, has_pipeline, last_step, repeatable, without_feature_names
 from ._labels import Labels, align, labels_of
-from ._pipelines import has_pipeline, last_step, repeatable
-from ._specification import Specification
+
+if TYPE_CHECKING:
+    from ._fit import Specification
 
 #: Rows labelled at a time, and scored at a time if only the largest affinities are kept.
 _PART = 65_536
 
 
 class PreparedInput(NamedTuple):
-    """PreparedInput that have passed all that others may have written: transformers and the estimator."""
+    """Points after the transformers and the estimator, which others may have written."""
 
     rows: Rows
     """(n, d) as the diagram needs them."""
@@ -55,10 +65,6 @@ class PreparedInput(NamedTuple):
     """(n,) the clusters they are in, -1 for noise; None for the nearest."""
     frame: FrameLike
     """The kind of frame they came in."""
-
-    def part(self, rows: slice) -> PreparedInput:
-        """Return some of the points, as arrays."""
-        return PreparedInput(self.rows[rows], None if self.codes is None else self.codes[rows], FrameLike())
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +118,6 @@ class Fitted:
         """What measures the affinities of new points."""
         specification = self.specification
         return build_engine(specification.engine, self.tessellation, specification.settings)
-
-    def check_engine(self) -> None:
-        """Raise ValueError, before any point is scored, if the engine cannot measure here."""
-        _ = self.engine
 
     def __getstate__(self) -> dict[str, Any]:
         # Measurers follow from the rest, and hold samples that a pickle need not carry.
@@ -204,47 +206,28 @@ class Fitted:
         return self.score_prepared(self.prepare_input(X, labels), top)
 
     def score_prepared(self, points: PreparedInput, top: int | None = None) -> AffinityResult:
-        """Score points that were entered."""
-        if top is None:
-            return self._score_part(points, top)
-        # In parts, so that not even the places (n, r) of the points are held for all of them.
+        """Score points that passed :meth:`prepare_input`."""
         n = points.rows.shape[0]
-        parts = [
-            self._score_part(points.part(slice(start, start + _PART)), top) for start in range(0, max(n, 1), _PART)
-        ]
-        return AffinityResult.concatenate(parts, points.frame)
-
-    def _score_part(self, points: PreparedInput, top: int | None) -> AffinityResult:
-        started = time.perf_counter()
-        located = self.locate(points.rows)
-        codes = self._nearest(located) if points.codes is None else points.codes
-        return self.score_located(located, codes, points.frame, started, top=top)
+        # With top in parts, so that not even the coordinates (n, r) are held for all points.
+        size = max(n, 1) if top is None else _PART
+        parts = []
+        for start in range(0, max(n, 1), size):
+            started = time.perf_counter()
+            some = slice(start, start + size)
+            located = self.locate(points.rows[some] if n > size else points.rows)
+            codes = self._nearest(located) if points.codes is None else points.codes[some]
+            parts.append(self.score_located(located, codes, points.frame, started, top=top))
+        return parts[0] if len(parts) == 1 else AffinityResult.concatenate(parts, points.frame)
 
     def score_located(
-        self,
-        located: Located,
-        codes: IntArray,
-        frame: FrameLike,
-        started: float,
-        *,
-        top: int | None = None,
+        self, located: Located, codes: IntArray, frame: FrameLike, started: float, *, top: int | None = None
     ) -> AffinityResult:
-        """Measure located points and build the result.
+        """Measure located points of clusters ``codes`` (n,), -1 for noise, and build the result.
 
-        Parameters
-        ----------
-        located
-            Where the n points are.
-        codes
-            (n,) the clusters they are in, -1 for noise.
-        frame
-            The kind of frame they came in.
-        started
-            When the work for them began, by ``time.perf_counter``.
-        top
-            How many of the largest affinities to keep; None for all.
+        ``started`` is when the work for them began, by ``time.perf_counter``; ``top`` how many of the largest
+        affinities to keep, None for all.
         """
-        settings, diagram = self.specification.settings, self.tessellation.diagram
+        settings = self.specification.settings
         measured: dict[str, Any]
         if top is None:
             estimate = measure(self.engine, self.tessellation, located.position, settings)
@@ -263,7 +246,7 @@ class Fitted:
             residual=located.residual,
             how=self.how(started),
             codes=codes,
-            distances=Distances.of(diagram, located, codes, settings.threads),
+            distances=Distances.of(self.diagram, located, codes, settings.threads),
             members=self.members,
             trust_map=self.trust_map,
             frame_like=frame,
@@ -430,6 +413,20 @@ class Fitted:
                 PrecisionWarning,
                 stacklevel=_user_stacklevel(),
             )
+
+
+def nearest_sites(diagram: Diagram, position: FloatArray, threads: int = 1) -> IntArray:
+    """Return the number (n,) of the site with the lowest function at each position."""
+    from allegiance._kernels.counting import owners_at
+
+    position, columns, b = kernel_ready(position, diagram.functions.a.T, diagram.functions.b)
+    nearest = np.empty(position.shape[0], np.int64)
+
+    def work(rows: slice) -> None:
+        owners_at(position[rows], columns, b, nearest[rows])
+
+    for_row_blocks(work, position.shape[0], threads, products=position.size * b.size)
+    return nearest
 
 
 def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes: AnyArray, top: int) -> dict[str, Any]:

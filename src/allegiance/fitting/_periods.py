@@ -16,8 +16,7 @@ from allegiance.calibration import Calibration, RowSample
 from allegiance.influence import Kernel
 from allegiance.results import CONTESTED, CONTRADICTED, AffinityResult, FrameLike, Period, Profile
 
-from ._chunks import InMemory
-from ._fit import fit
+from ._fit import InMemory, fit
 from ._fitted import Fitted
 from ._labels import Labels
 

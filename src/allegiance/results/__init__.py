@@ -1,5 +1,7 @@
 """Results: affinities of points, trust in their labels, counts by cluster, tables and summaries."""
 
+from allegiance.notebook import count
+
 from ._clusters import (
     ATYPICAL,
     CONTESTED,
@@ -26,7 +28,7 @@ from ._period import (
     unlike_rate,
 )
 from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
-from ._summary import FrameLike, count, footer, headlines, measured_by, text_table
+from ._summary import FrameLike, footer, headlines, measured_by, text_table
 
 __all__ = [
     "ATYPICAL",

@@ -11,7 +11,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, IntArray, require
 from allegiance.engines import Z95
-from allegiance.notebook import Card, Cell, Share, histogram_picture, share_bar
+from allegiance.notebook import Card, Cell, Share, count, histogram_picture, share_bar
 
 from ._clusters import CONTESTED, CONTRADICTED, SUPPORTED, ClusterFigures, Tally
 
@@ -127,11 +127,6 @@ def footer(tally: Tally, how: HowMeasured) -> list[str]:
         f"stable       {tally.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
         f"{tally.undecided:,} undecided",
     ]
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where needed."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:

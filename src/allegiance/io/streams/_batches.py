@@ -110,7 +110,7 @@ class BatchScorer:
 
     def check_engine(self) -> None:
         """Build what measures, before several threads want to; raise ValueError if it cannot measure here."""
-        self._fitted.check_engine()
+        _ = self._fitted.engine
 
     def __call__(self, batch: Any, first: int) -> Any:
         """Score a batch whose first row is number ``first`` of the table."""

@@ -67,7 +67,7 @@ def fit_stream(
         A table: what :func:`allegiance.io._old_tables.open_source` takes, or what it returns.
     scorer
         The settings, :class:`AffinityScorer` with its defaults if None; it is cloned. With its ``centers`` no labels
-        are needed. Kernels, medians, medoids, "mean-without-point" and estimators need all rows at once and are
+        are needed. Kernels, medians, medoids and estimators need all rows at once and are
         refused.
     n_clusters
         Cluster by mini-batch k-means, in one pass. Rows should come in random order: the first batch gives the start.

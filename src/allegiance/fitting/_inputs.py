@@ -1,0 +1,364 @@
+"""What comes into a fit and a score: the columns of X, the transformers before a clusterer, and the clusterer."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from allegiance._core import AnyArray, Rows, check_rows, is_missing, is_sparse
+
+#: Columns named in one message.
+_NAMED = 3
+
+
+class Prepared(NamedTuple):
+    """Points after preprocessing."""
+
+    given: Any
+    """What a clusterer gets: a frame if it was fitted to one."""
+    rows: Rows
+    """(n, d) the same as checked numbers."""
+
+
+class Columns(BaseEstimator):
+    """How many columns X has, and their names if it has any, for scikit-learn's check of X."""
+
+    def __init__(self, n_features: int, names: Any = None) -> None:
+        self.n_features = n_features
+        self.names = names
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    @classmethod
+    def of(cls, estimator: Any) -> Columns:
+        """Return the columns that an estimator saw when it was fitted."""
+        return cls(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
+
+    @property
+    def known_names(self) -> AnyArray | None:
+        """(d,) names of the columns, or None."""
+        return getattr(self, "feature_names_in_", None)
+
+    @property
+    def preparation(self) -> Any:
+        """None: points are scored as they are."""
+        return None
+
+    @property
+    def n_prepared(self) -> int:
+        """The number of columns of the space in which points are scored."""
+        return self.n_features
+
+    @property
+    def prepared_names(self) -> AnyArray | None:
+        """(d,) names of these columns, or None."""
+        return self.known_names
+
+    def check(self, X: Any) -> Rows:
+        """Return rows (n, d) of X, if it has these columns."""
+        return check_input(self, X, reset=False)
+
+    def prepare(self, X: Any) -> Prepared:
+        """Return X for a clusterer, with its column names if it has any, and as checked rows."""
+        rows = self.check(X)
+        return Prepared(X if hasattr(X, "columns") else rows, rows)
+
+
+# scikit-learn's errors and warnings name the estimator that users know.
+Columns.__name__ = "AffinityScorer"
+
+
+class PreparedColumns:
+    """The columns of X where points pass transformers first, which decide themselves whether X fits.
+
+    ``n_prepared`` is the number of columns that they make; None to count them in the first points.
+    """
+
+    def __init__(self, columns: Columns, preparation: Any, n_prepared: int | None = None) -> None:
+        self.columns = columns
+        self.preparation = preparation
+        self._prepared = None if n_prepared is None else Columns(n_prepared)
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of X."""
+        return self.columns.n_features
+
+    @property
+    def known_names(self) -> AnyArray | None:
+        """(d,) names of the columns of X, or None."""
+        return self.columns.known_names
+
+    @property
+    def n_prepared(self) -> int:
+        """The number of columns of the space in which points are scored."""
+        assert self._prepared is not None
+        return self._prepared.n_features
+
+    @property
+    def prepared_names(self) -> AnyArray | None:
+        """Names of these columns, if the transformers know them."""
+        try:
+            return np.asarray(self.preparation.get_feature_names_out(), dtype=object)
+        except (AttributeError, ValueError):
+            return None
+
+    def check(self, X: Any) -> Rows:
+        """Return rows of X as the transformers make them."""
+        return self.prepare(X).rows
+
+    def prepare(self, X: Any) -> Prepared:
+        """Return X after the transformers, as they make it and as checked rows."""
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        made = self._transformed(X)
+        matrix = made if is_sparse(made) else np.asarray(made)
+        if matrix.ndim != 2 or matrix.shape[0] != n_rows:
+            raise ValueError(
+                f"X has {n_rows} rows, of which the transformers before the clusterer make an array of shape "
+                f"{matrix.shape}: they must make one row of numbers for each."
+            )
+        if self._prepared is None:
+            self._prepared = Columns(matrix.shape[1])
+        try:
+            rows = self._prepared.check(matrix)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"X cannot be used after the transformers before the clusterer. {error}") from error
+        return Prepared(made if hasattr(made, "columns") else rows, rows)
+
+    def _transformed(self, X: Any) -> Any:
+        try:
+            return self.preparation.transform(X)
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            names = self.known_names
+            if names is None or hasattr(X, "columns"):
+                raise
+            raise TypeError(
+                f"X is {_article(type(X).__name__)}, but the scorer was fitted to a frame and finds its columns by "
+                f"name: pass a frame with the columns {_listed(list(names), most=20)}."
+            ) from error
+
+
+def check_input(estimator: Any, X: Any, *, reset: bool) -> Rows:
+    """Return X as checked rows (n, d); errors name the columns that cannot be used, and what to do."""
+    try:
+        return check_rows(estimator, X, reset=reset)
+    except (TypeError, ValueError) as error:
+        reason = _unusable_columns(X)
+        if reason is None:
+            raise
+        raise type(error)(reason) from error
+
+
+def _unusable_columns(X: Any) -> str | None:
+    """Say which columns of X hold texts, dates or missing values; None if that is not what is wrong."""
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = {repr(name): frame[name].to_numpy() for name in frame.columns}
+    else:
+        array = X if is_sparse(X) else _as_array(X)
+        if is_sparse(array) or array is None or array.ndim != 2:
+            return None
+        columns = {str(number): array[:, number] for number in range(array.shape[1])}
+    kinds: dict[str, list[str]] = {"text": [], "dates": [], "missing": []}
+    for name, values in columns.items():
+        kind = _kind_of(values)
+        if kind is not None:
+            kinds[kind].append(name)
+    if kinds["text"]:
+        return f"X holds text in {_columns(kinds['text'])}: encode it as numbers, as with OneHotEncoder, or drop it."
+    if kinds["dates"]:
+        return (
+            f"X holds dates in {_columns(kinds['dates'])}: turn them into numbers, such as days since the first one, "
+            "or drop them."
+        )
+    if kinds["missing"]:
+        return (
+            f"X has missing values (NaN) in {_columns(kinds['missing'])}: impute them before clustering, as with "
+            "SimpleImputer, or drop these rows."
+        )
+    return None
+
+
+def _kind_of(values: AnyArray) -> str | None:
+    if values.dtype.kind in "US":
+        return "text"
+    if values.dtype.kind in "mM":
+        return "dates"
+    if values.dtype.kind == "f":
+        return "missing" if np.isnan(values).any() else None
+    if values.dtype.kind != "O":
+        return None
+    known = [value for value in values if not is_missing(value)]
+    if any(isinstance(value, str | bytes) for value in known):
+        # Numbers in quotes are numbers to scikit-learn.
+        return None if all(_is_number(value) for value in known) else "text"
+    if any(hasattr(value, "isoformat") for value in known):
+        return "dates"
+    return "missing" if len(known) < len(values) else None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _as_array(X: Any) -> AnyArray | None:
+    try:
+        return np.asarray(X)
+    except (TypeError, ValueError):
+        return None
+
+
+def _columns(names: list[str]) -> str:
+    return f"column{'' if len(names) == 1 else 's'} {_listed(names)}"
+
+
+def _listed(names: list[Any], most: int = _NAMED) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(str(name) for name in names[:most]) + more
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+class UnwrappedEstimator(NamedTuple):
+    """The parts of a fitted estimator."""
+
+    preparation: Any
+    """The fitted transformers that points pass first, as one pipeline; None if there are none."""
+    clusterer: Any
+    """The clusterer, fitted to points that came through them."""
+    frozen: bool
+    """Whether it was fitted before, perhaps to other points."""
+
+
+def has_pipeline(estimator: Any) -> bool:
+    """Tell whether an estimator, fitted or not, is a pipeline, perhaps frozen or inside a search."""
+    while not isinstance(estimator, Pipeline):
+        inner = _inside(estimator)
+        if inner is None:
+            return False
+        estimator = inner
+    return True
+
+
+def unwrap_estimator(estimator: Any) -> UnwrappedEstimator:
+    """Split a fitted estimator through frozen estimators, searches and nested pipelines.
+
+    Raises TypeError if a step changes which rows there are.
+    """
+    steps: list[tuple[str, Any]] = []
+    frozen = False
+    while True:
+        if isinstance(estimator, Pipeline):
+            *before, (name, last) = estimator.steps
+            steps += [step for step in before if step[1] not in (None, "passthrough")]
+            _check_steps(before)
+            if last in (None, "passthrough"):
+                raise TypeError(f"estimator is a pipeline that ends in {name}={last!r}: it must end in a clusterer.")
+            estimator = last
+            continue
+        inner = _inside(estimator)
+        if getattr(estimator, "refit", True) is False:
+            raise TypeError(f"estimator is {estimator!r}, which keeps no fitted estimator: use refit=True.")
+        if inner is None:
+            return UnwrappedEstimator(_joined(steps), estimator, frozen)
+        frozen = frozen or isinstance(estimator, FrozenEstimator)
+        estimator = inner
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the clusterer at the end of a pipeline, fitted or not; any other estimator as it is."""
+    while has_pipeline(estimator):
+        estimator = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else _inside(estimator)
+    return estimator
+
+
+def repeatable(estimator: Any) -> Any:
+    """Return what can be cloned to repeat a clustering: frozen estimators and searches give the one inside."""
+    inner = _inside(estimator)
+    if inner is not None:
+        return repeatable(inner)
+    if isinstance(estimator, Pipeline):
+        *before, (name, last) = estimator.steps
+        return Pipeline([*before, (name, repeatable(last))])
+    return estimator
+
+
+def _inside(estimator: Any) -> Any:
+    """Return the estimator that a frozen one or a search delegates to, or None."""
+    if isinstance(estimator, FrozenEstimator):
+        return estimator.estimator
+    if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
+        return getattr(estimator, "best_estimator_", estimator.estimator)
+    return None
+
+
+def _check_steps(steps: list[tuple[str, Any]]) -> None:
+    for name, step in steps:
+        if hasattr(step, "fit_resample"):
+            raise TypeError(
+                f"estimator is a pipeline whose step {name!r}, {step!r}, adds or removes rows: the points scored must "
+                "be the points clustered. Resample before, and pass the rest of the pipeline."
+            )
+
+
+def _joined(steps: list[tuple[str, Any]]) -> Pipeline | None:
+    """Return fitted transformers as one pipeline, None if there are none; repeated names get a number."""
+    if not steps:
+        return None
+    named: dict[str, Any] = {}
+    for name, step in steps:
+        number, unused = 2, name
+        while unused in named:
+            unused, number = f"{name}-{number}", number + 1
+        named[unused] = step
+    return Pipeline(list(named.items()))
+
+
+def check_clusterer(estimator: Any) -> None:
+    """Raise unless ``estimator`` can be fitted."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise TypeError(f"estimator must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
+
+
+def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Any:
+    """Return a clone of ``estimator`` fitted to X; a frozen one stays as it is."""
+    return clone(estimator).fit(X, None, **fit_params)
+
+
+def training_labels(unwrapped: UnwrappedEstimator, X: Any) -> AnyArray:
+    """Return the labels (n,) of X, which its transformers made, by a fitted clusterer; TypeError if it gives none."""
+    clusterer = unwrapped.clusterer
+    # The labels of a frozen clusterer may be those of other points.
+    if hasattr(clusterer, "labels_") and not (unwrapped.frozen and hasattr(clusterer, "predict")):
+        return np.asarray(clusterer.labels_)
+    if hasattr(clusterer, "predict"):
+        return np.asarray(clusterer.predict(X))
+    raise TypeError(f"estimator must give labels, but {clusterer!r} has neither labels_ nor predict.")
+
+
+def cluster(estimator: Any, X: Any) -> AnyArray:
+    """Return the labels (n,) that a clone of an estimator, perhaps a pipeline, gives to X."""
+    unwrapped = unwrap_estimator(fit_clusterer(estimator, X, {}))
+    return training_labels(unwrapped, X if unwrapped.preparation is None else unwrapped.preparation.transform(X))
+
+
+def without_feature_names(estimator: Any) -> Any:
+    """Return a fitted estimator that accepts arrays without a warning about missing column names."""
+    if "feature_names_in_" not in getattr(estimator, "__dict__", ()):
+        return estimator
+    found = copy(estimator)
+    del found.feature_names_in_
+    return found

@@ -1,0 +1,293 @@
+"""How objects show themselves in a notebook: cards with a small picture, as HTML that needs no library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from xml.etree.ElementTree import Element, tostring
+
+import numpy as np
+
+from allegiance._core import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from allegiance.fitting import Fitted
+
+__all__ = [
+    "Card",
+    "Cell",
+    "Share",
+    "count",
+    "curve_picture",
+    "element",
+    "fitted_html",
+    "histogram_picture",
+    "markup",
+    "share_bar",
+]
+
+#: What a cell of a table shows: text, or a picture.
+Cell: TypeAlias = str | Element
+#: Colours that show on light and on dark pages, and that colour-blind readers can distinguish.
+BLUE, AMBER, RED, GREY = "#3f7fb5", "#e69f00", "#c8400b", "#8c8c8c"
+_SHARE_COLOURS = (BLUE, AMBER, RED)
+#: Width and height of a curve, and the margins for its numbers, in pixels.
+_WIDTH, _HEIGHT, _LEFT, _BELOW = 380.0, 170.0, 30.0, 34.0
+#: Most numbers below a curve.
+_TICKS = 12
+#: Labels listed before the list is cut.
+_MOST_LABELS = 12
+_STYLE = """
+.allegiance-card { max-width: 76em; overflow-x: auto; }
+.allegiance-card p { margin: 0.2em 0; max-width: 44em; }
+.allegiance-card .allegiance-head { display: flex; flex-wrap: wrap; gap: 0.5em 2em; align-items: flex-end;
+  margin-bottom: 0.6em; }
+.allegiance-card table { border-collapse: collapse; margin: 0 0 0.5em; font-variant-numeric: tabular-nums; }
+.allegiance-card th, .allegiance-card td { padding: 0.15em 0.7em; text-align: right; white-space: nowrap; }
+.allegiance-card thead th { border-bottom: 1px solid currentColor; font-weight: 600; }
+.allegiance-card svg { vertical-align: middle; }
+.allegiance-card .allegiance-note, .allegiance-card details { font-size: 0.9em; opacity: 0.8; }
+.allegiance-card summary { cursor: pointer; }
+.allegiance-card pre { background: none; margin: 0.3em 0; white-space: pre-wrap; }
+"""
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where needed."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def element(tag: str, *children: Element | str, **attributes: object) -> Element:
+    """Return an element of HTML or SVG; whatever is text stays text.
+
+    An underscore in the name of an attribute stands for a hyphen; a trailing one, as in ``class_``, for nothing.
+    """
+    made = Element(tag, {_attribute(name): str(value) for name, value in attributes.items()})
+    for child in children:
+        if isinstance(child, Element):
+            made.append(child)
+        elif len(made):
+            made[-1].tail = (made[-1].tail or "") + child
+        else:
+            made.text = (made.text or "") + child
+    return made
+
+
+def markup(root: Element) -> str:
+    """Return an element as HTML."""
+    return tostring(root, encoding="unicode", method="html")
+
+
+def _attribute(name: str) -> str:
+    # SVG has one name in camel case that is needed here.
+    return "viewBox" if name == "viewBox" else name.rstrip("_").replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Card:
+    """What an object shows of itself in a notebook.
+
+    Attributes
+    ----------
+    title
+        What it is.
+    lines
+        What a reader should know first.
+    picture
+        A small picture beside them; None for none.
+    headings, rows
+        A table; none if there are no headings. Cells of columns named in ``words`` are aligned to the left.
+    notes
+        Below the table.
+    details
+        Shown on demand.
+    """
+
+    title: str
+    lines: Sequence[str] = ()
+    picture: Element | None = None
+    headings: Sequence[str] = ()
+    rows: Sequence[Sequence[Cell]] = ()
+    words: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    details: Sequence[str] = ()
+
+    def html(self) -> str:
+        """Return the card as HTML; everything that is text is escaped."""
+        said = [element("p", element("b", self.title))]
+        said += [element("p", line) for line in self.lines]
+        head = element("div", element("div", *said), class_="allegiance-head")
+        if self.picture is not None:
+            head.append(self.picture)
+        card = element("div", element("style", _STYLE), head, class_="allegiance-card")
+        if self.headings:
+            card.append(self._table())
+        card.extend(element("p", note, class_="allegiance-note") for note in self.notes if note)
+        if self.details:
+            lines = "\n".join(self.details)
+            card.append(element("details", element("summary", "How it was measured"), element("pre", lines)))
+        return markup(card)
+
+    def _table(self) -> Element:
+        head = element("tr", *(self._cell("th", name, name) for name in self.headings))
+        body = [
+            element("tr", *(self._cell("td", name, cell) for name, cell in zip(self.headings, row, strict=True)))
+            for row in self.rows
+        ]
+        return element("table", element("thead", head), element("tbody", *body))
+
+    def _cell(self, tag: str, name: str, content: Cell) -> Element:
+        left = {"style": "text-align: left"} if name in self.words or isinstance(content, Element) else {}
+        return element(tag, content, **left)
+
+
+def fitted_html(fitted: Fitted) -> str:
+    """Return what was fitted, as a card for notebooks."""
+    specification, classes = fitted.specification, fitted.classes
+    labels = ", ".join(str(label) for label in classes[:_MOST_LABELS])
+    more = f" and {classes.size - _MOST_LABELS} more" if classes.size > _MOST_LABELS else ""
+    reduced = (
+        f", reduced from {fitted.columns.n_features}" if fitted.tessellation.dim < fitted.columns.n_features else ""
+    )
+    rows = [
+        ("clusters", f"{labels}{more}"),
+        ("columns", f"{fitted.columns.n_features:,}"),
+        ("closeness", specification.describe_influence()),
+        ("domain", f"{specification.domain.describe()}, {count(fitted.tessellation.dim, 'dimension')}{reduced}"),
+        ("engine", f"{specification.engine.describe()}, 95 % intervals within ±{specification.settings.eps:g}"),
+        ("trust", _trust(fitted)),
+    ]
+    return Card(
+        title=f"Fitted to {count(classes.size, 'cluster')}: affinity(X) scores points, known or new",
+        lines=[] if fitted.trust_map is None else fitted.trust_map.remarks,
+        headings=("", "fitted"),
+        rows=rows,
+        words=("", "fitted"),
+    ).html()
+
+
+def _trust(fitted: Fitted) -> str:
+    calibration = fitted.specification.calibration
+    if fitted.trust_map is None or calibration is None:
+        return "not calibrated: pass calibration=20"
+    return fitted.trust_map.note
+
+
+class Share(NamedTuple):
+    """A part of a bar."""
+
+    name: str
+    value: float
+
+
+def share_bar(parts: Sequence[Share], *, width: float = 110.0) -> Element:
+    """Return a bar divided into parts, coloured from good to bad; empty if all are 0."""
+    total = sum(part.value for part in parts)
+    bar = _svg(width, 10.0, ", ".join(f"{part.name} {part.value:g}" for part in parts))
+    start = 0.0
+    for part, colour in zip(parts, _SHARE_COLOURS, strict=False):
+        if part.value > 0:
+            length = width * part.value / total
+            bar.append(element("rect", x=_px(start), y=0, width=_px(length), height=10, fill=colour))
+            start += length
+    return bar
+
+
+def histogram_picture(values: FloatArray, name: str, *, bins: int = 20) -> Element:
+    """Return the distribution of numbers between 0 and 1, those below one half in another colour; NaN is left out."""
+    counts = np.histogram(values[~np.isnan(values)], bins=bins, range=(0.0, 1.0))[0]
+    width, height = 240.0, 52.0
+    picture = _svg(width, height + 16.0, f"distribution of {name}: {', '.join(str(count) for count in counts)}")
+    step, tallest = width / bins, max(int(counts.max(initial=0)), 1)
+    for i, count in enumerate(counts.tolist()):
+        high = height * count / tallest
+        if count:
+            bar = {"x": _px(i * step + 0.5), "y": _px(height - high), "width": _px(step - 1.0), "height": _px(high)}
+            picture.append(element("rect", **bar, fill=RED if i < bins // 2 else BLUE))
+    picture.append(_line(0.0, height, width, height))
+    for place, anchor, text in ((0.0, "start", "0"), (width / 2, "middle", name), (width, "end", "1")):
+        picture.append(_text(place, height + 12.0, text, anchor))
+    return picture
+
+
+def curve_picture(
+    x: IntArray,
+    y: FloatArray,
+    band: tuple[FloatArray, FloatArray],
+    reference: tuple[FloatArray, FloatArray],
+    marked: int | None,
+    name: str,
+) -> Element:
+    """Return a curve over numbers, in a scale from 0 (or lower) to 1.
+
+    Parameters
+    ----------
+    x, y
+        (m,) the curve.
+    band
+        (m,) its lower and its upper limit.
+    reference
+        (m,) what it is compared with, and how far that reaches.
+    marked
+        The place along x to point out; None for none.
+    name
+        What it shows, for readers who do not see it.
+    """
+    lowest = min(0.0, float(np.min([y.min(), band[0].min(), reference[0].min()])))
+    across = (x - x[0]) / max(float(x[-1] - x[0]), 1.0) * (_WIDTH - _LEFT - 12.0) + _LEFT + 4.0
+
+    def up(values: FloatArray | float) -> FloatArray:
+        return np.asarray(6.0 + (1.0 - np.asarray(values)) / (1.0 - lowest) * (_HEIGHT - _BELOW - 6.0))
+
+    picture = _svg(_WIDTH, _HEIGHT, name)
+    for level in (0.0, 0.5, 1.0):
+        height = float(up(level))
+        picture.append(_line(_LEFT, height, _WIDTH, height, opacity=0.25))
+        picture.append(_text(_LEFT - 4.0, height + 4.0, f"{level:g}", "end"))
+    picture.append(_area(across, up(reference[0]), up(reference[1]), GREY))
+    picture.append(_area(across, up(band[0]), up(band[1]), BLUE))
+    picture.append(_path(across, up(reference[0]), stroke=GREY, stroke_dasharray="4 3"))
+    picture.append(_path(across, up(y), stroke=BLUE, stroke_width=2))
+    for place, height, number in zip(across, up(y), x, strict=True):
+        chosen = number == marked
+        picture.append(
+            element("circle", cx=_px(place), cy=_px(height), r=5 if chosen else 2.5, fill=RED if chosen else BLUE)
+        )
+    for place, number in list(zip(across, x, strict=True))[:: -(-x.size // _TICKS)]:
+        picture.append(_text(float(place), _HEIGHT - _BELOW + 14.0, str(number), "middle"))
+    picture.append(_text((_LEFT + _WIDTH) / 2, _HEIGHT - 4.0, "clusters", "middle"))
+    return picture
+
+
+def _svg(width: float, height: float, title: str) -> Element:
+    size = {"width": _px(width), "height": _px(height), "viewBox": f"0 0 {_px(width)} {_px(height)}"}
+    return element("svg", element("title", title), role="img", **size)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, opacity: float = 1.0) -> Element:
+    ends = {"x1": _px(x1), "y1": _px(y1), "x2": _px(x2), "y2": _px(y2)}
+    return element("line", **ends, stroke="currentColor", stroke_opacity=opacity)
+
+
+def _text(x: float, y: float, text: str, anchor: str) -> Element:
+    style = {"font_size": 11, "fill": "currentColor", "text_anchor": anchor}
+    return element("text", text, x=_px(x), y=_px(y), **style)
+
+
+def _path(x: FloatArray, y: FloatArray, **style: object) -> Element:
+    return element("polyline", points=_points(x, y), fill="none", **style)
+
+
+def _area(x: FloatArray, low: FloatArray, high: FloatArray, colour: str) -> Element:
+    outline = _points(np.concatenate([x, x[::-1]]), np.concatenate([low, high[::-1]]))
+    return element("polygon", points=outline, fill=colour, fill_opacity=0.22)
+
+
+def _points(x: FloatArray, y: FloatArray) -> str:
+    return " ".join(f"{_px(a)},{_px(b)}" for a, b in zip(x, y, strict=True))
+
+
+def _px(value: float) -> str:
+    """Return a length in pixels, to a hundredth."""
+    return f"{float(value):.2f}".rstrip("0").rstrip(".")
