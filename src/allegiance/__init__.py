@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import displays, metrics
+    from . import displays, drift, metrics
     from ._api import affinity, trust
     from ._scorer import AffinityScorer
     from .applications import (
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         Documents,
         IncrementalKMeans,
         compare_clusterings,
-        compare_periods,
         stability_curve,
         validate_consensus,
     )
@@ -53,7 +52,6 @@ _HOMES = {
         "Documents",
         "IncrementalKMeans",
         "compare_clusterings",
-        "compare_periods",
         "stability_curve",
         "validate_consensus",
     ],
@@ -78,7 +76,7 @@ _HOMES = {
     ".results": ["AffinityResult"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("displays", "metrics")
+_MODULES = ("displays", "drift", "metrics")
 
 __all__ = [
     "KL",
@@ -109,8 +107,8 @@ __all__ = [
     "Within",
     "affinity",
     "compare_clusterings",
-    "compare_periods",
     "displays",
+    "drift",
     "fit_stream",
     "load",
     "metrics",

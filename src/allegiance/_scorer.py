@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ._core import AnyArray, FloatArray, Rows, check_count, check_table, is_lazy
+from .drift import Profile, profile_rows, with_baseline
 from .fitting import (
     Columns,
     Fit,
@@ -22,21 +23,17 @@ from .fitting import (
     PreparedColumns,
     Specification,
     align,
-    check_comparable,
     check_input,
     fit,
     fit_clusterer,
     has_pipeline,
     labels_of,
-    period_of,
-    profile_of,
     training_labels,
     unwrap_estimator,
-    with_baseline,
 )
 from .influence import Kernel
 from .notebook import fitted_html
-from .results import AffinityResult, FrameLike, Profile
+from .results import AffinityResult, FrameLike
 
 
 class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -412,36 +409,33 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         check_is_fitted(self)
         return score_arrow(self.fitted_, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
 
-    def profile(self, X: Any, *, reference: bool = False) -> Profile:
-        """Return the figures of a period, which :func:`compare_periods` compares: counts and means, but no rows.
+    def profile(self, X: Any) -> Profile:
+        """Return the profile of a period, which :func:`allegiance.drift.compare_profiles` compares with another.
 
         Parameters
         ----------
         X
             (n, d) points, known or new, or a Dask collection.
-        reference
-            Whether others will be compared with it: then it is also estimated how far the points of a fit flatter.
         """
         check_is_fitted(self)
-        check_comparable(self.fitted_)
         if is_lazy(X):
-            from .io.dask import period_lazily
+            from .io.dask import profile_lazily
 
-            return profile_of(self.fitted_, period_lazily(self.fitted_, X), reference=reference)
-        return profile_of(self.fitted_, period_of(self.fitted_, X), reference=reference)
+            return profile_lazily(self.fitted_, X)
+        return profile_rows(self.fitted_, X)
 
     def keep_baseline(self, X: Any) -> Self:
-        """Keep the figures of a first period, to compare later ones with; they are saved with the scorer.
+        """Keep the profile of a first period, to compare later ones with; it is saved with the scorer.
 
-        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use them. They are counts, means and quantiles
-        of features: no row is kept.
+        ``compare_periods(scorer, None, X_now)`` and ``allegiance watch`` use it. It holds counts, means and quantiles
+        of features, but no rows.
 
         Parameters
         ----------
         X
             (n, d) the points of the period, usually those of the fit, or a Dask collection.
         """
-        self.fitted_ = with_baseline(self.fitted_, self.profile(X, reference=True))
+        self.fitted_ = with_baseline(self.fitted_, self.profile(X))
         return self
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from ._compare import (
     compare_clusterings,
     validate_consensus,
 )
-from ._compare_periods import PeriodComparison, compare_periods, compare_profiles
 from ._consensus import ConsensusClustering
 from ._documents import Documents, WordScores
 from ._incremental import IncrementalKMeans
@@ -24,12 +23,9 @@ __all__ = [
     "ConsensusValidation",
     "Documents",
     "IncrementalKMeans",
-    "PeriodComparison",
     "StabilityCurve",
     "WordScores",
     "compare_clusterings",
-    "compare_periods",
-    "compare_profiles",
     "reference_axes",
     "stability_curve",
     "uniform_in_box",

@@ -168,14 +168,12 @@ def save_model(
 
 def _with_baseline(scorer: AffinityScorer, opened: Opened, run: RunOptions) -> AffinityScorer:
     """Return the scorer with the figures of the table, which ``allegiance watch`` compares later ones with."""
-    from allegiance.fitting import with_baseline
+    from allegiance.drift import with_baseline
     from allegiance.io._old_tables import PreparedSource
     from allegiance.io.streams import profile_stream
 
-    if scorer.fitted_.trust_map is None:
-        return scorer
     source = PreparedSource(opened.source, opened.features, number=True)
     with working(run, "describing the rows for later comparisons"):
-        profile = profile_stream(source, scorer.fitted_, columns=opened.features.names, reference=True)
+        profile = profile_stream(source, scorer.fitted_, columns=opened.features.names)
     scorer.fitted_ = with_baseline(scorer.fitted_, profile)
     return scorer

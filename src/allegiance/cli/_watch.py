@@ -10,21 +10,20 @@ import click
 from ._console import console, note, print_line, print_table, say, shows_progress
 from ._models import load_model, open_by_model
 from ._options import INPUT_FORMATS, DataOptions, RunOptions, run_options
-from ._outputs import print_result, say_written
-from ._page import check_report
+from ._outputs import print_result
 from ._program import DRIFTED
 
 if TYPE_CHECKING:
-    from allegiance.applications import PeriodComparison
+    from allegiance.drift import PeriodComparison
     from allegiance.io.models import Model
 
 EPILOG = """\b
 Examples:
   allegiance score jan.csv --clusters 8 --id customer --save jan.model
   allegiance watch --model jan.model feb.csv mar.csv
-  allegiance watch --model jan.model feb.csv --tolerance 0.02 --report feb.html
+  allegiance watch --model jan.model feb.csv --tolerance 0.02
 """
-_MEASURES = ("share", "right", "contested", "contradicted", "unlike")
+_MEASURES = ("share", "atypical")
 #: Lines of findings shown for one file.
 _MOST_FINDINGS = 12
 
@@ -40,11 +39,9 @@ _MOST_FINDINGS = 12
     type=click.FloatRange(0, 1),
     default=0.05,
     show_default=True,
-    help="Exit with code 4 if something changed in a file, and its share of labels expected to be right fell, or of "
-    "rows unlike anything seen rose, by more than this. With 0 any finding counts.",
+    help="Exit with code 4 if a finding is more severe: the least share of the rows that must have changed. With 0 any "
+    "finding counts.",
 )
-@click.option("--report", metavar="REPORT", help="Also write a report, one HTML page.")
-@click.option("--title", metavar="TEXT", help="Heading of the report.")
 @click.option(
     "--input-format",
     type=click.Choice(INPUT_FORMATS),
@@ -63,8 +60,6 @@ def watch(
     files: tuple[str, ...],
     model: str,
     tolerance: float,
-    report: str | None,
-    title: str | None,
     input_format: str | None,
     batch_rows: int,
     run: RunOptions,
@@ -73,28 +68,18 @@ def watch(
 
     Every file is a period of its own, prepared and scored as MODEL says, and read in batches of --batch-rows.
     """
-    from allegiance.io import refuse_inputs
-
-    check_report(report, run)
-    if report is not None:
-        refuse_inputs(report, [model, *files])
     known = load_model(model)
     assert known is not None
     comparisons = {}
     for file in dict.fromkeys(files):
         comparisons[file] = _compared(known, model, file, input_format, batch_rows, run)
-    beyond = [file for file, comparison in comparisons.items() if is_beyond(comparison, tolerance)]
-    if report is not None:
-        from allegiance.report import write_drift_report
-
-        write_drift_report(comparisons, report, title=title)
-        say_written(report, run)
+    beyond = [file for file, comparison in comparisons.items() if comparison.severity > tolerance]
     if run.json:
         periods = [
             {"file": file, "beyond_tolerance": file in beyond, **comparison.to_dict()}
             for file, comparison in comparisons.items()
         ]
-        print_result({"model": model, "tolerance": tolerance, "periods": periods}, report=report)
+        print_result({"model": model, "tolerance": tolerance, "periods": periods})
     elif not run.quiet:
         for file, comparison in comparisons.items():
             _print(file, comparison, verbose=run.verbose)
@@ -103,28 +88,11 @@ def watch(
     return DRIFTED if beyond else 0
 
 
-def is_beyond(comparison: PeriodComparison, tolerance: float) -> bool:
-    """Tell whether a period drifted by more than is tolerated.
-
-    Parameters
-    ----------
-    comparison
-        The period beside the baseline.
-    tolerance
-        The largest fall of the share of labels expected to be right, and rise of that of points unlike anything seen.
-    """
-    (right_then, right_now), (unlike_then, unlike_now) = comparison.replication, comparison.unlike
-    if not comparison.drifted:
-        return False
-    return tolerance == 0.0 or right_then - right_now > tolerance or unlike_now - unlike_then > tolerance
-
-
 def _compared(
     model: Model, path: str, file: str, input_format: str | None, batch_rows: int, run: RunOptions
 ) -> PeriodComparison:
     """Read a file and compare it with the baseline of the model."""
-    from allegiance.applications import compare_profiles
-    from allegiance.fitting import baseline_of
+    from allegiance.drift import baseline_of, compare_profiles
     from allegiance.io._old_tables import PreparedSource
     from allegiance.io.streams import profile_stream
 
@@ -132,8 +100,8 @@ def _compared(
     baseline = baseline_of(fitted)
     if baseline is None:
         raise click.ClickException(
-            f"{path} has no baseline to compare with: make it anew with `allegiance score DATA --save {path}`, with "
-            "calibration, or in Python with scorer.keep_baseline(X) before scorer.save(path)."
+            f"{path} has no baseline to compare with: make it anew with `allegiance score DATA --save {path}`, or "
+            "in Python with scorer.keep_baseline(X) before scorer.save(path)."
         )
     data = replace(_NO_OPTIONS, data=(file,), input_format=input_format)
     opened = open_by_model(model, data, None, lambda text: note(run, f"{file}: {text}"))
@@ -169,14 +137,19 @@ def _print(file: str, comparison: PeriodComparison, *, verbose: bool) -> None:
         print_line(out, f"  - {finding.sentence}.")
     left = len(comparison.findings) - _MOST_FINDINGS
     if left > 0:
-        print_line(out, f"  ... and {left} more: see --json or --report.")
+        print_line(out, f"  ... and {left} more: see --json.")
     if comparison.drifted or verbose:
         print_table(out, "", ("cluster", *_MEASURES), _rows(comparison), left=("cluster",))
 
 
 def _rows(comparison: PeriodComparison) -> list[list[str]]:
-    rows: dict[str, list[str]] = {}
-    for change in comparison.to_dict()["changes"]:
-        cells = rows.setdefault(str(change["cluster"]), [str(change["cluster"])])
-        cells.append(" to ".join("-" if change[when] is None else f"{change[when]:.1%}" for when in ("then", "now")))
-    return list(rows.values())
+    return [
+        [str(row["cluster"])]
+        + [
+            " to ".join(
+                "-" if row[f"{name}_{when}"] is None else f"{row[f'{name}_{when}']:.1%}" for when in ("then", "now")
+            )
+            for name in _MEASURES
+        ]
+        for row in comparison.to_dict()["clusters"]
+    ]

@@ -13,7 +13,6 @@ from ._inputs import (
     unwrap_estimator,
 )
 from ._labels import NOISE, Labels, align, labels_of
-from ._periods import baseline_of, check_comparable, in_own_units, period_of, profile_of, with_baseline
 
 __all__ = [
     "NOISE",
@@ -28,20 +27,14 @@ __all__ = [
     "PreparedInput",
     "Specification",
     "align",
-    "baseline_of",
-    "check_comparable",
     "check_input",
     "cluster",
     "fit",
     "fit_clusterer",
     "has_pipeline",
-    "in_own_units",
     "labels_of",
     "nearest_sites",
     "needs_memory",
-    "period_of",
-    "profile_of",
     "training_labels",
     "unwrap_estimator",
-    "with_baseline",
 ]

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core import AnyArray, is_lazy, require
-from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory, period_of
+from allegiance.drift import Profile, profile_rows
+from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.results import AffinityResult, FrameLike, Period
+from allegiance.results import AffinityResult, FrameLike
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -26,8 +27,8 @@ __all__ = [
     "connect",
     "fit_affinity_lazily",
     "fit_lazily",
-    "period_lazily",
     "predict_lazily",
+    "profile_lazily",
 ]
 
 
@@ -220,13 +221,13 @@ def predict_lazily(fitted: Fitted, X: Any) -> Any:
     )
 
 
-def period_lazily(fitted: Fitted, X: Any) -> Period:
-    """Return the sums over the rows of a Dask array or frame X (n, d), computed where the rows are."""
-    return DaskChunks(Partitions.of(X)).total(partial(_period_of_chunk, fitted.with_threads()))
+def profile_lazily(fitted: Fitted, X: Any) -> Profile:
+    """Return the profile of the rows of a Dask array or frame X (n, d), computed where the rows are."""
+    return DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads()))
 
 
-def _period_of_chunk(fitted: Fitted, chunk: Chunk) -> Period | None:
-    return period_of(fitted, chunk.X, chunk.start) if chunk.X.shape[0] else None
+def _profile_of_chunk(fitted: Fitted, chunk: Chunk) -> Profile | None:
+    return profile_rows(fitted, chunk.X, start=chunk.start) if chunk.X.shape[0] else None
 
 
 def _score_partitions(fitted: Fitted, partitions: Partitions, top: int | None) -> LazyAffinityResult:

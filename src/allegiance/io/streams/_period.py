@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from allegiance._core import Progress, check_count, progress
-from allegiance.fitting import Fitted, in_own_units, period_of, profile_of
+from allegiance.drift import Profile, in_own_units, profile_rows
+from allegiance.fitting import Fitted
 from allegiance.io import TableError
 from allegiance.io._old_tables import BATCH_ROWS, PreparedSource
-from allegiance.results import Period, Profile
 
 from ._rows import as_source, feature_columns, matrices
 
@@ -19,11 +19,10 @@ def profile_stream(
     fitted: Fitted,
     *,
     columns: Sequence[str] | None = None,
-    reference: bool = False,
     batch_rows: int = BATCH_ROWS,
     verbose: bool | Callable[[Progress], Any] = False,
 ) -> Profile:
-    """Return the figures of the rows of a table, read once and in batches; memory does not depend on its length.
+    """Return the profile of the rows of a table, read once and in batches; memory does not depend on its length.
 
     Parameters
     ----------
@@ -33,8 +32,6 @@ def profile_stream(
         What scores the rows.
     columns
         The columns that hold the features; by default those of the fit, by name, or all.
-    reference
-        Whether later periods will be compared with this one.
     batch_rows
         Rows in memory at a time.
     verbose
@@ -45,15 +42,15 @@ def profile_stream(
     preparation = table.features.preparation if isinstance(table, PreparedSource) else None
     names = columns if columns is not None else fitted.columns.known_names
     used = feature_columns(table, None if names is None else list(names), [])
-    bare, start = fitted.without_preprocessing(), 0
-    total: Period | None = None
+    fitted, start = fitted.without_preprocessing(), 0
+    total: Profile | None = None
     with progress(table.n_rows, "scoring", verbose, unit="rows") as advance:
         for rows, _ in matrices(table, used, None, check_count(batch_rows, "batch_rows")):
             features = rows if preparation is None else in_own_units(preparation, rows)
-            found = period_of(bare, rows, start, features)
+            found = profile_rows(fitted, rows, features=features, names=used, start=start)
             total = found if total is None else total.plus(found)
             start += rows.shape[0]
             advance(rows.shape[0])
     if total is None:
         raise TableError(f"{table.where} has no rows.")
-    return profile_of(bare, total, reference=reference, names=used)
+    return total

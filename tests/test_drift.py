@@ -1,0 +1,375 @@
+"""Two periods of which it is known what changed."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from allegiance import AffinityScorer
+from allegiance.drift import _changes, compare_periods, compare_profiles, profile_rows
+from allegiance.drift._profile import Moments
+
+CENTERS = np.array([[20.0, 20.0, 20.0], [30.0, 20.0, 20.0], [20.0, 30.0, 20.0], [20.0, 20.0, 30.0]])
+NAMES = ["age", "income", "visits"]
+
+
+def draw(seed, n=800, shares=None):
+    rng = np.random.default_rng([5, seed])
+    cluster = rng.choice(4, size=n, p=shares)
+    return pd.DataFrame(CENTERS[cluster] + rng.normal(size=(n, 3)), columns=NAMES), cluster
+
+
+def kmeans_scorer(**settings):
+    return AffinityScorer(KMeans(4, n_init=3, random_state=0), **{"influence": "within", "n_jobs": 1} | settings)
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    january, _ = draw(0)
+    return kmeans_scorer().fit(january).keep_baseline(january)
+
+
+def label_of(scorer, cluster):
+    return scorer.predict(pd.DataFrame(CENTERS[[cluster]], columns=NAMES))[0]
+
+
+def kinds(comparison):
+    return [finding.kind for finding in comparison.findings]
+
+
+class TestCauses:
+    """Each cause gives one finding, under its name."""
+
+    def test_nothing_changed(self, scorer):
+        comparison = compare_periods(scorer, draw(0)[0], draw(1)[0])
+        assert not comparison.drifted
+        assert comparison.findings == ()
+        assert comparison.severity == 0.0
+        assert "Nothing changed" in repr(comparison)
+
+    @pytest.mark.parametrize("by", [1.0, 3.0, 9.0, -6.0])
+    def test_a_cluster_that_moved(self, scorer, by):
+        february, cluster = draw(2)
+        february.loc[cluster == 2, "income"] += by
+        (found,) = compare_periods(scorer, None, february).findings
+        assert (found.kind, found.clusters, found.feature) == ("moved", (label_of(scorer, 2),), "income")
+        if by > 0:  # else it comes close to another cluster, and some of its points get that label
+            assert found.now - found.then == pytest.approx(by, abs=0.5)
+            assert found.interval[0] < by < found.interval[1]
+
+    def test_several_clusters_that_moved_alike(self, scorer):
+        february, cluster = draw(2)
+        february.loc[np.isin(cluster, [0, 2]), "visits"] -= 1.5
+        (found,) = compare_periods(scorer, None, february).findings
+        assert (found.kind, found.feature) == ("moved", "visits")
+        assert set(found.clusters) == {label_of(scorer, 0), label_of(scorer, 2)}
+
+    @pytest.mark.parametrize("n", [25, 100, 400])
+    def test_a_new_cluster(self, scorer, n):
+        february, _ = draw(3)
+        new = pd.DataFrame(np.random.default_rng(0).normal([34.0, 34.0, 20.0], 1.0, size=(n, 3)), columns=NAMES)
+        (found,) = compare_periods(scorer, None, pd.concat([february, new], ignore_index=True)).findings
+        assert found.kind == "new cluster"
+        assert found.severity == found.now == pytest.approx(n / (800 + n), rel=0.15)
+
+    def test_a_cluster_that_left_for_another_place_moved(self, scorer):
+        february, cluster = draw(4)
+        away = np.random.default_rng(0).normal([40.0, 26.0, 20.0], 1.0, size=((cluster == 3).sum(), 3))
+        february.loc[cluster == 3] = away
+        (found,) = compare_periods(scorer, None, february).findings
+        assert (found.kind, found.clusters) == ("moved", (label_of(scorer, 3),))
+
+    def test_a_cluster_that_vanished(self, scorer):
+        (found,) = compare_periods(scorer, None, draw(5, shares=[0.34, 0.0, 0.33, 0.33])[0]).findings
+        assert (found.kind, found.clusters) == ("vanished", (label_of(scorer, 1),))
+        assert found.severity == found.then == pytest.approx(0.25, abs=0.05)
+
+    def test_clusters_that_grew_and_shrank(self, scorer):
+        (found,) = compare_periods(scorer, None, draw(5, shares=[0.45, 0.25, 0.25, 0.05])[0]).findings
+        assert found.kind == "mix"
+        assert set(found.clusters) >= {label_of(scorer, 0), label_of(scorer, 3)}
+        assert found.severity == pytest.approx(0.2, abs=0.05)
+
+    @pytest.mark.parametrize(
+        ("factor", "said"), [(0.01, "by 0.01 "), (1000.0, "by 1,000 "), (1 / 1.609, "by 0.6"), (2.54, "by 2.5")]
+    )
+    def test_a_changed_unit(self, scorer, factor, said):
+        february, _ = draw(6, n=150)
+        february["income"] *= factor
+        (found,) = compare_periods(scorer, None, february).findings
+        assert (found.kind, found.feature) == ("unit", "income")
+        assert found.now == pytest.approx(factor, rel=0.1)
+        assert f"income was rescaled {said}" in found.sentence
+
+    def test_degrees_of_another_scale(self, scorer):
+        february, _ = draw(6)
+        february["income"] = 1.8 * february["income"] + 32.0
+        (found,) = compare_periods(scorer, None, february).findings
+        assert (found.kind, found.feature) == ("unit", "income")
+        assert found.now == pytest.approx(1.8, rel=0.1)
+
+    @pytest.mark.parametrize("by", [0.8, 3.0, -10.0, 40.0])
+    def test_a_shifted_column(self, scorer, by):
+        february, _ = draw(7)
+        february["age"] += by
+        (found,) = compare_periods(scorer, None, february).findings
+        assert (found.kind, found.feature, found.clusters) == ("shifted", "age", ())
+        assert found.now - found.then == pytest.approx(by, abs=0.5)
+
+    def test_a_constant_column_that_changes(self):
+        (january, _), (february, _) = draw(0), draw(1)
+        january["version"], february["version"] = 1.0, 2.0
+        (found,) = compare_periods(kmeans_scorer().fit(january), january, february).findings
+        assert (found.kind, found.feature) == ("shifted", "version")
+
+    @pytest.mark.parametrize("now", [0.9999999999999999, np.float32(0.1)])
+    def test_rounding_is_not_drift(self, now):
+        (january, _), (february, _) = draw(0), draw(1)
+        then = 0.9999999999999998 if isinstance(now, float) else 0.1
+        january["version"], february["version"] = then, now
+        assert not compare_periods(kmeans_scorer(influence="euclidean").fit(january), january, february).drifted
+
+    def test_points_that_scatter_are_atypical(self, scorer):
+        scattered = np.random.default_rng(1).uniform(-40.0, 90.0, size=(60, 3))
+        february = pd.concat([draw(7)[0], pd.DataFrame(scattered, columns=NAMES)], ignore_index=True)
+        (found,) = compare_periods(scorer, None, february).findings
+        assert found.kind == "atypical"
+        assert found.severity == pytest.approx(60 / 860, abs=0.03)
+
+    def test_two_causes_give_two_findings(self, scorer):
+        february, cluster = draw(8)
+        february.loc[cluster == 2, "income"] += 2.0
+        new = pd.DataFrame(np.random.default_rng(0).normal([34.0, 34.0, 34.0], 1.0, size=(80, 3)), columns=NAMES)
+        comparison = compare_periods(scorer, None, pd.concat([february, new], ignore_index=True))
+        assert kinds(comparison) == ["new cluster", "moved"]
+
+    def test_a_cluster_called_noise_is_a_cluster(self):
+        (january, cluster), (february, later) = draw(0), draw(2)
+        labels = np.array(["a", "noise", "b", "c"])[cluster]
+        february.loc[later == 1, "income"] += 1.5
+        scorer = AffinityScorer(n_jobs=1).fit(january, labels)
+        comparison = compare_periods(scorer, january, february)
+        assert comparison.findings[0].clusters == ("noise",)
+        assert comparison.features()["cluster"].unique().tolist() == ["noise"]
+        assert comparison.frame()["cluster"].tolist() == ["a", "b", "c", "noise", "all"]
+
+
+class TestTables:
+    def test_frames_and_json(self, scorer):
+        february, cluster = draw(2)
+        february.loc[cluster == 2, "income"] += 1.5
+        comparison = compare_periods(scorer, None, february)
+        frame = comparison.frame()
+        assert frame["cluster"].tolist() == ["0", "1", "2", "3", "all"]
+        assert frame["points_now"].tolist()[-1] == 800
+        assert frame["share_then"].iloc[:-1].sum() == pytest.approx(1.0)
+        assert (frame["share_low"] <= frame["share_now"] - frame["share_then"] + 1e-12).all()
+        features = comparison.features()
+        assert features["feature"][0] == "income"
+        assert features["cluster"].unique().tolist() == [str(label_of(scorer, 2))]
+        assert features["shift"][0] == pytest.approx(1.5, abs=0.3)
+        told = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
+        assert told["findings"][0]["kind"] == "moved"
+        assert told["severity"] == comparison.severity > 0.0
+        assert isinstance(compare_periods(scorer, None, pl.from_pandas(february)).frame(), pl.DataFrame)
+
+    def test_names_are_escaped(self):
+        (january, _), (february, cluster) = draw(0), draw(2)
+        february.loc[cluster == 2, "income"] += 1.5
+        renamed = [frame.rename(columns={"income": "<b>income"}) for frame in (january, february)]
+        assert "<b>income" not in compare_periods(kmeans_scorer().fit(renamed[0]), *renamed)._repr_html_()
+
+    def test_bad_input_is_refused_with_the_remedy(self, scorer):
+        january, _ = draw(0, n=100)
+        fresh = AffinityScorer(KMeans(2)).fit(january)
+        with pytest.raises(ValueError, match="keep_baseline"):
+            compare_periods(fresh, None, january)
+        with pytest.raises(ValueError, match="level"):
+            compare_periods(fresh, january, january, level=2.0)
+        with pytest.raises(ValueError, match=r"cluster='z' is not among the clusters: 0, 1, 2, 3"):
+            compare_periods(scorer, None, january).features("z")
+
+
+class TestProfile:
+    def test_parts_add_up_to_the_whole(self, scorer):
+        february, _ = draw(2)
+        february.iloc[5] = [90.0, 0.0, 0.0]
+        whole = profile_rows(scorer.fitted_, february)
+        parts = profile_rows(scorer.fitted_, february[:100])
+        for start, stop in ((100, 101), (101, 777), (777, 800)):
+            parts = parts.plus(profile_rows(scorer.fitted_, february[start:stop], start=start))
+        assert np.array_equal(whole.counts, parts.counts)
+        np.testing.assert_allclose(whole.moments.mean, parts.moments.mean, rtol=1e-12)
+        for one, other in ((whole.values, parts.values), (whole.strange, parts.strange)):
+            assert np.array_equal(one.numbers, other.numbers)
+            assert np.array_equal(one.rows, other.rows)
+        baseline = scorer.fitted_.parts["baseline"]
+        one, other = (compare_profiles(scorer.fitted_, baseline, each).to_dict() for each in (whole, parts))
+        assert one["clusters"][0]["share_now"] == other["clusters"][0]["share_now"]
+
+    def test_known_scores_give_the_same(self, scorer):
+        february, _ = draw(2)
+        fresh = profile_rows(scorer.fitted_, february)
+        known = profile_rows(scorer.fitted_, february, result=scorer.affinity(february))
+        assert np.array_equal(fresh.counts, known.counts)
+        assert fresh.counts[:, 0].sum() == 800
+        assert fresh.counts[:, 1].sum() == (scorer.affinity(february).typicality < 0.01).sum()
+
+    def test_moments_are_those_of_numpy(self, rng):
+        X, groups = 1e6 + rng.normal(size=(200, 4)), rng.integers(5, size=200)
+        moments = Moments.merged([Moments.of(X[:90], groups[:90], 6), Moments.of(X[90:], groups[90:], 6)])
+        for group in range(5):
+            np.testing.assert_allclose(moments.mean[group], X[groups == group].mean(axis=0), rtol=1e-14)
+            np.testing.assert_allclose(moments.variance[group], X[groups == group].var(axis=0, ddof=1), rtol=1e-8)
+        assert moments.count[5].tolist() == [0.0] * 4
+        sparse = Moments.of(sp.csr_array(X - 1e6), groups, 6)
+        np.testing.assert_allclose(sparse.variance, Moments.of(X - 1e6, groups, 6).variance, atol=1e-12)
+
+    def test_moments_leave_out_what_is_missing(self):
+        moments = Moments.of(np.array([[1.0, np.nan], [3.0, 5.0], [np.nan, 7.0]]), np.zeros(3, dtype=int), 1)
+        assert moments.count.tolist() == [[2.0, 2.0]]
+        assert moments.mean.tolist() == [[2.0, 6.0]]
+        assert moments.squares.tolist() == [[2.0, 2.0]]
+
+    def test_the_baseline_is_saved_without_rows(self, scorer, tmp_path):
+        scorer.save(tmp_path / "january.model")
+        loaded = AffinityScorer.load(tmp_path / "january.model")
+        february, cluster = draw(2)
+        february.loc[cluster == 1, "age"] += 1.0
+        known, again = (compare_periods(each, None, february) for each in (scorer, loaded))
+        assert known.to_dict() == again.to_dict()
+        assert loaded.fitted_.parts["baseline"].values is None
+
+    @pytest.mark.parametrize(
+        ("part", "value"), [("counts", np.zeros((3, 2), dtype=np.int64)), ("quantiles", np.full((129, 3), np.nan))]
+    )
+    def test_a_damaged_baseline_is_refused(self, scorer, part, value):
+        state = scorer.to_dict()
+        state["parts"] = {"baseline": state["parts"]["baseline"] | {part: value}}
+        with pytest.raises(ValueError, match=part):
+            AffinityScorer.from_dict(state)
+
+    def test_small_clusters_call_atypical_what_lies_beyond_every_member(self, rng):
+        X = np.vstack([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 30.0])
+        scorer = AffinityScorer(n_jobs=1).fit(X, np.repeat([0, 1], 20))
+        far = np.array([[9.0, -9.0], [0.0, 0.0]])
+        assert scorer.affinity(far).typicality[0] > 0.01
+        assert profile_rows(scorer.fitted_, far).counts[:, 1].tolist() == [1, 0, 0]
+
+    def test_many_features_are_compared_by_labels_only(self, rng):
+        X = rng.normal(size=(60, 1200)) + 3.0 * (np.arange(60) % 2)[:, None]
+        comparison = compare_periods(AffinityScorer(KMeans(2, n_init=1, random_state=0), n_jobs=1).fit(X), X, X)
+        assert not comparison.drifted
+        assert comparison.features().shape[0] == 0
+
+
+class CountingScaler(TransformerMixin, BaseEstimator):
+    """Count the rows that pass."""
+
+    rows = 0
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        type(self).rows += X.shape[0]
+        return np.asarray(X)
+
+
+def test_rows_pass_the_transformers_once():
+    january = draw(0)[0].to_numpy()
+    scorer = AffinityScorer(make_pipeline(CountingScaler(), KMeans(4, n_init=1, random_state=0))).fit(january)
+    CountingScaler.rows = 0
+    scorer.profile(january)
+    assert CountingScaler.rows == len(january)
+
+
+def test_behind_a_pipeline_features_keep_their_own_units():
+    def frame(seed, n=300):
+        rng = np.random.default_rng(seed)
+        cluster = rng.integers(2, size=n)
+        spent = 5000.0 + 400.0 * cluster + 30.0 * rng.normal(size=n)
+        return pd.DataFrame({"spent": spent, "plan": np.array(["a", "b"])[cluster]})
+
+    parts = ColumnTransformer([("scaled", StandardScaler(), ["spent"]), ("plan", OneHotEncoder(), ["plan"])])
+    january, february = frame(0), frame(1)
+    scorer = AffinityScorer(make_pipeline(parts, KMeans(2, n_init=2, random_state=0)), n_jobs=1).fit(january)
+    assert not compare_periods(scorer, january, february).drifted
+    february["spent"] /= 100
+    (found,) = compare_periods(scorer, january, february).findings
+    assert (found.kind, found.feature) == ("unit", "spent")
+    assert found.now == pytest.approx(0.01, rel=0.01)
+
+
+def test_dask_gives_the_same(scorer):
+    frames = pytest.importorskip("dask.dataframe")
+    february, cluster = draw(2)
+    february.loc[cluster == 1, "age"] += 1.0
+    in_memory = compare_periods(scorer, None, february)
+    lazily = compare_periods(scorer, None, frames.from_pandas(february, npartitions=3))
+    assert [finding.sentence for finding in lazily.findings] == [finding.sentence for finding in in_memory.findings]
+    assert np.array_equal(lazily.now.counts, in_memory.now.counts)
+
+
+class TestTests:
+    """The tests themselves, beside those of SciPy."""
+
+    def test_means_without_allowance_are_welchs_and_intervals_agree_with_p_values(self, rng):
+        for n in (3, 5, 40):
+            a, b = rng.normal(size=(2, n, 30))
+            b = 0.7 * b[: n - 1] + 0.3
+            figures = [np.array([f(a), f(b)]) for f in (lambda x: np.full(30, float(len(x))), lambda x: x.mean(axis=0))]
+            variances = np.array([a.var(axis=0, ddof=1), b.var(axis=0, ddof=1)])
+            change = _changes.means_differ(tuple(figures[0]), tuple(figures[1]), tuple(variances), 0.0)
+            np.testing.assert_allclose(change.p, stats.ttest_ind(a, b, equal_var=False).pvalue, rtol=1e-9)
+            assert np.array_equal(change.p < 0.05, (change.low > 0) | (change.high < 0))
+
+    def test_shares_agree_with_their_intervals_and_nearly_with_fishers_test(self, rng):
+        n1, n2 = np.full(200, 400.0), np.full(200, 250.0)
+        x1, x2 = rng.binomial(400, 0.1, 200).astype(float), rng.binomial(250, 0.14, 200).astype(float)
+        change = _changes.shares_differ((x1, x2), (n1, n2), (0.0, 0.0))
+        assert np.array_equal(change.p < 0.05, (change.low > 0) | (change.high < 0))
+        tables = np.stack([x1, n1 - x1, x2, n2 - x2], axis=1).astype(int).reshape(-1, 2, 2)
+        fisher = np.array([stats.fisher_exact(table).pvalue for table in tables])
+        assert np.abs(np.log(change.p / fisher))[fisher < 0.2].max() < 1.5
+
+    def test_shares_allow_for_what_does_not_matter(self):
+        one = np.ones(1)
+        change = _changes.shares_differ((1e5 * one, 1.05e5 * one), (1e6 * one, 1e6 * one), (-0.01, 0.01))
+        assert change.p[0] > 0.99
+        assert change.low[0] > 0.004
+        none = _changes.shares_differ((0 * one, 0 * one), (0 * one, 10 * one), (0.0, 0.0))
+        assert none.p[0] == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["apart", "overlapping", "without clusters", "ward"])
+def test_false_alarms_are_at_most_five_percent(world):
+    """200 draws in which nothing changed, the first period being that of the fit.
+
+    If the true rate were the 5 % that are promised, more than 18 alarms would come with a chance of 0.6 %.
+    """
+    spread = {"apart": 6.0, "overlapping": 1.5, "without clusters": 0.0, "ward": 1.5}[world]
+    places = np.random.default_rng(1).normal(size=(4, 4)) * spread
+    alarms = 0
+    for seed in range(200):
+        rng = np.random.default_rng([3, seed])
+        then, now = (places[rng.integers(4, size=400)] + rng.normal(size=(400, 4)) for _ in range(2))
+        settings = {"influence": "within", "n_jobs": 1}
+        if world == "ward":
+            fitted = AffinityScorer(**settings).fit(then, AgglomerativeClustering(4).fit_predict(then))
+        else:
+            fitted = AffinityScorer(KMeans(4, n_init=1, random_state=seed), **settings).fit(then)
+        alarms += compare_periods(fitted, then, now).drifted
+    assert stats.binom.sf(18, 200, 0.05) < 0.007
+    assert alarms <= 18
