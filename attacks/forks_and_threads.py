@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from allegiance import AffinityScorer, SharedSamples
+from allegiance import AffinityScorer
+from allegiance.engines import SharedSamples
 
 from ._common import Attack, Tally, finish, start
 
@@ -17,7 +18,8 @@ _FORKS = """
 import os, signal, sys, threading, warnings
 warnings.simplefilter("ignore")
 import numpy as np
-from allegiance import AffinityScorer, SharedSamples
+from allegiance import AffinityScorer
+from allegiance.engines import SharedSamples
 X = np.random.default_rng(0).normal(size=(40, 8))
 fitted = AffinityScorer(engine=SharedSamples(200_000), eps=0.02, n_jobs=1).fit(X, np.arange(40) % 9)
 state = fitted.to_dict()

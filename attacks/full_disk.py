@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from allegiance import AffinityScorer, affinity, score_stream
+from allegiance import AffinityScorer, affinity
+from allegiance.io.streams import score_stream
 
 from ._common import Attack, Tally, finish, prepare, score, start
 

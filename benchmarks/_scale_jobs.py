@@ -51,7 +51,8 @@ def write(folder: str, n: str) -> dict[str, Any]:
 
 
 def fit(folder: str) -> dict[str, Any]:
-    from allegiance import AffinityScorer, fit_stream
+    from allegiance import AffinityScorer
+    from allegiance.io.streams import fit_stream
 
     settings = AffinityScorer(random_state=0, influence="euclidean")
     seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", settings, n_clusters=CLUSTERS))
@@ -89,7 +90,8 @@ def predict(folder: str) -> dict[str, Any]:
 
 
 def score(folder: str) -> dict[str, Any]:
-    from allegiance import AffinityScorer, score_stream
+    from allegiance import AffinityScorer
+    from allegiance.io.streams import score_stream
 
     _compile_kernels()
     scorer = AffinityScorer.load(Path(folder) / "points.scorer")

@@ -126,11 +126,8 @@ def _consensus(X: Any, clusterings: list[Any]) -> None:
 
 def _compare_periods(X: Any, labels: Any) -> None:
     import allegiance
+    from allegiance.drift import compare_periods
 
-    try:
-        from allegiance.drift import compare_periods
-    except ImportError:
-        compare_periods = allegiance.compare_periods
     scorer = allegiance.AffinityScorer(calibration=20).fit(X, labels)
     compare_periods(scorer, X, X[::2] + 1.0)
 

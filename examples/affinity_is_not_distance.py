@@ -8,8 +8,9 @@ from c3. Distance cannot see that; affinity does.
 
 import numpy as np
 
-from allegiance import AffinityScorer, Polytope
+from allegiance import AffinityScorer
 from allegiance.displays import AffinityMapDisplay
+from allegiance.domains import Polytope
 
 centers = np.array([[0.0, -2.0], [-3.0, 0.0], [3.0, 0.0], [3.0, 3.0]])
 point = np.array([0.0, 0.0])

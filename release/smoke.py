@@ -12,6 +12,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ def ask_the_core_for_more() -> None:
         "report": lambda: result.report("report.html", X),
         "explorer": lambda: result.serve(X, open_browser=False),
         "plot": result.plot,
-        "io": lambda: allegiance.score_stream("points.csv", allegiance.AffinityScorer().fit(X, LABELS), "out.csv"),
+        "io": lambda: import_module("allegiance.io.streams").score_stream(
+            "points.csv", allegiance.AffinityScorer().fit(X, LABELS), "out.csv"
+        ),
     }
     for extra, ask in asked.items():
         said = ""

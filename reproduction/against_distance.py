@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from allegiance import affinity
 from reproduction.arrays import FloatArray, IntArray, stream
-from reproduction.settings import WHOLE_SPACE
+from reproduction.settings import EUCLIDEAN, WHOLE_SPACE
 
 _CENTERS = ((0.0, -2.0), (-3.0, 0.0), (3.0, 0.0), (3.0, 3.0))
 _QUERY = (0.0, 0.0)
@@ -124,7 +124,7 @@ def affinity_against_distance(
     # Threads would wait for each other longer than they work on so few points.
     with threadpool_limits(1):
         assigned = np.array([_given_to(X, origin, sites, int(run)) for run in seeds])
-    result = affinity(point[None], centers=sites, random_state=random_state, **{"influence": "euclidean"} | WHOLE_SPACE)
+    result = affinity(point[None], centers=sites, random_state=random_state, **EUCLIDEAN | WHOLE_SPACE)
     return AffinityAgainstDistance(
         sites, point, result.affinity[0], _shares_by_distance(sites, point), assigned, X, origin
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from allegiance import Box, Weights
+from allegiance.domains import Box
+from allegiance.influence import Weights
 
 #: Keyword arguments of ``affinity`` and ``AffinityScorer``.
 Settings: TypeAlias = dict[str, Any]
 
+#: The paper's closeness.
+EUCLIDEAN: Settings = {"influence": "euclidean"}
 #: How volume is measured.
 EXACT: Settings = {"engine": "exact"}
 SHARED: Settings = {"engine": "shared"}

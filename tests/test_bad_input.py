@@ -12,24 +12,11 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance import (
-    KL,
-    AffinityScorer,
-    Box,
-    Calibration,
-    Exact,
-    HitAndRun,
-    ItakuraSaito,
-    Kernel,
-    Mahalanobis,
-    Polytope,
-    SharedSamples,
-    Weights,
-    Within,
-    affinity,
-)
+from allegiance import AffinityScorer, Calibration, affinity
 from allegiance._core import Parameters
-from allegiance.engines import Auto
+from allegiance.domains import Box, Polytope
+from allegiance.engines import Auto, Exact, HitAndRun, SharedSamples
+from allegiance.influence import KL, ItakuraSaito, Kernel, Mahalanobis, Weights, Within
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 3))

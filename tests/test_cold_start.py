@@ -49,7 +49,9 @@ def test_importing_the_names_compiles_nothing():
 
 def test_building_an_estimator_and_its_parameters_compiles_nothing():
     statements = """
-        from allegiance import AffinityScorer, Kernel, Polytope
+        from allegiance import AffinityScorer
+        from allegiance.domains import Polytope
+        from allegiance.influence import Kernel
         AffinityScorer(influence=Kernel("rbf", approximation="nystroem"), domain=Polytope.box([0, 0], [1, 1]))
     """
     assert loaded(statements, ["numba"]) == []
@@ -102,7 +104,9 @@ def test_numpy_input_and_the_summary_need_no_frame_library():
 EVERY_ENGINE = """
     import pathlib, tempfile, warnings
     import joblib, numpy as np, scipy.sparse as sp
-    from allegiance import AffinityScorer, Polytope, PrecisionWarning, affinity, sample_polytope
+    from allegiance import AffinityScorer, PrecisionWarning, affinity
+    from allegiance.domains import Polytope
+    from allegiance.geometry import sample_polytope
     from allegiance.engines import Auto
     from allegiance.engines import ENGINES
 

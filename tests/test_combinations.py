@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from allegiance import Bregman, Kernel, Mahalanobis, Polytope, affinity
-from allegiance.domains import DOMAINS
+from allegiance import affinity
+from allegiance.domains import DOMAINS, Polytope
 from allegiance.engines import ENGINES
-from allegiance.influence import INFLUENCES, Approximation
+from allegiance.influence import INFLUENCES, Approximation, Bregman, Kernel, Mahalanobis
 
 TABLE = Path(__file__).parents[1] / "docs" / "combinations.md"
 HEADING = "| influence | " + " | ".join(DOMAINS) + " |"

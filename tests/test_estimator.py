@@ -27,8 +27,10 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import KL, AffinityResult, AffinityScorer, Polytope, PrecisionWarning, Weights, affinity
+from allegiance import AffinityResult, AffinityScorer, PrecisionWarning, affinity
+from allegiance.domains import Polytope
 from allegiance.engines import ENGINES, Auto
+from allegiance.influence import KL, Weights
 
 IRIS = load_iris().data
 

@@ -6,7 +6,8 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from allegiance import AffinityScorer, Within
+from allegiance import AffinityScorer
+from allegiance.influence import Within
 
 SCORERS = [
     AffinityScorer(KMeans(3, n_init=1, random_state=0)),

@@ -18,12 +18,13 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.model_selection import GridSearchCV
 
-from allegiance import AffinityScorer, affinity, fit_stream, trust
+from allegiance import AffinityScorer, affinity, trust
 from allegiance._core import Parameters
 from allegiance._core.parameters import load_plugins
 from allegiance.domains import DOMAINS
 from allegiance.engines import ENGINES
 from allegiance.influence import INFLUENCES
+from allegiance.io.streams import fit_stream
 from cli.command import call
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"

@@ -7,7 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
-from allegiance import KL, AffinityScorer, Kernel, Logistic, affinity, sample_polytope, trust
+from allegiance import AffinityScorer, affinity, trust
+from allegiance.geometry import sample_polytope
+from allegiance.influence import KL, Kernel, Logistic
 from allegiance.influence._bregman_diagram import norms
 
 RNG = np.random.default_rng(0)

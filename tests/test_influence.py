@@ -8,7 +8,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_circles, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 
-from allegiance import KL, AffinityScorer, Bregman, Kernel, Mahalanobis, Weights, affinity
+from allegiance import AffinityScorer, affinity
+from allegiance.influence import KL, Bregman, Kernel, Mahalanobis, Weights
 
 IRIS = load_iris().data
 LABELS = KMeans(3, n_init=3, random_state=0).fit_predict(IRIS)

@@ -18,19 +18,10 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.kernel_approximation import PolynomialCountSketch, RBFSampler
 
-from allegiance import (
-    KL,
-    AffinityScorer,
-    Box,
-    ItakuraSaito,
-    Kernel,
-    Mahalanobis,
-    Polytope,
-    Weights,
-    Within,
-    affinity,
-)
+from allegiance import AffinityScorer, affinity
+from allegiance.domains import Box, Polytope
 from allegiance.engines import FEW_SITES, Auto
+from allegiance.influence import KL, ItakuraSaito, Kernel, Mahalanobis, Weights, Within
 
 BEFORE = np.load(Path(__file__).parent / "data" / "reference" / "before_redesign.npz")
 

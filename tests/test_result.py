@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityResult, AffinityScorer, Box, Polytope, affinity
+from allegiance import AffinityResult, AffinityScorer, affinity
+from allegiance.domains import Box, Polytope
 from allegiance.engines import ENGINES
 from allegiance.results import VERDICTS
 

@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityScorer, Box, affinity
+from allegiance import AffinityScorer, affinity
+from allegiance.domains import Box
 from peak_memory import run_with_peak
 
 

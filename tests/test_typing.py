@@ -44,7 +44,9 @@ TYPES = {
     "AffinityScorer().fit_affinity(X, labels, top=2)": "TopAffinityResult",
 }
 HEAD = """
-from allegiance import KL, AffinityScorer, Box, Calibration, Kernel, affinity, trust
+from allegiance import AffinityScorer, Calibration, affinity, trust
+from allegiance.domains import Box
+from allegiance.influence import KL, Kernel
 from allegiance.engines import Auto
 
 X = [[0.0], [1.0], [9.0]]

@@ -8,9 +8,10 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import nnls
 
-from allegiance import AffinityScorer, Polytope, affinity
+from allegiance import AffinityScorer, affinity
+from allegiance.domains import Polytope
 from reproduction.arrays import FloatArray, stream
-from reproduction.settings import BALL, BOX, SIZE, WHOLE_SPACE, Settings, box
+from reproduction.settings import BALL, BOX, EUCLIDEAN, SIZE, WHOLE_SPACE, Settings, box
 from reproduction.walks import shares_in_ball
 
 from ._clustered import Clustered
@@ -31,9 +32,7 @@ def measured(settings: Settings) -> Reading:
     """Return the reading that settings of ``affinity`` describe."""
 
     def shares(case: Clustered) -> FloatArray:
-        scorer = AffinityScorer(random_state=case.seed, **{"influence": "euclidean"} | settings).fit(
-            case.X, case.labels
-        )
+        scorer = AffinityScorer(random_state=case.seed, **EUCLIDEAN | settings).fit(case.X, case.labels)
         return np.asarray(scorer.transform(case.X[case.rows]))
 
     return shares
@@ -91,11 +90,7 @@ def in_the_hull(case: Clustered) -> FloatArray:
     weights /= weights.sum(axis=1, keepdims=True)
     # Not quite to the border of the hull, where the cell is not bounded.
     moved = ((1.0 - INSIDE) * weights + INSIDE / len(sites)) @ case.centers
-    return np.asarray(
-        affinity(
-            moved, centers=case.centers, random_state=case.seed, **{"influence": "euclidean"} | WHOLE_SPACE
-        ).affinity
-    )
+    return np.asarray(affinity(moved, centers=case.centers, random_state=case.seed, **EUCLIDEAN | WHOLE_SPACE).affinity)
 
 
 def walk(*, one_sided: bool, stream_of: int = 0) -> Reading:

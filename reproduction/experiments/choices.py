@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.cluster import KMeans
 
-from allegiance import Kernel, affinity
+from allegiance import affinity
+from allegiance.influence import Kernel
 from allegiance.metrics import lift_emd, rand_distance
 from reproduction.datasets import load_2d5c
 from reproduction.framework import Section, Setup, Table, percent_spread, spread

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance import AffinityScorer, Polytope
+from allegiance import AffinityScorer
 from allegiance.displays import AffinityMapDisplay
+from allegiance.domains import Polytope
 from reproduction.datasets import load_2d5c
 from reproduction.framework import Check, DataSet, Finding, Picture, Section, Setup, Table, percent_spread
-from reproduction.settings import DENSITY_SCALED, SIZE, SIZE_SCALED, Settings
+from reproduction.settings import DENSITY_SCALED, EUCLIDEAN, SIZE, SIZE_SCALED, Settings
 
 REGION = Polytope.box([-7, -7], [7, 7])
 WEIGHTS: dict[str, Settings] = {
@@ -67,16 +68,12 @@ def _shares(n_points: int, seed: int, settings: Settings) -> tuple[float, float]
     drawn = load_2d5c(n_points, random_state=seed)
     axis = np.linspace(-5, 5, 101)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    scorer = AffinityScorer(domain=REGION, random_state=0, **{"influence": "euclidean"} | settings).fit(
-        drawn.data, drawn.target
-    )
+    scorer = AffinityScorer(domain=REGION, random_state=0, **EUCLIDEAN | settings).fit(drawn.data, drawn.target)
     return 1.0 - float(scorer.affinity(drawn.data).stable.mean()), 1.0 - float(scorer.affinity(grid).stable.mean())
 
 
 def _picture(setup: Setup, data: DataSet) -> Picture:
-    scorer = AffinityScorer(domain=REGION, random_state=0, **{"influence": "euclidean"} | WEIGHTS[SHOWN]).fit(
-        data.X, data.reference
-    )
+    scorer = AffinityScorer(domain=REGION, random_state=0, **EUCLIDEAN | WEIGHTS[SHOWN]).fit(data.X, data.reference)
     display = AffinityMapDisplay.from_estimator(scorer, data.X, labels=data.reference, point_kw={"s": 6})
     file = setup.save(display.figure_, f"density_{data.X.shape[0]}")
     return Picture(file, f"{data.name}, weighted by size (scaled): contours of the largest affinity")

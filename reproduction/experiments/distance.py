@@ -10,7 +10,7 @@ from reproduction.against_distance import affinity_against_distance
 from reproduction.arrays import IntArray
 from reproduction.figures import draw_stolen_area
 from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, spread
-from reproduction.settings import BOX
+from reproduction.settings import BOX, EUCLIDEAN
 
 #: Runs of 100 that gave the point to c2 and to c3.
 PAPER = {"c2": "15", "c3": "2"}
@@ -44,7 +44,7 @@ def run(setup: Setup) -> Section:
     to_c2, to_c3 = int(runs[:, 1].sum()), int(runs[:, 2].sum())
     p_value = binomtest(to_c2, to_c2 + to_c3, alternative="greater").pvalue if to_c2 + to_c3 else 1.0
     others = first.origin >= 0
-    scorer = AffinityScorer(centers=first.centers, random_state=0, **{"influence": "euclidean"} | BOX)
+    scorer = AffinityScorer(centers=first.centers, random_state=0, **EUCLIDEAN | BOX)
     scorer.fit(first.X[others], np.array(first.names)[first.origin[others]])
     shares = scorer.affinity(first.query[None]).affinity[0]
     reach = 0.1 * np.ptp(first.X, axis=0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from allegiance import AffinityScorer, Polytope
+from allegiance import AffinityScorer
+from allegiance.domains import Polytope
 from reproduction.arrays import stream
 from reproduction.figures import draw_diagram
 from reproduction.framework import Check, Finding, Picture, Section, Setup

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import spearmanr
 
-from allegiance import Polytope, affinity
+from allegiance import affinity
+from allegiance.domains import Polytope
 from reproduction.arrays import FloatArray
 from reproduction.framework import Check, DataSet, Finding, Section, Setup, Table, percent_spread, spread
 

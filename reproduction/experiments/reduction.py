@@ -9,7 +9,8 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 
-from allegiance import Polytope, affinity
+from allegiance import affinity
+from allegiance.domains import Polytope
 from reproduction.arrays import FloatArray, stream
 from reproduction.framework import Check, DataSet, Finding, Section, Setup, Table
 from reproduction.walks import in_few_coordinates, shares_in_box

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance import sample_polytope
+from allegiance.geometry import sample_polytope
 from reproduction.arrays import FloatArray, stream
 from reproduction.framework import Check, Finding, Section, Setup, Table
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 
-from allegiance import AffinityScorer, affinity, sample_polytope
+from allegiance import AffinityScorer, affinity
+from allegiance.geometry import sample_polytope
 from reproduction.arrays import FloatArray
 from reproduction.framework import Check, DataSet, Finding, Section, Setup, Table, seconds_spread, spread
-from reproduction.settings import EXACT, SHARED
+from reproduction.settings import EUCLIDEAN, EXACT, SHARED
 
 #: Seconds and error as the paper prints them.
 PAPER = {
@@ -101,12 +102,12 @@ def _seconds(data: DataSet, centers: FloatArray, setup: Setup) -> tuple[list[flo
 
 
 def _errors(data: DataSet, centers: FloatArray, setup: Setup) -> _Errors:
-    exact = AffinityScorer(centers=centers, random_state=0, **{"influence": "euclidean"} | EXACT).fit(data.X)
+    exact = AffinityScorer(centers=centers, random_state=0, **EUCLIDEAN | EXACT).fit(data.X)
     walk, shared = [], []
     for seed in setup.seeds:
         rows = np.random.default_rng(seed).choice(data.X.shape[0], WALKED, replace=False)
         truth = exact.transform(data.X[rows])
-        sampled = AffinityScorer(centers=centers, random_state=seed, **{"influence": "euclidean"} | SHARED).fit(data.X)
+        sampled = AffinityScorer(centers=centers, random_state=seed, **EUCLIDEAN | SHARED).fit(data.X)
         shared.append(np.abs(sampled.transform(data.X[rows]) - truth).max(axis=1))
         walked = np.array([_walked(centers, data.X, x, seed) for x in data.X[rows]])
         walk.append(np.abs(walked - truth).max(axis=1))

@@ -27,7 +27,7 @@ from allegiance._core import (
 from allegiance.geometry import bounding_box, chebyshev_center, is_bounded, sample_polytope
 from allegiance.influence import Diagram, Influence
 
-__all__ = ["DOMAINS", "Ball", "Box", "Domain", "Extent", "Polytope", "Region", "Space"]
+__all__ = ["Ball", "Box", "Polytope", "Space"]
 
 
 class Extent(NamedTuple):
@@ -258,7 +258,8 @@ class Box(Domain):
 
     Examples
     --------
-    >>> from allegiance import Box, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.domains import Box
     >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
     >>> affinity(X, labels, domain=Box(margin=0.5)).affinity[3].round(2)
     array([0. , 0.8, 0.2])
@@ -294,7 +295,8 @@ class Ball(Domain):
 
     Examples
     --------
-    >>> from allegiance import Ball, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.domains import Ball
     >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
     >>> affinity(X, labels, domain=Ball()).affinity[3].round(2)
     array([0.  , 0.86, 0.14])
@@ -321,7 +323,8 @@ class Space(Domain):
 
     Examples
     --------
-    >>> from allegiance import Space, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.domains import Space
     >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
     >>> affinity(X, labels, domain=Space()).affinity[3].round(2)
     array([0.  , 0.83, 0.17])
@@ -354,7 +357,7 @@ class Polytope(Domain):
 
     Examples
     --------
-    >>> from allegiance import Polytope
+    >>> from allegiance.domains import Polytope
     >>> Polytope.box([0, 0], [1, 2])
     Polytope(4 walls in 2 dimensions)
     """

@@ -13,18 +13,7 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 from allegiance._core import AnyArray, BoolArray, FloatArray, RandomState, real_array, resolve_seed, stream
 
-__all__ = [
-    "Hull",
-    "TooManySimplicesError",
-    "Triangulation",
-    "bounding_box",
-    "chebyshev_center",
-    "is_bounded",
-    "recession_direction",
-    "sample_polytope",
-    "triangulate",
-    "unit_rows",
-]
+__all__ = ["sample_polytope"]
 
 #: Cells whose largest ball is smaller than this, in a domain of size one, have no volume worth counting.
 _FLAT = 1e-13

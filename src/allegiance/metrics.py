@@ -89,7 +89,7 @@ def lift_emd(
         (n,) labels, or (n, k) memberships whose rows sum to 1. A point of noise (-1) is a cluster of its own.
     kernel
         "rbf", ``exp(-gamma |x - y|²)``; "laplacian", ``exp(-gamma |x - y|₁)``; a function k(X, Y) -> (n, m), positive
-        and positive definite; or :class:`~allegiance.Kernel`, such as ``Kernel("rbf", gamma=0.5)``. By default gamma is
+        and positive definite; or a :class:`~allegiance.influence.Kernel`. By default gamma is
         1 / 2 s² for "rbf" and 1 / s for "laplacian", where s is the median distance between points (for "laplacian" the
         Manhattan one), of a fixed sample of 1,000 points if there are more. The exact kernel takes n² kernel values of
         time, in blocks, never n² of memory; with an approximation, as in ``Kernel("rbf", approximation="fourier")``,

@@ -14,11 +14,11 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import GridSearchCV
 
-from allegiance import KL, AffinityScorer, Box, Bregman, Calibration, Kernel, Mahalanobis, Polytope, Weights, Within
+from allegiance import AffinityScorer, Calibration
 from allegiance._core import Parameters, Registry
-from allegiance.domains import DOMAINS
+from allegiance.domains import DOMAINS, Box, Polytope
 from allegiance.engines import ENGINES, Auto
-from allegiance.influence import INFLUENCES
+from allegiance.influence import INFLUENCES, KL, Bregman, Kernel, Mahalanobis, Weights, Within
 from allegiance.io.saved import decode, encode
 
 

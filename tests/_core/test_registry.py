@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import allegiance
-from allegiance import KL, AffinityScorer, Box, Kernel, Mahalanobis, SharedSamples, Weights
+from allegiance import AffinityScorer
 from allegiance._core import Parameters, Registry
 from allegiance._core.parameters import load_plugins
-from allegiance.domains import DOMAINS
-from allegiance.engines import ENGINES, Auto
-from allegiance.influence import INFLUENCES
+from allegiance.domains import DOMAINS, Box
+from allegiance.engines import ENGINES, Auto, SharedSamples
+from allegiance.influence import INFLUENCES, KL, Kernel, Mahalanobis, Weights
 
 REGISTRIES = {"influence": INFLUENCES, "domain": DOMAINS, "engine": ENGINES}
 SOURCES = sorted(Path(allegiance.__file__).parent.rglob("*.py"))

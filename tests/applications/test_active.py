@@ -17,10 +17,10 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance import ActiveKMeans, AffinityScorer, SharedSamples
+from allegiance import ActiveKMeans, AffinityScorer
 from allegiance.applications import _active
 from allegiance.applications._active import NearestCenters, StabilityTest
-from allegiance.engines import Auto
+from allegiance.engines import Auto, SharedSamples
 
 SEPARATE = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
 

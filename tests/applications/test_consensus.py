@@ -21,8 +21,9 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from allegiance import ConsensusClustering, Kernel
+from allegiance import ConsensusClustering
 from allegiance.applications import _consensus
+from allegiance.influence import Kernel
 
 MODELS = [
     ConsensusClustering(n_clusters=3, random_state=0),

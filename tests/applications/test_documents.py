@@ -5,7 +5,8 @@ import pytest
 from sklearn.decomposition import NMF
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from allegiance import Documents, trust
+from allegiance import trust
+from allegiance.applications import Documents
 
 TOPICS = {"sea": "wave tide harbour sail anchor reef", "kitchen": "oven dough butter knead whisk salt",
           "garden": "seed soil prune bloom hedge weed"}  # fmt: skip

@@ -15,7 +15,10 @@ import pytest
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris, make_moons
 
-from allegiance import KL, Box, Kernel, SharedSamples, Weights, __version__, trust
+from allegiance import __version__, trust
+from allegiance.domains import Box
+from allegiance.engines import SharedSamples
+from allegiance.influence import KL, Kernel, Weights
 from allegiance.io._old_tables import open_source
 from cli.command import INSTALLED, call
 

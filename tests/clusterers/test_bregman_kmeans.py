@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from allegiance import KL, Bregman, BregmanKMeans, ItakuraSaito, Within
-from allegiance.influence import divergence_by_name
+from allegiance.clusterers import BregmanKMeans
+from allegiance.influence import KL, Bregman, ItakuraSaito, Within, divergence_by_name
 
 
 def quartic(Y):

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import pytest
 
-from allegiance import AffinityResult, Within, trust
+from allegiance import AffinityResult, trust
+from allegiance.influence import Within
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 

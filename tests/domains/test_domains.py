@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from allegiance import AffinityScorer, Box, Polytope, affinity
-from allegiance.domains import Region
+from allegiance import AffinityScorer, affinity
+from allegiance.domains import Box, Polytope, Region
 from reference.rejection import rejection
 from reference.volumes import box_affinity
 from scenes import users_coordinates

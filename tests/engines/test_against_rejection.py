@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from allegiance import Polytope, Weights, affinity
+from allegiance import affinity
+from allegiance.domains import Polytope
+from allegiance.influence import Weights
 from reference.rejection import rejection
 
 

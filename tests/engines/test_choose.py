@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from allegiance import Ball, Box, ClosedForm, Exact, HitAndRun, Polytope, SharedSamples, Weights, affinity
-from allegiance.domains import Region
-from allegiance.engines import EXACT_SITES, Auto, engine_names
+from allegiance import affinity
+from allegiance.domains import Ball, Box, Polytope, Region
+from allegiance.engines import EXACT_SITES, Auto, ClosedForm, Exact, HitAndRun, SharedSamples, engine_names
+from allegiance.influence import Weights
 from scenes import make_scene, measurer
 
 LIMITED = list(EXACT_SITES.items())

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from allegiance import Weights, affinity
+from allegiance import affinity
 from allegiance.domains import Region
 from allegiance.engines import Exact, Settings, Tessellation
-from allegiance.influence import BregmanDiagram, BregmanDivergence
+from allegiance.influence import BregmanDiagram, BregmanDivergence, Weights
 from reference import rational
 from reference.volumes import default_box
 

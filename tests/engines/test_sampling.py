@@ -5,8 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer, Polytope, PrecisionWarning, SharedSamples, affinity
-from allegiance.engines import Settings, engine_names
+from allegiance import AffinityScorer, PrecisionWarning, affinity
+from allegiance.domains import Polytope
+from allegiance.engines import Settings, SharedSamples, engine_names
 from allegiance.engines._banks import BankCounts
 from scenes import make_scene, measurer, points_in_hull
 

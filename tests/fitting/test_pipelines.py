@@ -19,8 +19,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer, Calibration, Kernel, affinity, trust
+from allegiance import AffinityScorer, Calibration, affinity, trust
 from allegiance.displays import AffinityMapDisplay
+from allegiance.influence import Kernel
 from allegiance.io.streams import score_stream
 
 WINE = load_wine().data

@@ -5,8 +5,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from allegiance import AffinityScorer, Cosine, Kernel, Polytope, affinity, trust
+from allegiance import AffinityScorer, affinity, trust
 from allegiance.displays import AffinityMapDisplay
+from allegiance.domains import Polytope
+from allegiance.influence import Cosine, Kernel
 
 RNG = np.random.default_rng(3)
 DIRECTIONS = RNG.normal(size=(4, 6))

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.covariance import OAS, LedoitWolf
 
-from allegiance import Within, affinity
-from allegiance.influence import LinearEmbedding
+from allegiance import affinity
+from allegiance.influence import LinearEmbedding, Within
 from allegiance.influence._euclidean import MOST_CORRELATED, scatter_sums, unit_of
 
 N, K = 240, 4

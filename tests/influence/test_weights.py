@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from allegiance import Weights
-from allegiance.influence import AffineFunctions, SpreadSums
+from allegiance.influence import AffineFunctions, SpreadSums, Weights
 
 CODES = np.array([0, 0, 0, 1, 1, 2, -1])
 SPREAD = np.array([1.0, 2.0, 3.0, 8.0, 8.0, 4.0, 100.0])

@@ -22,18 +22,11 @@ from dask.distributed import Client
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import (
-    AffinityResult,
-    AffinityScorer,
-    Mahalanobis,
-    PrecisionWarning,
-    Weights,
-    Within,
-    affinity,
-    score_stream,
-)
+from allegiance import AffinityResult, AffinityScorer, PrecisionWarning, affinity
 from allegiance.engines import Auto
+from allegiance.influence import Mahalanobis, Weights, Within
 from allegiance.io.dask import LazyAffinityResult, connect
+from allegiance.io.streams import score_stream
 from dask_cluster import two_workers
 
 ARRAYS = ("affinity", "standard_error", "label", "owner", "rival", "own_affinity", "closeness", "typicality", "stable",

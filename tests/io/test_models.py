@@ -11,9 +11,10 @@ from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import AffinityScorer, fit_stream, score_stream
+from allegiance import AffinityScorer
 from allegiance.io._old_tables import PreparedSource, TableError, open_source, plan_features
 from allegiance.io.models import Model, described
+from allegiance.io.streams import fit_stream, score_stream
 
 
 @pytest.fixture

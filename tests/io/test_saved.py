@@ -37,23 +37,11 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from allegiance import (
-    KL,
-    AffinityScorer,
-    Ball,
-    Box,
-    Bregman,
-    Calibration,
-    HitAndRun,
-    ItakuraSaito,
-    Kernel,
-    Mahalanobis,
-    Polytope,
-    Weights,
-    Within,
-    load,
-)
+from allegiance import AffinityScorer, Calibration, load
 from allegiance._core import STORED, Spec
+from allegiance.domains import Ball, Box, Polytope
+from allegiance.engines import HitAndRun
+from allegiance.influence import KL, Bregman, ItakuraSaito, Kernel, Mahalanobis, Weights, Within
 from allegiance.io.saved import VERSION, decode_transformer, encode_transformer, fingerprint, read_state, write_state
 
 IRIS = load_iris().data

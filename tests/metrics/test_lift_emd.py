@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from allegiance import Kernel
+from allegiance.influence import Kernel
 from allegiance.metrics import by_linear_programming, lift_emd, median_distance, transport_cost
 
 #: Distances are roots of differences of numbers of size 1.

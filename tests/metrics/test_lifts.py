@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from allegiance import Kernel
+from allegiance.influence import Kernel
 from allegiance.metrics import Pool, lift_clusters, one_hot, separate_noise
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from allegiance import Polytope, Weights, affinity
+from allegiance import affinity
+from allegiance.domains import Polytope
+from allegiance.influence import Weights
 from reproduction.figures import area, cut_cells, cut_territory, draw_diagram, draw_samples, draw_stolen_area
 
 SITES = np.array([[2.0, 2.0], [6.0, 3.0], [3.0, 7.0], [8.0, 8.0]])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from allegiance import Polytope, affinity
+from allegiance import affinity
+from allegiance.domains import Polytope
 from reproduction.experiments._clustered import Clustered, cluster
 from reproduction.experiments._readings import READINGS, in_the_hull, uncentred
 from reproduction.experiments.reduction import _small_example

@@ -14,7 +14,8 @@ import pytest
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, make_blobs, make_moons
 
-from allegiance import AffinityResult, AffinityScorer, Calibration, Kernel, affinity, trust
+from allegiance import AffinityResult, AffinityScorer, Calibration, affinity, trust
+from allegiance.influence import Kernel
 from allegiance.results import Ranks, verdicts
 
 Z95 = 1.959963984540054

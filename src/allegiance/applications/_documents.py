@@ -55,7 +55,8 @@ class Documents:
     Examples
     --------
     >>> import numpy as np
-    >>> from allegiance import Documents, trust
+    >>> from allegiance import trust
+    >>> from allegiance.applications import Documents
     >>> texts = ["cat purrs", "cat sleeps", "cat hides", "dog barks", "dog runs", "dog barks loudly", "cat barks"]
     >>> vectors = np.array([[0.0, 0.1], [0.1, 0.0], [0.2, 0.1], [2.0, 2.1], [2.1, 2.0], [2.2, 2.1], [1.4, 1.3]])
     >>> result = trust(vectors, ["cats"] * 3 + ["dogs"] * 3 + ["cats"], influence="euclidean", n_resamples=4)

@@ -194,7 +194,7 @@ def _to_review(result: AffinityResult, points: Points, review: int | str, detail
     rows = result.least_trusted(review)
     columns = {name: column[rows] for name, column in result.columns(details=details).items()}
     if text is not None:
-        from allegiance import Documents
+        from allegiance.applications import Documents
 
         columns |= Documents(result, points.others.column(text)).columns(rows)
     return behind_ids(points.ids.take(rows), columns)

@@ -25,7 +25,8 @@ def warmup(run: RunOptions) -> None:
     """
     import numpy as np
 
-    from allegiance import sample_polytope, trust
+    from allegiance import trust
+    from allegiance.geometry import sample_polytope
 
     started = time.perf_counter()
     rng = np.random.default_rng(0)

@@ -1,48 +1,28 @@
 """How volume is measured: one file per engine, all with the same two questions (why not? then build it)."""
 
-from ._auto import EXACT_SITES, Auto, build_engine, measure, measure_blocks
-from ._base import (
-    ENGINES,
-    LEAST_EPS,
-    Z95,
-    Engine,
-    Estimate,
-    FittedEngine,
-    PrecisionWarning,
-    Queries,
-    Settings,
-    binomial_errors,
-    engine_code,
-    engine_names,
-)
+from ._auto import EXACT_SITES as EXACT_SITES
+from ._auto import Auto as Auto
+from ._auto import build_engine as build_engine
+from ._auto import measure as measure
+from ._auto import measure_blocks as measure_blocks
+from ._base import ENGINES as ENGINES
+from ._base import LEAST_EPS as LEAST_EPS
+from ._base import Z95 as Z95
+from ._base import Engine as Engine
+from ._base import Estimate as Estimate
+from ._base import FittedEngine as FittedEngine
+from ._base import PrecisionWarning
+from ._base import Queries as Queries
+from ._base import Settings as Settings
+from ._base import binomial_errors as binomial_errors
+from ._base import engine_code as engine_code
+from ._base import engine_names as engine_names
 from ._exact import Exact
 from ._hit_and_run import HitAndRun
-from ._shared_samples import FEW_SITES, SharedSamples
-from ._tessellation import Tessellation
+from ._shared_samples import FEW_SITES as FEW_SITES
+from ._shared_samples import SharedSamples
+from ._tessellation import Tessellation as Tessellation
 from ._whole_space import ClosedForm
 
-__all__ = [
-    "ENGINES",
-    "EXACT_SITES",
-    "FEW_SITES",
-    "LEAST_EPS",
-    "Z95",
-    "Auto",
-    "ClosedForm",
-    "Engine",
-    "Estimate",
-    "Exact",
-    "FittedEngine",
-    "HitAndRun",
-    "PrecisionWarning",
-    "Queries",
-    "Settings",
-    "SharedSamples",
-    "Tessellation",
-    "binomial_errors",
-    "build_engine",
-    "engine_code",
-    "engine_names",
-    "measure",
-    "measure_blocks",
-]
+#: What users may rely on; the other names serve the rest of the package.
+__all__ = ["ClosedForm", "Exact", "HitAndRun", "PrecisionWarning", "SharedSamples"]

@@ -38,7 +38,8 @@ class Exact(Engine):
 
     Examples
     --------
-    >>> from allegiance import Exact, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.engines import Exact
     >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
     >>> float(affinity(X, labels, engine=Exact()).standard_error.max())
     0.0

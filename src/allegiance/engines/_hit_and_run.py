@@ -90,7 +90,8 @@ class HitAndRun(Engine):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from allegiance import HitAndRun, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.engines import HitAndRun
     >>> wine = load_wine()
     >>> result = affinity(wine.data[:5], centers=wine.data[::60], engine=HitAndRun(), eps=0.1)
     >>> result.affinity.shape

@@ -42,7 +42,8 @@ class SharedSamples(Engine):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from allegiance import SharedSamples, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.engines import SharedSamples
     >>> wine = load_wine()
     >>> result = affinity(wine.data, wine.target, engine=SharedSamples(max_samples=10**7), eps=0.02)
     >>> bool((1.96 * result.standard_error).max() <= 0.02)

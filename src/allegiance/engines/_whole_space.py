@@ -29,7 +29,8 @@ class ClosedForm(Engine):
 
     Examples
     --------
-    >>> from allegiance import ClosedForm, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.engines import ClosedForm
     >>> centers = [[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
     >>> affinity([[1.0, 1.0]], centers=centers, engine=ClosedForm(), domain="space").affinity
     array([[0.5 , 0.25, 0.25]])

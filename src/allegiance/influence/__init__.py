@@ -1,83 +1,45 @@
 """What closeness means: kinds of influence, each a set of affine functions f_i(y) = b_i - <a_i, y>, lower is closer."""
 
-from ._base import INFLUENCES, AffineFunctions, AnySummary, Diagram, Influence, Located, Summary, Training, no_bounds
-from ._bregman import (
-    DIVERGENCES,
-    KL,
-    Bregman,
-    BregmanDivergence,
-    BregmanInfluence,
-    ItakuraSaito,
-    Logistic,
-    check_rows_inside,
-    divergence_by_name,
-)
-from ._bregman_diagram import BregmanDiagram
-from ._euclidean import Cosine, Euclidean, Mahalanobis, Within
-from ._kernel import (
-    BLOCK_ROWS,
-    KERNEL_COLUMNS,
-    KERNELS,
-    FeatureEmbedding,
-    Kernel,
-    KernelEmbedding,
-    KernelMeans,
-    KernelRows,
-    ResolvedKernel,
-    check_kernel_values,
-    column_blocks,
-    for_kernel_rows,
-    padded_features,
-    prepare_block,
-    row_blocks,
-)
-from ._power_diagram import Embedding, LinearEmbedding, PowerDiagram, Reduction
-from ._weights import WEIGHTS, SpreadSums, Weights
+from ._base import INFLUENCES as INFLUENCES
+from ._base import AffineFunctions as AffineFunctions
+from ._base import AnySummary as AnySummary
+from ._base import Diagram as Diagram
+from ._base import Influence as Influence
+from ._base import Located as Located
+from ._base import Summary as Summary
+from ._base import Training as Training
+from ._base import no_bounds as no_bounds
+from ._bregman import DIVERGENCES as DIVERGENCES
+from ._bregman import KL, Bregman, ItakuraSaito, Logistic
+from ._bregman import BregmanDivergence as BregmanDivergence
+from ._bregman import BregmanInfluence as BregmanInfluence
+from ._bregman import check_rows_inside as check_rows_inside
+from ._bregman import divergence_by_name as divergence_by_name
+from ._bregman_diagram import BregmanDiagram as BregmanDiagram
+from ._euclidean import Cosine, Mahalanobis, Within
+from ._euclidean import Euclidean as Euclidean
+from ._kernel import BLOCK_ROWS as BLOCK_ROWS
+from ._kernel import KERNEL_COLUMNS as KERNEL_COLUMNS
+from ._kernel import KERNELS as KERNELS
+from ._kernel import FeatureEmbedding as FeatureEmbedding
+from ._kernel import Kernel
+from ._kernel import KernelEmbedding as KernelEmbedding
+from ._kernel import KernelMeans as KernelMeans
+from ._kernel import KernelRows as KernelRows
+from ._kernel import ResolvedKernel as ResolvedKernel
+from ._kernel import check_kernel_values as check_kernel_values
+from ._kernel import column_blocks as column_blocks
+from ._kernel import for_kernel_rows as for_kernel_rows
+from ._kernel import padded_features as padded_features
+from ._kernel import prepare_block as prepare_block
+from ._kernel import row_blocks as row_blocks
+from ._power_diagram import Embedding as Embedding
+from ._power_diagram import LinearEmbedding as LinearEmbedding
+from ._power_diagram import PowerDiagram as PowerDiagram
+from ._power_diagram import Reduction as Reduction
+from ._weights import WEIGHTS as WEIGHTS
+from ._weights import SpreadSums as SpreadSums
+from ._weights import Weights
 
-__all__ = [
-    "BLOCK_ROWS",
-    "DIVERGENCES",
-    "INFLUENCES",
-    "KERNELS",
-    "KERNEL_COLUMNS",
-    "KL",
-    "WEIGHTS",
-    "AffineFunctions",
-    "AnySummary",
-    "Bregman",
-    "BregmanDiagram",
-    "BregmanDivergence",
-    "BregmanInfluence",
-    "Cosine",
-    "Diagram",
-    "Embedding",
-    "Euclidean",
-    "FeatureEmbedding",
-    "Influence",
-    "ItakuraSaito",
-    "Kernel",
-    "KernelEmbedding",
-    "KernelMeans",
-    "KernelRows",
-    "LinearEmbedding",
-    "Located",
-    "Logistic",
-    "Mahalanobis",
-    "PowerDiagram",
-    "Reduction",
-    "ResolvedKernel",
-    "SpreadSums",
-    "Summary",
-    "Training",
-    "Weights",
-    "Within",
-    "check_kernel_values",
-    "check_rows_inside",
-    "column_blocks",
-    "divergence_by_name",
-    "for_kernel_rows",
-    "no_bounds",
-    "padded_features",
-    "prepare_block",
-    "row_blocks",
-]
+#: What users may rely on; the other names serve the rest of the package.
+__all__ = ["KL", "Bregman", "Cosine", "ItakuraSaito", "Kernel", "Logistic", "Mahalanobis", "Weights", "Within"]

@@ -520,7 +520,8 @@ class KL(_Smoothed):
 
     Examples
     --------
-    >>> from allegiance import KL, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.influence import KL
     >>> counts = [[9, 1, 0], [8, 2, 0], [1, 7, 2], [0, 9, 1]]
     >>> affinity(counts, ["sports", "sports", "news", "news"], influence=KL(smoothing=0.5)).owner
     array(['sports', 'sports', 'news', 'news'], dtype='<U6')
@@ -546,7 +547,8 @@ class ItakuraSaito(_Smoothed):
 
     Examples
     --------
-    >>> from allegiance import ItakuraSaito, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.influence import ItakuraSaito
     >>> spectra = [[1.0, 4.0], [10.0, 41.0], [4.0, 1.0], [39.0, 10.0]]
     >>> affinity(spectra, ["rising", "rising", "falling", "falling"], influence=ItakuraSaito()).owner
     array(['rising', 'rising', 'falling', 'falling'], dtype='<U7')
@@ -567,7 +569,8 @@ class Logistic(BregmanInfluence):
 
     Examples
     --------
-    >>> from allegiance import Logistic, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.influence import Logistic
     >>> chances = [[0.9, 0.2], [0.8, 0.1], [0.1, 0.7], [0.3, 0.9]]
     >>> affinity(chances, ["a", "a", "b", "b"], influence=Logistic()).owner
     array(['a', 'a', 'b', 'b'], dtype='<U1')
@@ -602,7 +605,7 @@ class Bregman(BregmanInfluence):
     Examples
     --------
     >>> import numpy as np
-    >>> from allegiance import Bregman
+    >>> from allegiance.influence import Bregman
     >>> def fourth_powers(Y):
     ...     return (Y**4).sum(axis=1)
     >>> def gradient(Y):

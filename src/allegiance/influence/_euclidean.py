@@ -57,7 +57,8 @@ class Within(Influence):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from allegiance import Within, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.influence import Within
     >>> wine = load_wine()
     >>> raw, within = (affinity(wine.data, wine.target, influence=kind) for kind in ("euclidean", Within()))
     >>> int((raw.owner != wine.target).sum()), int((within.owner != wine.target).sum())
@@ -99,7 +100,8 @@ class Mahalanobis(Influence):
     Examples
     --------
     >>> import numpy as np
-    >>> from allegiance import Mahalanobis, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.influence import Mahalanobis
     >>> X = [[0.0, 0.0], [1.0, 90.0], [6.0, 50.0], [7.0, 10.0]]
     >>> affinity(X, [0, 0, 1, 1], influence=Mahalanobis(np.diag([1.0, 1000.0]))).owner
     array([0, 0, 1, 1])
@@ -142,7 +144,8 @@ class Cosine(Influence):
 
     Examples
     --------
-    >>> from allegiance import Cosine, affinity
+    >>> from allegiance import affinity
+    >>> from allegiance.influence import Cosine
     >>> documents = [[3, 0, 1], [9, 1, 2], [0, 5, 1], [1, 9, 0]]
     >>> affinity(documents, ["sports", "sports", "news", "news"], influence=Cosine()).owner
     array(['sports', 'sports', 'news', 'news'], dtype='<U6')

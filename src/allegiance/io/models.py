@@ -38,7 +38,8 @@ class Model:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from allegiance import AffinityScorer, fit_stream
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.io.streams import fit_stream
     >>> from allegiance.io.models import Model
     >>> from allegiance.io._old_tables import PreparedSource, open_source, plan_features
     >>> with tempfile.TemporaryDirectory() as folder:

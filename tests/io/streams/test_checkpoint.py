@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from allegiance import AffinityScorer, score_stream
+from allegiance import AffinityScorer
 from allegiance.io import TableError
 from allegiance.io._old_tables import PreparedSource, open_sink, open_source, plan_features
+from allegiance.io.streams import score_stream
 from allegiance.io.streams._checkpoint import Checkpoint
 
 N = 600
@@ -41,7 +42,7 @@ def scorer(table: Path) -> AffinityScorer:
 #: Scores slowly, and says when it has begun.
 CHILD = """
 import sys, time
-from allegiance import score_stream
+from allegiance.io.streams import score_stream
 def slowly(progress):
     print(progress.rows, flush=True)
     time.sleep(0.3)
@@ -140,7 +141,7 @@ def test_the_input_is_never_replaced(scorer, table):
 #: Dies while the output is put together from its parts.
 DYING = """
 import os, signal, sys
-from allegiance import score_stream
+from allegiance.io.streams import score_stream
 score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=100,
              observe=lambda batch: os.kill(os.getpid(), signal.SIGKILL))
 """
@@ -159,7 +160,7 @@ def test_a_run_killed_while_merging_leaves_nothing_for_ever(scorer, table, tmp_p
 #: A limit on the size of files stands in for a full disk: writing fails in the same way.
 FULL = """
 import resource, sys
-from allegiance import score_stream
+from allegiance.io.streams import score_stream
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), resource.RLIM_INFINITY))
 try:
     score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=100, details=True)
@@ -238,7 +239,7 @@ def test_a_feature_called_row_beside_numbered_rows(table, tmp_path):
     "labels", [[Decimal(i % 3) for i in range(N)], [f"2024-01-0{i % 3 + 1}" for i in range(N)]], ids=["decimal", "date"]
 )
 def test_decimal_and_time_labels(table, tmp_path, labels):
-    from allegiance import fit_stream
+    from allegiance.io.streams import fit_stream
 
     values = pa.array(labels) if isinstance(labels[0], Decimal) else pa.array(labels).cast(pa.date32())
     pq.write_table(pq.read_table(table).drop(["kind"]).append_column("kind", values), table)
@@ -249,7 +250,7 @@ def test_decimal_and_time_labels(table, tmp_path, labels):
 
 
 def test_labels_with_leading_zeros_stay_apart(tmp_path):
-    from allegiance import fit_stream
+    from allegiance.io.streams import fit_stream
 
     rows = [f"{i % 7},{i % 5},{['1', '01'][i % 2]},{i:03d}" for i in range(50)]
     (tmp_path / "points.csv").write_text("\n".join(["x,y,kind,id", *rows]))

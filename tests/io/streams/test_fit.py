@@ -11,14 +11,9 @@ import pytest
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import (
-    AffinityScorer,
-    ItakuraSaito,
-    Mahalanobis,
-    Polytope,
-    Weights,
-    Within,
-)
+from allegiance import AffinityScorer
+from allegiance.domains import Polytope
+from allegiance.influence import ItakuraSaito, Mahalanobis, Weights, Within
 from allegiance.io._old_tables import TableError, open_source
 from allegiance.io.streams import fit_stream
 

@@ -23,10 +23,11 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
 
-from allegiance import AffinityScorer, PrecisionWarning, SharedSamples, score_stream
+from allegiance import AffinityScorer, PrecisionWarning
+from allegiance.engines import SharedSamples
 from allegiance.fitting import Fitted, PreparedInput
 from allegiance.io._old_tables import PreparedSource, TableError, open_source, plan_features
-from allegiance.io.streams import StreamProgress, fit_stream
+from allegiance.io.streams import StreamProgress, fit_stream, score_stream
 from peak_memory import run_with_peak
 from tables import read_exactly
 
@@ -213,7 +214,7 @@ def test_a_run_that_lacked_only_its_output(n, scorer, data, tmp_path):
 
 CHILD = """
 import sys, time
-from allegiance import score_stream
+from allegiance.io.streams import score_stream
 def slowly(progress):
     print(progress.rows, flush=True)
     time.sleep(0.2)

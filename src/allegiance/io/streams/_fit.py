@@ -92,7 +92,8 @@ def fit_stream(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sklearn.datasets import load_iris
-    >>> from allegiance import AffinityScorer, fit_stream
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.io.streams import fit_stream
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "iris.csv"
     ...     load_iris(as_frame=True).frame.to_csv(path, index=False)

@@ -30,7 +30,7 @@ class StreamSummary(NamedTuple):
 
     See Also
     --------
-    allegiance.score_stream : What returns it, with an example.
+    allegiance.io.score_stream : What returns it, with an example.
     """
 
     rows: int
@@ -126,7 +126,7 @@ def score_stream(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sklearn.datasets import load_iris
-    >>> from allegiance import fit_stream, score_stream
+    >>> from allegiance.io.streams import fit_stream, score_stream
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table, output = Path(folder) / "iris.csv", Path(folder) / "scores.csv"
     ...     load_iris(as_frame=True).frame.to_csv(table, index=False)
