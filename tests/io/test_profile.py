@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.io.profile import parse_number, read_days
+from allegiance.io.values import parse_number, read_days
 from allegiance.io.tables import open_table
 
 

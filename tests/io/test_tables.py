@@ -139,7 +139,7 @@ def test_labels_stay_apart(tmp_path, written, read):
 
 def test_the_type_of_a_column_fits_all_its_rows(tmp_path, monkeypatch):
     """Decimals, words and dates that come late are found in the one pass there is."""
-    monkeypatch.setattr("allegiance.io.tables._BLOCK", 4096)
+    monkeypatch.setattr("allegiance.io.text._BLOCK", 4096)
     monkeypatch.setattr("allegiance.io.tables._PROFILE_CELLS", 1)
     lines = ["decimal,late,code,empty,date", *["1,2,3,,1/2/2024"] * 5_000, "2.5,x,03,5,1/13/2024"]
     (tmp_path / "late.csv").write_text("\n".join(lines))
@@ -165,7 +165,7 @@ def test_the_profile_does_not_depend_on_blocks_or_files(tmp_path, monkeypatch, r
     whole = open_table(tmp_path / "one.csv").profile().to_dict()
     for i in range(3):
         (tmp_path / f"part{i}.csv").write_text("\n".join(["a,b,c", *rows[300 * i : 300 * (i + 1)]]))
-    monkeypatch.setattr("allegiance.io.tables._BLOCK", 4096)
+    monkeypatch.setattr("allegiance.io.text._BLOCK", 4096)
     assert open_table(tmp_path / "part*.csv").profile().to_dict() == whole
 
 
@@ -432,7 +432,7 @@ def table_with(tmp_path, changes):
     ],
 )
 def test_rows_that_would_be_lost_are_named_by_their_line(tmp_path, monkeypatch, block, changes, message):
-    monkeypatch.setattr("allegiance.io.tables._BLOCK", block)
+    monkeypatch.setattr("allegiance.io.text._BLOCK", block)
     with pytest.raises(TableError, match=message):
         table_with(tmp_path, changes).profile()
 

@@ -11,22 +11,34 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from allegiance._core import BoolArray, FloatArray, require
 
+from .values import (
+    MARKS,
+    MICROSECONDS,
+    ORDERS,
+    as_numbers,
+    as_texts,
+    has_leading_zeros,
+    is_number,
+    is_text,
+    is_time,
+    missing_words,
+    plain_values,
+    read_column,
+    read_numbers,
+    read_texts,
+    trimmed,
+    with_gaps,
+)
+
 arrow: Any = require("pyarrow", "io", "reading tables")
 compute: Any = require("pyarrow.compute", "io", "reading tables")
 
-_WORDS = (
-    "na n/a #n/a n.a. n.a <na> nan null none nil nat - -- --- \u2013 \u2014 ? . .. ... unknown missing n.v. k.a. tbd "
-    "#null! #div/0! #value! #ref! #num! #name? (null) (blank) void undefined"
-)
-#: Words that mean a missing value where a number or a date is expected, in lower case.
-MISSING_WORDS = frozenset([*_WORDS.split(), "not available", "not applicable", "no data", "keine angabe"])
 #: Distinct values of a column that are counted.
 MOST_VALUES = 1_000
 #: Numbers that people write for a missing value; those of the first line count as missing where they stand apart.
@@ -40,8 +52,6 @@ _KEPT_NUMBERS, _MOST_KEPT, _LEAST_KEPT = 1 << 22, 1 << 20, 1 << 10
 _KEPT_BYTES = 1 << 27
 #: Whole numbers from here on are codes: floating-point numbers cannot tell them apart.
 _EXACT = float(1 << 53)
-MARKS, ORDERS = (".", ","), ("iso", "ymd", "dmy", "mdy")
-_MICROSECONDS = 86_400e6
 
 
 @dataclass
@@ -59,7 +69,7 @@ class ColumnProfile:
     missing_words
         How often each word was counted as missing; numbers such as -999 are in ``missing`` too.
     missing
-        Words and numbers that mean a missing value, beyond :data:`MISSING_WORDS`.
+        Words and numbers that mean a missing value, beyond :data:`allegiance.io.values.MISSING_WORDS`.
     values
         How often each distinct value occurs; None if there are more than 1,000.
     unique, counting
@@ -329,23 +339,14 @@ class _Column:
         else:
             if named_like_id(self.name) and not is_time(column.type):
                 self._watch_uniqueness(column)
-            numbers = with_gaps(as_numbers(column), self.missing)
+            given = as_numbers(column)
+            numbers = with_gaps(given, self.missing)
+            self.words.update(f"{value:g}" for value in given[np.isnan(numbers) & ~np.isnan(given)])
             if self.values is not None:
                 self._count_numbers(column, numbers)
-            gaps = int(np.isnan(numbers).sum())
-            self.words.update({str(value): int(n) for value, n in self._named_gaps(column, numbers, gaps)})
-            self.absent += gaps
+            self.absent += int(np.isnan(numbers).sum())
             for stats in self.distinct_stats():
                 stats.add(numbers, picked)
-
-    def _named_gaps(self, column: Any, numbers: FloatArray, gaps: int) -> list[tuple[Any, int]]:
-        """Return how many values were declared missing by name."""
-        if not self.missing or gaps == column.null_count:
-            return []
-        before = as_numbers(column)
-        return [
-            (value, int(np.sum(before == number))) for value in self.missing if (number := _number(value)) == number
-        ]
 
     def _count_numbers(self, column: Any, numbers: FloatArray) -> None:
         """Count distinct values while there are few."""
@@ -359,7 +360,7 @@ class _Column:
 
     def _count(self, texts: Any) -> None:
         assert self.values is not None
-        for pair in compute.value_counts(texts).to_pylist() if len(texts) else ():
+        for pair in compute.value_counts(texts).to_pylist():
             self.values[pair["values"]] += pair["counts"]
         if len(self.values) > MOST_VALUES:
             self.values = None
@@ -372,8 +373,7 @@ class _Column:
             if self.values is not None:
                 self._count(column.drop_null())
             return
-        texts = compute.utf8_trim_whitespace(column)
-        texts = compute.if_else(compute.equal(texts, ""), None, texts)
+        texts = trimmed(column)
         self.absent += texts.null_count
         if self.values is not None:
             self._count(texts.drop_null())
@@ -393,7 +393,7 @@ class _Column:
         if self._words:
             return None
         starts = compute.fill_null(compute.starts_with(column, "0"), False)
-        if compute.any(starts).as_py() and _has_odd_zeros(column.filter(starts)):
+        if compute.any(starts).as_py() and has_leading_zeros(column.filter(starts)):
             return None
         return values
 
@@ -414,7 +414,7 @@ class _Column:
             else:
                 if not grouped:
                     self.readings[","] = comma = deepcopy(comma)
-                comma.add(_numpy(read), picked)
+                comma.add(plain_values(read), picked)
         self.readings["."].add(values, picked)
 
     def _add_written(self, texts: Any, picked: BoolArray | None) -> None:
@@ -422,7 +422,7 @@ class _Column:
         words = missing_words(texts, self._words)
         values = compute.if_else(words, None, texts)
         n_values = len(values) - values.null_count
-        if n_values and any(mark in self.readings for mark in MARKS) and _has_odd_zeros(values):
+        if n_values and any(mark in self.readings for mark in MARKS) and has_leading_zeros(values):
             self.contradiction = self.contradiction or "it has leading zeros"
             for mark in MARKS:
                 self.readings.pop(mark, None)
@@ -431,18 +431,20 @@ class _Column:
         found: dict[str, FloatArray] = {}
         head = values[:256].drop_null()
         for reading in list(self.readings):
-            if _read(head, reading).null_count > len(head) / 2:
+            if read_texts(head, reading).null_count > len(head) / 2:
                 del self.readings[reading]
                 continue
-            read = _read(values, reading)
+            read = read_texts(values, reading)
             if len(read) - read.null_count == n_values:
-                found[reading] = _numpy(read)
+                found[reading] = plain_values(read)
                 continue
             self._contradict(reading, values, read, n_values)
         if not self.readings:
-            self._texts_only(words)
+            # Words for a missing value are words again.
+            self.absent -= sum(self.words.values())
+            self.words.clear()
             return
-        self.words.update({pair["values"]: pair["counts"] for pair in _counts(texts.filter(words))})
+        self.words.update(texts.filter(words).to_pylist())
         self.absent += int(compute.sum(words).as_py() or 0)
         self._share_or_split(found, picked)
         self._read_before += n_values
@@ -455,11 +457,6 @@ class _Column:
             odd = values.filter(compute.and_(compute.is_valid(values), compute.is_null(read)))
             what = "number" if reading in MARKS else "date"
             self.contradiction = f"{odd[0].as_py()[:40]!r} is not a {what}"
-
-    def _texts_only(self, words: Any) -> None:
-        """Turn to a column of texts: words for missing values are words again."""
-        self.absent -= sum(self.words.values())
-        self.words.clear()
 
     def _share_or_split(self, found: dict[str, FloatArray], picked: BoolArray | None) -> None:
         """Give each reading its numbers; readings that agree so far share their statistics."""
@@ -562,11 +559,11 @@ class _Column:
                 missing = value
                 found.missing, found.n_missing = (*found.missing, value), found.n_missing + count
                 found.missing_words[word] = found.missing_words.get(word, 0) + count
-                if found.values is not None:
-                    found.values.pop(word, None)
             else:
                 declare = f"missing={{{self.name!r}: [{word}]}} (--missing {self.name}={word})"
                 found.remark = f"{count:,} values are {word}; if that means missing, pass {declare}"
+        if found.values is not None:
+            found.values = {text: n for text, n in found.values.items() if text not in found.missing_words}
         vars(found).update(stats.finish(missing, self._sample.share))
         found.unique = bool(stats.rising and not found.n_missing and stats.seen > 1) or self._is_unique()
         found.counting = bool(stats.counting and stats.whole and not found.n_missing and self.rows > 2)
@@ -582,237 +579,6 @@ def named_like_id(name: str) -> bool:
     return name in ("__index_level_0__", "unnamed_1") or _ID_NAME.search(name) is not None
 
 
-# Reading values
-
-
-def is_text(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of text."""
-    types = arrow.types
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
-def is_number(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of numbers, truth values included, or of nothing."""
-    types = arrow.types
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(kind) for test in tests)
-
-
-def is_time(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of dates or times of a day."""
-    types = arrow.types
-    return bool(types.is_date(kind) or types.is_timestamp(kind))
-
-
-def as_numbers(column: Any) -> FloatArray:
-    """Return a column of numbers or times as floating-point numbers, times in days; NaN where one is missing."""
-    if is_time(column.type):
-        moments = column.cast(arrow.timestamp("us", getattr(column.type, "tz", None)), safe=False)
-        return _numpy(moments.cast(arrow.int64())) / _MICROSECONDS
-    if arrow.types.is_boolean(column.type):
-        column = column.cast(arrow.int8())
-    return _numpy(column.cast(arrow.float64(), safe=False))
-
-
-def as_texts(column: Any) -> Any:
-    """Return a column as trimmed texts, null where one is missing: 2.0 is written 2, and true and false are words."""
-    if arrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
-        numbers = [None if value is None or value != value else value for value in column.to_pylist()]
-        texts = [None if value is None else str(int(value) if value % 1 == 0 else value) for value in numbers]
-        return arrow.array(texts, arrow.string())
-    texts = compute.utf8_trim_whitespace(column.cast(arrow.string()))
-    return compute.if_else(compute.equal(texts, ""), None, texts)
-
-
-def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[FloatArray, str | None]:
-    """Return a column as numbers or days, NaN where one is missing, and the first text that is neither.
-
-    ``reading`` is a decimal mark or an order of dates; ``missing`` are more words and numbers that mean missing.
-    """
-    if arrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not is_text(column.type):
-        return with_gaps(as_numbers(column), missing), None
-    words = {str(word).strip().lower() for word in missing} - {""}
-    if reading == "." and not words:
-        try:
-            numbers = _numpy(column.cast(arrow.float64()))
-            if int(np.isnan(numbers).sum()) == column.null_count:
-                return numbers, None
-        except arrow.ArrowInvalid:
-            pass
-    texts = compute.utf8_trim_whitespace(column)
-    texts = compute.if_else(compute.equal(texts, ""), None, texts)
-    values = compute.if_else(missing_words(texts, words), None, texts)
-    read = _read(values, reading)
-    odd = None
-    if read.null_count > values.null_count:
-        odd = values.filter(compute.and_(compute.is_valid(values), compute.is_null(read)))[0].as_py()
-    return with_gaps(_numpy(read), missing), odd
-
-
-def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
-    """Return which trimmed texts are words for a missing value; null counts as none."""
-    words = arrow.array(sorted({*MISSING_WORDS, *more}), texts.type)
-    return compute.fill_null(compute.is_in(compute.utf8_lower(texts), value_set=words), False)
-
-
-def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
-    """Return numbers with NaN in place of those that mean a missing value."""
-    odd = [number for value in missing if (number := _number(value)) == number]
-    return np.where(np.isin(numbers, odd), np.nan, numbers) if odd else numbers
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")
-
-
-def _numpy(column: Any) -> FloatArray:
-    """Return an Arrow array of numbers as floating-point numbers with NaN."""
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _counts(texts: Any) -> list[dict[str, Any]]:
-    return compute.value_counts(texts).to_pylist() if len(texts) else []
-
-
-def _has_odd_zeros(texts: Any) -> bool:
-    """Tell whether one is a code such as 007."""
-    return bool(compute.any(compute.match_substring_regex(texts, r"^0\d+$")).as_py())
-
-
-def _read(texts: Any, reading: str) -> Any:
-    return read_numbers(texts, reading) if reading in MARKS else read_days(texts, reading)
-
-
-_SPACES = " \u00a0\u202f'\u2019"
-_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD"
-#: Symbols of currencies: the dollar, cent, pound and yen, and the block of Unicode for all others.
-_CURRENCY = rf"(?:[$\x{{a2}}-\x{{a5}}\x{{20a0}}-\x{{20cf}}]|{_CODES})?"
-
-
-@cache
-def _number_pattern(decimal: str) -> str:
-    """Return the expression for a number with this decimal mark, its parts named."""
-    marks = [re.escape("," if decimal == "." else "."), *_SPACES]
-    # Groups of three; of two, but for the last one, in India. One separator throughout.
-    groups = "|".join(rf"\d{{1,3}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" for mark in marks)
-    number = rf"(?P<whole>{groups}|\d+)?(?:{re.escape(decimal)}(?P<fraction>\d*))?(?P<power>[eE][+-]?\d+)?"
-    sign, space = r"[+\-\x{2212}]?", "[ \u00a0\u202f]*"
-    amount = rf"(?P<sign>{sign}){space}{_CURRENCY}{space}(?P<inner>{sign}){number}{space}{_CURRENCY}{space}"
-    return rf"^(?P<open>\(?){space}{amount}(?P<percent>%?){space}(?P<close>\)?)$"
-
-
-def read_numbers(texts: Any, decimal: str = ".") -> Any:
-    """Return texts such as "$1,452.74", "1.452,74 €", "26 %" and "(120)" as numbers, null where one is not a number.
-
-    A percentage is a hundredth of its figure; an amount in brackets is negative.
-    """
-    texts = compute.utf8_trim_whitespace(texts.cast(arrow.string()))
-    parts = compute.extract_regex(texts, _number_pattern(decimal))
-    whole, fraction, power, sign, inner, opened, percent, close = (
-        compute.struct_field(parts, name)
-        for name in ("whole", "fraction", "power", "sign", "inner", "open", "percent", "close")
-    )
-    has_digits = compute.greater(compute.binary_length(compute.binary_join_element_wise(whole, fraction, "")), 0)
-    signs = compute.binary_join_element_wise(sign, inner, opened, "")
-    valid = compute.and_(has_digits, compute.equal(compute.binary_length(opened), compute.binary_length(close)))
-    valid = compute.and_(valid, compute.less_equal(compute.utf8_length(signs), 1))
-    digits = compute.replace_substring_regex(whole, r"\D", "")
-    text = compute.binary_join_element_wise(
-        compute.if_else(compute.equal(digits, ""), "0", digits),
-        compute.if_else(compute.equal(fraction, ""), "0", fraction),
-        ".",
-    )
-    text = compute.if_else(valid, compute.binary_join_element_wise(text, power, ""), None)
-    values = text.cast(arrow.float64())
-    values = compute.if_else(compute.equal(percent, "%"), compute.divide(values, 100.0), values)
-    negative = compute.is_in(signs, value_set=arrow.array(["-", "\u2212", "("]))
-    values = compute.if_else(negative, compute.negate(values), values)
-    infinite = compute.match_substring_regex(texts, r"^[+-]?inf(inity)?$", ignore_case=True)
-    if compute.any(infinite).as_py():
-        values = compute.coalesce(values, compute.if_else(infinite, texts, None).cast(arrow.float64()))
-    return values
-
-
-_TIME = r"(?:[ T,]+(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2}(?:\.\d{1,6})?))?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?)?"
-_PART = r"(?:[./\-]| |, |\. )"
-_MONTHS = re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec")
-_OTHER_MONTHS = {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
-_PATTERNS = {
-    "ymd": rf"^(?P<y>\d{{4}}){_PART}(?P<mo>\d{{1,2}}){_PART}(?P<d>\d{{1,2}}){_TIME}$",
-    "dmy": rf"^(?P<d>\d{{1,2}}){_PART}(?P<mo>\d{{1,2}}|\pL{{3,9}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
-    "mdy": rf"^(?P<mo>\d{{1,2}}|\pL{{3,9}}){_PART}(?P<d>\d{{1,2}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
-}
-
-
-def read_days(texts: Any, order: str) -> Any:
-    """Return texts as days since 1970-01-01, in UTC where they name a zone; null where one is not such a date.
-
-    ``order`` is "iso", "ymd", "dmy" or "mdy". Months may have English or German names.
-    """
-    if order == "iso":
-        for kind in (arrow.timestamp("us"), arrow.timestamp("us", "UTC")):
-            try:
-                return arrow.array(as_numbers(texts.cast(kind)), from_pandas=True)
-            except arrow.ArrowInvalid:
-                continue
-        return arrow.nulls(len(texts), arrow.float64())
-    parts = compute.extract_regex(texts, _PATTERNS[order])
-    field = {name: compute.struct_field(parts, name) for name in ("y", "mo", "d", "h", "m", "s", "p")}
-    names = compute.utf8_slice_codeunits(compute.utf8_lower(field["mo"]), 0, 3)
-    known = [*_MONTHS, *_OTHER_MONTHS]
-    numbers = arrow.array([*range(1, 13), *_OTHER_MONTHS.values()], arrow.float64())
-    named = numbers.take(compute.index_in(names, value_set=arrow.array(known)))
-    digits = compute.match_substring_regex(field["mo"], r"^\d+$")
-    plain = compute.if_else(digits, field["mo"], None).cast(arrow.float64())
-    month = _numpy(compute.coalesce(named, plain))
-    year, day = _numpy(field["y"].cast(arrow.float64())), _numpy(field["d"].cast(arrow.float64()))
-    year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
-    hour, minute, second = (
-        _numpy(compute.fill_null(compute.if_else(compute.equal(field[part], ""), "0", field[part]), "0").cast("double"))
-        for part in "hms"
-    )
-    half = np.asarray(
-        compute.fill_null(compute.utf8_lower(field["p"]), "").to_numpy(zero_copy_only=False), dtype=object
-    )
-    hour = np.where(half == "p", hour % 12 + 12, np.where(half == "a", hour % 12, hour))
-    valid = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 61)
-    month_start = np.full(year.size, np.datetime64("NaT"), dtype="datetime64[M]")
-    month_start[valid] = (year[valid] - 1970).astype(np.int64).astype("datetime64[Y]").astype("datetime64[M]") + (
-        month[valid] - 1
-    ).astype(np.int64)
-    first = month_start.astype("datetime64[D]").astype(np.int64).astype(np.float64)
-    following = (month_start + 1).astype("datetime64[D]").astype(np.int64).astype(np.float64)
-    valid &= day <= following - first
-    days = first + day - 1 + (hour * 3600 + minute * 60 + second) / 86_400
-    return arrow.array(np.where(valid, days, np.nan), from_pandas=True)
-
-
-def parse_number(text: str, decimal: str = ".") -> float | None:
-    """Return the number that a text stands for, None if it is not one.
-
-    Parameters
-    ----------
-    text
-        With or without a currency, separators between groups of digits, and brackets around what is negative.
-    decimal
-        The decimal mark, "." or ",".
-
-    Examples
-    --------
-    >>> from allegiance.io.profile import parse_number
-    >>> parse_number("$1,452.74"), parse_number("26%"), parse_number("1.452,74 €", decimal=",")
-    (1452.74, 0.26, 1452.74)
-    """
-    return read_numbers(arrow.array([text], arrow.string()), decimal)[0].as_py()
-
-
 def typed_column(column: Any, found: ColumnProfile) -> Any:
     """Return a column of text as numbers or times, if that is what the profile says; else as it is."""
     kind = typed_field(found, column.type)
@@ -821,7 +587,7 @@ def typed_column(column: Any, found: ColumnProfile) -> Any:
     numbers, _ = read_column(column, found.date_format or found.decimal, found.missing)
     gaps = np.isnan(numbers)
     if found.kind == "date":
-        moments = np.where(gaps, 0, np.rint(numbers * _MICROSECONDS)).astype(np.int64)
+        moments = np.where(gaps, 0, np.rint(numbers * MICROSECONDS)).astype(np.int64)
         return arrow.array(moments, arrow.timestamp("us"), mask=gaps)
     return arrow.array(np.where(gaps, 0, numbers), mask=gaps).cast(kind)
 
@@ -836,6 +602,3 @@ def typed_field(found: ColumnProfile, kind: Any) -> Any:
     if found.kind == "date":
         return arrow.timestamp("us")
     return arrow.int64() if found.integer and not found.infinite else arrow.float64()
-
-
-__all__ = ["ColumnProfile", "Profile", "parse_number", "profile_of"]

@@ -1,0 +1,255 @@
+"""Values as people write them: numbers with currencies and either decimal mark, dates, words for missing ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from allegiance._core import FloatArray, require
+
+arrow: Any = require("pyarrow", "io", "reading tables")
+compute: Any = require("pyarrow.compute", "io", "reading tables")
+
+_WORDS = (
+    "na n/a #n/a n.a. n.a <na> nan null none nil nat - -- --- \u2013 \u2014 ? . .. ... unknown missing n.v. k.a. tbd "
+    "#null! #div/0! #value! #ref! #num! #name? (null) (blank) void undefined"
+)
+#: Words that mean a missing value where a number or a date is expected, in lower case.
+MISSING_WORDS = frozenset([*_WORDS.split(), "not available", "not applicable", "no data", "keine angabe"])
+#: How texts can be read: with either decimal mark, or as dates in one of four orders.
+MARKS, ORDERS = (".", ","), ("iso", "ymd", "dmy", "mdy")
+#: Of a day.
+MICROSECONDS = 86_400e6
+
+
+def is_text(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of text."""
+    return bool(arrow.types.is_string(kind) or arrow.types.is_large_string(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of numbers, truth values included, or of nothing."""
+    types = arrow.types
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def is_time(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of dates or times of a day."""
+    return bool(arrow.types.is_date(kind) or arrow.types.is_timestamp(kind))
+
+
+def as_numbers(column: Any) -> FloatArray:
+    """Return a column of numbers or times as floating-point numbers, times in days; NaN where one is missing."""
+    if is_time(column.type):
+        moments = column.cast(arrow.timestamp("us", getattr(column.type, "tz", None)), safe=False)
+        return plain_values(moments.cast(arrow.int64())) / MICROSECONDS
+    if arrow.types.is_boolean(column.type):
+        column = column.cast(arrow.int8())
+    return plain_values(column.cast(arrow.float64(), safe=False))
+
+
+def as_texts(column: Any) -> Any:
+    """Return a column as trimmed texts, null where one is missing: 2.0 is written 2, and true and false are words."""
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
+        numbers = [None if value is None or value != value else value for value in column.to_pylist()]
+        texts = [None if value is None else str(int(value) if value % 1 == 0 else value) for value in numbers]
+        return arrow.array(texts, arrow.string())
+    return trimmed(column.cast(arrow.string()))
+
+
+def trimmed(texts: Any) -> Any:
+    """Return texts without space around them, null where nothing is left."""
+    texts = compute.utf8_trim_whitespace(texts)
+    return compute.if_else(compute.equal(texts, ""), None, texts)
+
+
+def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[FloatArray, str | None]:
+    """Return a column as numbers or days, NaN where one is missing, and the first text that is neither.
+
+    ``reading`` is a decimal mark or an order of dates; ``missing`` are more words and numbers that mean missing.
+    """
+    if arrow.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not is_text(column.type):
+        return with_gaps(as_numbers(column), missing), None
+    words = {str(word).strip().lower() for word in missing} - {""}
+    if reading == "." and not words:
+        try:
+            numbers = plain_values(column.cast(arrow.float64()))
+            if int(np.isnan(numbers).sum()) == column.null_count:
+                return numbers, None
+        except arrow.ArrowInvalid:
+            pass
+    texts = trimmed(column)
+    values = compute.if_else(missing_words(texts, words), None, texts)
+    read = read_texts(values, reading)
+    odd = None
+    if read.null_count > values.null_count:
+        odd = values.filter(compute.and_(compute.is_valid(values), compute.is_null(read)))[0].as_py()
+    return with_gaps(plain_values(read), missing), odd
+
+
+def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
+    """Return which trimmed texts are words for a missing value; null counts as none."""
+    words = arrow.array(sorted({*MISSING_WORDS, *more}), texts.type)
+    return compute.fill_null(compute.is_in(compute.utf8_lower(texts), value_set=words), False)
+
+
+def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
+    """Return numbers with NaN in place of those that mean a missing value."""
+    odd = [number for value in missing if (number := _number(value)) == number]
+    return np.where(np.isin(numbers, odd), np.nan, numbers) if odd else numbers
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def plain_values(column: Any) -> FloatArray:
+    """Return an Arrow array of numbers as floating-point numbers with NaN."""
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def has_leading_zeros(texts: Any) -> bool:
+    """Tell whether one is a code such as 007."""
+    return bool(compute.any(compute.match_substring_regex(texts, r"^0\d+$")).as_py())
+
+
+def read_texts(texts: Any, reading: str) -> Any:
+    """Return texts as numbers or days, null where one is neither."""
+    return read_numbers(texts, reading) if reading in MARKS else read_days(texts, reading)
+
+
+_SPACES = " \u00a0\u202f'\u2019"
+_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD"
+#: Symbols of currencies: the dollar, cent, pound and yen, and the block of Unicode for all others.
+_CURRENCY = rf"(?:[$\x{{a2}}-\x{{a5}}\x{{20a0}}-\x{{20cf}}]|{_CODES})?"
+
+
+@cache
+def _number_pattern(decimal: str) -> str:
+    """Return the expression for a number with this decimal mark, its parts named."""
+    marks = [re.escape("," if decimal == "." else "."), *_SPACES]
+    # Groups of three; of two, but for the last one, in India. One separator throughout.
+    groups = "|".join(rf"\d{{1,3}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" for mark in marks)
+    number = rf"(?P<whole>{groups}|\d+)?(?:{re.escape(decimal)}(?P<fraction>\d*))?(?P<power>[eE][+-]?\d+)?"
+    sign, space = r"[+\-\x{2212}]?", "[ \u00a0\u202f]*"
+    amount = rf"(?P<sign>{sign}){space}{_CURRENCY}{space}(?P<inner>{sign}){number}{space}{_CURRENCY}{space}"
+    return rf"^(?P<open>\(?){space}{amount}(?P<percent>%?){space}(?P<close>\)?)$"
+
+
+def read_numbers(texts: Any, decimal: str = ".") -> Any:
+    """Return texts such as "$1,452.74", "1.452,74 €", "26 %" and "(120)" as numbers, null where one is not a number.
+
+    A percentage is a hundredth of its figure; an amount in brackets is negative.
+    """
+    texts = compute.utf8_trim_whitespace(texts.cast(arrow.string()))
+    parts = compute.extract_regex(texts, _number_pattern(decimal))
+    whole, fraction, power, sign, inner, opened, percent, close = (
+        compute.struct_field(parts, name)
+        for name in ("whole", "fraction", "power", "sign", "inner", "open", "percent", "close")
+    )
+    has_digits = compute.greater(compute.binary_length(compute.binary_join_element_wise(whole, fraction, "")), 0)
+    signs = compute.binary_join_element_wise(sign, inner, opened, "")
+    valid = compute.and_(has_digits, compute.equal(compute.binary_length(opened), compute.binary_length(close)))
+    valid = compute.and_(valid, compute.less_equal(compute.utf8_length(signs), 1))
+    digits = compute.replace_substring_regex(whole, r"\D", "")
+    text = compute.binary_join_element_wise(
+        compute.if_else(compute.equal(digits, ""), "0", digits),
+        compute.if_else(compute.equal(fraction, ""), "0", fraction),
+        ".",
+    )
+    text = compute.if_else(valid, compute.binary_join_element_wise(text, power, ""), None)
+    values = text.cast(arrow.float64())
+    values = compute.if_else(compute.equal(percent, "%"), compute.divide(values, 100.0), values)
+    negative = compute.is_in(signs, value_set=arrow.array(["-", "\u2212", "("]))
+    values = compute.if_else(negative, compute.negate(values), values)
+    infinite = compute.match_substring_regex(texts, r"^[+-]?inf(inity)?$", ignore_case=True)
+    if compute.any(infinite).as_py():
+        values = compute.coalesce(values, compute.if_else(infinite, texts, None).cast(arrow.float64()))
+    return values
+
+
+_TIME = r"(?:[ T,]+(?P<h>\d{1,2}):(?P<m>\d{2})(?::(?P<s>\d{2}(?:\.\d{1,6})?))?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?)?"
+_PART = r"(?:[./\-]| |, |\. )"
+_MONTHS = re.findall("...", "janfebmaraprmayjunjulaugsepoctnovdec")
+_OTHER_MONTHS = {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
+_PATTERNS = {
+    "ymd": rf"^(?P<y>\d{{4}}){_PART}(?P<mo>\d{{1,2}}){_PART}(?P<d>\d{{1,2}}){_TIME}$",
+    "dmy": rf"^(?P<d>\d{{1,2}}){_PART}(?P<mo>\d{{1,2}}|\pL{{3,9}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
+    "mdy": rf"^(?P<mo>\d{{1,2}}|\pL{{3,9}}){_PART}(?P<d>\d{{1,2}}){_PART}(?P<y>\d{{4}}|\d{{2}}){_TIME}$",
+}
+
+
+def read_days(texts: Any, order: str) -> Any:
+    """Return texts as days since 1970-01-01, in UTC where they name a zone; null where one is not such a date.
+
+    ``order`` is "iso", "ymd", "dmy" or "mdy". Months may have English or German names.
+    """
+    if order == "iso":
+        for kind in (arrow.timestamp("us"), arrow.timestamp("us", "UTC")):
+            try:
+                return arrow.array(as_numbers(texts.cast(kind)), from_pandas=True)
+            except arrow.ArrowInvalid:
+                continue
+        return arrow.nulls(len(texts), arrow.float64())
+    parts = compute.extract_regex(texts, _PATTERNS[order])
+    field = {name: compute.struct_field(parts, name) for name in ("y", "mo", "d", "h", "m", "s", "p")}
+    names = compute.utf8_slice_codeunits(compute.utf8_lower(field["mo"]), 0, 3)
+    known = [*_MONTHS, *_OTHER_MONTHS]
+    numbers = arrow.array([*range(1, 13), *_OTHER_MONTHS.values()], arrow.float64())
+    named = numbers.take(compute.index_in(names, value_set=arrow.array(known)))
+    digits = compute.match_substring_regex(field["mo"], r"^\d+$")
+    plain = compute.if_else(digits, field["mo"], None).cast(arrow.float64())
+    month = plain_values(compute.coalesce(named, plain))
+    year, day = plain_values(field["y"].cast(arrow.float64())), plain_values(field["d"].cast(arrow.float64()))
+    year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
+    hour, minute, second = (
+        plain_values(
+            compute.fill_null(compute.if_else(compute.equal(field[part], ""), "0", field[part]), "0").cast("double")
+        )
+        for part in "hms"
+    )
+    half = np.asarray(
+        compute.fill_null(compute.utf8_lower(field["p"]), "").to_numpy(zero_copy_only=False), dtype=object
+    )
+    hour = np.where(half == "p", hour % 12 + 12, np.where(half == "a", hour % 12, hour))
+    valid = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 61)
+    month_start = np.full(year.size, np.datetime64("NaT"), dtype="datetime64[M]")
+    month_start[valid] = (year[valid] - 1970).astype(np.int64).astype("datetime64[Y]").astype("datetime64[M]") + (
+        month[valid] - 1
+    ).astype(np.int64)
+    first = month_start.astype("datetime64[D]").astype(np.int64).astype(np.float64)
+    following = (month_start + 1).astype("datetime64[D]").astype(np.int64).astype(np.float64)
+    valid &= day <= following - first
+    days = first + day - 1 + (hour * 3600 + minute * 60 + second) / 86_400
+    return arrow.array(np.where(valid, days, np.nan), from_pandas=True)
+
+
+def parse_number(text: str, decimal: str = ".") -> float | None:
+    """Return the number that a text stands for, None if it is not one.
+
+    Parameters
+    ----------
+    text
+        With or without a currency, separators between groups of digits, and brackets around what is negative.
+    decimal
+        The decimal mark, "." or ",".
+
+    Examples
+    --------
+    >>> from allegiance.io.values import parse_number
+    >>> parse_number("$1,452.74"), parse_number("26%"), parse_number("1.452,74 €", decimal=",")
+    (1452.74, 0.26, 1452.74)
+    """
+    return read_numbers(arrow.array([text], arrow.string()), decimal)[0].as_py()
