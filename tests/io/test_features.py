@@ -317,3 +317,21 @@ def test_labels_that_cannot_be_kept_apart_or_compared_are_refused():
     ):
         with pytest.raises(TableError, match=message):
             label_values(values, "kind", "t")
+
+
+def test_declared_words_are_missing_categories_too(tmp_path):
+    (tmp_path / "t.csv").write_text("x,kind\n" + "\n".join(f"{i % 7},{['a', 'b', '?'][i % 3]}" for i in range(30)))
+    table = open_table(tmp_path / "t.csv", missing=["?"])
+    plan = propose(table, scale=False)
+    assert plan.names == ("x", "kind=a", "kind=b", "kind=(missing)")
+    np.testing.assert_array_equal(plan.matrix(table)[2], [2, 0, 0, 1])
+    dropped = propose(table, impute="drop")
+    assert dropped.names == ("x", "kind=a", "kind=b")
+    assert dropped.prepare(table.read()).rows.size == 20
+
+
+def test_a_feature_that_was_asked_for_is_not_taken_for_an_identifier(tmp_path):
+    (tmp_path / "t.csv").write_text("number,x\n" + "\n".join(f"{i},{i % 7}" for i in range(30)))
+    assert propose(tmp_path / "t.csv").ids == ("number",)
+    assert propose(tmp_path / "t.csv", features=["number", "x"]).used == ("number", "x")
+    assert propose(tmp_path / "t.csv", features=["x"]).ids == ("number",)

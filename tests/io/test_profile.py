@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allegiance.io.values import parse_number, read_days
 from allegiance.io.tables import open_table
+from allegiance.io.values import parse_number, read_days
 
 
 @pytest.mark.parametrize(

@@ -91,13 +91,14 @@ def propose(
         impute = None if raw else "median"
     if impute is not None and impute not in IMPUTATIONS:
         raise TableError(f"impute must be 'median', 'drop' or None, got {impute!r}.")
-    wishes = _Wishes(source, id, labels, features, drop, one_hot, keep, raw, max_categories)
+    wishes = _Wishes(source, id, labels, features, drop, one_hot, keep)
+    wishes.raw, wishes.impute, wishes.most = raw, impute, max_categories
     profile = source.profile()
     if profile.n_rows == 0:
         raise TableError(f"{source.where} has a header, but no rows.")
     columns = [wishes.plan(profile.columns[name]) for name in source.columns]
     if id is None:
-        _choose_id(columns, profile)
+        _choose_id(columns, profile, wishes.asked)
     scaled = (not raw) if scale is None else bool(scale)
     single = not scaled and all(
         column.kind == "number" and profile.columns[column.name].type == "float"
@@ -113,31 +114,21 @@ def propose(
 class _Wishes:
     """What the user said about columns, and what becomes of each."""
 
-    def __init__(
-        self,
-        table: Table,
-        id: Any,
-        labels: Any,
-        features: Any,
-        drop: Any,
-        one_hot: Any,
-        keep: Any,
-        raw: bool,
-        max_categories: int,
-    ) -> None:
-        names = table.columns
-        self.ids = table.check_columns(_listed(id))
-        self.labels = table.check_columns(_listed(labels))
-        self.kept = table.check_columns(_listed(keep))
-        self.one_hot = table.check_columns(_matched(one_hot, names))
-        self.features = table.check_columns(_matched(features, names)) if features is not None else None
-        self.dropped = table.check_columns(_matched(drop, names))
-        self.raw, self.most = raw, max_categories
+    raw = False
+    impute: str | None = None
+    most = 50
+
+    def __init__(self, table: Table, id: Any, labels: Any, features: Any, drop: Any, one_hot: Any, keep: Any) -> None:
+        known = table.check_columns
+        self.ids, self.labels, self.kept = known(_listed(id)), known(_listed(labels)), known(_listed(keep))
+        self.one_hot = known(_matched(one_hot, table.columns))
+        self.features = None if features is None else known(_matched(features, table.columns))
+        self.dropped = known(_matched(drop, table.columns))
         self.annotations = table.annotations
         self.problems: list[str] = []
-        asked = {*self.one_hot, *(self.features or ())}
+        self.asked = {*self.one_hot, *(self.features or ())}
         for role, other in (("labels", self.labels), ("id", self.ids), ("drop", self.dropped)):
-            both = [name for name in other if name in asked]
+            both = [name for name in other if name in self.asked]
             if both:
                 raise TableError(f"column {both[0]!r} is a feature and in {role}= (--{role}) too. Leave it out of one.")
 
@@ -152,7 +143,7 @@ class _Wishes:
         ):
             if name in names:
                 return ColumnPlan(name, role, reason, n_missing=found.n_missing)
-        asked = name in self.one_hot or name in (self.features or ())
+        asked = name in self.asked
         if not asked and self.features is not None:
             return ColumnPlan(name, "left out", "not among the features", n_missing=found.n_missing)
         unfit = self._unfit(found, asked)
@@ -162,7 +153,7 @@ class _Wishes:
                     f"column {name!r} {unfit}. Pass drop=[{name!r}] (--drop {name}), or leave it out of features="
                 )
             return ColumnPlan(name, "left out", unfit, n_missing=found.n_missing)
-        return _feature(found, name in self.one_hot)
+        return _feature(found, name in self.one_hot, self.impute)
 
     def _unfit(self, found: ColumnProfile, asked: bool) -> str:
         """Return why a column cannot be a feature, or should not be one without being asked for; empty if it can."""
@@ -224,7 +215,7 @@ def _matched(patterns: Any, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _feature(found: ColumnProfile, one_hot: bool) -> ColumnPlan:
+def _feature(found: ColumnProfile, one_hot: bool, impute: str | None) -> ColumnPlan:
     """Return the plan of a feature, with all that its application needs."""
     plan = ColumnPlan(
         found.name,
@@ -243,7 +234,7 @@ def _feature(found: ColumnProfile, one_hot: bool) -> ColumnPlan:
     plan.kind = "category"
     counts = Counter(found.values or {})
     plan.categories = sorted(counts, key=_natural)
-    if found.n_missing:
+    if found.n_missing and impute == "median":
         plan.categories.append(MISSING)
         counts[MISSING] = found.n_missing
     shares = np.array([counts[category] for category in plan.categories]) / max(sum(counts.values()), 1)
@@ -262,20 +253,19 @@ def _natural(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
-def _choose_id(columns: list[ColumnPlan], profile: Profile) -> None:
+def _choose_id(columns: list[ColumnPlan], profile: Profile, asked: set[str]) -> None:
     """Give the best identifier among the columns its role; others like it are left out."""
     ranked: list[tuple[int, int, ColumnPlan]] = []
     for place, column in enumerate(columns):
         found = profile.columns[column.name]
-        asked = column.reason in ("as asked", "not among the features") and column.role != "left out"
-        if asked or column.role == "label" or column.kind == "category" or found.n_missing or profile.n_rows < 3:
+        free = column.role in ("feature", "left out") and column.reason != "as asked" and column.name not in asked
+        if not free or column.kind == "category" or found.n_missing or profile.n_rows < 3:
             continue
         named = named_like_id(column.name)
-        text = found.kind == "text" and found.unique and column.reason != "as asked"
+        text = found.kind == "text" and found.unique
         # In a handful of rows, numbers that count may be a coincidence.
         counting = found.counting and (named or profile.n_rows >= _ENOUGH)
-        number = found.kind == "number" and found.integer and (counting or (found.unique and named))
-        if (text or number) and column.reason != "as asked":
+        if text or (found.kind == "number" and found.integer and (counting or (found.unique and named))):
             ranked.append((0 if named else 1 if text else 2, place, column))
     if not ranked:
         return

@@ -320,8 +320,8 @@ class FeaturePlan:
         """Return the positions of categories: -1 for one that is not known, -2 for a gap that nothing stands for."""
         texts = as_texts(values)
         if column.missing:
-            words = arrow.array([str(word).strip() for word in column.missing], arrow.string())
-            texts = compute.if_else(compute.is_in(texts, value_set=words), None, texts)
+            words = arrow.array([str(word).strip().lower() for word in column.missing], arrow.string())
+            texts = compute.if_else(compute.is_in(compute.utf8_lower(texts), value_set=words), None, texts)
         places = compute.index_in(texts, value_set=arrow.array(column.categories, arrow.string()))
         codes = np.asarray(compute.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
         blank = np.asarray(compute.is_null(texts).to_numpy(zero_copy_only=False))

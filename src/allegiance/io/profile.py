@@ -513,6 +513,9 @@ class _Column:
             if reading is None:
                 found.kind, found.remark = "text", self.contradiction
                 found.unique = self._is_unique()
+                values = found.values or {}
+                declared = {text: values.pop(text) for text in list(values) if text.lower() in self._words}
+                found.missing_words, found.n_missing = declared, found.n_missing + sum(declared.values())
             else:
                 self._finish_numbers(found, reading)
         return found
