@@ -19,7 +19,7 @@ from allegiance._core import Parameters, Registry
 from allegiance.domains import DOMAINS, Box, Polytope
 from allegiance.engines import ENGINES, Auto
 from allegiance.influence import INFLUENCES, KL, Bregman, Kernel, Mahalanobis, Weights, Within
-from allegiance.io.saved import decode, encode
+from allegiance.io.encoding import decode, encode
 
 
 def fourth_powers(Y: np.ndarray) -> np.ndarray:

@@ -42,7 +42,8 @@ from allegiance._core import STORED, Spec
 from allegiance.domains import Ball, Box, Polytope
 from allegiance.engines import HitAndRun
 from allegiance.influence import KL, Bregman, ItakuraSaito, Kernel, Mahalanobis, Weights, Within
-from allegiance.io.saved import VERSION, decode_transformer, encode_transformer, fingerprint, read_state, write_state
+from allegiance.io.encoding import decode_transformer, encode_transformer
+from allegiance.io.saved import VERSION, fingerprint, read_state, write_state
 
 IRIS = load_iris().data
 LABELS = KMeans(3, n_init=1, random_state=0).fit_predict(IRIS)

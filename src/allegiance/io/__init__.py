@@ -1,14 +1,53 @@
-"""Files, tables, streams and clusters of machines; here, how files are written and the error they raise."""
+"""Tables, streams, saved models and files."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .files import NO_ROOM, TableError, check_writable, close_locked, lock, refuse_inputs, replacing, write_whole
 
+if TYPE_CHECKING:
+    from .features import FeaturePlan, propose
+    from .saved import load
+    from .sinks import open_sink, write_table
+    from .streams import StreamProgress, StreamSummary, fit_stream, score_stream
+    from .tables import Table, open_table
+
+#: Loaded on first use: they import pyarrow and scikit-learn.
+_HOMES = {
+    "features": ["FeaturePlan", "propose"],
+    "saved": ["load"],
+    "sinks": ["open_sink", "write_table"],
+    "streams": ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"],
+    "tables": ["Table", "open_table"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
 __all__ = [
     "NO_ROOM",
+    "FeaturePlan",
+    "StreamProgress",
+    "StreamSummary",
+    "Table",
     "TableError",
     "check_writable",
     "close_locked",
+    "fit_stream",
+    "load",
     "lock",
+    "open_sink",
+    "open_table",
+    "propose",
     "refuse_inputs",
     "replacing",
+    "score_stream",
+    "write_table",
     "write_whole",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

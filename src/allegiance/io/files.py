@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
 
 try:
     import fcntl
@@ -27,17 +26,13 @@ class TableError(ValueError):
 
     Examples
     --------
-    >>> from allegiance.io import TableError
-    >>> from allegiance.io._old_tables import open_source
+    >>> from allegiance.io import TableError, open_table
     >>> try:
-    ...     open_source("no-such-file.csv")
+    ...     open_table("no-such-file.csv")
     ... except TableError as error:
     ...     print(error)
     no-such-file.csv does not exist.
     """
-
-    def __init__(self, message: str, *_: Any) -> None:
-        super().__init__(message)
 
 
 @contextmanager

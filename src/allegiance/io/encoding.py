@@ -1,0 +1,448 @@
+"""Fitted objects and scikit-learn's transformers as plain values and arrays, and back to the last bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from allegiance._core import (
+    STORED,
+    AnyArray,
+    Array,
+    Kind,
+    Matrix,
+    Number,
+    OrNone,
+    Parameters,
+    Size,
+    Sizes,
+    Spec,
+    Text,
+    Unchecked,
+    check_parts,
+    floats,
+    is_sparse,
+)
+from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence, divergence_by_name
+
+_CSR = ("data", "indices", "indptr")
+#: Keys that mean something in a state, and so cannot be keys of a user's dict.
+_RESERVED = {"kind", "array", "float"}
+#: Types that a transformer can be told to make.
+_DTYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64", "object")
+
+
+@cache
+def _feature_maps() -> dict[str, Kind]:
+    """Return the kinds of scikit-learn's feature maps, which are imported only if a state is made."""
+    from sklearn.kernel_approximation import Nystroem, PolynomialCountSketch, RBFSampler
+
+    seen: dict[str, Spec] = {"n_features_in_": Size("d"), "n_components": Size("m"), "random_state": Unchecked()}
+    number: Spec = OrNone(Number())
+    drawn = seen | {"gamma": Number(), "random_weights_": floats("d", "m"), "random_offset_": floats("m")}
+    sketch = seen | {
+        "gamma": Number(),
+        "degree": Size("degree"),
+        "coef0": Number(),
+        "indexHash_": Array(("degree", "hashed"), "int", low=0),
+        "bitHash_": Array(("degree", "hashed"), "int", low=-1, high=1),
+    }
+    landmarks = seen | {
+        **dict.fromkeys(("gamma", "degree", "coef0"), number),
+        "kernel": Text(KERNELS),
+        **dict.fromkeys(("kernel_params", "n_jobs"), Unchecked()),
+        "components_": Matrix("m", "d"),
+        "normalization_": floats("m", "m"),
+    }
+    return {
+        "fourier": Kind(RBFSampler, drawn),
+        "count-sketch": Kind(PolynomialCountSketch, sketch, _hashes_in_range),
+        "nystroem": Kind(Nystroem, landmarks),
+    }
+
+
+def _hashes_in_range(parts: dict[str, Any], sizes: Sizes) -> None:
+    """Raise unless every column, and the constant one if there is one, has a place among the features."""
+    sizes.settle("hashed", sizes["d"] + (parts["coef0"] != 0), "indexHash_")
+    if parts["indexHash_"].max() >= sizes["m"]:
+        raise ValueError(f"indexHash_ names features beyond the {sizes['m']} there are.")
+
+
+def _kinds() -> dict[str, Kind]:
+    return STORED | _feature_maps()
+
+
+def check(values: Mapping[str, Any], parts: Mapping[str, Spec]) -> None:
+    """Raise ValueError unless encoded values are, part by part, what they must be, and fit together."""
+    named = {"divergence": Kind(BregmanDivergence, {"name": Text(tuple(DIVERGENCES))})}
+    check_parts(values, parts, "", Sizes(), _kinds() | named)
+
+
+def encode(value: Any, name: str) -> Any:
+    """Return a value as None, numbers, texts, arrays, and lists and dicts of them; ``name`` is for messages.
+
+    Raises
+    ------
+    TypeError
+        If it holds something else, such as a function.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, name)
+    if isinstance(value, type | np.dtype) and np.dtype(value).name in _DTYPES:
+        return {"kind": "dtype", "name": np.dtype(value).name}
+    if is_sparse(value):
+        rows = sp.csr_array(value)
+        return {"kind": "csr", "shape": list(rows.shape)} | {part: getattr(rows, part) for part in _CSR}
+    if isinstance(value, BregmanDivergence) and value.name in DIVERGENCES and value is divergence_by_name(value.name):
+        return {"kind": "divergence", "name": value.name}
+    for kind, (cls, parts, _) in _kinds().items():
+        if type(value) is cls:
+            return {"kind": kind} | {part: encode(getattr(value, part), f"{name}.{part}") for part in parts}
+    if isinstance(value, Parameters):
+        params = {key: encode(item, f"{name}.{key}") for key, item in value.get_params(deep=False).items()}
+        return {"kind": "parameters", "class": type(value).__name__, "params": params}
+    if isinstance(value, list | tuple):
+        items = {str(i): encode(item, f"{name}.{i}") for i, item in enumerate(value)}
+        return {"kind": type(value).__name__ if type(value) in (list, tuple) else "tuple", "items": items}
+    if isinstance(value, dict) and all(isinstance(key, str) and key not in _RESERVED for key in value):
+        return {key: encode(item, f"{name}.{key}") for key, item in value.items()}
+    raise TypeError(
+        f"{name} is {value!r}, which cannot be saved: a model holds settings and numbers, never code. Use a named "
+        "influence, or fit again where the scorer is needed."
+    )
+
+
+def _encode_array(value: AnyArray, name: str) -> Any:
+    if value.dtype.kind in "biufUS":
+        return value
+    values = [item.item() if isinstance(item, np.generic) else item for item in value.ravel()]
+    plain = all(item is None or isinstance(item, bool | int | float | str) for item in values)
+    if value.ndim != 1 or value.dtype.kind != "O" or not plain:
+        raise TypeError(f"{name} holds {value.dtype} in {value.ndim} dimensions, which cannot be saved.")
+    return {"kind": "objects", "values": values}
+
+
+def decode(value: Any) -> Any:
+    """Return what :func:`encode` was given."""
+    if not isinstance(value, dict):
+        return value
+    if "kind" not in value:
+        return {key: decode(item) for key, item in value.items()}
+    parts = {key: decode(item) for key, item in value.items() if key != "kind"}
+    kind = value["kind"]
+    try:
+        if kind in ("list", "tuple"):
+            items = [parts["items"][str(i)] for i in range(len(parts["items"]))]
+            return tuple(items) if kind == "tuple" else items
+        if kind == "csr":
+            return sp.csr_array(tuple(parts[part] for part in _CSR), shape=tuple(parts["shape"]))
+        if kind == "divergence":
+            return divergence_by_name(parts["name"])
+        if kind == "parameters":
+            return Parameters.named(parts["class"])(**parts["params"])
+        if kind == "objects":
+            made = np.empty(len(parts["values"]), dtype=object)
+            made[:] = parts["values"]
+            return made
+        if kind == "dtype":
+            return np.dtype(_DTYPES[_DTYPES.index(parts["name"])]).type
+        cls, attributes, _ = _kinds()[kind]
+        chosen = {attribute: parts[attribute] for attribute in attributes}
+    except KeyError as error:
+        raise ValueError(f"the state is incomplete: {error} of {kind!r} is unknown or missing.") from error
+    if issubclass(cls, tuple):
+        return cls(*chosen.values())
+    # Not through the constructor: the parts were checked, and must not be computed a second time.
+    made = object.__new__(cls)
+    vars(made).update(chosen)
+    return made
+
+
+# Transformers that people put before a clusterer, and clusterers that label new points.
+
+
+class _Codec(NamedTuple):
+    """How a fitted estimator of one class is saved."""
+
+    cls: Any
+    fitted: Mapping[str, Spec]
+    """What its fitted attributes must be in a file."""
+    refit: Callable[[Any, dict[str, Any]], None] | None = None
+    """Fits the estimator to one row that gives these attributes: private ones of scikit-learn are not saved."""
+    unsupported: tuple[str, ...] = ()
+    """Parameters that must have their defaults."""
+
+
+class _Finite(Spec):
+    """An array of finite numbers of any precision; its sides by name, or any shape."""
+
+    def __init__(self, *shape: str) -> None:
+        self._shape = shape
+
+    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
+        """See :class:`Spec`."""
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or not np.isfinite(value).all():
+            raise ValueError(f"{name} must be an array of finite numbers.")
+        if self._shape and value.ndim != len(self._shape):
+            raise ValueError(f"{name} must have {len(self._shape)} dimensions, not shape {value.shape}.")
+        for size, found in zip(self._shape, value.shape, strict=False):
+            sizes.settle(size, found, name)
+
+
+#: What every estimator knows about the columns that it was fitted to.
+_SEEN: dict[str, Spec] = {"n_features_in_": Size("d"), "feature_names_in_": Array(("d",), "label")}
+#: The most columns that a transformer in a file may have.
+_WIDEST = 2**24
+_COLUMN_SETTINGS = ("sparse_threshold", "n_jobs", "transformer_weights", "verbose", "verbose_feature_names_out")
+
+
+@cache
+def _codecs() -> dict[str, _Codec]:
+    """Return the estimators that can be saved, by name."""
+    from sklearn import cluster, decomposition, impute, mixture, preprocessing
+
+    row, matrix, later = _Finite("d"), _Finite("m", "d"), Unchecked()
+    spread: dict[str, Spec] = dict.fromkeys(("mean_", "var_", "scale_"), OrNone(row)) | {"n_samples_seen_": later}
+    extent: dict[str, Spec] = dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), row)
+    middle: dict[str, Spec] = dict.fromkeys(("center_", "scale_"), OrNone(row))
+    explained = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
+    axes: dict[str, Spec] = {"components_": matrix} | dict.fromkeys(explained, _Finite("m"))
+    pca = axes | {"mean_": row, "n_components_": Size("m"), "noise_variance_": Number(), "n_samples_": later}
+    centers: dict[str, Spec] = {"cluster_centers_": matrix, "inertia_": later, "n_iter_": later}
+    mixed: dict[str, Spec] = {"weights_": _Finite("m"), "means_": matrix, "converged_": later, "n_iter_": later}
+    spreads: dict[str, Spec] = dict.fromkeys(("covariances_", "precisions_", "precisions_cholesky_"), _Finite())
+    grouping = ("min_frequency", "max_categories")
+    known = [
+        _Codec(preprocessing.StandardScaler, spread),
+        _Codec(preprocessing.MinMaxScaler, extent | {"n_samples_seen_": later}),
+        _Codec(preprocessing.RobustScaler, middle),
+        _Codec(preprocessing.OneHotEncoder, {"categories_": later}, _refit_encoder, grouping),
+        _Codec(impute.SimpleImputer, {"statistics_": later}, _refit_imputer, ("add_indicator",)),
+        _Codec(decomposition.PCA, pca),
+        _Codec(decomposition.TruncatedSVD, axes),
+        _Codec(cluster.KMeans, centers, _refit_kmeans),
+        _Codec(cluster.MiniBatchKMeans, centers, _refit_kmeans),
+        _Codec(mixture.GaussianMixture, mixed | spreads),
+    ]
+    return {codec.cls.__name__: codec for codec in known}
+
+
+def can_be_saved(estimator: Any) -> bool:
+    """Tell whether an estimator, not a pipeline, can be saved."""
+    codec = _codecs().get(type(estimator).__name__)
+    return codec is not None and type(estimator) is codec.cls and not _unsupported(estimator, codec)
+
+
+def _unsupported(estimator: Any, codec: _Codec) -> list[str]:
+    default = codec.cls()
+    return [name for name in codec.unsupported if getattr(estimator, name) != getattr(default, name)]
+
+
+def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
+    codec = _codecs().get(type(estimator).__name__)
+    if codec is None or type(estimator) is not codec.cls:
+        known = ", ".join(_codecs())
+        raise TypeError(
+            f"{name} is {estimator!r}, which cannot be saved: a model holds numbers, never code. It can hold Pipeline, "
+            f"ColumnTransformer, {known}. Transform X first and fit to the result, or fit again where the scorer is "
+            "needed."
+        )
+    unsupported = _unsupported(estimator, codec)
+    if unsupported:
+        raise TypeError(f"{name} is {estimator!r}, which cannot be saved with {' or '.join(unsupported)}.")
+    params = estimator.get_params(deep=False)
+    if "random_state" in params and not isinstance(params["random_state"], int):
+        params["random_state"] = None  # it has done its work
+    fitted = {part: getattr(estimator, part) for part in (*_SEEN, *codec.fitted) if hasattr(estimator, part)}
+    return {
+        "class": type(estimator).__name__,
+        "params": {key: encode(value, f"{name}.{key}") for key, value in params.items()},
+        "fitted": {key: encode(value, f"{name}.{key}") for key, value in fitted.items()},
+        "output": _output(estimator),
+    }
+
+
+def _decode_estimator(state: dict[str, Any]) -> Any:
+    codec = _codecs().get(state["class"])
+    if codec is None:
+        raise ValueError(f"the state has an estimator {state['class']!r}, which this allegiance does not know.")
+    estimator = codec.cls(**{key: decode(value) for key, value in state["params"].items()})
+    estimator._validate_params()  # as its fit would have
+    fitted = {key: decode(value) for key, value in state["fitted"].items()}
+    declared = {**_SEEN, **codec.fitted}
+    unknown = set(fitted) - set(declared)
+    if unknown:
+        raise ValueError(f"the state has {min(unknown)!r} of {state['class']}, which is not one of its attributes.")
+    check_parts(fitted, {key: declared[key] for key in fitted}, state["class"], Sizes(), {})
+    if codec.refit is not None:
+        codec.refit(estimator, fitted)
+    for key, value in fitted.items():
+        setattr(estimator, key, value)
+    return _with_output(estimator, state["output"])
+
+
+def _output(estimator: Any) -> str | None:
+    """Return the kind of frame that a transformer was told to make by ``set_output``."""
+    found = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    return None if found is None else str(found)
+
+
+def _with_output(estimator: Any, output: str | None) -> Any:
+    return estimator if output is None else estimator.set_output(transform=output)
+
+
+def _refit_imputer(imputer: Any, fitted: dict[str, Any]) -> None:
+    # The median, the mode and the mean of a single row are the row.
+    row = fitted["statistics_"].reshape(1, -1)
+    if all(isinstance(value, int | float) for value in row[0].tolist()):
+        row = row.astype(np.float64 if row.dtype.kind == "O" else row.dtype)  # constants come as objects
+    imputer.fit(row)
+
+
+def _refit_encoder(encoder: Any, fitted: dict[str, Any]) -> None:
+    categories, asked = fitted["categories_"], encoder.categories
+    row = np.array([[values[0] for values in categories]], dtype=object)
+    encoder.set_params(categories=categories).fit(row)
+    encoder.set_params(categories=asked)
+
+
+def _refit_kmeans(kmeans: Any, fitted: dict[str, Any]) -> None:
+    asked, centers = kmeans.get_params(deep=False), fitted["cluster_centers_"]
+    # Centers may be equal; places that differ tell k-means how many there are.
+    places = np.arange(centers.size, dtype=centers.dtype).reshape(centers.shape)
+    kmeans.set_params(n_clusters=len(centers), init=places, n_init=1, max_iter=1, tol=0.0, random_state=0).fit(places)
+    kmeans.set_params(**asked)
+    del kmeans.labels_  # those of the places
+
+
+def encode_transformer(transformer: Any, name: str) -> Any:
+    """Return a fitted transformer, perhaps with others inside, as plain values and arrays."""
+    if isinstance(transformer, FrozenEstimator):
+        return encode_transformer(transformer.estimator, name)
+    if transformer is None or isinstance(transformer, str):
+        return transformer
+    if type(transformer) is Pipeline:
+        steps = {
+            str(i): {"name": step, "step": encode_transformer(inner, f"{name}.{step}")}
+            for i, (step, inner) in enumerate(transformer.steps)
+        }
+        return {"class": "Pipeline", "steps": steps, "output": _output(transformer)}
+    if type(transformer) is ColumnTransformer:
+        return _encode_columns(transformer, name)
+    return _encode_estimator(transformer, name)
+
+
+def decode_transformer(state: Any) -> Any:
+    """Return the transformer that :func:`encode_transformer` described."""
+    if state in (None, "passthrough", "drop"):
+        return state
+    if state["class"] == "ColumnTransformer":
+        return _decode_columns(state)
+    if state["class"] != "Pipeline":
+        return _decode_estimator(state)
+    steps = [state["steps"][str(i)] for i in range(len(state["steps"]))]
+    pipeline = Pipeline([(step["name"], decode_transformer(step["step"])) for step in steps])
+    return _with_output(pipeline, state["output"])
+
+
+def _encode_columns(transformer: ColumnTransformer, name: str) -> dict[str, Any]:
+    # In place of a fitted stand-in, the word that the user gave: "drop" or "passthrough".
+    given = {part: inner for part, inner, _ in transformer.transformers} | {"remainder": transformer.remainder}
+    entries = {}
+    for i, (part, inner, columns) in enumerate(transformer.transformers_):
+        width, where = transformer.output_indices_[part], f"{name}.{part}"
+        entries[str(i)] = {
+            "name": part,
+            "columns": encode(_listed(transformer, columns, where), where),
+            "transformer": encode_transformer(given[part] if isinstance(given[part], str) else inner, where),
+            "width": width.stop - width.start,
+        }
+    return {
+        "class": "ColumnTransformer",
+        "entries": entries,
+        "settings": {key: encode(getattr(transformer, key), f"{name}.{key}") for key in _COLUMN_SETTINGS},
+        "n_features": transformer.n_features_in_,
+        "feature_names": encode(getattr(transformer, "feature_names_in_", None), f"{name}.feature_names_in_"),
+        "sparse_output": bool(transformer.sparse_output_),
+        "output": _output(transformer),
+    }
+
+
+def _listed(transformer: ColumnTransformer, columns: Any, name: str) -> Any:
+    """Return columns as a name, a number or a list of them."""
+    if isinstance(columns, str | int | np.integer):
+        return columns
+    if isinstance(columns, slice):
+        if isinstance(columns.start, str) or isinstance(columns.stop, str):
+            raise TypeError(f"{name} takes {columns!r}, which cannot be saved: list the names of the columns.")
+        columns = np.arange(transformer.n_features_in_)[columns]
+    values = np.asarray(columns)
+    return (np.flatnonzero(values) if values.dtype.kind == "b" else values).tolist()
+
+
+def _decode_columns(state: dict[str, Any]) -> ColumnTransformer:
+    entries = [state["entries"][str(i)] for i in range(len(state["entries"]))]
+    names, n = decode(state["feature_names"]), state["n_features"]
+    for size in (n, *(entry["width"] for entry in entries)):
+        Number(0, _WIDEST, whole=True).check(size, "a number of columns", Sizes(), {})
+    real = {entry["name"]: decode_transformer(entry["transformer"]) for entry in entries}
+    stubs = {
+        entry["name"]: inner if isinstance(inner, str) else _Stub(entry["width"])
+        for entry, inner in zip(entries, real.values(), strict=True)
+    }
+    parts = [
+        (entry["name"], stubs[entry["name"]], decode(entry["columns"]))
+        for entry in entries
+        if entry["name"] != "remainder"
+    ]
+    settings = {key: decode(value) for key, value in state["settings"].items() if key in _COLUMN_SETTINGS}
+    made = ColumnTransformer(parts, remainder=stubs.get("remainder", "drop"), **settings)
+    # The fit finds out which columns are meant; then fitted transformers take the places of the stubs.
+    made.fit(np.zeros((1, n)) if names is None else _one_row([str(name) for name in names]))
+    made.transformers_ = [
+        (name, inner if isinstance(real.get(name, "drop"), str) else real[name], columns)
+        for name, inner, columns in made.transformers_
+    ]
+    unfitted = {name: inner if isinstance(inner, str) else clone(inner) for name, inner in real.items()}
+    made.transformers = [(name, unfitted[name], columns) for name, _, columns in parts]
+    made.remainder = unfitted.get("remainder", "drop")
+    made.sparse_output_ = bool(state["sparse_output"])
+    return _with_output(made, state["output"])
+
+
+def _one_row(names: list[str]) -> Any:
+    """Return a frame of zeros with these columns, of a library that is installed."""
+    backend = next((library for library in ("pandas", "polars") if find_spec(library) is not None), None)
+    if backend is None:
+        raise ImportError("this model finds columns by name, which needs frames: pip install 'allegiance[pandas]'.")
+    return nw.from_dict({name: [0.0] for name in names}, backend=backend).to_native()  # type: ignore[arg-type]
+
+
+class _Stub(TransformerMixin, BaseEstimator):
+    """Takes the place of a transformer that makes ``width`` columns."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def fit(self, X: Any, y: Any = None) -> _Stub:
+        """Do nothing."""
+        self.n_features_in_ = X.shape[1] if len(X.shape) > 1 else 1
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return zeros."""
+        return np.zeros((X.shape[0], self.width))

@@ -1,0 +1,651 @@
+"""Tables larger than memory: fitting in passes, and scoring in batches that an interrupted run can resume."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    Progress,
+    Verbose,
+    check_count,
+    effective_threads,
+    progress,
+    require,
+    stream,
+)
+from allegiance.fitting import Chunk, Columns, Fitted, PreparedInput, Specification, fit, needs_memory
+from allegiance.influence import AnySummary
+from allegiance.results import AffinityResult, FrameLike, Tally
+
+from .checkpoint import Checkpoint
+from .encoding import encode_transformer
+from .features import FeaturePlan, label_values, prepared
+from .files import NO_ROOM, TableError, refuse_inputs
+from .saved import encode_scorer, fingerprint, plan_of, with_plan
+from .sinks import Sink, open_sink
+from .tables import BATCH_ROWS, Table, open_table
+
+if TYPE_CHECKING:
+    from allegiance import AffinityScorer
+
+__all__ = ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"]
+
+StreamProgress = Progress
+#: Batches on their way to an executor and back: enough for a few dozen workers, but no more bytes than this.
+_IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
+#: Batches measured at a time in this process: while one is in Python, another computes.
+_TOGETHER, _MOST_TOGETHER = 2, 4
+#: Rows that k-means sees, and numbers in them: a sample of this size finds the centers as well as all rows do.
+_SAMPLE_ROWS, _SAMPLE_NUMBERS = 65_536, 2**24
+#: Where a record batch of scores carries the counts of its rows.
+_TALLY, _IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
+
+
+class Batch(NamedTuple):
+    """Some rows of a table on their way to be scored."""
+
+    X: Any
+    """(m, d) numbers, or a frame for transformers that find columns by name."""
+    labels: AnyArray | None
+    kept: pa.RecordBatch
+    """The columns to carry over."""
+    first: int
+    """The number of its first row in the table."""
+    consumed: int
+    """Rows of the table up to its last one."""
+
+
+class Rows:
+    """The rows of a table as a fit or a scorer takes them.
+
+    Features are prepared by a plan, or found by ``names`` as plain numbers; with ``frames`` transformers get frames.
+    ``row`` adds the numbers of the rows under that name to the columns that are kept.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        plan: FeaturePlan | None,
+        names: Sequence[str] | None,
+        *,
+        labels: str | None = None,
+        keep: Sequence[str] = (),
+        frames: bool = False,
+        row: str | None = None,
+        typed: bool = False,
+    ) -> None:
+        others = [*keep] if labels is None else [*keep, labels]
+        self.table, self.labels, self.keep, self._row, self._typed = table, labels, list(keep), row, typed
+        table.check_columns(others)
+        if plan is None:
+            names = table.columns if names is None else names
+            used = [name for name in names if name not in others] if names is table.columns else list(names)
+            table.check_columns(used)
+            self.used, self.plan = used, None if frames else FeaturePlan.of_numbers(used)
+        else:
+            self.used, self.plan = list(plan.used), plan
+
+    @property
+    def names(self) -> list[str]:
+        """(d,) names of the features."""
+        return list(self.used if self.plan is None else self.plan.names)
+
+    def batches(self, rows: int, start: int = 0) -> Iterator[Batch]:
+        """Yield batches of ``rows`` rows of the table, from row ``start`` on; rows that are left out are missing."""
+        others = list(dict.fromkeys([*self.keep, *([self.labels] if self.labels else [])]))
+        if self.plan is None:
+            require("pandas", "pandas", "a stream through transformers that find columns by name")
+            for batch in self.table.batches(list(dict.fromkeys([*self.used, *others])), rows, start):
+                frame = pa.Table.from_batches([batch.select(self.used)]).to_pandas()
+                numbers = np.arange(start, start + batch.num_rows)
+                yield self._batch(frame, batch, numbers, start, batch.num_rows)
+                start += batch.num_rows
+            return
+        for found in prepared(self.table, self.plan, keep=others, rows=rows, start=start, typed=self._typed):
+            yield self._batch(found.matrix, found.kept, found.rows, start, found.consumed)
+            start += found.consumed
+
+    def _batch(self, X: Any, batch: pa.RecordBatch, numbers: AnyArray, start: int, taken: int) -> Batch:
+        labels = None
+        if self.labels is not None:
+            column = self.table.typed(batch.select([self.labels])).column(0)
+            labels, present = label_values(column, self.labels, self.table.where)
+            if not present.all():
+                X, batch, numbers, labels = (
+                    X[present],
+                    batch.filter(pa.array(present)),
+                    numbers[present],
+                    labels[present],
+                )
+        kept = batch.select(self.keep)
+        if self._row is not None:
+            kept = pa.RecordBatch.from_arrays([pa.array(numbers), *kept.columns], [self._row, *kept.schema.names])
+        return Batch(X, labels, kept, start, start + taken)
+
+    def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
+        """Yield features (m, d) and labels (m,), leaving out batches without rows."""
+        for batch in self.batches(rows):
+            if len(batch.X):
+                yield batch.X, batch.labels
+
+
+class BatchScorer:
+    """Scores batches, and adds to each the counts of its rows.
+
+    ``names`` are the columns that are carried over, as they are called in the output.
+    """
+
+    def __init__(self, fitted: Fitted, names: Sequence[str], *, top: int | None, details: bool, where: str) -> None:
+        self._fitted, self._names, self._top, self._details, self._where = fitted, list(names), top, details, where
+
+    @property
+    def threads(self) -> int:
+        """How many threads measure a batch."""
+        return self._fitted.specification.settings.threads
+
+    def with_threads(self, threads: int = 1) -> BatchScorer:
+        """Return the same for use by several threads at a time, each of which may start so many."""
+        fitted = self._fitted.with_threads(threads)
+        return BatchScorer(fitted, self._names, top=self._top, details=self._details, where=self._where)
+
+    def check_engine(self) -> None:
+        """Build what measures before several threads need it; raise ValueError if it cannot measure here."""
+        self._fitted.check_engine()
+
+    def __call__(self, batch: Batch) -> pa.RecordBatch:
+        """Score a batch."""
+        return self.measure(batch, self.enter(batch))
+
+    def enter(self, batch: Batch) -> PreparedInput | None:
+        """Run transformers and the estimator, which are not thread-safe; None for a batch without rows."""
+        if not len(batch.X):
+            return None
+        with self._naming_rows(batch):
+            return self._fitted.prepare_input(batch.X, batch.labels)
+
+    def measure(self, batch: Batch, points: PreparedInput | None) -> pa.RecordBatch:
+        """Score what :meth:`enter` returned."""
+        if points is None:
+            result: AffinityResult = self._fitted.nothing(FrameLike(), self._top)
+        else:
+            with self._naming_rows(batch):
+                result = self._fitted.score_prepared(points, self._top)
+        scores = result.columns(details=self._details)
+        twice = [name for name in self._names if name in scores]
+        if twice:
+            raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
+        arrays = [*batch.kept.columns, *(pa.array(values) for values in scores.values())]
+        scored = pa.RecordBatch.from_arrays(arrays, names=[*self._names, *scores])
+        imprecise = str(self._fitted.n_imprecise(result))
+        return scored.replace_schema_metadata({_TALLY: result.tally().to_json(), _IMPRECISE: imprecise})
+
+    @contextmanager
+    def _naming_rows(self, batch: Batch) -> Iterator[None]:
+        """Let an error say which rows it is about."""
+        try:
+            yield
+        except ValueError as error:
+            last = max(batch.consumed - 1, batch.first)
+            raise TableError(f"rows {batch.first:,} to {last:,} of {self._where}: {error}") from error
+
+    def __reduce__(self) -> Any:
+        make = partial(BatchScorer, top=self._top, details=self._details, where=self._where)
+        return make, (self._fitted.with_threads(), self._names)
+
+
+class StreamSummary(NamedTuple):
+    """Rows and seconds of a stream.
+
+    See Also
+    --------
+    allegiance.io.score_stream : Returns it, with an example.
+    """
+
+    rows: int
+    """Rows of the output."""
+    resumed: int
+    """Rows that an earlier, interrupted run had scored."""
+    seconds: float
+    reading: float
+    """Seconds spent waiting for rows."""
+    scoring: float
+    """Seconds spent scoring, or waiting for workers."""
+    writing: float
+    """Seconds spent writing parts and the output."""
+    tally: Tally
+    """Counts by cluster, over all rows."""
+
+
+def score_stream(
+    source: Any,
+    scorer: Any,
+    sink: str | os.PathLike[str] | Sink,
+    *,
+    columns: Sequence[str] | None = None,
+    keep: Sequence[str] | Mapping[str, str] = (),
+    labels: str | None = None,
+    batch_rows: int = BATCH_ROWS,
+    top: int | None = None,
+    details: bool = False,
+    row_numbers: bool = False,
+    resume: bool = True,
+    force: bool = False,
+    verbose: Verbose = False,
+    observe: Callable[[Any], Any] | None = None,
+    executor: Executor | None = None,
+) -> StreamSummary:
+    r"""Score the rows of a table in batches and write one row for each; memory does not depend on its length.
+
+    Finished parts lie in the folder ``<sink>.partial`` until the output is complete. A run that was killed resumes
+    where it stopped when it is started again. Its output is the same as that of a run without interruption.
+
+    Parameters
+    ----------
+    source
+        What :func:`allegiance.io.open_table` takes, or a table that it returned.
+    scorer
+        A fitted :class:`AffinityScorer`, or the path of a saved one. One that was fitted with a feature plan, such as
+        those of ``allegiance score --save``, prepares the columns by it.
+    sink
+        The output; its ending gives the format. Or what :func:`allegiance.io.open_sink` returns.
+    columns
+        The columns that hold the features, for a scorer without a plan. By default those that it was fitted to, by
+        name, or if they had no names all but ``keep`` and ``labels``.
+    keep
+        Columns to carry over to the output, such as identifiers; or a mapping to their names there. Into CSV files they
+        go as they were written.
+    labels
+        The column that holds the labels of the clustering, -1 for noise. By default points are new, and get the label
+        of the estimator or of the nearest cluster.
+    batch_rows
+        Rows in a batch. As many batches as there are threads, up to four, and one more are in memory at a time.
+    top
+        With ``details``, write only this many of the largest affinities of each row, and their clusters.
+    details
+        Write all columns of ``result.frame(details=True)``.
+    row_numbers
+        Write the numbers of the rows as a first column ``row``.
+    resume
+        Resume an interrupted run of the same source, scorer and settings. If not, start again.
+    force
+        Replace the output if it exists.
+    verbose
+        True to show progress on standard error, or a function that is called with a ``StreamProgress`` after each
+        batch.
+    observe
+        A function that is called with each record batch of the output, in order, as it is written; those of an
+        interrupted run are among them.
+    executor
+        Where to score batches: an executor of ``concurrent.futures``, or a Dask cluster by
+        :func:`allegiance.io.dask.connect`. Rows are read and written here.
+
+    Returns
+    -------
+    StreamSummary
+        Numbers of rows, and where the time went.
+
+    See Also
+    --------
+    fit_stream : Fit a scorer to such a table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance.io import fit_stream, score_stream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table, output = Path(folder) / "iris.csv", Path(folder) / "scores.csv"
+    ...     load_iris(as_frame=True).frame.to_csv(table, index=False)
+    ...     scorer = fit_stream(table, labels="target")
+    ...     summary = score_stream(table, scorer, output, keep=["target"])
+    ...     header = output.read_text().split("\n")[0]
+    >>> summary.rows
+    150
+    >>> header.split(",")[:4]
+    ['target', 'label', 'verdict', 'rival']
+    """
+    started = time.perf_counter()
+    batch_rows = check_count(batch_rows, "batch_rows")
+    top = None if top is None else check_count(top, "top")
+    if not isinstance(sink, Sink) and os.fspath(sink) == "-":
+        raise TableError("sink must be a file: streaming to standard output cannot be resumed.")
+    if isinstance(scorer, str | os.PathLike):
+        from allegiance import load
+
+        scorer = load(scorer)
+    check_is_fitted(scorer)
+    fitted: Fitted = scorer.fitted_
+    kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
+    output = sink if isinstance(sink, Sink) else open_sink(sink, force=force)
+    table = open_table(source)
+    refuse_inputs(output.path, table.files)
+    rows, inner = rows_for(
+        fitted,
+        table,
+        columns,
+        labels=labels,
+        keep=list(kept),
+        row="row" if row_numbers else None,
+        typed=output.format not in ("csv", "tsv"),
+    )
+    run = _describe(rows, scorer) | {
+        "keep": kept,
+        "labels": labels,
+        "batch_rows": batch_rows,
+        "top": top,
+        "details": details,
+        "row_numbers": row_numbers,
+    }
+    resumable = bool(table.files)
+    folder = f"{output.path}.partial"
+    with _keeping_parts(folder, resumable), Checkpoint(output.path, run, resume=resume and resumable) as parts:
+        done = parts.n_rows
+        score = BatchScorer(
+            inner, [*(["row"] if row_numbers else []), *kept.values()], top=top, details=details, where=table.where
+        )
+        total = table.n_rows
+        n_batches = None if total is None else -(-(total - parts.consumed) // batch_rows)
+        times = {"reading": 0.0, "scoring": 0.0, "writing": 0.0}
+        with progress(total, "scoring", verbose, unit="rows", done=parts.consumed) as advance:
+            batches = rows.batches(batch_rows, parts.consumed)
+            for batch, scored in _score_batches(batches, score, executor, n_batches, times):
+                clock = time.perf_counter()
+                parts.add(scored, batch.consumed)
+                times["writing"] += time.perf_counter() - clock
+                advance(batch.consumed - batch.first)
+        if not parts.n_parts:
+            parts.remove()
+            raise TableError(f"{table.where} has no rows.")
+        merging = time.perf_counter()
+        tally, imprecise = _merge(parts, output, observe, fitted)
+        parts.remove()
+    fitted.warn(imprecise, output.n_rows)
+    now = time.perf_counter()
+    return StreamSummary(
+        rows=output.n_rows,
+        resumed=done,
+        seconds=now - started,
+        reading=times["reading"],
+        scoring=times["scoring"],
+        writing=times["writing"] + now - merging,
+        tally=tally,
+    )
+
+
+def rows_for(fitted: Fitted, table: Table, columns: Sequence[str] | None, **settings: Any) -> tuple[Rows, Fitted]:
+    """Return the rows of a table as a scorer takes them, and what scores them."""
+    plan = plan_of(fitted) if columns is None else None
+    if plan is not None:
+        return Rows(table, plan, None, **settings), fitted.without_preprocessing()
+    known = columns if columns is not None else fitted.columns.known_names
+    frames = fitted.columns.preparation is not None and fitted.columns.known_names is not None
+    rows = Rows(table, None, None if known is None else [str(name) for name in known], frames=frames, **settings)
+    # Columns are found by name already; without names plain arrays are taken without a warning.
+    return rows, fitted if fitted.columns.preparation is not None else fitted.without_preprocessing()
+
+
+def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:
+    """Return the values that identify this run. Threads and progress do not count."""
+    fitted: Fitted = scorer.fitted_
+    state = encode_scorer(scorer.get_params(deep=False), fitted.without_preprocessing())
+    state["params"] = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
+    state["parts"] = {}
+    transformers = None
+    if fitted.columns.preparation is not None and rows.plan is None:
+        # Transformers that cannot be saved are known by their description.
+        try:
+            transformers = fingerprint(encode_transformer(fitted.columns.preparation, "preparation"))
+        except TypeError:
+            transformers = repr(fitted.columns.preparation)
+    return {
+        "scorer": fingerprint(state),
+        "estimator": repr(getattr(scorer, "estimator_", None)),
+        "transformers": transformers,
+        "source": rows.table.fingerprint(),
+        "columns": rows.used,
+        "plan": None if rows.plan is None else fingerprint(rows.plan.to_dict()),
+    }
+
+
+@contextmanager
+def _keeping_parts(folder: str, resumable: bool) -> Iterator[None]:
+    """Let the error of a full disk say that the parts are kept."""
+    try:
+        yield
+    except OSError as error:
+        if not resumable or error.errno not in NO_ROOM or not os.path.exists(folder):
+            raise
+        reason = f"{error.strerror}. Scored rows are kept in {folder}: make room and start the same run again"
+        raise OSError(error.errno, reason, error.filename) from error
+
+
+def _merge(parts: Checkpoint, output: Sink, observe: Callable[[Any], Any] | None, fitted: Fitted) -> tuple[Tally, int]:
+    """Write the parts to the output, and return the counts of their rows."""
+    total: Tally | None = None
+    imprecise = 0
+    with output:
+        for part in parts.parts():
+            noted = part.schema.metadata
+            tally = Tally.from_json(noted[_TALLY], fitted.classes, fitted.trust_map)
+            total = tally if total is None else total.plus(tally)
+            imprecise += int(noted[_IMPRECISE])
+            plain = part.replace_schema_metadata(None)
+            output.write(plain)
+            if observe is not None:
+                observe(plain)
+    assert total is not None
+    return total, imprecise
+
+
+@cache
+def _arrived(packed: bytes) -> BatchScorer:
+    """Return the scorer that was sent, built once for all batches that come with the same bytes."""
+    scorer: BatchScorer = pickle.loads(packed)
+    return scorer
+
+
+def _score_there(packed: bytes, batch: Batch) -> pa.RecordBatch:
+    return _arrived(packed)(batch)
+
+
+def _score_batches(
+    batches: Iterator[Batch],
+    score: BatchScorer,
+    executor: Executor | None,
+    n_batches: int | None,
+    times: dict[str, float],
+) -> Iterator[tuple[Batch, pa.RecordBatch]]:
+    """Yield batches and their scores in order, while the next ones are read and scored."""
+    if executor is not None:
+        there = partial(_score_there, pickle.dumps(score))
+        yield from _in_order(batches, lambda batch: executor.submit(there, batch), _IN_FLIGHT, times)
+        return
+    together = min(score.threads, _TOGETHER if n_batches is None else min(n_batches, _MOST_TOGETHER))
+    if together > 1:
+        score = score.with_threads(score.threads if n_batches is None else score.threads // together)
+    score.check_engine()
+    with ThreadPoolExecutor(max(together, 1)) as pool:
+        try:
+            # One more than there are threads, so that none waits while a batch is read or written.
+            yield from _in_order(
+                batches, lambda batch: pool.submit(score.measure, batch, score.enter(batch)), together + 1, times
+            )
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _in_order(
+    batches: Iterator[Batch], submit: Callable[[Batch], Future[Any]], most: int, times: dict[str, float]
+) -> Iterator[tuple[Batch, pa.RecordBatch]]:
+    """Submit batches, and yield the results in order; at most ``most`` of them are on their way."""
+    waiting: deque[tuple[Future[Any], Batch, int]] = deque()
+    in_flight = 0
+    more = True
+    while more or waiting:
+        clock = time.perf_counter()
+        batch = next(batches, None) if more else None
+        times["reading"] += time.perf_counter() - clock
+        more = batch is not None
+        clock = time.perf_counter()
+        if batch is not None:
+            size = getattr(batch.X, "nbytes", 0) + batch.kept.nbytes
+            waiting.append((submit(batch), batch, size))
+            in_flight += size
+        ready = []
+        while waiting and (not more or len(waiting) >= most or in_flight > _BYTES_IN_FLIGHT):
+            future, done, size = waiting.popleft()
+            ready.append((done, future.result()))
+            in_flight -= size
+            if more:
+                break
+        times["scoring"] += time.perf_counter() - clock
+        yield from ready
+
+
+class StreamChunks:
+    """Batches of a table as the chunks that a fit goes through."""
+
+    in_memory = False
+
+    def __init__(self, rows: Rows, clusterer: Any, batch_rows: int) -> None:
+        self._rows, self._clusterer, self._batch_rows = rows, clusterer, batch_rows
+        self.n_features = len(rows.names)
+        self.labelled = rows.labels is not None or clusterer is not None
+
+    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+        """Read the table once, and merge the summaries of its batches."""
+        total: AnySummary | None = None
+        start = 0
+        for X, labels in self._rows.matrices(self._batch_rows):
+            found = summarise(Chunk(X, self._clusterer.predict(X) if self._clusterer else labels, start))
+            start += X.shape[0]
+            if found is not None:
+                total = found if total is None else total.plus(found)
+        if total is None:
+            raise TableError(f"{self._rows.table.where} has no rows.")
+        return total
+
+
+def fit_stream(
+    source: Any,
+    scorer: AffinityScorer | None = None,
+    *,
+    n_clusters: int | None = None,
+    labels: str | None = None,
+    columns: Sequence[str] | None = None,
+    plan: FeaturePlan | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> AffinityScorer:
+    """Fit a scorer to a table in batches; memory does not depend on its length.
+
+    The table is read once for a sample that k-means clusters (``n_clusters``), or for the means of ``labels``; once
+    more for ``influence="within"``; and once for the extent of the data.
+
+    Parameters
+    ----------
+    source
+        What :func:`allegiance.io.open_table` takes, or a table that it returned.
+    scorer
+        The settings, by default those of :class:`AffinityScorer`; it is cloned. With its ``centers`` no labels are
+        needed. Kernels, medians, medoids and estimators need all rows at once and are refused.
+    n_clusters
+        Cluster by k-means: a random sample of up to 65,536 rows gives the centers, and every row the label of the
+        nearest.
+    labels
+        The column that holds the labels of any clustering, -1 for noise.
+    columns
+        The columns to use as features, as they are; by default all but ``labels``.
+    plan
+        How columns become features, as :func:`allegiance.io.propose` returns it, instead of ``columns``. The scorer
+        then takes tables like this one, and its saved file holds the plan.
+    batch_rows
+        Rows in memory at a time.
+
+    Returns
+    -------
+    AffinityScorer
+        Fitted, without ``labels_``. Means agree with those in memory to rounding; with ``centers`` all is the same.
+
+    See Also
+    --------
+    score_stream : Score a table with it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.io import fit_stream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "iris.csv"
+    ...     load_iris(as_frame=True).frame.to_csv(path, index=False)
+    ...     scorer = fit_stream(path, AffinityScorer(influence="within"), labels="target")
+    >>> scorer.cluster_centers_[0].round(2)
+    array([5.01, 3.43, 1.46, 0.25])
+    """
+    from allegiance import AffinityScorer
+
+    fitting: AffinityScorer = AffinityScorer() if scorer is None else clone(scorer)
+    if (n_clusters is None) == (labels is None and fitting.centers is None):
+        raise ValueError("pass n_clusters, or labels, or a scorer with centers.")
+    if fitting.estimator is not None:
+        raise ValueError(needs_memory("estimator"))
+    batch_rows = check_count(batch_rows, "batch_rows")
+    table = open_table(source)
+    rows = Rows(table, plan, columns, labels=labels)
+    specification = Specification.of(fitting)
+    # A saved scorer must give the same numbers again.
+    fitting.random_state = specification.settings.seed
+    clusterer = None
+    if n_clusters is not None:
+        clusterer = _kmeans(rows, check_count(n_clusters, "n_clusters"), batch_rows, specification.settings.seed)
+        fitting.centers = clusterer.cluster_centers_
+        specification = Specification.of(fitting)
+    chunks = StreamChunks(rows, clusterer, batch_rows)
+    # Batches are plain arrays; the names of their columns are for those who score frames later.
+    threads = effective_threads(fitting.n_jobs)
+    found = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
+    fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
+    if plan is not None:
+        fitted = with_plan(fitted, plan)
+    elif table.has_names:
+        fitted = replace(fitted, columns=Columns(len(rows.used), rows.used))
+    fitting._set_fitted(fitted)
+    return fitting
+
+
+def _kmeans(rows: Rows, n_clusters: int, batch_rows: int, seed: int) -> Any:
+    """Return k-means of a sample of rows, which does not depend on how they are cut into batches."""
+    from sklearn.cluster import KMeans
+
+    random = stream(seed, *b"k-means")
+    most = max(n_clusters, min(_SAMPLE_ROWS, _SAMPLE_NUMBERS // max(len(rows.names), 1)))
+    keys, sample = np.empty(0), np.empty((0, len(rows.names)))
+    for X, _ in rows.matrices(batch_rows):
+        # Each row has a random key, and those with the smallest are the sample, in the order of the table.
+        keys, sample = np.append(keys, random.random(len(X))), np.concatenate([sample, X])
+        if keys.size > most:
+            chosen = np.sort(np.argpartition(keys, most)[:most])
+            keys, sample = keys[chosen], sample[chosen]
+    if len(sample) < n_clusters:
+        raise TableError(f"{rows.table.where} has {len(sample)} rows, fewer than n_clusters={n_clusters} (--clusters).")
+    seed32 = int(stream(seed, *b"k-means start").integers(2**31))
+    return KMeans(n_clusters, n_init=10, random_state=seed32).fit(sample)
