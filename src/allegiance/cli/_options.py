@@ -1,329 +1,177 @@
-"""Options that several commands share, each group as one object."""
+"""Options that several commands share, listed in ``--help`` by the question that they answer."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._kinds import Precision, kind_option
-from ._param_type import ParamType
+#: As in :mod:`allegiance.clusterers`, which is not imported for ``--help``.
+ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
+LIKE_KMEANS = ALGORITHMS[:3]
+#: As in :mod:`allegiance.influence`: those that need no further parameters.
+INFLUENCES = (
+    "within", "euclidean", "mahalanobis", "cosine", "kl", "itakura-saito", "logistic", "rbf", "laplacian", "polynomial",
+)  # fmt: skip
+#: Those that need all rows in memory.
+KERNELS = INFLUENCES[7:]
 
-Command = Callable[..., Any]
-Wrapped = TypeVar("Wrapped", bound=Command)
+READING = "How is DATA read?"
+COLUMNS = "Which columns are features?"
+CLUSTERING = "Which clustering?"
+TRUST = "How is trust measured?"
+OUTPUT = "What is written?"
+RUNNING = "How does it run?"
 
-#: As in :mod:`allegiance.fitting`, which is not imported for ``--help``.
-REPRESENTATIVES = ("mean", "median", "medoid")
-#: As in :mod:`allegiance.clusterers`.
-LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
-#: As in :mod:`allegiance.io._old_tables`.
-INPUT_FORMATS = ("csv", "tsv", "parquet", "arrow", "npy", "npz", "xlsx")
-ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
+if TYPE_CHECKING:
+    ParamType = click.ParamType
+else:
 
+    class ParamType(click.ParamType):
+        """click's, with the type of value in brackets, which click itself takes only since 8.4."""
 
-class ImageShape(ParamType[tuple[int, ...]]):
-    """HEIGHTxWIDTH, or HEIGHTxWIDTHx3 in colours."""
-
-    name = "HxW"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Return the numbers.
-
-        Parameters
-        ----------
-        value, param, ctx
-            From click.
-        """
-        if re.fullmatch(r"[1-9]\d*x[1-9]\d*(x3)?", value) is None:
-            self.fail(f"{value!r} is not of the form HEIGHTxWIDTH, such as 28x28.", param, ctx)
-        return tuple(int(part) for part in value.split("x"))
+        def __class_getitem__(cls, value: Any) -> type:
+            return cls
 
 
-@dataclass(frozen=True)
-class DataOptions:
-    """Which table, and which of its columns are what."""
+class _Option(click.Option):
+    """An option with the question that it answers."""
 
-    data: tuple[str, ...]
-    input_format: str | None
-    id: tuple[str, ...]
-    features: tuple[str, ...]
-    drop: tuple[str, ...]
-    one_hot: tuple[str, ...]
-    categorical: str | None
-    impute: str | None
-    missing: tuple[str, ...]
-    decimal: str | None
-    cycles: tuple[str, ...]
-    standardize: bool
+    def __init__(self, *args: Any, question: str = "Options", **settings: Any) -> None:
+        self.question = question
+        super().__init__(*args, **settings)
 
 
-@dataclass(frozen=True)
-class ClusteringOptions:
-    """Where the clustering comes from."""
+class Command(click.Command):
+    """A command whose help lists its options by question."""
 
-    labels: str | None
-    centers: str | None
-    clusters: int | None
-    algorithm: str | None
-    min_cluster_size: int
-
-
-@dataclass(frozen=True)
-class ScoringOptions:
-    """What closeness means, how volume is measured and trust calibrated; commands offer those that matter to them."""
-
-    influence: Any
-    resamples: int
-    weights: Any = None
-    representative: str = "mean"
-    domain: Any = "box"
-    engine: Any = "auto"
-    eps: float | str = 0.03
-    recluster: str | None = None
-    no_calibration: bool = False
-
-    def params(self) -> dict[str, Any]:
-        """Return the parameters of the scorer, except for calibration."""
-        names = ("influence", "weights", "representative", "domain", "engine", "eps")
-        return {name: getattr(self, name) for name in names}
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                groups.setdefault(getattr(param, "question", RUNNING), []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """How to run, and what to say while running."""
-
-    seed: int
-    n_jobs: int | None
-    quiet: bool
-    verbose: bool
-    no_progress: bool
-    json: bool
-    force: bool
+def option(question: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
+    """Return a click option that answers a question."""
+    return click.option(*names, cls=_Option, question=question, **settings)
 
 
-def bundled(name: str, kind: type, options: list[Callable[[Command], Command]]) -> Callable[[Wrapped], Wrapped]:
-    """Return a decorator that adds options to a command and hands them over as one argument.
+def options(*groups: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """Return a decorator that adds groups of options to a command, in their order."""
 
-    Fields of ``kind`` without an option keep their defaults.
-    """
-    own = [field.name for field in fields(kind)]
-
-    def decorate(command: Wrapped) -> Wrapped:
-        @wraps(command)
-        def bundling(*args: Any, **values: Any) -> Any:
-            bundle = kind(**{field: values.pop(field) for field in own if field in values})
-            return command(*args, **values, **{name: bundle})
-
-        decorated: Any = bundling
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
+    def decorate(command: Any) -> Any:
+        for each in reversed([each for group in groups for each in group]):
+            command = each(command)
+        return command
 
     return decorate
 
 
-data_options = bundled(
-    "data",
-    DataOptions,
-    [
-        click.argument("data", nargs=-1, required=True),
-        click.option(
-            "--input-format",
-            type=click.Choice(INPUT_FORMATS),
-            help="Format of DATA, if the ending of its name does not say.",
-        ),
-        click.option(
-            "--id",
-            metavar="COLUMN",
-            multiple=True,
-            help="Column that identifies rows: not a feature, but carried over to the output; repeatable.",
-        ),
-        click.option(
-            "--features",
-            metavar="COLUMNS",
-            multiple=True,
-            help="Columns to use as features: a name, names with commas, or a pattern like 'pixel*'; repeatable.  "
-            "[default: all but --id, --labels and --drop]",
-        ),
-        click.option(
-            "--drop",
-            metavar="COLUMNS",
-            multiple=True,
-            help="Columns to leave out: names or patterns, as in --features.",
-        ),
-        click.option(
-            "--one-hot",
-            metavar="COLUMNS",
-            multiple=True,
-            help="Columns of categories to encode as 0 and 1: names or patterns, as in --features.",
-        ),
-        click.option(
-            "--categorical",
-            type=click.Choice(["one-hot", "drop"]),
-            help="What to do with columns of text that --one-hot does not name.  [default: an error names them]",
-        ),
-        click.option(
-            "--impute",
-            type=click.Choice(["median", "drop"]),
-            help="Fill missing values with the median of the column, or with its most frequent category, or drop their "
-            "rows.  [default: an error counts them]",
-        ),
-        click.option(
-            "--missing",
-            metavar="[COLUMN=]VALUE",
-            multiple=True,
-            help="Value that means a missing one, such as -999, in all columns or in one; repeatable.",
-        ),
-        click.option(
-            "--decimal",
-            type=click.Choice([".", ","]),
-            help="Decimal mark of numbers written as text, such as $1,452.74 or 1.452,74.  [default: the one that "
-            "fits]",
-        ),
-        click.option(
-            "--cycles",
-            metavar="CYCLES",
-            multiple=True,
-            help="Positions of dates in the year, week or day as features, besides days: names with commas.",
-        ),
-        click.option("--standardize", is_flag=True, help="Scale all features to mean 0 and variance 1."),
-    ],
-)
+class Budget(ParamType[Any]):
+    """A number of labels, such as 500, or a share, such as 5%."""
 
-clustering_options = bundled(
-    "clustering",
-    ClusteringOptions,
-    [
-        click.option(
-            "--labels",
-            metavar="COLUMN",
-            help="Column with the label of each row: the cluster it is in, or -1 for noise.",
-        ),
-        click.option(
-            "--centers",
-            metavar="FILE",
-            help="Table of cluster centres, one per row, with the columns of DATA: rows belong to the nearest.",
-        ),
-        click.option(
-            "--clusters",
-            metavar="K",
-            type=click.IntRange(min=1),
-            help="Make the clustering: put the rows of DATA into K clusters.",
-        ),
-        click.option(
-            "--algorithm",
-            type=click.Choice(ALGORITHMS),
-            help="Algorithm that makes the clustering; hdbscan needs no --clusters.  [default: kmeans]",
-        ),
-        click.option(
-            "--min-cluster-size",
-            metavar="N",
-            type=click.IntRange(min=2),
-            default=5,
-            show_default=True,
-            help="Fewest rows of a cluster of --algorithm hdbscan.",
-        ),
-    ],
-)
+    name = "budget"
 
-_CLOSENESS = "What it means that a row is close to a cluster."
-_INFLUENCE = kind_option("influence", "within", _CLOSENESS)
-_INFLUENCE_OR_NONE = kind_option(
-    "influence", None, f"{_CLOSENESS}  [default: within; euclidean for --centers without --labels]"
-)
-_MEASURE = [
-    kind_option("weights", None, "How far clusters reach: large or dense ones farther.  [default: all alike]"),
-    click.option(
-        "--representative",
-        type=click.Choice(REPRESENTATIVES),
-        default="mean",
-        show_default=True,
-        help="What stands for a cluster: the mean of its rows, their median, or its most central row.",
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """Return a number, or the share as it is written."""
+        text = str(value).strip()
+        number = text.removesuffix("%")
+        if not (number.replace(".", "", 1).isdigit() and (text != number or number.isdigit())):
+            self.fail(f"{value!r} is neither a number of labels, such as 500, nor a share, such as 5%.", param, ctx)
+        return text if text != number else int(number)
+
+
+DATA = [click.argument("data", nargs=-1, required=True)]
+COLUMN_OPTIONS = [
+    option(
+        COLUMNS, "--id", "ids", metavar="COLUMN", multiple=True,
+        help="Column that identifies rows. Repeatable.  [default: proposed]",
     ),
-    kind_option("domain", "box", "Region in which volume is measured."),
-    kind_option("engine", "auto", "How volume is measured."),
-    click.option(
-        "--eps",
-        metavar="NUMBER",
-        type=Precision(),
-        default=0.03,
-        show_default=True,
-        help="Half-width of the 95 % interval of an affinity that is sampled.",
+    option(
+        COLUMNS, "--features", metavar="COLUMNS", multiple=True,
+        help="Columns to use: a name, names with commas, or a pattern like 'pixel*'.  [default: proposed]",
     ),
+    option(COLUMNS, "--drop", metavar="COLUMNS", multiple=True, help="Columns to leave out."),
+    option(COLUMNS, "--one-hot", metavar="COLUMNS", multiple=True, help="Columns of numbers that are categories."),
+    option(
+        COLUMNS, "--impute", type=click.Choice(["median", "drop"]),
+        help="Fill missing values with the median, or drop their rows.  [default: median]",
+    ),
+    option(COLUMNS, "--raw", is_flag=True, help="Bare numbers: nothing is scaled or filled."),
+]  # fmt: skip
+READING_OPTIONS = [
+    option(
+        READING, "--missing", metavar="[COLUMN=]VALUE", multiple=True,
+        help="Treat VALUE as missing, everywhere or in one COLUMN. Repeatable.",
+    ),
+    option(READING, "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: recognised]"),
+    option(READING, "--sep", metavar="CHARACTER", help="Separator of columns.  [default: recognised]"),
+    option(READING, "--encoding", metavar="NAME", help="Encoding of text, such as cp1252.  [default: recognised]"),
+    option(READING, "--skip-rows", metavar="N", type=click.IntRange(min=0), help="Rows before the header."),
+    option(READING, "--sheet", metavar="NAME", help="Sheet of a workbook.  [default: the first]"),
+    option(
+        READING, "--dates", type=click.Choice(["dayfirst", "monthfirst"]),
+        help="Order of dates like 03/04/2024.  [default: recognised]",
+    ),
+]  # fmt: skip
+MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score by a saved model instead of a new clustering.")
+CLUSTERING_OPTIONS = [
+    option(CLUSTERING, "--labels", metavar="COLUMN", help="Column with the cluster of each row; -1 is noise."),
+    option(CLUSTERING, "--centers", metavar="FILE", help="Table of cluster centers; rows belong to the nearest."),
+    option(CLUSTERING, "--clusters", metavar="K", type=click.IntRange(min=1), help="Cluster the rows into K clusters."),
+    option(
+        CLUSTERING, "--algorithm", type=click.Choice(ALGORITHMS),
+        help="Algorithm that makes the clusters, or that made the --labels.  [default: kmeans; for --labels the one "
+        "that reproduces them best]",
+    ),
+]  # fmt: skip
+INFLUENCE_OPTION = option(
+    TRUST, "--influence", type=click.Choice(INFLUENCES),
+    help="How distance to a cluster is measured.  [default: within; euclidean for --centers alone]",
+)  # fmt: skip
+RESAMPLES_OPTION = option(
+    TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
+    help="How many times halves of the data are clustered again; 0 leaves trust out.  [default: 20]",
+)  # fmt: skip
+SEED_OPTION = option(
+    TRUST, "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,
+    help="The same seed gives the same result.",
+)  # fmt: skip
+TRUST_OPTIONS = [
+    INFLUENCE_OPTION,
+    option(
+        TRUST, "--eps", metavar="NUMBER", type=click.FloatRange(0, 1, min_open=True),
+        help="Half-width of the 95 % interval of a sampled affinity; larger is faster.  [default: 0.03]",
+    ),
+    RESAMPLES_OPTION,
+    SEED_OPTION,
+]  # fmt: skip
+OUTPUT_OPTIONS = [
+    option(OUTPUT, "-o", "--output", metavar="FILE", help="Table to write: .csv .parquet .xlsx .arrow .jsonl, or -."),
+    option(
+        OUTPUT, "--if-exists", type=click.Choice(["fail", "skip", "replace"]), default="fail", show_default=True,
+        help="If an output exists: fail, replace it, or skip the run if the output belongs to the same inputs and "
+        "options.",
+    ),
+]  # fmt: skip
+PAGE_OPTIONS = [
+    option(OUTPUT, "--text", metavar="COLUMN", help="Column with the text that a row stands for, shown for review."),
 ]
-_RESAMPLES = click.option(
-    "--resamples",
-    metavar="N",
-    type=click.IntRange(min=2),
-    default=20,
-    show_default=True,
-    help="How many times half of the data is clustered anew to calibrate trust.",
-)
-_RECLUSTER = click.option(
-    "--recluster",
-    type=click.Choice(ALGORITHMS),
-    help="Algorithm that clusters halves of the data anew: the one that made the labels.  [default: that of "
-    "--algorithm, else kmeans]",
-)
-_NO_CALIBRATION = click.option(
-    "--no-calibration", is_flag=True, help="Leave trust out and measure affinities only, which is faster."
-)
-
-#: For commands that score one clustering.
-scoring_options = bundled(
-    "scoring", ScoringOptions, [_INFLUENCE_OR_NONE, *_MEASURE, _RESAMPLES, _RECLUSTER, _NO_CALIBRATION]
-)
-#: For commands that judge several clusterings, which takes trust.
-judging_options = bundled("scoring", ScoringOptions, [_INFLUENCE, *_MEASURE, _RESAMPLES])
-#: For commands that measure no affinity. There are no clusters yet whose covariance "within" could take.
-calibration_options = bundled(
-    "scoring", ScoringOptions, [kind_option("influence", "euclidean", _CLOSENESS), _RESAMPLES]
-)
-
-
-def _remember_debug(context: click.Context, option: click.Parameter, value: bool) -> None:
-    if value:
-        root: Any = context.find_root().command
-        root.debug = True
-
-
-def _watch(context: click.Context, option: click.Parameter, value: bool) -> bool:
-    """Show remarks on the work as well, until the command ends."""
-    if value:
-        from allegiance._core import watched
-
-        context.with_resource(watched())
-    return value
-
-
-run_options = bundled(
-    "run",
-    RunOptions,
-    [
-        click.option(
-            "--seed",
-            metavar="N",
-            type=click.IntRange(min=0),
-            default=0,
-            show_default=True,
-            help="Seed of all random numbers: the same seed gives the same result.",
-        ),
-        click.option("--n-jobs", metavar="N", type=int, help="Number of threads.  [default: all cores]"),
-        click.option("--force", is_flag=True, help="Replace output files that exist."),
-        click.option("--json", is_flag=True, help="Print one JSON object instead of the summary."),
-        click.option("-q", "--quiet", is_flag=True, help="Print only errors."),
-        click.option("-v", "--verbose", is_flag=True, callback=_watch, help="Also say how it was measured."),
-        click.option("--no-progress", is_flag=True, help="Show no progress bar on a terminal."),
-        click.option(
-            "--debug",
-            is_flag=True,
-            expose_value=False,
-            callback=_remember_debug,
-            help="Show the traceback of an error.",
-        ),
-    ],
-)
+RUN_OPTIONS = [
+    option(RUNNING, "--n-jobs", metavar="N", type=int, help="Number of threads.  [default: all cores]"),
+    option(RUNNING, "--json", is_flag=True, help="Print one JSON object instead of the summary."),
+    option(RUNNING, "-q", "--quiet", is_flag=True, help="Print only errors."),
+    option(RUNNING, "-v", "--verbose", is_flag=True, help="Also say what is compiled and how it was measured."),
+    option(
+        RUNNING, "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+        help="Format of messages on standard error.",
+    ),
+    option(RUNNING, "--debug", is_flag=True, help="Show the traceback of an error."),
+]  # fmt: skip

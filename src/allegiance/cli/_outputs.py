@@ -1,142 +1,272 @@
-"""What is written: checked before the work, complete after it, and saying where it comes from."""
+"""Outputs: checked before the work, never written over each other; and the summary that is printed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import heapq
+import json
+import os
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._console import print_json, say
-from ._options import RunOptions, bundled
-from ._program import Program
+from ._app import Log, console, print_line, print_table, provenance
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from allegiance.io import FeaturePlan
+    from allegiance.results import Tally
 
-    from allegiance.io._old_tables import Sink
-
-    from ._points import Opened
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """The table to write."""
-
-    output: str | None
-    output_format: str | None
-    escape_formulas: bool
+_VERDICTS = ("supported", "contested", "contradicted")
+#: Columns of the output after those of the input, and the scores that they are.
+_SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival"}
+#: Features that describe a cluster, at most, and the least difference in standard deviations.
+_TRAITS, _NAMED, _LEAST = 3, 2, 0.3
 
 
-output_options = bundled(
-    "out",
-    OutputOptions,
-    [
-        click.option("-o", "--output", metavar="OUT", help="Table to write; - for CSV on standard output."),
-        click.option(
-            "--format",
-            "output_format",
-            type=click.Choice(["csv", "tsv", "parquet", "arrow", "jsonl", "json"]),
-            help="Format of OUT, if the ending of its name does not say.",
-        ),
-        click.option(
-            "--escape-formulas",
-            is_flag=True,
-            help="Put an apostrophe before texts in CSV and TSV that a spreadsheet would run as formulas.",
-        ),
-    ],
-)
+def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
+    """Raise unless all outputs can be written and differ from each other; ``others`` are options and paths."""
+    from allegiance.io import check_writable
 
-
-def provenance() -> dict[str, Any]:
-    """Return what every result says about where it comes from: version, command and parameters."""
-    from allegiance import __version__
-
-    context = click.get_current_context()
-    root = context.find_root().command
-    given = {
-        name: value for name, value in context.params.items() if not (value is None or value is False or value == ())
-    }
-    command_line = root.command_line if isinstance(root, Program) else ""
-    return {"version": __version__, "command": command_line, "parameters": given}
-
-
-def open_output(out: OutputOptions, run: RunOptions) -> Sink | None:
-    """Return the sink of the output, after checking that it can be written; None if there is no output."""
-    from allegiance.io._old_tables import open_sink
-
-    if out.output is None:
-        return None
-    if run.json and out.output == "-":
+    named = [(option, path) for option, path in (("-o", o.output), *others) if path is not None]
+    force = o.if_exists == "replace"
+    seen: dict[str, str] = {}
+    for option, path in named:
+        if path == "-":
+            continue
+        place = os.path.realpath(path)
+        if place in seen:
+            raise click.UsageError(f"{seen[place]} and {option} both write {path}: name two files.")
+        seen[place] = option
+        check_writable(path, force=force or (o.if_exists == "skip" and option == "-o"))
+    if o.json and o.output == "-":
         raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
-    return open_sink(
-        out.output,
-        force=run.force,
-        format=out.output_format,
-        metadata=provenance(),
-        escape_formulas=out.escape_formulas,
+    if getattr(o, "report", None) is not None:
+        for library in ("bokeh", "jinja2", "PIL"):
+            if find_spec(library) is None:
+                raise click.ClickException(f"--report needs {library}: pip install 'allegiance[report]'.")
+
+
+def check_inputs(inputs: Any, *outputs: str | None) -> None:
+    """Raise if an output would replace a file that is read."""
+    from allegiance.io import refuse_inputs
+
+    for path in outputs:
+        if path not in (None, "-"):
+            refuse_inputs(str(path), [name for name in inputs if name])
+
+
+def record_of(output: str) -> Path:
+    """Return the file that says which run made an output."""
+    return Path(f"{output}.run.json")
+
+
+def is_done(o: SimpleNamespace, fingerprint: dict[str, Any]) -> bool:
+    """Tell whether ``--if-exists skip`` finds the output of the same run; raise if it finds another."""
+    if o.if_exists != "skip" or o.output is None or not os.path.exists(o.output):
+        return False
+    known = None
+    with suppress(OSError, ValueError):
+        known = json.loads(record_of(o.output).read_text())
+    if known == json.loads(json.dumps(fingerprint, default=str)):
+        return True
+    differs = "no record says which run made it" if known is None else "it belongs to another run"
+    if isinstance(known, dict):
+        names = [
+            name for name in fingerprint if known.get(name) != json.loads(json.dumps(fingerprint[name], default=str))
+        ]
+        differs += f": {', '.join(names)} differed"
+    raise FileExistsError(f"{o.output} already exists, and {differs}. Pass --if-exists replace, or another name.")
+
+
+def write_record(o: SimpleNamespace, fingerprint: dict[str, Any]) -> None:
+    """Write which run made the output, for ``--if-exists skip``."""
+    from allegiance.io import write_whole
+
+    if o.if_exists == "skip" and o.output not in (None, "-"):
+        write_whole(record_of(o.output), json.dumps(fingerprint, indent=1, default=str).encode())
+
+
+def open_output(path: str | None, o: SimpleNamespace) -> Any:
+    """Return the sink of a table; None without one."""
+    from allegiance.io import open_sink
+
+    if path is None:
+        return None
+    return open_sink(path, force=o.if_exists == "replace", metadata=provenance())
+
+
+def write_report(result: Any, path: str, X: Any, *, force: bool, **settings: Any) -> None:
+    """Write the HTML page, which does not replace a file that appeared meanwhile."""
+    from allegiance.io import replacing
+
+    with replacing(path, force=force) as temporary:
+        result.report(temporary, X, **settings)
+
+
+def score_names(columns: Any, scores: Any) -> dict[str, str]:
+    """Return the names of the scores in the output, by the library's names; those that are taken get a prefix."""
+    wanted = {name: shown for name, shown in _SCORES.items() if name in scores}
+    if "trust" not in wanted:
+        wanted = {"label": "cluster", "own_affinity": "own_affinity", "verdict": "verdict", "rival": "rival"}
+    if any(name in columns for name in wanted.values()):
+        return {name: f"allegiance_{shown}" for name, shown in wanted.items()}
+    return wanted
+
+
+class Worst:
+    """The least trusted labels among scores that go by; equal ones stay in the order of the table."""
+
+    def __init__(self, count: int, names: dict[str, str], shown: list[str]) -> None:
+        self.count, self._names, self._shown = count, names, shown
+        self.rows: list[dict[str, Any]] = []
+
+    def add(self, scores: Any) -> None:
+        """Look at some more scores, a record batch of the output."""
+        import numpy as np
+
+        by = self._names.get("trust") or self._names["own_affinity"]
+        rank = np.asarray(scores.column(by).to_numpy(zero_copy_only=False), dtype=float)
+        verdict = np.asarray(scores.column(self._names["verdict"]).to_numpy(zero_copy_only=False))
+        rows = np.flatnonzero(verdict != "noise")
+        rows = rows[np.argsort(rank[rows], kind="stable")[: self.count]]
+        found = scores.take(rows).to_pylist()
+        self.rows = list(heapq.merge(self.rows, found, key=lambda row: row[by]))[: self.count]
+
+    def table(self) -> list[list[str]]:
+        """Return the rows to show, after their header."""
+        return [self._shown, *([_cell(row[name]) for name in self._shown] for row in self.rows)]
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def describe_clusters(centers: Any, plan: FeaturePlan | None) -> list[tuple[str, str]]:
+    """Return of each cluster a short name, and the columns that set it apart, in the units of the file."""
+    import numpy as np
+
+    if centers is None or plan is None:
+        return []
+    start, scored = 0, []
+    for column in plan.features:
+        block = slice(start, start + column.width)
+        start += column.width
+        scale, middle = (column.spread or 1.0) if plan.scaled else 1.0, np.asarray(column.center or 0.0)
+        values = centers[:, block] * scale + (middle if plan.scaled else 0.0)
+        if column.kind == "category":
+            usual = np.broadcast_to(middle, values.shape[1:])
+            spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-3))
+            best = np.abs((values - usual) / spread).argmax(axis=1)
+            rows = np.arange(len(values))
+            difference = ((values - usual) / spread)[rows, best]
+            said = [
+                (
+                    f"{'' if d > 0 else 'not '}{column.categories[b]}",
+                    f"{column.name}={column.categories[b]} {values[r, b]:.0%} (all {usual[b]:.0%})",
+                )
+                for r, b, d in zip(rows, best, difference, strict=True)
+            ]
+        else:
+            spread = column.spread or 1.0
+            difference = (values[:, 0] - float(middle)) / spread
+            said = [
+                (
+                    f"{'high' if d > 0 else 'low'} {column.name}",
+                    f"{column.name} {_unit(column, v)} (all {_unit(column, float(middle))})",
+                )
+                for v, d in zip(values[:, 0], difference, strict=True)
+            ]
+        scored.append((difference, said))
+    found = []
+    for cluster in range(len(centers)):
+        order = sorted(range(len(scored)), key=lambda place: -abs(scored[place][0][cluster]))
+        traits = [scored[place][1][cluster] for place in order[:_TRAITS] if abs(scored[place][0][cluster]) >= _LEAST]
+        found.append((", ".join(name for name, _ in traits[:_NAMED]), ", ".join(text for _, text in traits)))
+    return found
+
+
+def _unit(column: Any, value: float) -> str:
+    """Return a number as the file would write it: days as dates."""
+    import numpy as np
+
+    if column.kind == "date":
+        return str(np.datetime64(0, "D") + np.timedelta64(round(value), "D"))
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def summarise(tally: Tally, note: str | None, plan: FeaturePlan | None, centers: Any, worst: Worst) -> dict[str, Any]:
+    """Return the summary as plain values."""
+    from allegiance.results import headlines
+
+    described = describe_clusters(centers, plan)
+    lines = tally.clusters()
+    clusters = []
+    for place, line in enumerate(lines):
+        values = line._asdict()
+        name = values.pop("name")
+        short, text = described[place] if name is not None and place < len(described) else ("", "")
+        clusters.append({"cluster": "noise" if name is None else name, **values, "name": short, "described": text})
+    order = {id(line): place for place, line in enumerate(lines)}
+    ranked = [clusters[order[id(line)]] for line in _worst_first(lines)]
+    share = tally.replication
+    return {
+        "rows": tally.n_points,
+        "labels": tally.n_labelled,
+        "replication": None if share is None else share[0],
+        "replication_interval": None if share is None else list(share[1:]),
+        **{name: tally.total(name) for name in _VERDICTS},
+        "headline": headline(tally),
+        "more": headlines(tally, note)[1:],
+        "plan": [] if plan is None else plan.describe()[1:],
+        "clusters": ranked,
+        "review": worst.rows,
+    }
+
+
+def _worst_first(lines: Any) -> list[Any]:
+    return sorted(lines, key=lambda line: (line.name is None, -line.trouble))
+
+
+def headline(tally: Tally) -> str:
+    """Say how many labels would come back, or without trust how many are supported."""
+    labels = f"{tally.n_labelled:,} label{'' if tally.n_labelled == 1 else 's'}"
+    if tally.replication is None or not tally.n_labelled:
+        counts = ", ".join(f"{tally.total(name):,} {name}" for name in _VERDICTS)
+        return f"{labels}: {counts}."
+    share, low, high = (100 * value for value in tally.replication)
+    return (
+        f"{share:.0f} % of {labels} would come back if the data were collected and clustered again (in nine of ten "
+        f"repeats {low:.0f} to {high:.0f} %)."
     )
 
 
-def check_outputs(opened: Opened, sink: Sink | None, *others: str | None, inputs: Sequence[str | None] = ()) -> None:
-    """Raise if an output would replace a file it is made from, or cannot hold the columns that identify rows.
-
-    Parameters
-    ----------
-    opened
-        The table that is read.
-    sink
-        The table to write, or None.
-    others
-        Paths of other files to write; None for those that were not asked for.
-    inputs
-        Paths of other files that are read; None for those that are not.
-    """
-    from allegiance.io import refuse_inputs
-
-    read = [*opened.source.files, *(path for path in inputs if path is not None)]
-    for path in (None if sink is None else sink.path, *others):
-        if path is not None:
-            refuse_inputs(path, read)
-    if sink is not None:
-        schema = opened.source.schema
-        sink.check(schema.field(name) for name in opened.ids)
+def print_summary(summary: dict[str, Any], worst: Worst, log: Log, *, err: bool, footer: list[str]) -> None:
+    """Print the summary for a person."""
+    out = console(err=err)
+    print_line(out, summary["headline"], bold=True)
+    for line in summary["plan"]:
+        print_line(out, f"  {line}")
+    for line in summary["more"]:
+        print_line(out, line if line.endswith(".") else f"{line}.")
+    trusted = summary["replication"] is not None
+    header = ["cluster", "rows", *(["come back"] if trusted else []), *_VERDICTS, "rival", "what sets it apart"]
+    rows = [_cluster_cells(line, trusted) for line in summary["clusters"]]
+    print_table(out, "", header, rows, left=("cluster", "rival", "what sets it apart"))
+    if worst.rows:
+        shown, *rows = worst.table()
+        print_table(out, "Labels to look at first", shown, rows)
+    for line in footer:
+        print_line(out, line)
 
 
-def write_output(sink: Sink | None, table: pa.Table) -> None:
-    """Write a table, if anywhere."""
-    if sink is not None:
-        with sink:
-            sink.write(table)
-
-
-def say_written(path: str | None, run: RunOptions) -> None:
-    """Name a file that was written, if there is one."""
-    if path not in (None, "-"):
-        say(run, f"Wrote {path}")
-
-
-def behind_ids(ids: pa.Table, columns: dict[str, Any]) -> pa.Table:
-    """Return columns behind those that identify the rows.
-
-    Parameters
-    ----------
-    ids
-        What identifies the rows.
-    columns
-        (n,) arrays by name.
-    """
-    import pyarrow as pa
-
-    from allegiance.io._old_tables import TableError
-
-    clash = set(ids.column_names) & set(columns)
-    if clash:
-        raise TableError(f"--id {min(clash)} has the name of a column of the result: rename it in the data.")
-    return pa.table({name: ids.column(name) for name in ids.column_names} | columns)
-
-
-def print_result(values: dict[str, Any], **files: str | None) -> None:
-    """Print one JSON object: where it comes from, the result, the files written."""
-    print_json({**provenance(), **values, **files})
+def _cluster_cells(line: dict[str, Any], trusted: bool) -> list[str]:
+    share = line["replication"]
+    noise = line["cluster"] == "noise" and line["own_affinity"] != line["own_affinity"]
+    counts = ["-" if noise else f"{line[name]:,}" for name in _VERDICTS]
+    come_back = "-" if share is None or share != share else f"{share:.0%}"
+    rival = "-" if line["rival"] is None else str(line["rival"])
+    told = ": ".join(text for text in (line["name"], line["described"]) if text)
+    return [str(line["cluster"]), f"{line['points']:,}", *([come_back] if trusted else []), *counts, rival, told]

@@ -92,6 +92,8 @@ class Rows:
     ) -> None:
         others = [*keep] if labels is None else [*keep, labels]
         self.table, self.labels, self.keep, self._row, self._typed = table, labels, list(keep), row, typed
+        #: Called with each batch that is read.
+        self.tap: Callable[[Batch], Any] | None = None
         table.check_columns(others)
         if plan is None:
             names = table.columns if names is None else names
@@ -136,7 +138,10 @@ class Rows:
         kept = batch.select(self.keep)
         if self._row is not None:
             kept = pa.RecordBatch.from_arrays([pa.array(numbers), *kept.columns], [self._row, *kept.schema.names])
-        return Batch(X, labels, kept, start, start + taken)
+        made = Batch(X, labels, kept, start, start + taken)
+        if self.tap is not None:
+            self.tap(made)
+        return made
 
     def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
         """Yield features (m, d) and labels (m,), leaving out batches without rows."""
@@ -148,11 +153,22 @@ class Rows:
 class BatchScorer:
     """Scores batches, and adds to each the counts of its rows.
 
-    ``names`` are the columns that are carried over, as they are called in the output.
+    ``names`` are the columns that are carried over, as they are called in the output; ``scores`` says which scores
+    follow, and their names there, None for all.
     """
 
-    def __init__(self, fitted: Fitted, names: Sequence[str], *, top: int | None, details: bool, where: str) -> None:
-        self._fitted, self._names, self._top, self._details, self._where = fitted, list(names), top, details, where
+    def __init__(
+        self,
+        fitted: Fitted,
+        names: Sequence[str],
+        scores: Mapping[str, str] | None = None,
+        *,
+        top: int | None,
+        details: bool,
+        where: str,
+    ) -> None:
+        self._fitted, self._names, self._scores = fitted, list(names), scores
+        self._top, self._details, self._where = top, details, where
 
     @property
     def threads(self) -> int:
@@ -161,8 +177,8 @@ class BatchScorer:
 
     def with_threads(self, threads: int = 1) -> BatchScorer:
         """Return the same for use by several threads at a time, each of which may start so many."""
-        fitted = self._fitted.with_threads(threads)
-        return BatchScorer(fitted, self._names, top=self._top, details=self._details, where=self._where)
+        make, (_, *rest) = self.__reduce__()
+        return make(self._fitted.with_threads(threads), *rest)
 
     def check_engine(self) -> None:
         """Build what measures before several threads need it; raise ValueError if it cannot measure here."""
@@ -187,6 +203,8 @@ class BatchScorer:
             with self._naming_rows(batch):
                 result = self._fitted.score_prepared(points, self._top)
         scores = result.columns(details=self._details)
+        if self._scores is not None:
+            scores = {shown: scores[name] for name, shown in self._scores.items()}
         twice = [name for name in self._names if name in scores]
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
@@ -206,7 +224,7 @@ class BatchScorer:
 
     def __reduce__(self) -> Any:
         make = partial(BatchScorer, top=self._top, details=self._details, where=self._where)
-        return make, (self._fitted.with_threads(), self._names)
+        return make, (self._fitted.with_threads(), self._names, self._scores)
 
 
 class StreamSummary(NamedTuple):
@@ -321,9 +339,6 @@ def score_stream(
     >>> header.split(",")[:4]
     ['target', 'label', 'verdict', 'rival']
     """
-    started = time.perf_counter()
-    batch_rows = check_count(batch_rows, "batch_rows")
-    top = None if top is None else check_count(top, "top")
     if not isinstance(sink, Sink) and os.fspath(sink) == "-":
         raise TableError("sink must be a file: streaming to standard output cannot be resumed.")
     if isinstance(scorer, str | os.PathLike):
@@ -331,13 +346,11 @@ def score_stream(
 
         scorer = load(scorer)
     check_is_fitted(scorer)
-    fitted: Fitted = scorer.fitted_
     kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
     output = sink if isinstance(sink, Sink) else open_sink(sink, force=force)
     table = open_table(source)
-    refuse_inputs(output.path, table.files)
-    rows, inner = rows_for(
-        fitted,
+    rows = rows_for(
+        scorer.fitted_,
         table,
         columns,
         labels=labels,
@@ -345,22 +358,56 @@ def score_stream(
         row="row" if row_numbers else None,
         typed=output.format not in ("csv", "tsv"),
     )
+    return score_rows(
+        rows,
+        scorer,
+        output,
+        names=[*(["row"] if row_numbers else []), *kept.values()],
+        batch_rows=check_count(batch_rows, "batch_rows"),
+        top=None if top is None else check_count(top, "top"),
+        details=details,
+        resume=resume,
+        verbose=verbose,
+        observe=observe,
+        executor=executor,
+    )
+
+
+def score_rows(
+    rows: Rows,
+    scorer: AffinityScorer,
+    output: Sink,
+    *,
+    names: Sequence[str],
+    scores: Mapping[str, str] | None = None,
+    batch_rows: int = BATCH_ROWS,
+    top: int | None = None,
+    details: bool = False,
+    resume: bool = True,
+    verbose: Verbose = False,
+    observe: Callable[[Any], Any] | None = None,
+    executor: Executor | None = None,
+) -> StreamSummary:
+    """Score rows and write them; see :func:`score_stream`. ``names`` and ``scores`` are those of the output."""
+    started = time.perf_counter()
+    table, fitted = rows.table, scorer.fitted_
+    refuse_inputs(output.path, table.files)
     run = _describe(rows, scorer) | {
-        "keep": kept,
-        "labels": labels,
+        "keep": list(names),
+        "scores": None if scores is None else dict(scores),
+        "labels": rows.labels,
         "batch_rows": batch_rows,
         "top": top,
         "details": details,
-        "row_numbers": row_numbers,
     }
+    # With a plan, or columns found by name, rows are plain numbers already.
+    plain = rows.plan is not None and (fitted.columns.preparation is None or "plan" in fitted.parts)
+    inner = fitted.without_preprocessing() if plain else fitted
     resumable = bool(table.files)
     folder = f"{output.path}.partial"
     with _keeping_parts(folder, resumable), Checkpoint(output.path, run, resume=resume and resumable) as parts:
-        done = parts.n_rows
-        score = BatchScorer(
-            inner, [*(["row"] if row_numbers else []), *kept.values()], top=top, details=details, where=table.where
-        )
-        total = table.n_rows
+        done, total = parts.n_rows, table.n_rows
+        score = BatchScorer(inner, names, scores, top=top, details=details, where=table.where)
         n_batches = None if total is None else -(-(total - parts.consumed) // batch_rows)
         times = {"reading": 0.0, "scoring": 0.0, "writing": 0.0}
         with progress(total, "scoring", verbose, unit="rows", done=parts.consumed) as advance:
@@ -389,16 +436,14 @@ def score_stream(
     )
 
 
-def rows_for(fitted: Fitted, table: Table, columns: Sequence[str] | None, **settings: Any) -> tuple[Rows, Fitted]:
-    """Return the rows of a table as a scorer takes them, and what scores them."""
+def rows_for(fitted: Fitted, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
+    """Return the rows of a table as a scorer takes them."""
     plan = plan_of(fitted) if columns is None else None
     if plan is not None:
-        return Rows(table, plan, None, **settings), fitted.without_preprocessing()
+        return Rows(table, plan, None, **settings)
     known = columns if columns is not None else fitted.columns.known_names
     frames = fitted.columns.preparation is not None and fitted.columns.known_names is not None
-    rows = Rows(table, None, None if known is None else [str(name) for name in known], frames=frames, **settings)
-    # Columns are found by name already; without names plain arrays are taken without a warning.
-    return rows, fitted if fitted.columns.preparation is not None else fitted.without_preprocessing()
+    return Rows(table, None, None if known is None else [str(name) for name in known], frames=frames, **settings)
 
 
 def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:

@@ -1,0 +1,302 @@
+"""From the options to a table, the plan of its features, its clustering and a scorer."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from ._app import Log
+from ._options import KERNELS, LIKE_KMEANS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from allegiance import AffinityScorer
+    from allegiance._core import AnyArray, FloatArray
+    from allegiance.io import FeaturePlan, Table
+
+#: Options that a saved model fixes, by the name of their parameter.
+_FIXED = {
+    "features": "--features",
+    "drop": "--drop",
+    "one_hot": "--one-hot",
+    "impute": "--impute",
+    "raw": "--raw",
+    "centers": "--centers",
+    "clusters": "--clusters",
+    "algorithm": "--algorithm",
+    "influence": "--influence",
+    "save": "--save",
+}
+
+
+class Points(NamedTuple):
+    """The rows of a table in memory."""
+
+    X: FloatArray
+    """(n, d) the features, prepared."""
+    labels: AnyArray | None
+    """(n,) the labels of a column, if one was named."""
+    columns: pa.Table
+    """All columns of the table as they were, after ``row``, the number of each row."""
+
+
+def check_clustering(o: SimpleNamespace) -> None:
+    """Raise a usage error unless the options name one clustering."""
+    if o.model is not None:
+        _check_model(o)
+        return
+    makes = o.clusters is not None or (o.algorithm is not None and not o.labels)
+    if o.clusters is not None and (o.labels or o.centers):
+        raise click.UsageError("--clusters makes a clustering: leave out --labels and --centers, or --clusters.")
+    if not (makes or o.labels or o.centers):
+        raise click.UsageError(
+            "no clustering to score: pass --clusters K to make one, --labels COLUMN, or --model FILE."
+        )
+    if makes and o.algorithm != "hdbscan" and o.clusters is None:
+        raise click.UsageError(f"--algorithm {o.algorithm} needs --clusters K.")
+    if o.algorithm == "hdbscan" and o.clusters is not None:
+        raise click.UsageError("hdbscan finds the number of clusters itself: leave out --clusters.")
+
+
+def _check_model(o: SimpleNamespace) -> None:
+    """Raise a usage error if options contradict the model that is used."""
+    context = click.get_current_context()
+    given = [name for name in _FIXED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if given:
+        raise click.UsageError(f"{_FIXED[given[0]]} cannot be used with --model: {o.model} already fixes it.")
+    if getattr(o, "resamples", None):
+        raise click.UsageError(
+            f"--resamples {o.resamples} cannot be used with --model: trust was fitted with it. --resamples 0 leaves "
+            "trust out."
+        )
+
+
+def open_input(o: SimpleNamespace, data: Any = None) -> Table:
+    """Open the table."""
+    from allegiance.io import open_table
+
+    source = list(o.data) if data is None else data
+    source = source[0] if isinstance(source, list) and len(source) == 1 else source
+    settings: dict[str, Any] = {
+        "sep": o.sep,
+        "decimal": o.decimal,
+        "encoding": o.encoding,
+        "skip_rows": o.skip_rows,
+        "sheet": o.sheet,
+        "dayfirst": None if o.dates is None else o.dates == "dayfirst",
+    }
+    table = open_table(source, **settings, missing=[] if any("=" in value for value in o.missing) else list(o.missing))
+    if not any("=" in value for value in o.missing):
+        return table
+    # VALUE, or COLUMN=VALUE where there is such a column.
+    found: dict[str, list[str]] = {name: [] for name in table.columns}
+    for value in o.missing:
+        column, equals, rest = value.partition("=")
+        for name in [column] if equals and column in found else found:
+            found[name].append(rest if equals and column in found else value)
+    return open_table(source, **settings, missing={name: words for name, words in found.items() if words})
+
+
+def plan_features(o: SimpleNamespace, table: Table, *, labels: Any = None, keep: Any = ()) -> FeaturePlan:
+    """Return the plan for a table, or raise with all its problems."""
+    from allegiance.io import propose
+
+    settings: dict[str, Any] = {} if o.impute is None else {"impute": o.impute}
+    return propose(
+        table,
+        id=list(o.ids) or None,
+        labels=labels,
+        features=_names(o.features, table) or None,
+        drop=_names(o.drop, table),
+        one_hot=_names(o.one_hot, table),
+        keep=[name for name in keep if name],
+        raw=o.raw,
+        **settings,
+    )
+
+
+def _names(values: tuple[str, ...], table: Table) -> list[str]:
+    """Return names and patterns, which may come with commas between them."""
+    found: list[str] = []
+    for value in values:
+        found += [value] if value in table.columns else [part.strip() for part in value.split(",") if part.strip()]
+    return list(dict.fromkeys(found))
+
+
+def load_model(o: SimpleNamespace) -> AffinityScorer:
+    """Return the scorer of ``--model``, with the precision that was asked for."""
+    from dataclasses import replace
+
+    from allegiance import load
+    from allegiance.fitting import Specification
+
+    scorer = load(o.model)
+    changed = {"n_jobs": o.n_jobs} | ({} if o.eps is None else {"eps": o.eps})
+    scorer.set_params(**changed)
+    fitted = replace(scorer.fitted_, specification=Specification.of(scorer))
+    scorer._set_fitted(replace(fitted, trust_map=None) if o.resamples == 0 else fitted)
+    return scorer
+
+
+def model_plan(scorer: AffinityScorer, table: Table, log: Log) -> FeaturePlan:
+    """Return the plan of a model for a new table, after checking that it fits."""
+    from allegiance.io import FeaturePlan, TableError
+    from allegiance.io.saved import plan_of
+
+    columns = scorer.fitted_.columns
+    plan = plan_of(scorer.fitted_)
+    if plan is None and columns.preparation is not None:
+        raise TableError(
+            "the model was saved in Python with transformers of its own, which do not say how a table is read: score "
+            "frames with allegiance.load(path).affinity(frame)."
+        )
+    if plan is None:
+        names = table.columns if columns.known_names is None else [str(name) for name in columns.known_names]
+        if len(names) != columns.n_features:
+            raise TableError(
+                f"{table.where} has {len(names)} columns, but the model has {columns.n_features} features without "
+                "names: leave out the others."
+            )
+        plan = FeaturePlan.of_numbers(names)
+    for note in plan.check(table):
+        log.note(note)
+    return plan
+
+
+def influence_of(o: SimpleNamespace) -> str:
+    """Return the influence: by default "within", which needs labels, and "euclidean" for centers alone."""
+    return str(o.influence or ("euclidean" if o.centers and not o.labels else "within"))
+
+
+def clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
+    """Return the clusterer of a name."""
+    from allegiance.clusterers import clusterer_by_name
+
+    return clusterer_by_name(algorithm, clusters, seed)
+
+
+def make_scorer(
+    o: SimpleNamespace, log: Log, *, estimator: Any = None, centers: Any = None, again: Any = None
+) -> AffinityScorer:
+    """Return the scorer, not fitted; ``again`` is what clusters halves of the data again, None for the library's."""
+    from allegiance import AffinityScorer, Calibration
+
+    resamples = 20 if o.resamples is None else o.resamples
+    eps = getattr(o, "eps", None)
+    return AffinityScorer(
+        estimator,
+        centers=centers,
+        influence=influence_of(o),
+        calibration=None if resamples == 0 else Calibration(resamples, clusterer=again),
+        n_jobs=o.n_jobs,
+        random_state=o.seed,
+        verbose=log.progress,
+        **({} if eps is None else {"eps": eps}),
+    )
+
+
+def scorer_for(o: SimpleNamespace, plan: FeaturePlan, labels: AnyArray | None, log: Log) -> AffinityScorer:
+    """Return the scorer of the clustering that the options name, not fitted."""
+    centers = load_centers(o.centers, plan) if o.centers else None
+    estimator = None
+    if labels is None and centers is None:
+        estimator = clusterer(o.algorithm or "kmeans", o.clusters, o.seed)
+    again = None
+    if o.algorithm is not None and o.algorithm not in LIKE_KMEANS:
+        n_labels = None
+        if labels is not None:
+            from allegiance.fitting import Labels
+
+            n_labels = Labels.of(labels, len(labels)).classes.size
+        again = clusterer(o.algorithm, o.clusters or n_labels, o.seed)
+    return make_scorer(o, log, estimator=estimator, centers=centers, again=again)
+
+
+def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
+    """Return centers as prepared features; columns are found by name, and arrays have one for each feature."""
+    import numpy as np
+
+    from allegiance.io import TableError, open_table
+
+    table = open_table(path)
+    if table.has_names:
+        return plan.matrix(table.read(table.check_columns(plan.used), typed=False))
+    if len(table.columns) != len(plan.names):
+        raise TableError(
+            f"{path} (--centers) has {len(table.columns)} columns, but the data has {len(plan.names)} features: give "
+            "its columns the names of those of the data."
+        )
+    values = table.read()
+    return plan.scale_matrix(np.column_stack([np.asarray(values.column(name), float) for name in table.columns]))
+
+
+def load_points(table: Table, plan: FeaturePlan, labels: str | None, *, typed: bool) -> Points:
+    """Read the table into memory."""
+    import numpy as np
+    import pyarrow as pa
+
+    from allegiance.io.streams import Rows
+    from allegiance.io.tables import BATCH_ROWS
+
+    row = free_name("row", table.columns)
+    rows = Rows(table, plan, None, labels=labels, keep=table.columns, row=row, typed=typed)
+    parts = list(rows.batches(BATCH_ROWS))
+    columns = pa.Table.from_batches([part.kept for part in parts])
+    X = np.concatenate([part.X for part in parts]) if len(parts) > 1 else parts[0].X
+    found = None if labels is None else np.concatenate([part.labels for part in parts])
+    return Points(X, found, columns)
+
+
+def free_name(name: str, taken: Any) -> str:
+    """Return a name for a column that the table does not have."""
+    while name in taken:
+        name = f"{name}_"
+    return name
+
+
+def needs_memory(o: SimpleNamespace) -> str | None:
+    """Return the option that needs all rows in memory, or None."""
+    by_model = o.model is not None
+    needs = {
+        "--report": o.report is not None,
+        "--audit": o.audit is not None,
+        "-o -": o.output == "-",
+        "a run without -o": o.output is None,
+        f"--influence {o.influence}": not by_model and o.influence in KERNELS,
+        f"--algorithm {o.algorithm}": not by_model and o.algorithm not in (None, *LIKE_KMEANS),
+    }
+    return next((name for name, needed in needs.items() if needed), None)
+
+
+def run_fingerprint(o: SimpleNamespace, table: Table) -> dict[str, Any]:
+    """Return what two runs must share to give the same output: inputs, model, version and options."""
+    from allegiance import __version__
+
+    silent = {"quiet", "verbose", "json", "log_format", "debug", "n_jobs", "if_exists", "restart", "data"}
+    values = {name: value for name, value in vars(o).items() if name not in silent}
+    others = [path for path in (o.model, o.centers) if path]
+    return {
+        "version": __version__,
+        "options": {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
+        "table": table.fingerprint(),
+        "contents": {path: _content(path) for path in [*table.files, *others]},
+    }
+
+
+def _content(path: str) -> list[Any]:
+    """Return the size of a file and a hash of its first and last 64 KiB."""
+    place = Path(path)
+    if not place.is_file():
+        return []
+    size, edge = place.stat().st_size, 1 << 16
+    with place.open("rb") as file:
+        digest = hashlib.sha256(file.read(edge))
+        file.seek(max(size - edge, 0))
+        digest.update(file.read(edge))
+    return [size, digest.hexdigest()]

@@ -1,0 +1,138 @@
+"""``allegiance curve``: replication of labels against the number of clusters."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from ._app import begin, console, print_json, print_line, print_table
+from ._inputs import clusterer, load_points, make_scorer, open_input, plan_features
+from ._options import (
+    ALGORITHMS,
+    CLUSTERING,
+    COLUMN_OPTIONS,
+    DATA,
+    INFLUENCE_OPTION,
+    LIKE_KMEANS,
+    OUTPUT_OPTIONS,
+    READING_OPTIONS,
+    RESAMPLES_OPTION,
+    RUN_OPTIONS,
+    SEED_OPTION,
+    TRUST,
+    Command,
+    ParamType,
+    option,
+    options,
+)
+from ._outputs import check_inputs, check_outputs, open_output
+
+EPILOG = """\b
+Examples:
+  allegiance curve flowers.csv --drop species
+  allegiance curve flowers.csv --drop species --clusters 2-12 --algorithm gmm -o curve.csv
+"""
+_HEADER = ("clusters", "above chance", "middle 50%", "null median", "null max", "")
+
+
+class Numbers(ParamType[tuple[int, ...]]):
+    """Whole numbers such as 2-10 or 2,3,5."""
+
+    name = "numbers"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the numbers."""
+        numbers: set[int] = set()
+        for part in value.split(","):
+            found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+            if found is None:
+                self.fail(f"{value!r} is neither a range such as 2-10 nor a list such as 2,3,5.", param, ctx)
+            low = int(found[1])
+            numbers.update(range(low, int(found[2] or low) + 1))
+        if not numbers:
+            self.fail(f"{value!r} is an empty range.", param, ctx)
+        return tuple(sorted(numbers))
+
+
+@click.command(cls=Command, epilog=EPILOG, short_help="Measure replication for several numbers of clusters.")
+@options(
+    DATA,
+    [
+        option(
+            CLUSTERING, "--clusters", metavar="FROM-TO", type=Numbers(), default="2-10", show_default=True,
+            help="Numbers of clusters to try: a range such as 2-10, or a list such as 2,3,5.",
+        ),
+        option(
+            CLUSTERING, "--algorithm", type=click.Choice([name for name in ALGORITHMS if name != "hdbscan"]),
+            default="kmeans", show_default=True, help="Algorithm that makes the clusterings.",
+        ),
+    ],
+    COLUMN_OPTIONS,
+    READING_OPTIONS,
+    [
+        INFLUENCE_OPTION,
+        RESAMPLES_OPTION,
+        option(
+            TRUST, "--references", metavar="N", type=click.IntRange(min=2), default=10, show_default=True,
+            help="Tables without clusters to compare DATA with; each takes as long as DATA.",
+        ),
+        SEED_OPTION,
+    ],
+    OUTPUT_OPTIONS,
+    RUN_OPTIONS,
+)  # fmt: skip
+def curve(**values: Any) -> None:
+    """Cluster DATA into several numbers of clusters, and say for which the labels come back most.
+
+    Replication is measured above chance, and compared with that in tables without clusters: points drawn uniformly
+    from the box of DATA.
+    """
+    # There are no labels whose covariance "within" could take.
+    influence = values["influence"] or "euclidean"
+    o, log = begin(values | {"centers": None, "labels": None, "influence": influence}, where=values["data"])
+    if o.resamples == 0:
+        raise click.UsageError("curve needs resamples: pass --resamples 2 or more.")
+    check_outputs(o)
+    table = open_input(o)
+    check_inputs(table.files, o.output)
+    plan = plan_features(o, table)
+    plan.raise_problems()
+    from allegiance import stability_curve
+
+    points = load_points(table, plan, None, typed=True)
+    measured = stability_curve(
+        points.X,
+        lambda k: clusterer(o.algorithm, k, o.seed),
+        o.clusters,
+        scorer=make_scorer(o, log),
+        n_references=o.references,
+        refit=o.algorithm not in LIKE_KMEANS,
+    )
+    found = measured.frame(like=points.columns)
+    if o.output is not None:
+        with open_output(o.output, o) as sink:
+            sink.write(found)
+        log.wrote(o.output)
+    lines = found.to_pylist()
+    if o.json:
+        print_json({"suggested": measured.suggestion, "caveat": measured.caveat, "curve": lines, "output": o.output})
+    elif not o.quiet:
+        out = console(err=o.output == "-")
+        print_table(out, "Replication above chance", _HEADER, [_cells(line) for line in lines], left=("",))
+        print_line(out, measured.verdict, bold=True)
+        if measured.suggestion is not None:
+            print_line(out, measured.caveat)
+    log.end()
+
+
+def _cells(line: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(line["n_clusters"]),
+        f"{line['above_chance']:.3f}",
+        f"{line['low']:.3f} to {line['high']:.3f}",
+        f"{line['reference']:.3f}",
+        f"{line['reference_high']:.3f}",
+        "<- suggested" if line["suggested"] else "",
+    )

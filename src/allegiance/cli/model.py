@@ -1,0 +1,123 @@
+"""``allegiance model``: what is inside a saved model, and compiling what it needs."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import click
+
+from ._app import begin, console, print_json, print_line, print_table
+from ._options import RUN_OPTIONS, Command, options
+
+#: Categories listed of a column.
+_LISTED = 10
+
+EPILOG = """\b
+Examples:
+  allegiance model january.model
+  allegiance model compile january.model
+"""
+
+
+@click.command(cls=Command, epilog=EPILOG, short_help="Show what is inside a saved model, or compile it.")
+@click.argument("words", metavar="[compile] MODEL", nargs=-1, required=True)
+@options(RUN_OPTIONS)
+def model(**values: Any) -> None:
+    """Show the columns and clusters of MODEL, when it was made, and from what.
+
+    `compile` compiles and caches the code that scoring with MODEL needs: as a step of a container's build it saves
+    the first run that time.
+    """
+    *action, path = values["words"]
+    if action not in ([], ["compile"]):
+        raise click.UsageError("pass the file of one model, or compile and the file.")
+    o, log = begin(values, where=path)
+    from allegiance import load
+
+    scorer = load(path)
+    if action:
+        started = time.perf_counter()
+        scorer.prepare()
+        log.write("compiled", f"Compiled what {path} needs in {time.perf_counter() - started:.1f} s.")
+        log.end()
+        return
+    shown = contents(scorer)
+    if o.json:
+        print_json({"model": path, **shown})
+        return
+    out = console()
+    for line in _sentences(path, shown):
+        print_line(out, line)
+    columns = [[c["name"], c["kind"], c["categories"]] for c in shown["columns"]]
+    if columns:
+        print_table(out, "Columns", ("column", "holds", "categories"), columns, left=("column", "holds", "categories"))
+    rows = [
+        [str(line["cluster"]), *(_figure(line.get(name)) for name in ("points", "replication", "name"))]
+        for line in shown["clusters"]
+    ]
+    header = ("cluster", "rows", "come back", "what sets it apart")
+    print_table(out, "Clusters", header, rows, left=("cluster", "what sets it apart"))
+
+
+def contents(scorer: Any) -> dict[str, Any]:
+    """Return what a model holds, as plain values."""
+    from allegiance.io.saved import plan_of
+
+    fitted = scorer.fitted_
+    how, plan = fitted.how(0.0), plan_of(fitted)
+    about = json.loads(fitted.parts.get("about", "{}"))
+    figures = {str(line["cluster"]): line for line in about.pop("clusters", [])}
+    columns = []
+    if plan is not None:
+        for column in plan.features:
+            names = ", ".join(column.categories[:_LISTED]) + (" ..." if len(column.categories) > _LISTED else "")
+            columns.append({"name": column.name, "kind": column.kind, "categories": names})
+    elif fitted.columns.known_names is not None:
+        columns = [{"name": str(name), "kind": "number", "categories": ""} for name in fitted.columns.known_names]
+    return {
+        "made": {**about, "replication": about.get("replication")} if about else None,
+        "columns": columns,
+        "ids": [] if plan is None else list(plan.ids),
+        "impute": None if plan is None else plan.impute,
+        "scaled": plan is not None and plan.scaled,
+        "features": int(fitted.columns.n_prepared),
+        "clusters": [{**figures.get(str(name), {}), "cluster": str(name)} for name in fitted.classes.tolist()],
+        "labels_new_points": "nearest representative" if fitted.clusterer is None else type(fitted.clusterer).__name__,
+        "influence": how.influence,
+        "domain": how.domain,
+        "engine": how.engine,
+        "eps": how.eps,
+        "seed": how.seed,
+        "trust": fitted.trust_map is not None,
+        "baseline": "baseline" in fitted.parts,
+    }
+
+
+def _sentences(path: str, shown: dict[str, Any]) -> list[str]:
+    made = shown["made"]
+    lines = [f"{path}: {len(shown['clusters'])} clusters in {shown['features']} features."]
+    if made is not None:
+        lines.append(f"Made on {made['created']} from {', '.join(made['files'])} ({made['rows']:,} rows).")
+        lines.append(f"By allegiance {made['version']}: {made['command']}")
+        if made["replication"] is not None:
+            lines.append(f"Then {made['replication']:.0%} of the labels would have come back.")
+    missing = {"median": "are filled with the median or the word 'missing'", "drop": "leave their row out"}
+    lines.append(
+        f"Features are {'scaled' if shown['scaled'] else 'not scaled'}; missing values "
+        f"{missing.get(shown['impute'], 'are an error')}."
+    )
+    lines.append(
+        f"Influence {shown['influence']}, domain {shown['domain']}, engine {shown['engine']}, eps {shown['eps']:g}, "
+        f"seed {shown['seed']}. New rows are labelled by {shown['labels_new_points']}. "
+        f"{'It measures trust' if shown['trust'] else 'It has no trust'}, and "
+        f"{'knows' if shown['baseline'] else 'does not know'} the profile of its data for `watch`."
+    )
+    return lines
+
+
+def _figure(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0%}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

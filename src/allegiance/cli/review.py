@@ -1,0 +1,119 @@
+"""``allegiance review``: look at a clustering in the browser, and decide about labels."""
+
+from __future__ import annotations
+
+import time
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from ._app import begin, print_json
+from ._inputs import check_clustering, load_model, load_points, model_plan, open_input, plan_features, scorer_for
+from ._options import (
+    CLUSTERING_OPTIONS,
+    COLUMN_OPTIONS,
+    DATA,
+    MODEL_OPTION,
+    OUTPUT,
+    PAGE_OPTIONS,
+    READING_OPTIONS,
+    RUN_OPTIONS,
+    RUNNING,
+    TRUST_OPTIONS,
+    Command,
+    option,
+    options,
+)
+from ._outputs import check_inputs, headline
+
+EPILOG = """\b
+Examples:
+  allegiance review customers.csv --clusters 8
+  allegiance review customers.csv --labels segment --text comment --decisions march.jsonl
+  allegiance review customers.csv --model january.model --no-browser --port 8765
+"""
+
+
+@click.command(cls=Command, epilog=EPILOG, short_help="Review labels in the browser.")
+@options(
+    DATA,
+    [*CLUSTERING_OPTIONS, MODEL_OPTION],
+    COLUMN_OPTIONS,
+    READING_OPTIONS,
+    TRUST_OPTIONS,
+    PAGE_OPTIONS,
+    [
+        option(
+            OUTPUT, "--decisions", metavar="FILE",
+            help="File to which each decision is appended.  [default: DATA.decisions.jsonl]",
+        ),
+        option(RUNNING, "--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
+        option(
+            RUNNING, "--port", type=click.IntRange(0, 65535), default=0,
+            help="Port to listen on.  [default: a free one]",
+        ),
+        option(
+            RUNNING, "--allow-host", metavar="NAME", multiple=True,
+            help="Further name under which the page may be opened, as behind a proxy. Repeatable.",
+        ),
+        option(RUNNING, "--no-browser", is_flag=True, help="Print the address and open no browser."),
+    ],
+    RUN_OPTIONS,
+)  # fmt: skip
+def review(**values: Any) -> None:
+    """Serve a page on this machine with the labels of DATA, the least trusted first; Ctrl-C ends it.
+
+    Decisions are appended to a file at once. `allegiance.review.apply_decisions` applies them to labels.
+    """
+    o, log = begin(values, where=values["data"])
+    check_clustering(o)
+    for library in ("bokeh", "jinja2"):
+        if find_spec(library) is None:
+            raise click.ClickException(f"review needs {library}: pip install 'allegiance[report]'.")
+    table = open_input(o)
+    decisions = o.decisions or f"{table.files[0] if table.files else 'data'}.decisions.jsonl"
+    check_inputs([*table.files, o.centers, o.model], decisions)
+    if o.model is not None:
+        scorer = load_model(o)
+        plan = model_plan(scorer, table, log)
+    else:
+        plan = plan_features(o, table, labels=o.labels, keep=[o.text])
+        plan.raise_problems()
+    points = load_points(table, plan, o.labels, typed=True)
+    if o.model is not None:
+        result = scorer.fitted_.without_preprocessing().score(points.X, labels=points.labels)
+    else:
+        result = scorer_for(o, plan, points.labels, log).fit_affinity(points.X, points.labels)
+    row = points.columns.column_names[0]
+    ids = list(o.ids) or [name for name in plan.ids if name in table.columns]
+    from allegiance.review import serve
+
+    served = serve(
+        result,
+        points.X,
+        log=decisions,
+        host=o.host,
+        port=o.port,
+        allow_hosts=o.allow_host,
+        open_browser=not o.no_browser,
+        data=points.columns.drop_columns([row]),
+        ids=ids or None,
+        texts=None if o.text is None else points.columns.column(o.text),
+        feature_names=list(plan.names),
+        row_numbers=points.columns.column(row).to_numpy(),
+        title=f"Labels of {table.where}",
+    )
+    try:
+        if o.json:
+            print_json({"url": served.url, "decisions": decisions, "rows": result.n_points})
+        else:
+            click.echo(headline(result.tally()))
+            click.echo(f"Review at {served.url}")
+            click.echo(f"Decisions go to {decisions}. Ctrl-C ends the review.")
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        log.write("end", f"The review has ended; decisions are in {decisions}.")
+    finally:
+        served.close()

@@ -1,0 +1,508 @@
+"""``allegiance score``, ``check`` and ``audit``: how far to trust each label, and what a review of some says of all."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, console, print_json, print_line
+from ._inputs import (
+    Points,
+    check_clustering,
+    free_name,
+    load_centers,
+    load_model,
+    load_points,
+    make_scorer,
+    model_plan,
+    needs_memory,
+    open_input,
+    plan_features,
+    run_fingerprint,
+    scorer_for,
+)
+from ._options import (
+    CLUSTERING_OPTIONS,
+    COLUMN_OPTIONS,
+    DATA,
+    MODEL_OPTION,
+    OUTPUT,
+    OUTPUT_OPTIONS,
+    PAGE_OPTIONS,
+    READING_OPTIONS,
+    RUN_OPTIONS,
+    RUNNING,
+    TRUST_OPTIONS,
+    Budget,
+    Command,
+    option,
+    options,
+)
+from ._outputs import (
+    Worst,
+    check_inputs,
+    check_outputs,
+    is_done,
+    open_output,
+    print_summary,
+    score_names,
+    summarise,
+    write_record,
+    write_report,
+)
+from .watch import Profiler, compare_with_baseline
+
+if TYPE_CHECKING:
+    from allegiance import AffinityScorer
+    from allegiance.io import FeaturePlan, Table
+    from allegiance.results import AffinityResult
+
+#: Tables with more rows are streamed, unless something needs all of them in memory.
+MANY_ROWS = 1_000_000
+#: Labels listed on the screen by default.
+_SHOWN = 10
+_ANSWERS = {
+    "yes": True,
+    "y": True,
+    "true": True,
+    "right": True,
+    "no": False,
+    "n": False,
+    "false": False,
+    "wrong": False,
+}
+
+EPILOG = """\b
+Examples:
+  allegiance score customers.csv --clusters 8 -o scored.csv
+  allegiance score customers.csv --labels segment --report report.html
+  allegiance score customers.csv --clusters 8 --review 50 --review-output review.xlsx
+  allegiance score customers.csv --clusters 8 --audit 60 -o audit.csv
+  allegiance score january.csv --clusters 8 --save january.model -o january.parquet
+  allegiance score february.csv --model january.model -o february.parquet --fail-on-drift
+  cat customers.csv | allegiance score - --clusters 8 -o - > scored.csv
+"""
+
+
+@click.command(cls=Command, epilog=EPILOG, short_help="Say how far to trust the label of each row.")
+@options(
+    DATA,
+    [*CLUSTERING_OPTIONS, MODEL_OPTION],
+    COLUMN_OPTIONS,
+    READING_OPTIONS,
+    TRUST_OPTIONS,
+    OUTPUT_OPTIONS,
+    [
+        option(OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns of DATA."),
+        option(
+            OUTPUT, "--review", metavar="N|SHARE%", type=Budget(),
+            help="List the N least trusted labels.  [default: 10]",
+        ),
+        option(OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
+        option(
+            OUTPUT, "--audit", metavar="N", type=click.IntRange(min=1),
+            help="Let -o be a sheet of N labels to look at, half of them drawn at random, for `allegiance audit`.",
+        ),
+        option(OUTPUT, "--report", metavar="FILE", help="HTML page to write, for looking and reviewing."),
+    ],
+    PAGE_OPTIONS,
+    [
+        option(OUTPUT, "--save", metavar="FILE", help="Save the model (usually *.model) for later use with --model."),
+        option(
+            RUNNING, "--stream/--in-memory", default=None,
+            help=f"Read DATA in batches, or into memory.  [default: in batches beyond {MANY_ROWS:,} rows]",
+        ),
+        option(RUNNING, "--restart", is_flag=True, help="Do not resume an interrupted --stream."),
+        option(
+            RUNNING, "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1),
+            help="Exit with code 3 if a smaller share of the labels would come back.",
+        ),
+        option(RUNNING, "--fail-on-drift", is_flag=True, help="With --model: exit with code 4 if DATA has drifted."),
+    ],
+    RUN_OPTIONS,
+)  # fmt: skip
+def score(**values: Any) -> int:
+    """Say how far to trust the label of each row of DATA: a file, several, a folder, a pattern, a URL, or -.
+
+    The output has all columns of DATA as they were, then cluster, trust, verdict and rival. Trust is the chance that
+    the label comes back if the data were collected and clustered again.
+    """
+    o, log = begin(values, where=values["data"])
+    check_clustering(o)
+    _check_usage(o)
+    check_outputs(o, ("--review-output", o.review_output), ("--report", o.report), ("--save", o.save))
+    table = open_input(o)
+    check_inputs([*table.files, o.centers, o.model], o.output, o.review_output, o.report, o.save)
+    run = run_fingerprint(o, table)
+    if is_done(o, run):
+        log.write("skip", f"{o.output} is up to date: the same inputs and options made it.", file=o.output)
+        return 0
+    scorer, plan = _prepare(o, table, log)
+    streamed = _streams(o, plan, log)
+    work = _score_in_batches if streamed else _score_in_memory
+    summary, worst, scorer, profiler, footer = work(o, table, plan, scorer, log)
+    drift = None
+    if o.model is not None:
+        drift = compare_with_baseline(scorer, profiler, log)
+        summary["drift"] = None if drift is None else drift.to_dict()
+    write_record(o, run)
+    _save(o, scorer, plan, table, summary, profiler, log)
+    if o.json:
+        outputs = {"output": o.output, "report": o.report, "saved": o.save, "review_output": o.review_output}
+        print_json({**summary, "notes": log.notes, **outputs})
+    elif not o.quiet:
+        print_summary(summary, worst, log, err=o.output == "-", footer=footer if o.verbose else [])
+    log.end()
+    return _exit_code(o, summary, drift, log)
+
+
+def _check_usage(o: SimpleNamespace) -> None:
+    """Raise a usage error for options that do not fit together."""
+    if o.review_output is not None and o.review is None:
+        raise click.UsageError("--review-output needs --review N.")
+    if o.audit is not None and o.output is None:
+        raise click.UsageError("--audit needs -o FILE for the sheet.")
+    if o.fail_on_drift and o.model is None:
+        raise click.UsageError("--fail-on-drift needs --model FILE.")
+    obstacle = needs_memory(o)
+    if o.stream and obstacle is not None:
+        raise click.UsageError(f"--stream cannot be used with {obstacle}, which needs all rows in memory.")
+
+
+def _prepare(o: SimpleNamespace, table: Table, log: Log) -> tuple[AffinityScorer | None, FeaturePlan]:
+    """Return the scorer of a model, if there is one, and the plan of the features."""
+    if o.model is not None:
+        scorer = load_model(o)
+        table.check_columns([name for name in (o.labels, o.text, *o.ids) if name])
+        return scorer, model_plan(scorer, table, log)
+    plan = plan_features(o, table, labels=o.labels, keep=[o.text])
+    plan.raise_problems()
+    for note in table.notes:
+        log.note(note)
+    return None, plan
+
+
+def _streams(o: SimpleNamespace, plan: FeaturePlan, log: Log) -> bool:
+    """Decide whether to read the table in batches."""
+    if o.stream is not None:
+        return bool(o.stream)
+    obstacle = needs_memory(o)
+    if plan.n_rows <= MANY_ROWS:
+        return False
+    if obstacle is not None:
+        log.note(f"{plan.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
+    return obstacle is None
+
+
+def _ids(o: SimpleNamespace, plan: FeaturePlan, table: Table) -> list[str]:
+    """Return the columns that identify rows: those named, or those of the plan that the table has."""
+    return list(o.ids) or [name for name in plan.ids if name in table.columns]
+
+
+def _shown(o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, names: dict[str, str]) -> list[str]:
+    """Return the columns of the list on the screen."""
+    return [*(_ids(o, plan, table) or [row]), *([o.text] if o.text else []), *names.values()]
+
+
+def _score_in_memory(
+    o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
+) -> tuple[dict[str, Any], Worst, AffinityScorer, Profiler, list[str]]:
+    import pyarrow as pa
+
+    from allegiance.results import footer
+
+    sink = open_output(o.output, o)
+    typed = sink is not None and sink.format not in ("csv", "tsv")
+    points = load_points(table, plan, o.labels, typed=typed)
+    if scorer is None:
+        scorer = scorer_for(o, plan, points.labels, log)
+        result = scorer.fit_affinity(points.X, points.labels)
+        fitted = scorer.fitted_
+    else:
+        fitted = scorer.fitted_.without_preprocessing()
+        result = fitted.score(points.X, labels=points.labels)
+        fitted.warn_if_imprecise(result)
+    profiler = Profiler(fitted, plan)
+    profiler.add(points.X, 0)
+    row = points.columns.column_names[0]
+    columns = points.columns.drop_columns([row])
+    scores = result.columns()
+    names = score_names(columns.column_names, scores)
+    whole = points.columns
+    for name, shown in names.items():
+        whole = whole.append_column(shown, pa.array(scores[name]))
+    worst = Worst(_SHOWN if o.review is None else 0, names, _shown(o, plan, table, row, names))
+    chosen = result.least_trusted(_SHOWN if o.review is None else o.review)
+    worst.rows = whole.take(pa.array(chosen)).to_pylist()
+    if o.scores_only:
+        whole = _scores_only(o, plan, table, points, scores)
+    if sink is not None:
+        with sink:
+            sink.write(_sheet(o, result, whole, row) if o.audit is not None else _without(whole, row, o.scores_only))
+        log.wrote(o.output)
+    if o.review_output is not None:
+        with open_output(o.review_output, o) as review:
+            review.write(_without(whole.take(pa.array(chosen)), row, o.scores_only))
+        log.wrote(o.review_output)
+    if o.report is not None:
+        _report(o, result, points, plan, table)
+        log.wrote(o.report)
+    summary = summarise(result.tally(), result.clusterer_note, plan, fitted.centers, worst)
+    return summary, worst, scorer, profiler, footer(result.tally(), result.how)
+
+
+def _without(whole: Any, row: str, scores_only: bool) -> Any:
+    return whole if scores_only else whole.drop_columns([row])
+
+
+def _scores_only(o: SimpleNamespace, plan: FeaturePlan, table: Table, points: Points, scores: dict[str, Any]) -> Any:
+    """Return identifiers, or numbers of rows, and all scores."""
+    import pyarrow as pa
+
+    ids = points.columns.select(_ids(o, plan, table) or [points.columns.column_names[0]])
+    for name, values in scores.items():
+        ids = ids.append_column(free_name(name, ids.column_names), pa.array(values))
+    return ids
+
+
+def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any, row: str) -> Any:
+    """Return the sheet of an audit: the rows to look at, with an empty column ``right``."""
+    import pyarrow as pa
+
+    sample = result.audit_sample(o.audit, random_state=o.seed)
+    sheet = whole.take(pa.array(sample.rows))
+    if row in sheet.column_names:
+        sheet = sheet.drop_columns([row])
+    first = {
+        "right": pa.array([None] * len(sample), pa.string()),
+        "audit_row": pa.array(sample.rows),
+        "audit_drawn": pa.array([str(drawn) for drawn in sample.drawn]),
+        "audit_seed": pa.array([sample.seed] * len(sample), pa.int64()),
+    }
+    for place, (name, column) in enumerate(first.items()):
+        sheet = sheet.add_column(place, name, column)
+    return sheet
+
+
+def _report(o: SimpleNamespace, result: AffinityResult, points: Points, plan: FeaturePlan, table: Table) -> None:
+    """Write the page, in the columns of the file."""
+    row = points.columns.column_names[0]
+    ids = _ids(o, plan, table)
+    write_report(
+        result,
+        o.report,
+        points.X,
+        force=o.if_exists == "replace",
+        data=points.columns.drop_columns([row]),
+        ids=ids or None,
+        texts=None if o.text is None else points.columns.column(o.text),
+        feature_names=list(plan.names),
+        row_numbers=points.columns.column(row).to_numpy(),
+        title=f"Labels of {table.where}",
+    )
+
+
+def _score_in_batches(
+    o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
+) -> tuple[dict[str, Any], Worst, AffinityScorer, Profiler, list[str]]:
+    import time
+
+    import pyarrow as pa
+
+    from allegiance.io import fit_stream
+    from allegiance.io.streams import Rows, score_rows
+    from allegiance.results import footer
+
+    started = time.perf_counter()
+    sink = open_output(o.output, o)
+    if scorer is None:
+        centers = load_centers(o.centers, plan) if o.centers else None
+        unfitted = make_scorer(o, log, centers=centers).set_params(verbose=False)
+        if o.clusters is not None:
+            log.note("clusters are found by k-means of a random sample, since the table is read in batches.")
+        scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan)
+    inner = scorer.fitted_.without_preprocessing()
+    ids = _ids(o, plan, table)
+    row = free_name("row", table.columns)
+    kept = (ids or [row]) if o.scores_only else list(table.columns)
+    names = (
+        None
+        if o.scores_only
+        else score_names(
+            table.columns, inner.score(inner.centers[:0]).columns() if inner.centers is not None else {"trust"}
+        )
+    )
+    rows = Rows(
+        table,
+        plan,
+        None,
+        labels=o.labels,
+        keep=[name for name in kept if name != row],
+        row=row if kept == [row] else None,
+        typed=sink.format not in ("csv", "tsv"),
+    )
+    profiler = Profiler(inner, plan)
+    rows.tap = lambda batch: profiler.add(batch.X, batch.first)
+    known = names or {name: name for name in ("label", "trust", "verdict", "rival", "own_affinity")}
+    worst = Worst(_count(o.review, plan.n_rows), known, [])
+    log.resume = "The same command resumes where this one stopped." if table.files else ""
+    done = score_rows(
+        rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, observe=worst.add
+    )
+    log.resume = ""
+    log.wrote(o.output)
+    if done.resumed:
+        log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
+        profiler.reset(rows)
+    if worst.rows:
+        worst._shown = [name for name in _shown(o, plan, table, row, known) if name in worst.rows[0]]
+    if o.review_output is not None:
+        with open_output(o.review_output, o) as review:
+            review.write(pa.Table.from_pylist(worst.rows))
+        log.wrote(o.review_output)
+    worst.rows = worst.rows if o.review is not None else worst.rows[:_SHOWN]
+    trust_map = scorer.fitted_.trust_map
+    note = None if trust_map is None else getattr(trust_map, "reason", None)
+    summary = summarise(done.tally, note, plan, inner.centers, worst)
+    return summary, worst, scorer, profiler, footer(done.tally, inner.how(started))
+
+
+def _count(review: int | str | None, n_rows: int) -> int:
+    """Return how many labels a budget stands for."""
+    if isinstance(review, str):
+        return max(1, round(float(review.removesuffix("%")) / 100 * n_rows))
+    return _SHOWN if review is None else review
+
+
+def _save(
+    o: SimpleNamespace,
+    scorer: AffinityScorer,
+    plan: FeaturePlan,
+    table: Table,
+    summary: dict[str, Any],
+    profiler: Profiler,
+    log: Log,
+) -> None:
+    """Save the model, with the profile of its data and where it comes from."""
+    if o.save is None:
+        return
+    import platform
+    from copy import copy
+    from datetime import UTC, datetime
+
+    from allegiance.drift import with_baseline
+    from allegiance.io.saved import with_plan, write_state
+
+    from ._app import provenance
+
+    figures = ("cluster", "points", "replication", "name")
+    about = {
+        **provenance(),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "files": list(table.files) or [table.where],
+        "rows": summary["rows"],
+        "replication": summary["replication"],
+        "clusters": [{name: _plain(line[name]) for name in figures} for line in summary["clusters"]],
+    }
+    whole = copy(scorer)
+    fitted = scorer.fitted_.without_preprocessing() if "plan" in scorer.fitted_.parts else scorer.fitted_
+    whole._set_fitted(with_plan(with_baseline(fitted, profiler.total), plan, about))
+    write_state(whole.to_dict(), o.save, force=o.if_exists == "replace")
+    log.wrote(o.save)
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and value != value else value
+
+
+def _exit_code(o: SimpleNamespace, summary: dict[str, Any], drift: Any, log: Log) -> int:
+    share, what = summary["replication"], "of the labels would come back"
+    if share is None:
+        share, what = summary["supported"] / max(summary["labels"], 1), "of the labels are supported"
+    if o.fail_on_drift and drift is not None and drift.drifted:
+        log.write("drift", f"{o.data[0]} has drifted from {o.model}, and --fail-on-drift was given.")
+        return DRIFTED
+    if o.fail_under is not None and share < o.fail_under:
+        log.write("under", f"{share:.1%} {what}, below --fail-under {o.fail_under:g}.")
+        return UNDER_THRESHOLD
+    return 0
+
+
+@click.command(cls=Command, short_help="Show how a table would be read, before anything is computed.")
+@options(DATA, CLUSTERING_OPTIONS[:1], COLUMN_OPTIONS, READING_OPTIONS, RUN_OPTIONS)
+def check(**values: Any) -> int:
+    """Propose which columns of DATA are features, identifiers or left out, and list all problems."""
+    o, _ = begin(values, where=values["data"])
+    table = open_input(o)
+    plan = plan_features(o, table, labels=o.labels)
+    if o.json:
+        print_json({"plan": plan.to_dict(), "notes": [*table.notes, *plan.notes], "problems": list(plan.problems)})
+    else:
+        out = console()
+        for line in [*plan.describe(), *table.notes]:
+            print_line(out, line)
+    return FAILED if plan.problems else 0
+
+
+@click.command(cls=Command, short_help="Say how many labels are right, from a sheet that was filled in.")
+@click.argument("scored")
+@click.argument("sheet")
+@options(RUN_OPTIONS)
+def audit(**values: Any) -> int:
+    """Say how many labels of SCORED are right, from the column `right` of SHEET.
+
+    SCORED is what `allegiance score -o` wrote, and SHEET what the same command with --audit wrote. Its column `right`
+    takes yes or no, or the right cluster; empty cells are left out.
+    """
+    o, log = begin(values, where=[values["scored"], values["sheet"]])
+    import numpy as np
+
+    from allegiance.calibration import AuditSample
+    from allegiance.calibration import audit as judge
+    from allegiance.io import TableError, open_table
+
+    scored, sheet = open_table(o.scored), open_table(o.sheet)
+    prefix = "" if "cluster" in scored.columns and "trust" in scored.columns else "allegiance_"
+    label, trust = (scored.read([f"{prefix}{name}"]).column(0) for name in ("cluster", "trust"))
+    marks = sheet.read(sheet.check_columns(["right", "audit_row", "audit_drawn", "audit_seed"]), typed=True)
+    rows = np.asarray(marks.column("audit_row"), dtype=np.int64)
+    if rows.size and rows.max() >= len(label):
+        raise TableError(
+            f"{o.sheet} names row {rows.max():,}, but {o.scored} has {len(label):,}: they do not belong together."
+        )
+    texts = np.array([str(value) for value in label.to_pylist()])
+    ranking = np.asarray(trust.to_numpy(zero_copy_only=False), dtype=float)
+    classes, codes = np.unique(texts, return_inverse=True)
+    codes = np.where(np.isnan(ranking), -1, codes)
+    drawn = np.array([str(value) for value in marks.column("audit_drawn").to_pylist()])
+    answers = _answers(marks.column("right").to_pylist(), classes.tolist(), o.sheet)
+    found = judge(AuditSample(rows, drawn), answers, label=texts, codes=codes, classes=classes, ranking=ranking)
+    if o.json:
+        fields = ("share_right", "interval", "wrong_left", "interval_left", "n_random", "n_least", "n_unanswered")
+        print_json({name: getattr(found, name) for name in fields} | {"sentence": found.sentence()})
+    else:
+        print_line(console(), found.sentence(), bold=True)
+    log.end()
+    return 0
+
+
+def _answers(given: list[Any], classes: list[str], sheet: str) -> Any:
+    """Return what a person filled in: truth values, or the right clusters; None where there is nothing."""
+    import numpy as np
+
+    from allegiance.io import TableError
+
+    texts = [None if value is None or not str(value).strip() else str(value).strip() for value in given]
+    answered = [text for text in texts if text is not None]
+    if all(text.lower() in _ANSWERS for text in answered):
+        return np.array([None if text is None else _ANSWERS[text.lower()] for text in texts], dtype=object)
+    unknown = sorted({text for text in answered if text not in classes})
+    if {*answered} <= {"0", "1"}:
+        raise TableError(f"the answers in {sheet} are 0 and 1, which may be clusters: write yes and no instead.")
+    if unknown:
+        raise TableError(f"column 'right' of {sheet} has {unknown[0]!r}, which is neither yes or no nor a cluster.")
+    return np.array(texts, dtype=object)

@@ -1,0 +1,180 @@
+"""``allegiance watch``: whether data has drifted since a model was made, as ``score --model`` tells it, too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ._app import DRIFTED, FAILED, Log, begin, console, print_json, print_line, print_table
+from ._inputs import load_model, model_plan, open_input
+from ._options import READING_OPTIONS, RUN_OPTIONS, RUNNING, Command, option, options
+
+if TYPE_CHECKING:
+    from allegiance import AffinityScorer
+    from allegiance.fitting import Fitted
+    from allegiance.io import FeaturePlan
+
+EPILOG = """\b
+Examples:
+  allegiance score january.csv --clusters 8 --save january.model
+  allegiance watch --model january.model february.csv march.csv
+"""
+#: Findings shown of one file.
+_SHOWN = 12
+
+
+class Profiler:
+    """Adds up the profile of the rows that go by, in the units of the file."""
+
+    def __init__(self, fitted: Fitted, plan: FeaturePlan) -> None:
+        self._fitted, self._plan = fitted, plan
+        self.total: Any = None
+
+    def add(self, X: Any, start: int) -> None:
+        """Add rows (m, d), prepared; ``start`` is the number of the first one."""
+        from allegiance.drift import profile_rows
+
+        if not len(X) or self._fitted.members is None:
+            return
+        units = in_units(self._plan, X)
+        part = profile_rows(self._fitted, X, features=units, names=list(self._plan.names), start=start)
+        self.total = part if self.total is None else self.total.plus(part)
+
+    def reset(self, rows: Any) -> None:
+        """Read all rows again: an earlier run had scored some of them."""
+        from allegiance.io.tables import BATCH_ROWS
+
+        self.total, rows.tap = None, None
+        for batch in rows.batches(BATCH_ROWS):
+            self.add(batch.X, batch.first)
+
+
+def in_units(plan: FeaturePlan, X: Any) -> Any:
+    """Return prepared features (m, d) in the units of the file; days for dates, shares for categories."""
+    import numpy as np
+
+    if not plan.scaled:
+        return X
+    center = np.concatenate([np.broadcast_to(np.asarray(c.center, float), c.width) for c in plan.features])
+    spread = np.concatenate([np.full(c.width, c.spread or 1.0) for c in plan.features])
+    return X * spread + center
+
+
+def compare_with_baseline(scorer: AffinityScorer, profiler: Profiler, log: Log) -> Any:
+    """Return how the rows differ from those of the model, and note each finding; None without a baseline."""
+    from allegiance.drift import baseline_of, compare_profiles
+
+    baseline = baseline_of(scorer.fitted_)
+    if baseline is None or profiler.total is None:
+        return None
+    found = compare_profiles(scorer.fitted_, baseline, profiler.total)
+    for finding in found.findings[:_SHOWN]:
+        log.note(f"drift: {finding.sentence}.")
+    return found
+
+
+@click.command(cls=Command, epilog=EPILOG, short_help="Say whether later files have drifted from a saved model.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@options(
+    [
+        option(RUNNING, "--model", metavar="MODEL", required=True, help="What `allegiance score --save` wrote."),
+        option(
+            RUNNING, "--tolerance", metavar="SHARE", type=click.FloatRange(0, 1), default=0.05, show_default=True,
+            help="Exit with code 4 if more than this share of the rows must have changed. With 0 any finding counts.",
+        ),
+    ],
+    READING_OPTIONS,
+    RUN_OPTIONS,
+)  # fmt: skip
+def watch(**values: Any) -> int:
+    """Compare each FILE with the data that MODEL was made from, and say what changed.
+
+    A file that cannot be read is reported and the others are compared. The exit code is 1 if a file failed, else 4 if
+    one drifted.
+    """
+    o, log = begin(values | {"eps": None, "resamples": None}, where=values["files"])
+    from allegiance.drift import baseline_of
+
+    scorer = load_model(o)
+    if baseline_of(scorer.fitted_) is None:
+        raise click.ClickException(
+            f"{o.model} has no baseline to compare with: make it again with `allegiance score DATA --save {o.model}`, "
+            "or in Python with scorer.keep_baseline(X) before scorer.save(path)."
+        )
+    periods: dict[str, Any] = {}
+    for file in dict.fromkeys(o.files):
+        try:
+            periods[file] = _compared(o, scorer, file, log)
+        except (ValueError, OSError) as error:
+            periods[file] = error
+            log.write("error", f"Error: {file}: {error}")
+    failed = [file for file, found in periods.items() if isinstance(found, Exception)]
+    beyond = [file for file, found in periods.items() if file not in failed and _is_beyond(found, o.tolerance)]
+    if o.json:
+        lines = [
+            {"file": file, "error": str(found)} if file in failed else
+            {"file": file, "beyond_tolerance": file in beyond, **found.to_dict()}
+            for file, found in periods.items()
+        ]  # fmt: skip
+        print_json({"model": o.model, "tolerance": o.tolerance, "periods": lines})
+    elif not o.quiet:
+        for file, found in periods.items():
+            _print(file, found, verbose=o.verbose)
+    if beyond:
+        log.write("drift", f"Beyond --tolerance {o.tolerance:g}: {', '.join(beyond)}.")
+    log.end()
+    return FAILED if failed else DRIFTED if beyond else 0
+
+
+def _is_beyond(found: Any, tolerance: float) -> bool:
+    return bool(found.drifted and (tolerance == 0 or found.severity > tolerance))
+
+
+def _compared(o: Any, scorer: AffinityScorer, file: str, log: Log) -> Any:
+    """Read a file and compare it with the baseline of the model."""
+    from allegiance.drift import baseline_of, compare_profiles
+    from allegiance.io import TableError
+    from allegiance.io.streams import Rows
+
+    table = open_input(o, [file])
+    quiet = Log(o)
+    plan = model_plan(scorer, table, quiet)
+    for note in quiet.notes:
+        log.note(f"{file}: {note}")
+    profiler = Profiler(scorer.fitted_.without_preprocessing(), plan)
+    profiler.reset(Rows(table, plan, None))
+    if profiler.total is None:
+        raise TableError(f"{file} has no rows.")
+    baseline = baseline_of(scorer.fitted_)
+    return compare_profiles(scorer.fitted_, baseline, profiler.total)
+
+
+def _print(file: str, found: Any, *, verbose: bool) -> None:
+    """Print what changed in a file, and the figures of its clusters if something did."""
+    out = console()
+    if isinstance(found, Exception):
+        print_line(out, f"{file}: not compared. {found}", bold=True)
+        return
+    print_line(out, f"{file}: {found.now.n_points:,} rows. {found.headline()}.", bold=found.drifted)
+    for finding in found.findings[:_SHOWN]:
+        print_line(out, f"  - {finding.sentence}.")
+    left = len(found.findings) - _SHOWN
+    if left > 0:
+        print_line(out, f"  ... and {left} more: see --json.")
+    if found.drifted or verbose:
+        rows = [
+            [str(line["cluster"]), *(_pair(line, name) for name in ("share", "atypical")), _moved(line)]
+            for line in found.to_dict()["clusters"]
+        ]
+        print_table(out, "", ("cluster", "share", "atypical", "moved most"), rows, left=("cluster", "moved most"))
+
+
+def _pair(line: dict[str, Any], name: str) -> str:
+    return " to ".join(
+        "-" if line[f"{name}_{when}"] is None else f"{line[f'{name}_{when}']:.1%}" for when in ("then", "now")
+    )
+
+
+def _moved(line: dict[str, Any]) -> str:
+    return f"{line['moved']} {line['moved_by']:+.1f} sd" if line["moved"] else ""
