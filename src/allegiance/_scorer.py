@@ -21,6 +21,7 @@ from .fitting import (
     InMemory,
     Labels,
     PreparedColumns,
+    PreparedInput,
     Specification,
     align,
     check_input,
@@ -423,6 +424,26 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
 
             return profile_lazily(self.fitted_, X)
         return profile_rows(self.fitted_, X)
+
+    def prepare(self) -> Self:
+        """Compile and compute what scoring needs, so that the first requests of a service do not wait for it.
+
+        Points between the representatives are scored, one by one and together. Kernels without representatives in the
+        space of X only have their engine built.
+        """
+        check_is_fitted(self)
+        fitted = self.fitted_
+        fitted.check_engine()
+        if fitted.centers is not None:
+            rng = np.random.default_rng(0)
+            centers = fitted.centers
+            first, second = (np.tile(np.arange(len(centers)), 64) for _ in range(2))
+            share = rng.uniform(0.0, 0.5, (first.size, 1))
+            rng.shuffle(second)
+            rows = fitted.influence.prepare(centers[first] * (1.0 - share) + centers[second] * share)
+            for part in (rows, rows[:1]):
+                _ = fitted.score_prepared(PreparedInput(part, None, FrameLike())).verdict
+        return self
 
     def keep_baseline(self, X: Any) -> Self:
         """Keep the profile of a first period, to compare later ones with; it is saved with the scorer.

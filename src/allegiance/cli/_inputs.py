@@ -60,12 +60,21 @@ def check_clustering(o: SimpleNamespace) -> None:
         )
     if makes and o.algorithm != "hdbscan" and o.clusters is None:
         raise click.UsageError(f"--algorithm {o.algorithm} needs --clusters K.")
+    if o.centers:
+        check_file(o.centers)
     if o.algorithm == "hdbscan" and o.clusters is not None:
         raise click.UsageError("hdbscan finds the number of clusters itself: leave out --clusters.")
 
 
+def check_file(path: str) -> None:
+    """Raise if a file does not exist, before anything heavy is imported."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path} does not exist.")
+
+
 def _check_model(o: SimpleNamespace) -> None:
-    """Raise a usage error if options contradict the model that is used."""
+    """Raise if options contradict the model that is used, or if there is none."""
+    check_file(o.model)
     context = click.get_current_context()
     given = [name for name in _FIXED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if given:

@@ -164,7 +164,7 @@ def describe_clusters(centers: Any, plan: FeaturePlan | None) -> list[tuple[str,
             difference = ((values - usual) / spread)[rows, best]
             said = [
                 (
-                    f"{'' if d > 0 else 'not '}{column.categories[b]}",
+                    f"{column.name} {'' if d > 0 else 'not '}{column.categories[b]}",
                     f"{column.name}={column.categories[b]} {values[r, b]:.0%} (all {usual[b]:.0%})",
                 )
                 for r, b, d in zip(rows, best, difference, strict=True)
@@ -182,8 +182,10 @@ def describe_clusters(centers: Any, plan: FeaturePlan | None) -> list[tuple[str,
         scored.append((difference, said))
     found = []
     for cluster in range(len(centers)):
-        order = sorted(range(len(scored)), key=lambda place: -abs(scored[place][0][cluster]))
-        traits = [scored[place][1][cluster] for place in order[:_TRAITS] if abs(scored[place][0][cluster]) >= _LEAST]
+        # Of columns that say the same, such as several that are empty together, the first one speaks.
+        strengths = {round(float(scored[place][0][cluster]), 2): place for place in reversed(range(len(scored)))}
+        order = sorted(strengths, key=lambda strength: -abs(strength))
+        traits = [scored[strengths[each]][1][cluster] for each in order[:_TRAITS] if abs(each) >= _LEAST]
         found.append((", ".join(name for name, _ in traits[:_NAMED]), ", ".join(text for _, text in traits)))
     return found
 
@@ -252,9 +254,12 @@ def print_summary(summary: dict[str, Any], worst: Worst, log: Log, *, err: bool,
     for line in summary["more"]:
         print_line(out, line if line.endswith(".") else f"{line}.")
     trusted = summary["replication"] is not None
-    header = ["cluster", "rows", *(["come back"] if trusted else []), *_VERDICTS, "rival", "what sets it apart"]
+    header = ["cluster", "rows", *(["come back"] if trusted else []), *_VERDICTS, "rival", "name"]
     rows = [_cluster_cells(line, trusted) for line in summary["clusters"]]
-    print_table(out, "", header, rows, left=("cluster", "rival", "what sets it apart"))
+    print_table(out, "", header, rows, left=("cluster", "rival", "name"))
+    for line in summary["clusters"]:
+        if line["described"]:
+            print_line(out, f"Cluster {line['cluster']}: {line['described']}.")
     if worst.rows:
         shown, *rows = worst.table()
         print_table(out, "Labels to look at first", shown, rows)
@@ -268,5 +273,11 @@ def _cluster_cells(line: dict[str, Any], trusted: bool) -> list[str]:
     counts = ["-" if noise else f"{line[name]:,}" for name in _VERDICTS]
     come_back = "-" if share is None or share != share else f"{share:.0%}"
     rival = "-" if line["rival"] is None else str(line["rival"])
-    told = ": ".join(text for text in (line["name"], line["described"]) if text)
-    return [str(line["cluster"]), f"{line['points']:,}", *([come_back] if trusted else []), *counts, rival, told]
+    return [
+        str(line["cluster"]),
+        f"{line['points']:,}",
+        *([come_back] if trusted else []),
+        *counts,
+        rival,
+        line["name"],
+    ]

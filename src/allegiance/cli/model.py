@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ._app import begin, console, print_json, print_line, print_table
+from ._inputs import check_file
 from ._options import RUN_OPTIONS, Command, options
 
 #: Categories listed of a column.
@@ -34,6 +35,7 @@ def model(**values: Any) -> None:
     if action not in ([], ["compile"]):
         raise click.UsageError("pass the file of one model, or compile and the file.")
     o, log = begin(values, where=path)
+    check_file(path)
     from allegiance import load
 
     scorer = load(path)

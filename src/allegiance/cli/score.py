@@ -364,7 +364,7 @@ def _score_in_batches(
         log.wrote(o.review_output)
     worst.rows = worst.rows if o.review is not None else worst.rows[:_SHOWN]
     trust_map = scorer.fitted_.trust_map
-    note = None if trust_map is None else getattr(trust_map, "reason", None)
+    note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
     summary = summarise(done.tally, note, plan, inner.centers, worst)
     return summary, worst, scorer, profiler, footer(done.tally, inner.how(started))
 
@@ -392,7 +392,6 @@ def _save(
     from copy import copy
     from datetime import UTC, datetime
 
-    from allegiance.drift import with_baseline
     from allegiance.io.saved import with_plan, write_state
 
     from ._app import provenance
@@ -409,7 +408,11 @@ def _save(
     }
     whole = copy(scorer)
     fitted = scorer.fitted_.without_preprocessing() if "plan" in scorer.fitted_.parts else scorer.fitted_
-    whole._set_fitted(with_plan(with_baseline(fitted, profiler.total), plan, about))
+    if profiler.total is not None:
+        from allegiance.drift import with_baseline
+
+        fitted = with_baseline(fitted, profiler.total)
+    whole._set_fitted(with_plan(fitted, plan, about))
     write_state(whole.to_dict(), o.save, force=o.if_exists == "replace")
     log.wrote(o.save)
 

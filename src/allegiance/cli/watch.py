@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ._app import DRIFTED, FAILED, Log, begin, console, print_json, print_line, print_table
-from ._inputs import load_model, model_plan, open_input
+from ._inputs import check_file, load_model, model_plan, open_input
 from ._options import READING_OPTIONS, RUN_OPTIONS, RUNNING, Command, option, options
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ class Profiler:
 
     def add(self, X: Any, start: int) -> None:
         """Add rows (m, d), prepared; ``start`` is the number of the first one."""
+        if not len(X) or self._fitted.members is None or find_spec("allegiance.drift") is None:
+            return
         from allegiance.drift import profile_rows
 
-        if not len(X) or self._fitted.members is None:
-            return
         units = in_units(self._plan, X)
         part = profile_rows(self._fitted, X, features=units, names=list(self._plan.names), start=start)
         self.total = part if self.total is None else self.total.plus(part)
@@ -63,11 +64,11 @@ def in_units(plan: FeaturePlan, X: Any) -> Any:
 
 def compare_with_baseline(scorer: AffinityScorer, profiler: Profiler, log: Log) -> Any:
     """Return how the rows differ from those of the model, and note each finding; None without a baseline."""
+    if profiler.total is None or "baseline" not in scorer.fitted_.parts:
+        return None
     from allegiance.drift import baseline_of, compare_profiles
 
     baseline = baseline_of(scorer.fitted_)
-    if baseline is None or profiler.total is None:
-        return None
     found = compare_profiles(scorer.fitted_, baseline, profiler.total)
     for finding in found.findings[:_SHOWN]:
         log.note(f"drift: {finding.sentence}.")
@@ -94,6 +95,7 @@ def watch(**values: Any) -> int:
     one drifted.
     """
     o, log = begin(values | {"eps": None, "resamples": None}, where=values["files"])
+    check_file(o.model)
     from allegiance.drift import baseline_of
 
     scorer = load_model(o)

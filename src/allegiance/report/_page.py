@@ -288,7 +288,7 @@ def _audit_rows(result: AffinityResult) -> tuple[IntArray, Any]:
     if not result.calibrated or not labelled or not hasattr(result, "audit_sample"):
         return none, none.astype(bool)
     drawn = result.audit_sample(min(AUDITED, labelled))
-    rows, random = np.asarray(drawn.rows), np.asarray(drawn.random, dtype=bool)
+    rows, random = np.asarray(drawn.rows), np.asarray(drawn.drawn) == "random"
     order = np.argsort(random, kind="stable")
     return rows[order], random[order]
 
