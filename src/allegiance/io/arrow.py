@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import pyarrow as pa
 
 from allegiance._core import check_count
@@ -14,7 +15,7 @@ from allegiance.fitting import Fitted
 from .features import FeaturePlan
 from .files import TableError
 from .saved import plan_of
-from .streams import BatchScorer, Rows
+from .streams import Batch, BatchScorer, Rows
 from .tables import open_table
 
 _WHERE = "the Arrow data"
@@ -49,10 +50,12 @@ def score_arrow(
         inner, list(kept.values()), top=None if top is None else check_count(top, "top"), details=details, where=_WHERE
     )
     rows = Rows(open_table(table), plan, names, labels=labels, keep=list(kept), frames=frames, typed=True)
-    size = max(table.num_rows, 1)
-    batches = [score(batch).replace_schema_metadata(None) for batch in rows.batches(size)] or [score(rows.nothing())]
-    found = pa.Table.from_batches(batches)
-    return found if isinstance(given, pa.Table) else found.combine_chunks().to_batches()[0]
+    batches = list(rows.batches(max(table.num_rows, 1)))
+    if not batches:
+        kept_schema = pa.schema([table.schema.field(name) for name in kept])
+        batches = [Batch(np.empty((0, len(rows.names))), None, pa.RecordBatch.from_pylist([], kept_schema), 0, 0)]
+    found = score(batches[0]).replace_schema_metadata(None)
+    return pa.Table.from_batches([found]) if isinstance(given, pa.Table) else found
 
 
 def _ready(fitted: Fitted) -> tuple[FeaturePlan | None, Fitted]:

@@ -392,8 +392,11 @@ def score_rows(
     started = time.perf_counter()
     table, fitted = rows.table, scorer.fitted_
     refuse_inputs(output.path, table.files)
+    if table.format in ("parquet", "arrow", "frame"):
+        # A column that the output cannot hold should be known before the work.
+        output.check(table.schema.field(name) for name in rows.keep)
     run = _describe(rows, scorer) | {
-        "keep": list(names),
+        "keep": [rows.keep, list(names)],
         "scores": None if scores is None else dict(scores),
         "labels": rows.labels,
         "batch_rows": batch_rows,

@@ -1,0 +1,180 @@
+"""Arrow in, Arrow out: the bits of everywhere else, however rows are cut; and in engines, as docs/scale.md says."""
+
+import gc
+import re
+import shutil
+import sys
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from allegiance import AffinityScorer
+from allegiance.io import TableError, fit_stream, open_table, propose
+
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(300, 3)) + 4.0 * rng.integers(3, size=(300, 1)), columns=NAMES)
+
+
+@pytest.fixture(scope="module")
+def scorer(rows):
+    return AffinityScorer(KMeans(3, n_init=2, random_state=0), influence="within", calibration=5, n_jobs=1).fit(rows)
+
+
+@pytest.fixture(scope="module")
+def table(rows):
+    return pa.table({"id": [f"row {i}" for i in range(300)]} | {name: rows[name].to_numpy() for name in NAMES})
+
+
+@pytest.mark.parametrize("details", [False, True])
+def test_scores_are_those_of_affinity_to_the_last_bit(scorer, rows, table, details):
+    found = scorer.score_arrow(table, keep=["id"], details=details)
+    expected = scorer.affinity(rows).frame(details=details)
+    assert found.column_names == ["id", *expected.columns]
+    for name in expected.columns:
+        assert np.array_equal(found[name].to_numpy(zero_copy_only=False), expected[name].to_numpy())
+
+
+def test_batches_threads_and_order_of_columns_change_nothing(scorer, table):
+    whole = scorer.score_arrow(table, keep=["id"])
+    batches = table.select(["c", "id", "a", "b"]).to_batches(max_chunksize=37)
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(lambda batch: scorer.score_arrow(batch, keep=["id"]), batches))
+    assert all(isinstance(part, pa.RecordBatch) for part in parts)
+    assert pa.Table.from_batches(parts).equals(whole)
+
+
+def test_no_rows_give_the_columns_and_types_of_the_result(scorer, table):
+    whole = scorer.score_arrow(table, keep={"id": "customer"})
+    assert scorer.score_arrow(table.schema.empty_table(), keep={"id": "customer"}).schema == whole.schema
+    empty = pa.RecordBatch.from_pylist([], schema=table.schema)
+    assert scorer.score_arrow(empty, keep={"id": "customer"}).schema == whole.schema
+
+
+def test_labels_and_the_largest_affinities(scorer, rows, table):
+    labels = scorer.predict(rows)[::-1].copy()
+    found = scorer.score_arrow(table.append_column("cluster", pa.array(labels)), labels="cluster", top=2, details=True)
+    expected = scorer.fitted_.score(rows, labels=labels, top=2)
+    assert np.array_equal(found["label"].to_numpy(), labels)
+    assert np.array_equal(found["trust"].to_numpy(), expected.trust)
+    assert np.array_equal(found["affinity_2"].to_numpy(), expected.affinity[:, 1])
+
+
+def test_frames_that_speak_arrow_are_taken(scorer, table):
+    polars = pytest.importorskip("polars")
+    assert scorer.score_arrow(polars.from_arrow(table)).equals(scorer.score_arrow(table))
+
+
+def test_what_cannot_be_scored_is_named(scorer, table):
+    with pytest.raises(TableError, match=r"lacks the columns \['b'\]"):
+        scorer.score_arrow(table.drop(["b"]))
+    with pytest.raises(TableError, match="'trust', which is also a column of scores"):
+        scorer.score_arrow(table, keep={"id": "trust"})
+    with pytest.raises(TypeError, match="RecordBatch or Table, got list"):
+        scorer.score_arrow([1, 2])
+    missing = table.set_column(1, "a", pa.array([None] + [1.0] * 299))
+    with pytest.raises(TableError, match="column 'a' has 1 missing"):
+        scorer.score_arrow(missing)
+
+
+def test_a_scorer_with_a_pipeline_does_not_live_for_ever(rows, table):
+    """Once every scorer with a pipeline was kept by a cache whose values held its keys."""
+    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0))).fit(rows)
+    scorer.score_arrow(table)
+    alive = weakref.ref(scorer.fitted_)
+    del scorer
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_scorer_with_a_plan_takes_the_columns_of_its_table(table):
+    words = table.append_column("plan", pa.array(["basic", "gold", None] * 100))
+    plan = propose(open_table(words), id="id")
+    scorer = fit_stream(words, plan=plan, n_clusters=3)
+    found = scorer.score_arrow(words, keep=["id"])
+    expected = scorer.affinity(words.to_pandas())
+    assert found["own_affinity"].to_pylist() == expected.own_affinity.tolist()
+
+
+# The lines of docs/scale.md, run as they stand there.
+
+PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+
+
+@pytest.fixture
+def folder(rows, tmp_path, monkeypatch):
+    """A folder with the table in two files, which is the current one."""
+    (tmp_path / "rows").mkdir()
+    for part, frame in enumerate(np.array_split(np.arange(len(rows)), 2)):
+        table = pa.Table.from_pandas(rows.iloc[frame], preserve_index=False)
+        pq.write_table(table.append_column("id", pa.array(frame)), tmp_path / "rows" / f"{part}.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines_for(engine):
+    found = re.search(rf"<!-- engine: {engine} -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found, f"docs/scale.md has no lines for {engine}"
+    return found.group(1)
+
+
+def check(folder, scorer, rows):
+    """Compare what was written with the scores of affinity, to the last bit."""
+    scored = pq.read_table(folder / "scored.parquet").sort_by("id")
+    expected = scorer.affinity(rows).frame()
+    assert scored.column_names == ["id", *expected.columns]
+    assert scored["id"].to_pylist() == list(range(len(rows)))
+    for name in expected.columns:
+        assert np.array_equal(scored[name].to_numpy(zero_copy_only=False), expected[name].to_numpy())
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_engine_in_this_process(engine, folder, scorer, rows):
+    pytest.importorskip(engine, reason=f"{engine} is not installed")
+    exec(lines_for(engine), {"scorer": scorer})
+    check(folder, scorer, rows)
+
+
+@pytest.mark.filterwarnings("default")
+def test_dask(folder, scorer, rows):
+    pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    exec(lines_for("dask"), {"scorer": scorer})
+    scored = pq.read_table(folder / "scored.parquet")
+    assert np.array_equal(scored["trust"].to_numpy(), scorer.affinity(rows).trust)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_spark(folder, scorer, rows, monkeypatch):
+    """Two workers in processes of their own, each with its own Java and Python."""
+    pyspark = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install --group engines")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not installed")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    builder = pyspark.SparkSession.builder.master("local-cluster[2,1,1024]").appName("allegiance")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+    }.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    try:
+        exec(lines_for("spark"), {"scorer": scorer, "spark": spark})
+    finally:
+        spark.stop()
+    check(folder, scorer, rows)

@@ -1,0 +1,986 @@
+"""Streams: the same as in memory, and the same output however often a run was interrupted."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.frozen import FrozenEstimator
+
+from allegiance import AffinityScorer, PrecisionWarning
+from allegiance.domains import Polytope
+from allegiance.engines import SharedSamples
+from allegiance.fitting import Fitted, PreparedInput
+from allegiance.influence import ItakuraSaito, Mahalanobis, Weights, Within
+from allegiance.io import StreamProgress, TableError, fit_stream, open_sink, open_table, propose, score_stream
+from allegiance.io.checkpoint import Checkpoint
+from peak_memory import run_with_peak
+from tables import read_exactly
+
+COLUMNS = list("abcdef")
+
+
+def frame(n: int = 700) -> pd.DataFrame:
+    X, _ = make_blobs(n, n_features=6, centers=5, cluster_std=4.0, random_state=6)
+    data = pd.DataFrame(X, columns=COLUMNS)
+    data.insert(0, "id", [f"p{i:05d}" for i in range(n)])
+    data["kind"] = np.arange(n) % 5
+    return data
+
+
+@pytest.fixture
+def data() -> pd.DataFrame:
+    return frame()
+
+
+@pytest.fixture
+def scorer(data: pd.DataFrame) -> AffinityScorer:
+    return AffinityScorer().fit(data[COLUMNS], make_blobs(700, centers=5, random_state=6)[1])
+
+
+@pytest.fixture
+def trusting(data: pd.DataFrame) -> AffinityScorer:
+    """Return a scorer with trust, fitted to labels some of which are doubtful."""
+    return AffinityScorer(calibration=4).fit(data[COLUMNS], labelled(data, "noise")["kind"])
+
+
+@pytest.fixture
+def table(data: pd.DataFrame, tmp_path: Path) -> Path:
+    path = tmp_path / "points.parquet"
+    data.to_parquet(path, index=False, row_group_size=91)
+    return path
+
+
+def expected_table(
+    scorer: AffinityScorer, data: pd.DataFrame, top: int | None = None, details: bool = True
+) -> pd.DataFrame:
+    return scorer.affinity(data[COLUMNS], top=top).frame(details=details).reset_index(drop=True)
+
+
+@pytest.mark.parametrize(
+    ("top", "details", "batch_rows"),
+    [(None, True, 100), (2, True, 64), (None, False, 10_000)],
+    ids=["all", "top", "short"],
+)
+def test_output_has_the_bits_of_the_result_in_memory(top, details, batch_rows, scorer, data, table, tmp_path):
+    asked: dict[str, Any] = {"batch_rows": batch_rows, "keep": ["id"], "top": top, "details": details}
+    summary = score_stream(table, scorer, tmp_path / "out.parquet", **asked)
+    found = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(found["id"]) == list(data["id"])
+    wanted = expected_table(scorer, data, top, details)
+    pd.testing.assert_frame_equal(found.drop(columns="id"), wanted, check_exact=True, check_dtype=False)
+    assert (summary.rows, summary.resumed) == (700, 0)
+    assert 0 < summary.reading + summary.scoring + summary.writing <= summary.seconds
+    assert not (tmp_path / "out.parquet.partial").exists()
+
+
+def write_csv(data: pd.DataFrame, folder: Path) -> Any:
+    data.to_csv(folder / "points.csv", index=False)
+    return folder / "points.csv"
+
+
+def write_arrow(data: pd.DataFrame, folder: Path) -> Any:
+    feather.write_feather(pa.Table.from_pandas(data), folder / "points.arrow", compression="uncompressed")
+    return folder / "points.arrow"
+
+
+def write_several(data: pd.DataFrame, folder: Path) -> Any:
+    for part, start in enumerate(range(0, 700, 123)):
+        data[start : start + 123].to_parquet(folder / f"part-{part:02d}.parquet", index=False)
+    return str(folder / "part-*.parquet")
+
+
+@pytest.mark.parametrize("write", [write_csv, write_arrow, write_several])
+def test_every_format_gives_the_same(write, scorer, data, tmp_path):
+    score_stream(write(data, tmp_path), scorer, tmp_path / "out.arrow", batch_rows=150, details=True)
+    found = feather.read_table(tmp_path / "out.arrow").to_pandas()
+    tolerance = {"rtol": 1e-12} if write is write_csv else {"check_exact": True}
+    pd.testing.assert_frame_equal(found, expected_table(scorer, data), check_dtype=False, **tolerance)
+
+
+class _Watched(KMeans):
+    """Notes the threads in which it predicts."""
+
+    def predict(self, X: Any) -> Any:
+        self.__dict__.setdefault("threads", []).append(threading.get_ident())
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("write", [write_csv, write_arrow], ids=["of unknown length", "of known length"])
+def test_batches_beside_each_other_give_the_same_output(write, data, tmp_path):
+    """However many there are; and an estimator, which others may have written, never runs in two threads."""
+    fitted = _Watched(5, random_state=0).fit(data[COLUMNS].to_numpy())
+    source = write(data, tmp_path)
+    outputs = []
+    for n_jobs in (1, 2, 5):
+        scorer = AffinityScorer(FrozenEstimator(fitted), n_jobs=n_jobs).fit(data[COLUMNS].to_numpy())
+        fitted.__dict__["threads"] = []
+        for batch_rows in (64, 400, 1000):
+            out = tmp_path / f"{n_jobs}-{batch_rows}.csv"
+            score_stream(source, scorer, out, columns=COLUMNS, batch_rows=batch_rows)
+            outputs.append(out.read_bytes())
+        assert set(fitted.__dict__["threads"]) == {threading.get_ident()}
+    assert len(set(outputs)) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_in_one_of_many_batches_names_its_rows(n_jobs, data, table, tmp_path, monkeypatch):
+    """The batches before it are kept."""
+    scorer = AffinityScorer(n_jobs=n_jobs).fit(data[COLUMNS], data["kind"])
+    score_prepared = Fitted.score_prepared
+
+    def fail(self: Fitted, points: PreparedInput, top: int | None) -> Any:
+        if points.rows[0, 0] == data["a"][350]:
+            raise ValueError("no")
+        return score_prepared(self, points, top)
+
+    monkeypatch.setattr(Fitted, "score_prepared", fail)
+    with pytest.raises(TableError, match=r"rows 350 to 399 of .*: no"):
+        score_stream(table, scorer, tmp_path / "out.csv", columns=COLUMNS, batch_rows=50)
+    assert not (tmp_path / "out.csv").exists()
+    monkeypatch.undo()
+    assert score_stream(table, scorer, tmp_path / "out.csv", columns=COLUMNS, batch_rows=50).resumed >= 200
+
+
+def test_a_mapped_array(data, tmp_path):
+    X = data[COLUMNS].to_numpy(dtype=np.float32)
+    np.save(tmp_path / "x.npy", X)
+    scorer = AffinityScorer(centers=X[:4]).fit(X)
+    scorer.save(tmp_path / "a.model")
+    score_stream(tmp_path / "x.npy", tmp_path / "a.model", tmp_path / "out.csv", batch_rows=99, details=True)
+    found = read_exactly(tmp_path / "out.csv")
+    np.testing.assert_allclose(found.filter(like="affinity_"), scorer.transform(X), rtol=1e-12)
+
+
+def test_only_the_columns_needed_are_read(scorer, table, tmp_path, monkeypatch):
+    seen = []
+    source = open_table(table)
+    batches = source.batches
+    monkeypatch.setattr(
+        source, "batches", lambda columns, *rest, **more: seen.append(list(columns)) or batches(columns, *rest, **more)
+    )
+    score_stream(source, scorer, tmp_path / "out.parquet", keep=["kind"])
+    assert seen == [[*COLUMNS, "kind"]]
+
+
+def interrupt_after(batches: int) -> Any:
+    def stop(progress: StreamProgress) -> None:
+        if progress.rows >= batches * 100:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(scorer, table, tmp_path):
+    out, whole = tmp_path / "out.parquet", tmp_path / "whole.parquet"
+    score_stream(table, scorer, whole, batch_rows=100, keep=["id"])
+    for batches in (2, 5):
+        with pytest.raises(KeyboardInterrupt):
+            score_stream(table, scorer, out, batch_rows=100, keep=["id"], verbose=interrupt_after(batches))
+        assert not out.exists()
+    rows: list[int] = []
+    summary = score_stream(
+        table, scorer, out, batch_rows=100, keep=["id"], verbose=lambda progress: rows.append(progress.rows)
+    )
+    assert summary.resumed == 500
+    assert rows == [600, 700]
+    assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("n", [700, 650], ids=["full last part", "short last part"])
+def test_a_run_that_lacked_only_its_output(n, scorer, data, tmp_path):
+    table = tmp_path / "points.parquet"
+    data[:n].to_parquet(table, index=False)
+    score_stream(table, scorer, tmp_path / "whole.csv", batch_rows=100)
+    with pytest.raises(KeyboardInterrupt):
+        score_stream(
+            table, scorer, tmp_path / "out.csv", batch_rows=100, verbose=interrupt_after(n // 100 + (n % 100) / 100)
+        )
+    summary = score_stream(table, scorer, tmp_path / "out.csv", batch_rows=100)
+    assert summary.resumed == summary.rows == n
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+CHILD = """
+import sys, time
+from allegiance.io import score_stream
+def slowly(progress):
+    print(progress.rows, flush=True)
+    time.sleep(0.2)
+score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=50, keep=["id"], verbose=slowly)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_process_loses_nothing_and_repeats_nothing(scorer, table, tmp_path):
+    """SIGKILL, several times: no chance to clean up."""
+    out, whole = tmp_path / "out.parquet", tmp_path / "whole.parquet"
+    scorer.save(tmp_path / "a.model")
+    arguments = [sys.executable, "-c", CHILD, str(table), str(tmp_path / "a.model"), str(out)]
+    for _ in range(2):
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            for _ in range(2):
+                child.stdout.readline()
+            os.kill(child.pid, signal.SIGKILL)
+    assert child.returncode == -signal.SIGKILL
+    assert not out.exists()
+    # What a process may leave behind if it dies while it writes.
+    (tmp_path / "out.parquet.partial" / ".allegiance-0badcafe-part-00000099.arrow").write_bytes(b"half")
+    summary = score_stream(table, scorer, out, batch_rows=50, keep=["id"])
+    assert 200 <= summary.resumed < 700
+    score_stream(table, scorer, whole, batch_rows=50, keep=["id"])
+    assert out.read_bytes() == whole.read_bytes()
+    assert pq.read_table(out)["id"].to_pylist() == [f"p{i:05d}" for i in range(700)]
+    assert not (tmp_path / "out.parquet.partial").exists()
+
+
+@pytest.mark.parametrize("changed", ["scorer", "source", "batch_rows", "top", "details", "keep", "columns", "labels"])
+def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, tmp_path):
+    out = tmp_path / "out.parquet"
+    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"], "top": 2, "columns": COLUMNS, "details": True}
+    with pytest.raises(KeyboardInterrupt):
+        score_stream(table, scorer, out, verbose=interrupt_after(3), **settings)
+    if changed == "scorer":
+        scorer = AffinityScorer(random_state=1).fit(data[COLUMNS], data["kind"])
+    elif changed == "source":
+        time.sleep(0.01)
+        data[::-1].to_parquet(table, index=False, row_group_size=91)
+    else:
+        others = {"batch_rows": 50, "top": 3, "keep": ["id", "kind"], "columns": COLUMNS[::-1], "labels": "kind"}
+        settings[changed] = (others | {"details": False})[changed]
+    with pytest.raises(TableError, match=rf"another run: {changed}.* differed.*resume=False"):
+        score_stream(table, scorer, out, **settings)
+    summary = score_stream(table, scorer, out, resume=False, **settings)
+    assert (summary.rows, summary.resumed) == (700, 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [({"impute": "drop"}, {"impute": "median"}), ({"scale": False}, {"scale": True})],
+    ids=["impute", "scale"],
+)
+def test_parts_of_rows_prepared_otherwise_are_not_mixed_in(one, other, data, tmp_path):
+    data.loc[::9, "b"] = np.nan
+    data.to_parquet(tmp_path / "points.parquet", index=False)
+    source, out = open_table(tmp_path / "points.parquet"), tmp_path / "out.parquet"
+    first, second = (
+        fit_stream(source, AffinityScorer(centers=np.eye(4, 2)), plan=propose(source, features=["a", "b"], **settings))
+        for settings in (one, other)
+    )
+    settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"]}
+    with pytest.raises(KeyboardInterrupt):
+        score_stream(source, first, out, verbose=interrupt_after(3), **settings)
+    with pytest.raises(TableError, match=r"another run: .*plan.* differed"):
+        score_stream(source, second, out, **settings)
+    assert score_stream(source, first, out, **settings).rows == (622 if "impute" in one else 700)
+
+
+def test_a_resumed_run_by_a_saved_plan_repeats_no_rows(data, tmp_path):
+    """Rows that were left out once shifted the place where a run by a loaded model resumed."""
+    data.loc[::9, "b"] = np.nan
+    data.to_csv(tmp_path / "points.csv", index=False)
+    plan = propose(open_table(tmp_path / "points.csv"), features=["a", "b"], impute="drop")
+    fit_stream(tmp_path / "points.csv", n_clusters=4, plan=plan).save(tmp_path / "a.model")
+    settings: dict[str, Any] = {"batch_rows": 50, "keep": ["id"]}
+    score_stream(tmp_path / "points.csv", tmp_path / "a.model", tmp_path / "whole.csv", **settings)
+    with pytest.raises(KeyboardInterrupt):
+        score_stream(
+            tmp_path / "points.csv", tmp_path / "a.model", tmp_path / "out.csv", verbose=interrupt_after(2), **settings
+        )
+    assert score_stream(tmp_path / "points.csv", tmp_path / "a.model", tmp_path / "out.csv", **settings).resumed < 300
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    wanted = [name for row, name in enumerate(data["id"]) if row % 9]
+    assert pd.read_csv(tmp_path / "out.csv")["id"].tolist() == wanted
+
+
+LABELS: dict[str, Any] = {
+    "numbers": [3, 5, 8, 13, 21],
+    "names": list("vwxyz"),
+    "whole floats": [0.0, 1.0, 2.0, 3.0, 4.0],
+    "booleans": [False, True, True, False, True],
+    "noise": [0, 1, -1, 2, 3],
+}
+
+
+def labelled(data: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Label blobs, the last hundred of them noise if there is any, so that some batches hold nothing else."""
+    blobs = make_blobs(700, n_features=6, centers=5, cluster_std=4.0, random_state=6)[1]
+    values = np.array(LABELS[kind])[blobs]
+    if kind == "noise":
+        values[600:] = -1
+    return data.assign(kind=values)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", LABELS)
+def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data, tmp_path):
+    data = labelled(data, kind)
+    path = tmp_path / f"points.{ending}"
+    data.to_parquet(path, index=False) if ending == "parquet" else data.to_csv(path, index=False)
+    fitted = fit_stream(path, labels="kind", columns=COLUMNS, batch_rows=100)
+    score_stream(path, fitted, tmp_path / "out.parquet", batch_rows=100, labels="kind", details=True)
+    found = pd.read_parquet(tmp_path / "out.parquet")
+    expected = AffinityScorer().fit_affinity(data[COLUMNS], data["kind"]).frame(details=True)
+    assert list(found.columns) == list(expected.columns)
+    # Truth values in text are words.
+    assert found["label"].astype(str).tolist() == expected["label"].astype(str).tolist()
+    assert (found["label"] != found["owner"]).any(), "the nearest cluster would do as well"
+    affinities = found.filter(like="affinity_")
+    # Means differ by rounding, so that of a thousand samples one on a border may change sides.
+    np.testing.assert_allclose(affinities, expected.filter(like="affinity_"), atol=5e-3)
+    exact = expected["engine"].to_numpy() == "exact"
+    np.testing.assert_allclose(affinities[exact], expected.filter(like="affinity_")[exact], atol=1e-9)
+
+
+def test_a_run_with_labels_goes_on_where_it_stopped(data, tmp_path):
+    table, out, whole = (tmp_path / name for name in ("points.parquet", "out.parquet", "whole.parquet"))
+    labelled(data, "noise").to_parquet(table, index=False)
+    settings: dict[str, Any] = {"batch_rows": 100, "labels": "kind", "keep": ["kind"]}
+    for sink in (whole, out):
+        fitted = fit_stream(table, labels="kind", columns=COLUMNS, batch_rows=64)
+        if sink == out:
+            with pytest.raises(KeyboardInterrupt):
+                score_stream(table, fitted, out, verbose=interrupt_after(4), **settings)
+        summary = score_stream(table, fitted, sink, **settings)
+        assert summary.resumed == (400 if sink == out else 0)
+    assert out.read_bytes() == whole.read_bytes()
+    found = pd.read_parquet(out)
+    assert found["label"].tolist() == found["kind"].tolist()
+
+
+def test_a_person_reads_few_columns(trusting, scorer, data, table, tmp_path):
+    score_stream(table, trusting, tmp_path / "trust.csv", keep=["id"])
+    found = read_exactly(tmp_path / "trust.csv")
+    assert list(found) == ["id", "label", "trust", "verdict", "rival", "own_affinity", "typicality"]
+    np.testing.assert_array_equal(found["trust"], trusting.affinity(data[COLUMNS]).trust)
+    score_stream(table, scorer, tmp_path / "affinity.csv")
+    assert list(pd.read_csv(tmp_path / "affinity.csv")) == ["label", "verdict", "rival", "own_affinity", "typicality"]
+
+
+def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(trusting, data, tmp_path):
+    table, out = tmp_path / "points.parquet", tmp_path / "out.parquet"
+    noisy = labelled(data, "noise")
+    noisy.to_parquet(table, index=False)
+    settings: dict[str, Any] = {"batch_rows": 100, "labels": "kind"}
+    whole = score_stream(table, trusting, tmp_path / "whole.parquet", **settings).tally
+    with pytest.raises(KeyboardInterrupt):
+        score_stream(table, trusting, out, verbose=interrupt_after(4), **settings)
+    resumed = score_stream(table, trusting, out, **settings)
+    assert resumed.resumed == 400
+    assert resumed.tally.to_json() == whole.to_json()
+    assert resumed.tally.replication == whole.replication
+    expected = trusting.fitted_.score(data[COLUMNS], labels=noisy["kind"]).tally()
+    np.testing.assert_array_equal(whole.counts, expected.counts)
+    np.testing.assert_array_equal(whole.rivals, expected.rivals)
+    assert (whole.undecided, whole.empty_cells, whole.engines) == (
+        expected.undecided,
+        expected.empty_cells,
+        expected.engines,
+    )
+    # Sums over batches and over all rows at once differ by rounding.
+    np.testing.assert_allclose(whole.replication, expected.replication, rtol=1e-12)
+    np.testing.assert_allclose(whole.trust, expected.trust, rtol=1e-12)
+
+
+def test_names_may_be_noise_that_the_fit_did_not_see(data, tmp_path):
+    named = labelled(data, "names")
+    scorer = AffinityScorer().fit(data[COLUMNS], named["kind"])
+    named.loc[600:, "kind"] = "-1"
+    named.to_csv(tmp_path / "points.csv", index=False)
+    summary = score_stream(tmp_path / "points.csv", scorer, tmp_path / "out.csv", labels="kind", batch_rows=100)
+    found = pd.read_csv(tmp_path / "out.csv", dtype=str)
+    assert found["label"].tolist() == named["kind"].tolist()
+    assert (found["verdict"] == "noise").tolist() == (named["kind"] == "-1").tolist()
+    assert summary.tally.n_points - summary.tally.n_labelled == 100
+
+
+def test_labels_are_not_features_of_tables_without_names(data, tmp_path):
+    X = data[COLUMNS].to_numpy()
+    np.save(tmp_path / "x.npy", np.column_stack([X, data["kind"]]))
+    scorer = AffinityScorer().fit(X, data["kind"])
+    score_stream(tmp_path / "x.npy", scorer, tmp_path / "out.parquet", labels="x6")
+    assert pd.read_parquet(tmp_path / "out.parquet")["label"].tolist() == data["kind"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("label", "says"),
+    [
+        (7, "rows 100 to 199 of .*labels has 7, which is not one of the clusters"),
+        (1.5, "discrete"),
+    ],
+)
+def test_bad_labels(label, says, scorer, data, tmp_path):
+    data["kind"] = data["kind"].astype(object)
+    data.loc[150, "kind"] = label
+    data.to_csv(tmp_path / "points.csv", index=False)
+    with pytest.raises(ValueError, match=says):
+        score_stream(tmp_path / "points.csv", scorer, tmp_path / "out.csv", labels="kind", batch_rows=100)
+
+
+def test_rows_without_a_label_are_left_out(scorer, data, tmp_path):
+    data["kind"] = data["kind"].astype(object)
+    data.loc[150, "kind"] = ""
+    data.to_csv(tmp_path / "points.csv", index=False)
+    settings: dict[str, Any] = {"labels": "kind", "keep": ["id"], "batch_rows": 100}
+    assert score_stream(tmp_path / "points.csv", scorer, tmp_path / "out.csv", **settings).rows == 699
+    assert "p00150" not in (tmp_path / "out.csv").read_text()
+
+
+def test_labels_must_be_a_column(scorer, table, tmp_path):
+    with pytest.raises(TableError, match="no column 'nothing'"):
+        score_stream(table, scorer, tmp_path / "out.csv", labels="nothing")
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(scorer, table, tmp_path):
+    folder = tmp_path / "out.parquet.partial"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("all of it")
+    for resume in (True, False):
+        with pytest.raises(TableError, match="in the way"):
+            score_stream(table, scorer, tmp_path / "out.parquet", resume=resume)
+    assert (folder / "thesis.txt").read_text() == "all of it"
+
+
+def test_an_existing_output_is_kept_unless_forced(scorer, table, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    with pytest.raises(FileExistsError, match="already exists"):
+        score_stream(table, scorer, out)
+    assert out.read_text() == "mine"
+    assert score_stream(table, scorer, out, force=True).rows == 700
+
+
+def test_progress_tells_rate_and_time_left(scorer, table, tmp_path, capsys):
+    seen: list[StreamProgress] = []
+    score_stream(table, scorer, tmp_path / "a.csv", batch_rows=300, verbose=seen.append)
+    assert [(look.rows, look.total) for look in seen] == [(300, 700), (600, 700), (700, 700)]
+    assert all(look.rate > 0 for look in seen)
+    assert seen[-1].seconds_left == 0
+    assert str(StreamProgress(1000, 5000, 100.0)) == "1,000 of 5,000 rows, 100 rows/s, 40 s left"
+    assert str(StreamProgress(1000, None, 100.0)) == "1,000 rows, 100 rows/s"
+    assert StreamProgress(0, 500_000, 100.0).seconds_left == 5000
+    assert "1 h 23 min left" in str(StreamProgress(0, 500_000, 100.0))
+    score_stream(table, scorer, tmp_path / "b.csv", batch_rows=300, verbose=True)
+    assert "scoring: 700 rows in" in capsys.readouterr().err
+
+
+def test_one_warning_for_all_batches(data, table, tmp_path):
+    scorer = AffinityScorer(engine=SharedSamples(max_samples=3000), eps=0.01).fit(data[COLUMNS], data["kind"])
+    with pytest.warns(PrecisionWarning, match="of 700 points") as found:
+        score_stream(table, scorer, tmp_path / "out.csv", batch_rows=100)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"columns": ["a", "b"]}, "2 features, but AffinityScorer is expecting 6"),
+        ({"columns": ["id"]}, "column 'id' holds .* not a number"),
+        ({"keep": ["nothing"]}, "no column 'nothing'"),
+        ({"batch_rows": 0}, "batch_rows"),
+        ({"top": 0}, "top"),
+    ],
+)
+def test_bad_input(settings, says, scorer, table, tmp_path):
+    with pytest.raises(ValueError, match=says):
+        score_stream(table, scorer, tmp_path / "out.csv", **settings)
+
+
+def test_a_run_that_failed_at_once_leaves_nothing_in_the_way(scorer, table, tmp_path):
+    with pytest.raises(ValueError, match="2 features"):
+        score_stream(table, scorer, tmp_path / "out.csv", columns=["a", "b"])
+    assert score_stream(table, scorer, tmp_path / "out.csv").rows == 700
+    with pytest.raises(TableError, match="sink must be a file"):
+        score_stream(table, scorer, "-")
+
+
+def test_names_of_scores_are_not_written_twice(scorer, data, tmp_path):
+    data.rename(columns={"kind": "label"}).to_parquet(tmp_path / "points.parquet", index=False)
+    with pytest.raises(TableError, match="keep names 'label'"):
+        score_stream(tmp_path / "points.parquet", scorer, tmp_path / "out.csv", keep=["label"])
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_table(tmp_path):
+    """Ten times the rows, the same peak."""
+    script = (
+        "import sys\n"
+        "from allegiance.io import score_stream\n"
+        "score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=5000, top=1)\n"
+    )
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400_000, 2))
+    AffinityScorer(centers=X[:4]).fit(X[:100]).save(tmp_path / "a.model")
+    peaks = []
+    for n in (40_000, 400_000):
+        path = tmp_path / f"{n}.parquet"
+        pq.write_table(pa.table({"a": X[:n, 0], "b": X[:n, 1]}), path, row_group_size=10_000)
+        peaks.append(run_with_peak(script, path, tmp_path / "a.model", tmp_path / f"{n}.out.parquet")[1])
+    scores = 400_000 * 14 * 8
+    assert peaks[1] - peaks[0] < scores / 2
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, pytest.param(ProcessPoolExecutor, marks=pytest.mark.slow)])
+def test_an_executor_gives_the_same_bytes(kind, data, table, tmp_path, monkeypatch):
+    # Neither limit is always the first to be reached.
+    monkeypatch.setattr("allegiance.io.streams._IN_FLIGHT", 3 if kind is ThreadPoolExecutor else 64)
+    monkeypatch.setattr("allegiance.io.streams._BYTES_IN_FLIGHT", 10_000)
+    scorer = AffinityScorer(KMeans(5, n_init=1, random_state=0), calibration=4).fit(data[COLUMNS])
+    common: dict[str, Any] = {"batch_rows": 60, "keep": ["id"], "labels": "kind"}
+    score_stream(table, scorer, tmp_path / "here.parquet", **common)
+    settings = {"mp_context": multiprocessing.get_context("spawn")} if kind is ProcessPoolExecutor else {}
+    with kind(2, **settings) as executor:
+        summary = score_stream(table, scorer, tmp_path / "there.parquet", executor=executor, **common)
+    assert summary.rows == 700
+    assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+
+
+# Interrupted runs: never mixed with others, never at the cost of files that are not ours.
+
+N = 600
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    columns = {"id": np.arange(N), "x": rng.normal(size=N), "y": rng.normal(size=N), "kind": np.arange(N) % 3}
+    pq.write_table(pa.table(columns), tmp_path / "points.parquet")
+    return tmp_path / "points.parquet"
+
+
+@pytest.fixture
+def plain(small: Path) -> AffinityScorer:
+    found = pq.read_table(small)
+    return AffinityScorer().fit(found.select(["x", "y"]), np.array(found["kind"]))
+
+
+#: Scores slowly, and says when it has begun.
+SLOW_CHILD = """
+import sys, time
+from allegiance.io import score_stream
+def slowly(progress):
+    print(progress.rows, flush=True)
+    time.sleep(0.3)
+score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=int(sys.argv[4]), keep=["id"], verbose=slowly)
+"""
+
+
+@pytest.mark.slow
+def test_two_runs_to_one_output_are_not_mixed(plain, small, tmp_path):
+    """Without a lock 700 rows come out here for 600: the parts of one run, then those of the other."""
+    out = tmp_path / "out.parquet"
+    plain.save(tmp_path / "a.model")
+    words = [sys.executable, "-c", SLOW_CHILD, str(small), str(tmp_path / "a.model"), str(out)]
+    with subprocess.Popen([*words, "100"], stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "100\n"
+        for settings in ({"batch_rows": 60}, {"batch_rows": 100}, {"batch_rows": 60, "resume": False}):
+            with pytest.raises(TableError, match=rf"being written by another run, process {first.pid} on .* since "):
+                score_stream(small, plain, out, keep=["id"], **settings)
+        first.stdout.read()
+    assert first.returncode == 0
+    assert pq.read_table(out)["id"].to_pylist() == list(range(N))
+    assert sorted(os.listdir(tmp_path)) == ["a.model", "out.parquet", "points.parquet"]
+
+
+def test_a_run_in_this_process_excludes_others_too(tmp_path):
+    with Checkpoint(tmp_path / "out.csv", {}, resume=True) as parts:
+        with (
+            pytest.raises(TableError, match=f"process {os.getpid()}"),
+            Checkpoint(tmp_path / "out.csv", {}, resume=True),
+        ):
+            raise AssertionError
+        parts.remove()
+    assert os.listdir(tmp_path) == []
+
+
+def interrupted(small: Path, plain: AffinityScorer, out: Path, rows: int = 300, **settings: Any) -> None:
+    def stop(progress: Any) -> None:
+        if progress.rows >= rows:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score_stream(small, plain, out, batch_rows=100, verbose=stop, **settings)
+
+
+def test_runs_are_compared_whichever_parts_are_there(plain, small, tmp_path):
+    """Parts behind a gap are never taken for those of this run."""
+    out = tmp_path / "out.parquet"
+    interrupted(small, plain, out, top=1)
+    (tmp_path / "out.parquet.partial" / "part-00000000.arrow").unlink()
+    interrupted(small, plain, out, rows=100, top=2)
+    assert score_stream(small, plain, out, batch_rows=100, top=2).resumed == 100
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("manifest", ['{"scorer": "mine"}', "[]", "not JSON"])
+def test_a_folder_with_some_manifest_is_left_alone(plain, small, tmp_path, manifest, resume):
+    folder = tmp_path / "out.parquet.partial"
+    folder.mkdir()
+    (folder / "manifest.json").write_text(manifest)
+    (folder / "thesis.txt").write_text("all of it")
+    with pytest.raises(TableError, match="in the way"):
+        score_stream(small, plain, tmp_path / "out.parquet", resume=resume)
+    assert sorted(os.listdir(folder)) == ["manifest.json", "thesis.txt"]
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_only_our_own_files_are_removed_from_our_folder(plain, small, tmp_path, resume):
+    out = tmp_path / "out.parquet"
+    interrupted(small, plain, out)
+    folder = tmp_path / "out.parquet.partial"
+    (folder / "notes.txt").write_text("half way")
+    (folder / "part-1.arrow").write_text("copy")
+    assert score_stream(small, plain, out, batch_rows=100, resume=resume).resumed == (300 if resume else 0)
+    assert sorted(os.listdir(folder)) == ["notes.txt", "part-1.arrow"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff"])
+def test_a_damaged_manifest_has_a_remedy(plain, small, tmp_path, content):
+    out = tmp_path / "out.parquet"
+    interrupted(small, plain, out)
+    (tmp_path / "out.parquet.partial" / "manifest.json").write_bytes(content)
+    with pytest.raises(TableError, match=r"description is damaged\. Pass resume=False"):
+        score_stream(small, plain, out, batch_rows=100)
+    assert score_stream(small, plain, out, batch_rows=100, resume=False).rows == N
+
+
+def test_the_input_is_never_replaced(plain, small):
+    before = small.read_bytes()
+    with pytest.raises(TableError, match="is an input"):
+        score_stream(small, plain, small, force=True)
+    assert small.read_bytes() == before
+    assert not small.with_name("points.parquet.partial").exists()
+
+
+#: Dies while the output is put together from its parts.
+DYING = """
+import os, signal, sys
+from allegiance.io import score_stream
+score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=100,
+             observe=lambda batch: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+@pytest.mark.slow
+def test_a_run_killed_while_merging_leaves_nothing_for_ever(plain, small, tmp_path):
+    out = tmp_path / "out.parquet"
+    plain.save(tmp_path / "a.model")
+    words = [sys.executable, "-c", DYING, str(small), str(tmp_path / "a.model"), str(out)]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    assert len(list(tmp_path.glob(".allegiance-*"))) == 1
+    assert score_stream(small, plain, out, batch_rows=100).resumed == N
+    assert sorted(os.listdir(tmp_path)) == ["a.model", "out.parquet", "points.parquet"]
+
+
+#: A limit on the size of files stands in for a full disk: writing fails in the same way.
+FULL = """
+import resource, sys
+from allegiance.io import score_stream
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), resource.RLIM_INFINITY))
+try:
+    score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=100, details=True)
+except OSError as error:
+    print(error.filename)
+    print(error.strerror)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("limit", "what"), [(5_000, "part-00000000.arrow"), (30_000, "out.parquet")])
+def test_a_full_disk_names_the_file_and_says_that_the_run_can_be_resumed(plain, small, tmp_path, limit, what):
+    out = tmp_path / "out.parquet"
+    plain.save(tmp_path / "a.model")
+    words = [sys.executable, "-c", FULL, str(small), str(tmp_path / "a.model"), str(out), str(limit)]
+    said = subprocess.run(words, check=True, capture_output=True, text=True)
+    name, reason = said.stdout.splitlines()
+    assert Path(name).name == what
+    assert reason.endswith(f"Scored rows are kept in {out}.partial: make room and start the same run again")
+    assert not list(tmp_path.rglob(".allegiance-*"))
+    assert score_stream(small, plain, out, batch_rows=100, details=True).resumed == (
+        0 if what.startswith("part") else N
+    )
+
+
+def test_what_is_written_can_be_observed(plain, small, tmp_path):
+    """All of it, in order, also what an interrupted run had scored."""
+    out = tmp_path / "out.parquet"
+    interrupted(small, plain, out, keep=["id"])
+    seen: list[Any] = []
+    score_stream(small, plain, out, batch_rows=100, keep=["id"], observe=seen.append)
+    assert pa.Table.from_batches(seen).equals(pq.read_table(out))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array([{"a": i} for i in range(N)]),
+        pa.array([[i] for i in range(N)]),
+        pa.array([str(i) for i in range(N)], pa.string_view()),
+    ],
+    ids=["struct", "list", "string_view"],
+)
+def test_identifiers_of_any_kind_are_carried_over(plain, small, tmp_path, ids, ending):
+    with open_sink(tmp_path / "points.arrow") as sink:
+        sink.write(pq.read_table(small).set_column(0, "id", ids))
+    source = tmp_path / "points.arrow"
+    assert score_stream(source, plain, tmp_path / f"out.{ending}", keep=["id"], batch_rows=100).rows == N
+
+
+def test_identifiers_that_the_output_cannot_hold_are_refused_before_the_work(plain, small, tmp_path, monkeypatch):
+    with pa.OSFile(str(tmp_path / "points.arrow"), "wb") as file:
+        whole = pq.read_table(small).set_column(0, "id", pa.array([(1, 2, 3)] * N, pa.month_day_nano_interval()))
+        with pa.ipc.new_file(file, whole.schema) as writer:
+            writer.write_table(whole)
+    with pytest.raises(TableError, match="column 'id' is of type month_day_nano_interval"):
+        score_stream(tmp_path / "points.arrow", plain, tmp_path / "out.parquet", keep=["id"])
+    assert not (tmp_path / "out.parquet.partial").exists()
+
+
+def test_rows_can_be_numbered(small, plain, tmp_path):
+    score_stream(small, plain, tmp_path / "out.parquet", row_numbers=True, batch_rows=100)
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.column_names[:2] == ["row", "label"]
+    assert found["row"].to_pylist() == list(range(N))
+
+
+@pytest.mark.parametrize(
+    "labels", [[Decimal(i % 3) for i in range(N)], [f"2024-01-0{i % 3 + 1}" for i in range(N)]], ids=["decimal", "date"]
+)
+def test_decimal_and_time_labels(small, tmp_path, labels):
+    values = pa.array(labels) if isinstance(labels[0], Decimal) else pa.array(labels).cast(pa.date32())
+    pq.write_table(pq.read_table(small).drop(["kind"]).append_column("kind", values), small)
+    fitted = fit_stream(small, labels="kind", columns=["x", "y"])
+    score_stream(small, fitted, tmp_path / "out.csv", labels="kind", keep=["id"])
+    found = open_table(tmp_path / "out.csv").read(["label"], typed=False)["label"].to_pylist()
+    assert found == [str(label) for label in labels]
+
+
+def test_labels_with_leading_zeros_stay_apart(tmp_path):
+    rows = [f"{i % 7},{i % 5},{['1', '01'][i % 2]},{i:03d}" for i in range(50)]
+    (tmp_path / "points.csv").write_text("\n".join(["x,y,kind,id", *rows]))
+    fitted = fit_stream(tmp_path / "points.csv", labels="kind", columns=["x", "y"])
+    assert fitted.classes_.tolist() == ["01", "1"]
+    score_stream(tmp_path / "points.csv", fitted, tmp_path / "out.parquet", labels="kind", keep=["id"])
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found["label"].to_pylist() == [["1", "01"][i % 2] for i in range(50)]
+    assert found["id"].to_pylist() == [f"{i:03d}" for i in range(50)]
+
+
+def test_the_manifest_describes_the_run(plain, small, tmp_path):
+    interrupted(small, plain, tmp_path / "out.csv", keep=["id"])
+    described = json.loads((tmp_path / "out.csv.partial" / "manifest.json").read_text())
+    assert (described["batch_rows"], described["keep"]) == (100, [["id"], ["id"]])
+
+
+# Fits in passes.
+
+FEATURES = list("abcd")
+
+
+def positive(n: int = 500, d: int = 4, k: int = 6) -> pd.DataFrame:
+    X, labels = make_blobs(n, n_features=d, centers=k, cluster_std=3.0, random_state=5)
+    found = pd.DataFrame(np.abs(X) + 0.1, columns=FEATURES[:d])
+    found["kind"] = labels
+    return found
+
+
+@pytest.fixture
+def points(tmp_path: Path) -> Path:
+    path = tmp_path / "points.parquet"
+    positive().to_parquet(path, index=False)
+    return path
+
+
+FITS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "ball": {"domain": "ball"},
+    "whole space": {"domain": "space"},
+    "own region": {"domain": Polytope.box([-50.0] * 4, [50.0] * 4)},
+    "within": {"influence": "within"},
+    "oas": {"influence": Within(shrinkage="oas"), "domain": "ball"},
+    "size": {"weights": Weights("size", scale="auto")},
+    "density": {"weights": Weights("density", scale=0.1)},
+    "kl": {"influence": "kl"},
+    "smoothed": {"influence": ItakuraSaito(smoothing=1.0)},
+    "mahalanobis": {"influence": Mahalanobis(np.diag([1.0, 2.0, 3.0, 4.0]))},
+}
+
+
+@pytest.mark.parametrize("k", [3, pytest.param(6, marks=pytest.mark.slow)], ids=["reduced", "own axes"])
+@pytest.mark.parametrize("name", FITS)
+def test_labels_give_what_they_give_in_memory(name, k, tmp_path):
+    data = positive(k=k)
+    data.to_parquet(tmp_path / "points.parquet", index=False)
+    scorer = AffinityScorer(**FITS[name])
+    streamed = fit_stream(tmp_path / "points.parquet", scorer, labels="kind", batch_rows=73)
+    X = data[FEATURES]
+    expected = scorer.fit(X, data["kind"])
+    np.testing.assert_allclose(streamed.cluster_centers_, expected.cluster_centers_, rtol=1e-13)
+    np.testing.assert_array_equal(streamed.classes_, expected.classes_)
+    np.testing.assert_array_equal(streamed.feature_names_in_, expected.feature_names_in_)
+    one, other = streamed.affinity(X), expected.affinity(X)
+    np.testing.assert_array_equal(one.engine, other.engine)
+    # Exact ones agree to rounding; of a thousand samples one on a border may change sides.
+    np.testing.assert_allclose(one.affinity, other.affinity, atol=5e-3)
+    exact = one.engine == "exact"
+    np.testing.assert_allclose(one.affinity[exact], other.affinity[exact], atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"weights": "size"}, {"domain": "ball"}])
+def test_given_centers_give_the_same_bits(settings, points):
+    data = positive()
+    centers = data[FEATURES].to_numpy()[[0, 9, 99]]
+    scorer = AffinityScorer(centers=centers, **settings)
+    streamed = fit_stream(points, scorer, columns=FEATURES, batch_rows=64)
+    expected = scorer.fit(data[FEATURES])
+    for one, other in zip(
+        streamed.fitted_.tessellation.functions, expected.fitted_.tessellation.functions, strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(streamed.transform(data[FEATURES]), expected.transform(data[FEATURES]))
+
+
+def test_batch_size_changes_means_by_rounding_only(points):
+    one = fit_stream(points, labels="kind", batch_rows=1)
+    other = fit_stream(points, labels="kind", batch_rows=10_000)
+    np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-13)
+
+
+def test_a_large_common_offset_rounds_nothing(tmp_path):
+    data = positive()
+    data[FEATURES] += 1e9
+    data.to_parquet(tmp_path / "far.parquet", index=False)
+    streamed = fit_stream(tmp_path / "far.parquet", labels="kind", batch_rows=50)
+    exact = (data.groupby("kind")[FEATURES].sum() - 1e9 * data.groupby("kind")[FEATURES].count()).to_numpy()
+    sizes = data.groupby("kind").size().to_numpy()[:, None]
+    np.testing.assert_allclose(streamed.cluster_centers_ - 1e9, exact / sizes, atol=1e-5)
+
+
+def test_names_noise_and_labels_beside_centers(tmp_path):
+    data = positive(k=3)
+    data["kind"] = np.array(["ant", "bee", "cat"])[data["kind"]]
+    data.to_csv(tmp_path / "named.csv", index=False)
+    named = fit_stream(tmp_path / "named.csv", labels="kind", batch_rows=100)
+    assert list(named.classes_) == ["ant", "bee", "cat"]
+    data["kind"] = np.where(data.index % 5 == 0, -1, 1)
+    data.loc[:99, "kind"] = -1  # the whole of the first batch
+    data.to_csv(tmp_path / "noisy.csv", index=False)
+    noisy = fit_stream(tmp_path / "noisy.csv", labels="kind", batch_rows=100)
+    members = data[data["kind"] == 1][FEATURES].to_numpy()
+    np.testing.assert_allclose(noisy.cluster_centers_, [members.mean(axis=0)])
+    scorer = AffinityScorer(centers=np.eye(3, 4), weights="size")
+    beside = fit_stream(tmp_path / "named.csv", scorer, labels="kind", batch_rows=90)
+    assert list(beside.classes_) == ["ant", "bee", "cat"]
+    sizes = np.bincount(positive(k=3)["kind"]) / 500
+    np.testing.assert_allclose(beside.fitted_.diagram.weights, sizes)
+
+
+@pytest.mark.parametrize("settings", [{}, {"influence": "within"}, {"weights": "size"}])
+def test_clusters_are_those_of_kmeans_whatever_the_batches(settings, points):
+    """Once a single step of mini-batch k-means, on tables of one batch."""
+    scorer = AffinityScorer(random_state=4, **settings)
+    fits = [fit_stream(points, scorer, n_clusters=5, columns=FEATURES, batch_rows=rows) for rows in (37, 100, 1000)]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(fits[0].cluster_centers_, other.cluster_centers_)
+    X = positive()[FEATURES].to_numpy()
+    inertia = ((X[:, None] - fits[0].cluster_centers_) ** 2).sum(axis=2).min(axis=1).sum()
+    assert inertia <= 1.01 * KMeans(5, n_init=10, random_state=0).fit(X).inertia_
+    labels = ((X[:, None] - fits[0].cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
+    expected = AffinityScorer(centers=fits[0].cluster_centers_, random_state=4, **settings).fit(X, labels)
+    np.testing.assert_allclose(fits[0].transform(positive()[FEATURES]), expected.transform(X), atol=5e-3)
+
+
+def test_kmeans_sees_a_sample_of_a_long_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("allegiance.io.streams._SAMPLE_ROWS", 200)
+    data = positive(n=2_000)
+    data.to_parquet(tmp_path / "points.parquet", index=False)
+    one, other = (
+        fit_stream(tmp_path / "points.parquet", n_clusters=6, columns=FEATURES, batch_rows=rows) for rows in (90, 700)
+    )
+    np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+    X = data[FEATURES].to_numpy()
+    inertia = ((X[:, None] - one.cluster_centers_) ** 2).sum(axis=2).min(axis=1).sum()
+    assert inertia <= 1.1 * KMeans(6, n_init=10, random_state=0).fit(X).inertia_
+
+
+def test_an_array_on_disk_has_no_names(tmp_path):
+    X = positive()[FEATURES].to_numpy(dtype=np.float32)
+    np.save(tmp_path / "x.npy", X)
+    scorer = AffinityScorer(centers=X[:3])
+    streamed = fit_stream(open_table(tmp_path / "x.npy"), scorer, batch_rows=64)
+    assert not hasattr(streamed, "feature_names_in_")
+    expected = scorer.fit(X)
+    np.testing.assert_array_equal(streamed.transform(X), expected.transform(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "settings", "says"),
+    [
+        ({}, {}, "n_clusters, or labels, or a scorer with centers"),
+        ({}, {"n_clusters": 3, "labels": "kind"}, "n_clusters, or labels, or a scorer with centers"),
+        ({"influence": "rbf"}, {"labels": "kind"}, "needs all rows in memory"),
+        ({"representative": "medoid"}, {"labels": "kind"}, "representative='medoid' needs all rows"),
+        ({"estimator": KMeans(3)}, {"labels": "kind"}, "estimator needs all rows"),
+        ({}, {"labels": "nothing"}, "no column 'nothing'"),
+        ({"centers": np.eye(4), "influence": "within"}, {"columns": FEATURES}, "needs labels"),
+        ({"centers": np.eye(3)}, {"columns": FEATURES}, "centers has 3 columns but X has 4"),
+        ({"centers": np.eye(4)}, {"labels": "kind"}, "labels names 6 clusters but centers has 4"),
+        ({}, {"labels": "a", "columns": ["b"]}, "discrete"),
+        ({}, {"labels": "kind", "batch_rows": 0}, "batch_rows"),
+    ],
+)
+def test_bad_input_of_a_fit(parameters, settings, says, points):
+    with pytest.raises(ValueError, match=says):
+        fit_stream(points, AffinityScorer(**parameters), **settings)
+
+
+def test_the_scorer_that_is_passed_stays_as_it_was(points):
+    scorer = AffinityScorer(eps=0.1)
+    fitted = fit_stream(points, scorer, n_clusters=3, columns=FEATURES)
+    assert not hasattr(scorer, "fitted_")
+    assert scorer.centers is None
+    assert fitted.eps == 0.1
+
+
+@pytest.mark.parametrize("batch_rows", [7, 64, 10_000])
+def test_trust_is_calibrated_with_the_same_rows_whatever_the_batches(batch_rows, tmp_path):
+    """More rows than calibration uses: the sample of them depends on the seed and on nothing else."""
+    data = positive(n=1_500)
+    data.to_parquet(tmp_path / "points.parquet", index=False)
+    X = data[FEATURES]
+    scorer = AffinityScorer(centers=X.to_numpy()[[0, 9, 99, 500]], domain="ball", calibration=4)
+    streamed = fit_stream(tmp_path / "points.parquet", scorer, columns=FEATURES, batch_rows=batch_rows)
+    expected = scorer.fit(X)
+    one, other = streamed.affinity(X), expected.affinity(X)
+    np.testing.assert_array_equal(one.trust, other.trust)
+    np.testing.assert_array_equal(one.typicality, other.typicality)
+    assert one.replication_interval == other.replication_interval
+
+
+def test_missing_numbers_are_named(tmp_path):
+    data = positive()
+    data.loc[207, "c"] = np.nan
+    data.to_parquet(tmp_path / "holes.parquet", index=False)
+    with pytest.raises(TableError, match="column 'c' has 1 missing"):
+        fit_stream(tmp_path / "holes.parquet", labels="kind", batch_rows=50)
