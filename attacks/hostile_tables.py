@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from click.testing import CliRunner
-
 from allegiance.cli._main import program
+from click.testing import CliRunner
 
 from ._common import Attack, Tally
 

@@ -433,7 +433,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         """
         check_is_fitted(self)
         fitted = self.fitted_
-        fitted.check_engine()
+        _ = fitted.engine
         if fitted.centers is not None:
             rng = np.random.default_rng(0)
             centers = fitted.centers

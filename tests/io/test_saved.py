@@ -78,7 +78,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "given centers": {"centers": IRIS[:3].tolist()},
     "median": {"representative": "median"},
     "calibrated": {"influence": "within", "calibration": 3},
-    "calibrated by a clusterer": {"calibration": Calibration(3, clusterer=AgglomerativeClustering(3), crowding=0.0)},
+    "calibrated by a clusterer": {"calibration": Calibration(3, clusterer=AgglomerativeClustering(3))},
 }
 
 

@@ -146,15 +146,15 @@ def load_model(o: SimpleNamespace) -> AffinityScorer:
     from allegiance.fitting import Specification
 
     scorer = load(o.model)
-    changed = {"n_jobs": o.n_jobs} | ({} if o.eps is None else {"eps": o.eps})
+    changed = {"n_jobs": o.n_jobs, "verbose": False} | ({} if o.eps is None else {"eps": o.eps})
     scorer.set_params(**changed)
     fitted = replace(scorer.fitted_, specification=Specification.of(scorer))
     scorer._set_fitted(replace(fitted, trust_map=None) if o.resamples == 0 else fitted)
     return scorer
 
 
-def model_plan(scorer: AffinityScorer, table: Table, log: Log) -> FeaturePlan:
-    """Return the plan of a model for a new table, after checking that it fits."""
+def model_plan(scorer: AffinityScorer, table: Table) -> tuple[FeaturePlan, list[str]]:
+    """Return the plan of a model for a new table, after checking that it fits, and notes about the table."""
     from allegiance.io import FeaturePlan, TableError
     from allegiance.io.saved import plan_of
 
@@ -173,9 +173,7 @@ def model_plan(scorer: AffinityScorer, table: Table, log: Log) -> FeaturePlan:
                 "names: leave out the others."
             )
         plan = FeaturePlan.of_numbers(names)
-    for note in plan.check(table):
-        log.note(note)
-    return plan
+    return plan, plan.check(table)
 
 
 def influence_of(o: SimpleNamespace) -> str:

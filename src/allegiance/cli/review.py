@@ -76,7 +76,9 @@ def review(**values: Any) -> None:
     check_inputs([*table.files, o.centers, o.model], decisions)
     if o.model is not None:
         scorer = load_model(o)
-        plan = model_plan(scorer, table, log)
+        plan, notes = model_plan(scorer, table)
+        for note in notes:
+            log.note(note)
     else:
         plan = plan_features(o, table, labels=o.labels, keep=[o.text])
         plan.raise_problems()

@@ -176,7 +176,10 @@ def _prepare(o: SimpleNamespace, table: Table, log: Log) -> tuple[AffinityScorer
     if o.model is not None:
         scorer = load_model(o)
         table.check_columns([name for name in (o.labels, o.text, *o.ids) if name])
-        return scorer, model_plan(scorer, table, log)
+        plan, notes = model_plan(scorer, table)
+        for note in notes:
+            log.note(note)
+        return scorer, plan
     plan = plan_features(o, table, labels=o.labels, keep=[o.text])
     plan.raise_problems()
     for note in table.notes:
@@ -406,7 +409,7 @@ def _save(
         "replication": summary["replication"],
         "clusters": [{name: _plain(line[name]) for name in figures} for line in summary["clusters"]],
     }
-    whole = copy(scorer)
+    whole = copy(scorer).set_params(verbose=False)
     fitted = scorer.fitted_.without_preprocessing() if "plan" in scorer.fitted_.parts else scorer.fitted_
     if profiler.total is not None:
         from allegiance.drift import with_baseline

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,7 +33,7 @@ class Profiler:
 
     def add(self, X: Any, start: int) -> None:
         """Add rows (m, d), prepared; ``start`` is the number of the first one."""
-        if not len(X) or self._fitted.members is None or find_spec("allegiance.drift") is None:
+        if not len(X) or self._fitted.members is None:
             return
         from allegiance.drift import profile_rows
 
@@ -140,9 +139,8 @@ def _compared(o: Any, scorer: AffinityScorer, file: str, log: Log) -> Any:
     from allegiance.io.streams import Rows
 
     table = open_input(o, [file])
-    quiet = Log(o)
-    plan = model_plan(scorer, table, quiet)
-    for note in quiet.notes:
+    plan, notes = model_plan(scorer, table)
+    for note in notes:
         log.note(f"{file}: {note}")
     profiler = Profiler(scorer.fitted_.without_preprocessing(), plan)
     profiler.reset(Rows(table, plan, None))

@@ -10,7 +10,6 @@ import os
 import zipfile
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,7 +157,7 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     columns = Columns(found["n_features"], found["feature_names"])
     try:
         extra = state.get("parts") or {}
-        if "baseline" in extra and find_spec("allegiance.drift") is not None:
+        if "baseline" in extra:
             import_module("allegiance.drift")  # declares what a profile must be
         asked = {"classes": _PARTS["classes"]} | {name: _OPTIONAL.get(name, Text()) for name in extra}
         check(extra | {"classes": state["classes"]}, asked)

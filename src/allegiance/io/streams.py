@@ -182,7 +182,7 @@ class BatchScorer:
 
     def check_engine(self) -> None:
         """Build what measures before several threads need it; raise ValueError if it cannot measure here."""
-        self._fitted.check_engine()
+        _ = self._fitted.engine
 
     def __call__(self, batch: Batch) -> pa.RecordBatch:
         """Score a batch."""
