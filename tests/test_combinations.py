@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from allegiance import affinity
 from allegiance.domains import DOMAINS, Polytope
 from allegiance.engines import ENGINES
-from allegiance.influence import INFLUENCES, Approximation, Bregman, Kernel, Mahalanobis
+from allegiance.influence import INFLUENCES, Bregman, Kernel, Mahalanobis
 
 TABLE = Path(__file__).parents[1] / "docs" / "combinations.md"
 HEADING = "| influence | " + " | ".join(DOMAINS) + " |"
@@ -36,6 +36,13 @@ def quartic_gradient(Y):
     return 4 * Y**3 + 2 * Y
 
 
+def quartic_inverse(G):
+    """Cardano's formula for y with 4 y^3 + 2 y = g."""
+    half = G / 8
+    root = np.sqrt(half**2 + 1 / 216)
+    return np.cbrt(half + root) + np.cbrt(half - root)
+
+
 #: Kinds that need parameters, and so are not what their name alone says.
 WITH_PARAMETERS = {
     "mahalanobis": Mahalanobis([[1.0, 0.3], [0.3, 2.0]]),
@@ -43,19 +50,13 @@ WITH_PARAMETERS = {
 }
 
 
-def approximated():
-    """Each approximation with a kernel that it serves, by what to call the two."""
-    found = {}
-    for approximation in Approximation.__subclasses__():
-        kernel = "rbf" if approximation.kernels is None else approximation.kernels[-1]
-        found[f"{kernel}, {approximation.__name__}"] = Kernel(kernel, approximation=approximation(50))
-    return found
-
-
 KINDS = {
     **{name: WITH_PARAMETERS.get(name, name) for name in INFLUENCES},
-    "Bregman": Bregman(quartic, quartic_gradient),
-    **approximated(),
+    "Bregman": Bregman(quartic, quartic_gradient, quartic_inverse),
+    **{
+        f"{kernel}, {name}": Kernel(kernel, approximation=name)
+        for name, kernel in {"fourier": "rbf", "nystroem": "rbf", "hashing": "polynomial"}.items()
+    },
 }
 
 

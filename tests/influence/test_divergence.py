@@ -19,6 +19,10 @@ def quadratic_gradient(Y):
     return 2.0 * np.einsum("ij,nj->ni", A, Y)
 
 
+def quadratic_inverse(G):
+    return 0.5 * np.einsum("ij,nj->ni", np.linalg.inv(A), G)
+
+
 def draw(rng, divergence, shape):
     low, high = divergence.domain
     return rng.uniform(max(low, -2.0) + 0.02, min(high, 3.0) - 0.02, shape)
@@ -39,7 +43,8 @@ def test_named_divergences_equal_the_textbook(rng, name):
     expected = BY_HAND[name](Y[:, None], C).sum(axis=2)
     np.testing.assert_allclose(divergence.between(Y, C), expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(divergence.rowwise(Y[:5], C), np.diag(expected[:5]), rtol=1e-12)
-    plain = BregmanDivergence(divergence.phi, divergence.gradient, domain=divergence.domain)
+    functions = divergence.phi, divergence.gradient, divergence.inverse_gradient
+    plain = BregmanDivergence(*functions, domain=divergence.domain)
     np.testing.assert_allclose(plain.between(Y, C), expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(plain.rowwise(C[0], Y), divergence.rowwise(C[0], Y), rtol=1e-9, atol=1e-12)
 
@@ -82,13 +87,13 @@ def test_named_divergences_pickle(name):
 
 
 def test_custom_divergence_pickles():
-    again = pickle.loads(pickle.dumps(BregmanDivergence(quadratic, quadratic_gradient, name="mine")))
+    again = pickle.loads(pickle.dumps(BregmanDivergence(quadratic, quadratic_gradient, quadratic_inverse, name="mine")))
     assert again.phi is quadratic
     assert again.name == "mine"
 
 
 def test_non_separable(rng):
-    divergence = BregmanDivergence(quadratic, quadratic_gradient)
+    divergence = BregmanDivergence(quadratic, quadratic_gradient, quadratic_inverse)
     Y, C = rng.normal(size=(20, 2)), rng.normal(size=(4, 2))
     away = Y[:, None] - C
     expected = np.einsum("nmi,ij,nmj->nm", away, A, away)
@@ -101,7 +106,7 @@ def test_non_separable(rng):
 @pytest.mark.parametrize("factor", [0.5, 1.01, -1.0])
 def test_wrong_gradient(factor):
     with pytest.raises(ValueError, match=r"gradient of divergence 'mine' is wrong in coordinate .* off by"):
-        BregmanDivergence(lambda Y: (Y**4).sum(axis=1), lambda Y: factor * 4 * Y**3, name="mine")
+        BregmanDivergence(lambda Y: (Y**4).sum(axis=1), lambda Y: factor * 4 * Y**3, np.cbrt, name="mine")
 
 
 def test_wrong_gradient_in_one_of_many_coordinates():
@@ -109,44 +114,44 @@ def test_wrong_gradient_in_one_of_many_coordinates():
     scale = np.linspace(1, 2, 40)
     wrong = scale.copy()
     wrong[17] *= 1.1
-    divergence = BregmanDivergence(lambda Y: (scale * Y**2).sum(axis=1), lambda Y: 2 * wrong * Y)
+    divergence = BregmanDivergence(lambda Y: (scale * Y**2).sum(axis=1), lambda Y: 2 * wrong * Y, np.array)
     with pytest.raises(ValueError, match="gradient of divergence 'custom' is wrong along a direction"):
         divergence.check(40)
 
 
 def test_gradient_of_the_wrong_sign_near_an_edge():
     with pytest.raises(ValueError, match="gradient"):
-        BregmanDivergence(lambda Y: -np.log(Y).sum(axis=1), lambda Y: 1 / Y, domain=(0, np.inf))
+        BregmanDivergence(lambda Y: -np.log(Y).sum(axis=1), lambda Y: 1 / Y, lambda G: 1 / G, domain=(0, np.inf))
 
 
 def test_not_convex():
     with pytest.raises(ValueError, match="is not convex"):
-        BregmanDivergence(lambda Y: np.sin(3 * Y).sum(axis=1), lambda Y: 3 * np.cos(3 * Y))
+        BregmanDivergence(lambda Y: np.sin(3 * Y).sum(axis=1), lambda Y: 3 * np.cos(3 * Y), np.array)
     with pytest.raises(ValueError, match="must be strictly convex"):
-        BregmanDivergence(lambda Y: Y.sum(axis=1), np.ones_like)
+        BregmanDivergence(lambda Y: Y.sum(axis=1), np.ones_like, np.array)
 
 
 def test_wrong_inverse():
     with pytest.raises(ValueError, match="inverse_gradient of divergence 'custom' does not undo"):
-        BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, inverse_gradient=lambda G: G)
+        BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, lambda G: G)
 
 
 @pytest.mark.parametrize("domain", [(1.0, 1.0), (2.0, 1.0), (np.nan, 1.0)])
 def test_empty_domain(domain):
     with pytest.raises(ValueError, match="low < high"):
-        BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, domain=domain)
+        BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, lambda G: G / 2, domain=domain)
 
 
 @pytest.mark.parametrize("domain", [(5.0, 6.0), (1e3, np.inf), (-np.inf, -3.0)])
 def test_domains_of_any_place(domain):
-    BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, domain=domain)
+    BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, lambda G: G / 2, domain=domain)
 
 
 def test_values_of_the_wrong_shape():
     with pytest.raises(
         ValueError, match=r"phi of divergence 'custom' must map rows \(12, 4\) to \(12,\), gave \(12, 4\)"
     ):
-        BregmanDivergence(lambda Y: Y**2, lambda Y: 2 * Y).check(4)
+        BregmanDivergence(lambda Y: Y**2, lambda Y: 2 * Y, lambda G: G / 2).check(4)
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def one_of_their_own(A: Any, B: Any) -> Any:
     ("settings", "names"),
     [
         ({"influence": Kernel(one_of_their_own)}, "influence.name is <function one_of_their_own"),
-        ({"influence": Bregman(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, name="quartic")},
+        ({"influence": Bregman(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, np.cbrt, name="quartic")},
          "influence.phi is <function"),
     ],
 )  # fmt: skip

@@ -48,32 +48,16 @@ class Coordinatewise(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class BregmanDivergence:
-    """A strictly convex function phi and its gradient, with what follows from them.
+    """A strictly convex function phi, its gradient and the inverse of that, checked at construction; see ``Bregman``.
 
-    Both are checked at construction, by finite differences and at pairs of points. The functions must treat each row
-    by itself.
-
-    Attributes
-    ----------
-    phi
-        Maps rows (n, d) to numbers (n,).
-    gradient
-        Maps rows (n, d) to the gradients (n, d) of phi.
-    domain
-        Open interval in which every coordinate must lie.
-    inverse_gradient
-        Maps gradients (n, d) back to rows (n, d), if it is known.
-    name
-        What messages call it.
-    coordinatewise
-        Faster and more accurate forms of a phi that is a sum over coordinates.
+    ``coordinatewise`` are faster and more accurate forms of a phi that is a sum over coordinates.
     """
 
     phi: Potential
     gradient: RowMap
+    inverse_gradient: RowMap
     _: KW_ONLY
     domain: tuple[float, float] = (-np.inf, np.inf)
-    inverse_gradient: RowMap | None = None
     name: str = "custom"
     coordinatewise: Coordinatewise | None = None
 
@@ -106,10 +90,9 @@ class BregmanDivergence:
             )
         if gaps.max() <= _CONVEXITY_ERROR * size:
             raise ValueError(f"phi of divergence {self.name!r} is flat: it must be strictly convex.")
-        if self.inverse_gradient is not None:
-            back = np.asarray(self.inverse_gradient(gradients), dtype=np.float64)
-            if back.shape != points.shape or not np.allclose(back, points, rtol=1e-6, atol=1e-9):
-                raise ValueError(f"inverse_gradient of divergence {self.name!r} does not undo its gradient.")
+        back = np.asarray(self.inverse_gradient(gradients), dtype=np.float64)
+        if back.shape != points.shape or not np.allclose(back, points, rtol=1e-6, atol=1e-9):
+            raise ValueError(f"inverse_gradient of divergence {self.name!r} does not undo its gradient.")
 
     def between(self, Y: FloatArray, C: FloatArray) -> FloatArray:
         """Return D(y ‖ c) (n, m) of every row y of Y (n, d) from every row c of C (m, d)."""
@@ -142,7 +125,6 @@ class BregmanDivergence:
         if self.coordinatewise is not None:
             points = self.coordinatewise.point(slopes, c)
         else:
-            assert self.inverse_gradient is not None
             points = np.array(self.inverse_gradient(self._evaluate(c[None])[1] + slopes), dtype=np.float64)
         # A point may reach the edge by rounding, but not pass it.
         low, high = self.domain
@@ -157,11 +139,6 @@ class BregmanDivergence:
         if self.coordinatewise is not None:
             return self.coordinatewise.potential(Y, slopes, c).sum(axis=1)
         return self.rowwise(c, Y)
-
-    @property
-    def invertible(self) -> bool:
-        """Whether :meth:`points` can be called."""
-        return self.coordinatewise is not None or self.inverse_gradient is not None
 
     def _accepts(self, d: int) -> bool:
         points = _points_inside(self.domain, d)
@@ -442,7 +419,7 @@ def divergence_by_name(name: str) -> BregmanDivergence:
     if name not in _BUILT_IN:
         raise ValueError(f"divergence must be one of {', '.join(map(repr, DIVERGENCES))}, got {name!r}.")
     (phi, gradient, inverse, domain), forms = _BUILT_IN[name]
-    return BregmanDivergence(phi, gradient, domain=domain, inverse_gradient=inverse, name=name, coordinatewise=forms)
+    return BregmanDivergence(phi, gradient, inverse, domain=domain, name=name, coordinatewise=forms)
 
 
 #: Smoothing from here on may be beyond single precision once it is added to X.
@@ -584,10 +561,10 @@ class Logistic(BregmanInfluence):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bregman(BregmanInfluence):
-    """A divergence of your own, from a strictly convex function phi and its gradient.
+    """A divergence of your own, from a strictly convex function phi, its gradient and the inverse of the gradient.
 
-    Both are checked when they are used, by finite differences and at pairs of points. The functions must treat each
-    row by itself. To be pickled with an estimator they must be importable, so no lambdas.
+    All are checked when they are used, by finite differences and at pairs of points. The functions must treat each row
+    by itself. To be pickled with an estimator they must be importable, so no lambdas.
 
     Parameters
     ----------
@@ -595,10 +572,10 @@ class Bregman(BregmanInfluence):
         Maps rows (n, d) to numbers (n,).
     gradient
         Maps rows (n, d) to the gradients (n, d) of phi.
+    inverse_gradient
+        Maps gradients (n, d) back to rows (n, d).
     domain
         Open interval in which every coordinate must lie.
-    inverse_gradient
-        Maps gradients (n, d) back to rows (n, d). Optional: with fewer clusters than columns it is much faster.
     name
         What messages call it.
 
@@ -610,16 +587,18 @@ class Bregman(BregmanInfluence):
     ...     return (Y**4).sum(axis=1)
     >>> def gradient(Y):
     ...     return 4 * Y**3
-    >>> quartic = Bregman(fourth_powers, gradient, name="quartic")
+    >>> def inverse(A):
+    ...     return np.cbrt(A / 4)
+    >>> quartic = Bregman(fourth_powers, gradient, inverse, name="quartic")
     >>> quartic.divergence.between(np.array([[1.0]]), np.array([[0.0], [1.0]]))
     array([[1., 0.]])
     """
 
     phi: Callable[[FloatArray], FloatArray]
     gradient: Callable[[FloatArray], FloatArray]
+    inverse_gradient: Callable[[FloatArray], FloatArray]
     _: KW_ONLY
     domain: tuple[float, float] = (-np.inf, np.inf)
-    inverse_gradient: Callable[[FloatArray], FloatArray] | None = None
     name: str = "custom"
 
     def check(self) -> None:
@@ -629,6 +608,4 @@ class Bregman(BregmanInfluence):
     @property
     def divergence(self) -> BregmanDivergence:
         """The divergence itself."""
-        return BregmanDivergence(
-            self.phi, self.gradient, domain=self.domain, inverse_gradient=self.inverse_gradient, name=self.name
-        )
+        return BregmanDivergence(self.phi, self.gradient, self.inverse_gradient, domain=self.domain, name=self.name)

@@ -64,20 +64,8 @@ class BregmanDiagram:
     their span matter. Each row is replaced there by the one point with the same coordinates whose gradient lies in the
     affine span of those of the sites, its I-projection x̂: D(x ‖ c_i) = D(x ‖ x̂) + D(x̂ ‖ c_i) for every site.
 
-    Attributes
-    ----------
-    sites
-        (k, d) representatives of the clusters.
-    divergence
-        Which divergence.
-    origin
-        (d,) the site closest to all.
-    axes
-        (r, d) orthonormal rows that span the a_i, or None for the user's axes.
-    weights
-        (k,) weights of the sites, in units of the divergence; None for no weights.
-    query_weight
-        The weight of every query.
+    ``origin`` (d,) is the site closest to all, ``axes`` (r, d) orthonormal rows that span the a_i. Weights are in units
+    of the divergence.
     """
 
     sites: FloatArray
@@ -185,10 +173,8 @@ class BregmanDiagram:
 
     @cached_property
     def _inverse_hessians(self) -> FloatArray:
-        """(k, r, r) derivatives of the slopes by the position at each site; zeros if the search takes no steps."""
+        """(k, r, r) derivatives of the slopes by the position at each site."""
         k = self.sites.shape[0]
-        if not self.divergence.invertible:
-            return np.zeros((k, self.dim, self.dim))
         with np.errstate(all="ignore"):
             hessians = self._family.hessians(self._slopes, self.sites, self._family.combine(self._slopes))
         return np.stack([solve_rows(hessians, np.tile(unit, (k, 1))) for unit in np.eye(self.dim)], axis=2)
@@ -321,15 +307,7 @@ class Family:
 
     Positions are z = axes (y - origin). On the family z is the gradient, by theta, of the convex function
     psi(theta) = D(origin ‖ y), so that the member with a given position is one convex minimum of r variables.
-
-    Attributes
-    ----------
-    divergence
-        Which gradients.
-    origin
-        (d,) a member of the family.
-    axes
-        (r, d) orthonormal rows.
+    ``axes`` (r, d) are orthonormal rows.
     """
 
     divergence: BregmanDivergence
@@ -349,11 +327,6 @@ class Family:
     def size(self) -> float:
         """The length of the origin, next to which positions are rounded."""
         return float(norms(self.origin[None])[0])
-
-    @cached_property
-    def gradient_size(self) -> float:
-        """The length of the gradient at the origin, next to which slopes are rounded."""
-        return float(np.linalg.norm(self.divergence.gradient(self.origin[None])))
 
     @cached_property
     def _pairs(self) -> FloatArray:
@@ -410,24 +383,12 @@ class Family:
     def find(self, target: FloatArray, start: Start) -> AffineFunctions:
         """Return theta (n, r) and psi(theta) (n,) of the members with positions ``target`` (n, r).
 
-        Raises
-        ------
-        ValueError
-            If some are not found: the target lies at the edge of what the domain allows, or beyond.
+        Not found are targets at the edge of what the domain allows, or beyond.
         """
         search = _Search(self, target, start)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if self.divergence.invertible:
-                search.run()
-        failed = 0
-        for row in np.flatnonzero(~search.found):
-            y = project_in_primal(self.divergence, self.origin, self.axes, target[row])
-            if y is None:
-                failed += 1
-                continue
-            search.theta[row] = row_dots(self.axes, self.divergence.slopes(y[None], self.origin)[0])
-            search.psi[row] = self.divergence.rowwise(self.origin, y[None])[0]
-        if failed:
+            search.run()
+        if failed := int(np.count_nonzero(~search.found)):
             raise ValueError(
                 f"X: the projection on the span of the clusters was not found for {failed} of {target.shape[0]} rows: "
                 f"are they at the edge of the domain of divergence {self.divergence.name!r}, or its functions wrong?"
@@ -489,128 +450,6 @@ class _Search:
         # A step that is not downhill, or vanished, comes from a Hessian without digits left.
         alive = np.isfinite(self.step[rows]).all(axis=1) & (self.length[rows] > _EPS) & ~found
         return rows[alive]
-
-
-_MAX_STEPS, _MAX_HALVINGS = 200, 60
-#: Gradients equal to this share of their size are equal; a share this much larger is accepted if no step improves it.
-_FOUND, _PRIMAL_STALLED = 1e-13, 1e-7
-#: Step of the finite differences of the gradient, relative to the room that the domain leaves.
-_PRIMAL_DIFFERENCE = 1e-5
-
-
-def project_in_primal(
-    divergence: BregmanDivergence, origin: FloatArray, axes: FloatArray, position: FloatArray
-) -> FloatArray | None:
-    """Return the member y (d,) with one position, which is the point there closest to the origin; None if lost.
-
-    Minimises D(y ‖ origin) over y with axes (y - origin) = position, by damped Newton steps in the directions that keep
-    the position, with second derivatives from differences of the gradient. At the minimum ∇phi(y) - ∇phi(origin) is
-    orthogonal to those directions, so that y belongs to the family.
-
-    Parameters
-    ----------
-    origin
-        (d,) inside the domain.
-    axes
-        (r, d) orthonormal rows.
-    position
-        (r,)
-    """
-    free = np.linalg.qr(axes.T, mode="complete")[0][:, axes.shape[0] :]
-    y = _feasible(divergence, origin, axes, position)
-    if y is None:
-        return None
-    slopes = divergence.slopes(y[None], origin)[0]
-    for _ in range(_MAX_STEPS):
-        residual = free.T @ slopes
-        error = np.linalg.norm(residual) / np.linalg.norm(slopes) if np.any(slopes) else 0.0
-        if error <= _FOUND:
-            return y
-        step = _newton_step(divergence, y, origin, free, residual)
-        moved = None if step is None else _downhill(divergence, y, origin, step, slopes)
-        if moved is None:
-            return y if error <= _PRIMAL_STALLED else None
-        after = float(np.linalg.norm(free.T @ moved[1]))
-        if error <= _PRIMAL_STALLED and after >= np.linalg.norm(residual):
-            return y
-        y, slopes = moved
-    return None
-
-
-def _feasible(
-    divergence: BregmanDivergence, origin: FloatArray, axes: FloatArray, position: FloatArray
-) -> FloatArray | None:
-    """Return a point (d,) inside the domain with the position: the nearest to the origin, or the deepest inside."""
-    near = origin + position @ axes
-    if _room(divergence, near) > 0:
-        return near
-    from scipy.optimize import linprog
-
-    d = origin.shape[0]
-    low, high = divergence.domain
-    walls, offsets = [], []
-    if np.isfinite(low):
-        walls.append(np.hstack([-np.eye(d), np.ones((d, 1))]))
-        offsets.append(np.full(d, -low))
-    if np.isfinite(high):
-        walls.append(np.hstack([np.eye(d), np.ones((d, 1))]))
-        offsets.append(np.full(d, high))
-    solution = linprog(
-        np.append(np.zeros(d), -1.0),
-        A_ub=np.vstack(walls),
-        b_ub=np.concatenate(offsets),
-        A_eq=np.hstack([axes, np.zeros((axes.shape[0], 1))]),
-        b_eq=axes @ near,
-        bounds=[(None, None)] * d + [(None, 1.0)],
-    )
-    if solution.x is None:
-        return None
-    # The solver meets equations to seven digits only; the rest is added along the axes.
-    deepest = np.asarray(solution.x[:d])
-    deepest = deepest + (axes @ (near - deepest)) @ axes
-    return deepest if _room(divergence, deepest) > 0 else None
-
-
-def _room(divergence: BregmanDivergence, y: FloatArray) -> float:
-    """Return the distance of y (d,) from the edge of the domain, in its worst coordinate."""
-    low, high = divergence.domain
-    return float(min(np.min(y - low), np.min(high - y)))
-
-
-def _newton_step(
-    divergence: BregmanDivergence, y: FloatArray, origin: FloatArray, free: FloatArray, residual: FloatArray
-) -> FloatArray | None:
-    """Return the step (d,) to the minimum of the quadratic that touches D(. ‖ origin) at y."""
-    low, high = divergence.domain
-    steps = _PRIMAL_DIFFERENCE * np.minimum(np.minimum(y - low, high - y), 1.0 + np.abs(y))
-    ends = np.concatenate([y + np.diag(steps), y - np.diag(steps)])
-    slopes = divergence.slopes(ends, origin)
-    hessian = (slopes[: y.size] - slopes[y.size :]) / (2.0 * steps)[:, None]
-    reduced = free.T @ ((hessian + hessian.T) / 2.0) @ free
-    if not np.isfinite(reduced).all():
-        return None
-    try:
-        return -free @ np.linalg.solve(reduced, residual)
-    except np.linalg.LinAlgError:
-        return None
-
-
-def _downhill(
-    divergence: BregmanDivergence, y: FloatArray, origin: FloatArray, step: FloatArray, slopes: FloatArray
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return the end of the step and its slopes (d,), the step shortened until it stays inside and downhill."""
-    steepness = -float(step @ slopes)
-    if not steepness > 0:
-        return None
-    length = 1.0
-    for _ in range(_MAX_HALVINGS):
-        trial = y + length * step
-        if _room(divergence, trial) > 0:
-            ahead = divergence.slopes(trial[None], origin)[0]
-            if step @ ahead <= 0.5 * steepness:
-                return trial, ahead
-        length *= 0.5
-    return None
 
 
 def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
