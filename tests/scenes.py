@@ -35,5 +35,5 @@ def points_in_hull(rng, centers, n):
 
 def users_coordinates(tessellation, z):
     """Return points (n, r) in the unit coordinates of a Euclidean tessellation in those of X, if its axes were kept."""
-    region, reduction = tessellation.region, tessellation.diagram.embedding.reduction
-    return ((z * region.scale + region.center) / reduction.rescale + reduction.shift) / reduction.factor
+    region, embedding = tessellation.region, tessellation.diagram.embedding
+    return (z * region.scale + region.center) / embedding.unit + embedding.shift

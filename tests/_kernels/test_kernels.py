@@ -24,8 +24,8 @@ from reference.volumes import polytope_volume
 def test_project_rows(rng):
     X, shift, basis = rng.normal(size=(50, 30)), rng.normal(size=30), rng.normal(size=(30, 4))
     out, norms = np.empty((50, 4)), np.empty(50)
-    project_rows(X, 0.5, shift, np.ascontiguousarray(basis.T), out, norms)
-    expected, expected_norms = twin.project_rows(X, 0.5, shift, basis)
+    project_rows(X, shift, np.ascontiguousarray(basis.T), out, norms)
+    expected, expected_norms = twin.project_rows(X, shift, basis)
     np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(norms, expected_norms, rtol=1e-13)
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 
-def project_rows(X, factor, shift, basis):
-    rows = factor * X - shift
+def project_rows(X, shift, basis):
+    rows = X - shift
     return rows @ basis, (rows * rows).sum(axis=1)
 
 

@@ -150,28 +150,30 @@ def require(module: str, extra: str, caller: str) -> Any:
         raise ImportError(f"{caller} needs {module}: pip install 'allegiance[{extra}]'.") from error
 
 
-#: Coordinates beyond this could overflow when they are added.
-_LARGEST = 1e307
+#: Numbers between these have fourth powers, and sums of many of them, that neither overflow nor vanish.
+_SMALLEST, _LARGEST = 1e-70, 1e70
 #: Largest count: it is exact as a float, and some of its multiples still fit into 64 bits.
 _MOST = 2**53
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
-    """Return X through scikit-learn's door: two-dimensional, finite, float64 or float32, dense or CSR.
+    """Return X as scikit-learn validates it: two-dimensional, finite, float64 or float32, dense or CSR.
 
-    Its messages are kept, with the name of the argument where they leave it out.
+    Its messages are kept, with the name of the argument where they leave it out. Numbers of extreme size are refused.
     """
     from sklearn.utils.validation import validate_data
 
     _refuse_containers(X)
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            return validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+            rows = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
     except (TypeError, ValueError) as error:
         message = str(error)
         if re.search(r"\bX\b", message):
             raise
         raise type(error)(f"X cannot be used. {message}") from error
+    check_size("X", rows, smallest=_SMALLEST if reset else 0.0)
+    return rows
 
 
 def check_table(estimator: Any, X: Any) -> None:
@@ -204,14 +206,20 @@ def check_centers(centers: Any, n_features: int) -> FloatArray:
         raise ValueError(f"centers has {values.shape[1]} columns but X has {n_features}: they must be equal.")
     if not np.isfinite(values).all():
         raise ValueError("centers contains infinity.")
+    check_size("centers", values)
     return values
 
 
-def check_sites(sites: FloatArray) -> FloatArray:
-    """Return representatives (k, d) if their differences can be computed."""
-    if not np.abs(sites).max() < _LARGEST:
-        raise ValueError(f"X, or centers, are too large: scale them down until no coordinate exceeds {_LARGEST:g}.")
-    return sites
+def check_size(name: str, values: Rows, smallest: float = 0.0) -> None:
+    """Raise ValueError if the largest number is beyond 1e70, or not zero and below ``smallest``."""
+    numbers = values.data if is_sparse(values) else values
+    size = max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
+    if size > _LARGEST or 0.0 < size < smallest:
+        kind = "large" if size > _LARGEST else "small"
+        raise ValueError(
+            f"{name} is too {kind}: its largest number is {size:.2g}. Rescale it, so that the largest lies between "
+            f"{_SMALLEST:g} and {_LARGEST:g}."
+        )
 
 
 def check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 
-from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_rows, check_sites, progress, stream
+from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_rows, progress, stream
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration, row_priorities
 from allegiance.clusterers import on_one_thread
@@ -267,7 +267,7 @@ def _dense_rows(X: Any, specification: Specification) -> FloatArray:
     influence = specification.influence
     if isinstance(influence, Kernel) and influence.name == "precomputed":
         raise ValueError("scorer has a precomputed kernel: there are no coordinates to draw reference data in.")
-    return check_sites(np.asarray(check_rows(BaseEstimator(), X, reset=True), dtype=np.float64))
+    return np.asarray(check_rows(BaseEstimator(), X, reset=True), dtype=np.float64)
 
 
 def _sampled(X: FloatArray, limit: int, seed: int) -> FloatArray:

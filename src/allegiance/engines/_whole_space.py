@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, Rows, for_row_blocks, kernel_ready, row_dots, row_sums
+from allegiance._core import AnyArray, BoolArray, FloatArray, Rows, for_row_blocks, row_dots, row_sums
 from allegiance.domains import Region
 from allegiance.geometry import Hull
-from allegiance.influence import AffineFunctions, Located, no_bounds
+from allegiance.influence import AffineFunctions, Located, no_bounds, product_by_rows
 
 from ._base import CLOSED_FORM, ENGINES, EXACT, Engine, Estimate, FittedEngine, Queries, Settings
 from ._hit_and_run import FittedHitAndRun
@@ -72,20 +72,13 @@ class FittedClosedForm:
 
     def coordinates(self, queries: Queries) -> FloatArray:
         """Return barycentric coordinates (n, k); one is negative outside the hull."""
-        from allegiance._kernels.counting import project_rows
-
-        n, r = queries.a.shape
-        coordinates = np.empty((n, r + 1))
-        slopes, last, inverse = kernel_ready(queries.a, self._last, self._inverse.T)
-        shares, unused = np.empty((n, r)), np.empty(n)
+        shares = np.empty(queries.a.shape)
 
         def work(rows: slice) -> None:
-            project_rows(slopes[rows], 1.0, last, inverse, shares[rows], unused[rows])
+            shares[rows] = product_by_rows(queries.a[rows], self._last, self._inverse.T)[0]
 
-        for_row_blocks(work, n, self._threads)
-        coordinates[:, :-1] = shares
-        coordinates[:, -1] = 1.0 - shares.sum(axis=1)
-        return coordinates
+        for_row_blocks(work, queries.n, self._threads)
+        return np.column_stack([shares, 1.0 - shares.sum(axis=1)])
 
     def estimate(self, queries: Queries) -> Estimate:
         """Solve; rows of zeros outside the hull."""

@@ -20,7 +20,6 @@ from allegiance._core import (
     check_choice,
     check_jobs,
     check_number,
-    check_sites,
     dense,
     effective_threads,
     is_sparse,
@@ -271,27 +270,18 @@ class _Training:
         if not influence.has_sites:
             return None
         if given is not None:
-            return check_sites(influence.prepare(given, "centers"))
+            return influence.prepare(given, "centers")
         assert self._first is not None
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self._first.sums is not None:
-                return check_sites(self._first.sums.means)
-            X, codes = self.in_memory("representative")
-            return check_sites(representatives(X, codes, self.n_clusters, self.specification.representative))
+        if self._first.sums is not None:
+            return self._first.sums.means
+        X, codes = self.in_memory("representative")
+        return representatives(X, codes, self.n_clusters, self.specification.representative)
 
     @property
     def sites(self) -> FloatArray:
         """(k, d) representatives of the clusters, prepared."""
         assert self._sites is not None
         return self._sites
-
-    @property
-    def reach(self) -> FloatArray:
-        """(d,) an upper bound, by column, of the distance of rows from the sites."""
-        assert self._first is not None
-        assert self._first.range is not None
-        lower, upper = self._first.range
-        return np.maximum(upper - self.sites.min(axis=0), self.sites.max(axis=0) - lower)
 
     def total(self, summarise: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
         """Read the data once, and merge ``summarise(rows, codes)``."""
@@ -336,22 +326,6 @@ def _with_codes(
     return None if rows is None else summarise(rows, reader.labels(chunk).codes(classes))
 
 
-class Range(NamedTuple):
-    """Smallest and largest value (d,) of each column."""
-
-    lower: FloatArray
-    upper: FloatArray
-
-    @classmethod
-    def of(cls, rows: Rows) -> Range:
-        """Return the range of rows (m, d), dense or sparse."""
-        return cls(*(dense(end).ravel() for end in (rows.min(axis=0), rows.max(axis=0))))
-
-    def plus(self, other: Range) -> Range:
-        """Return the range of both sets of rows."""
-        return Range(np.minimum(self.lower, other.lower), np.maximum(self.upper, other.upper))
-
-
 class _FirstPass(NamedTuple):
     """The clusters of labelled rows."""
 
@@ -359,8 +333,6 @@ class _FirstPass(NamedTuple):
     """The distinct labels (k,)."""
     sums: MeanSums | None
     """Over the members of each; None if means are not needed."""
-    range: Range | None
-    """Of the columns; None if it is not needed."""
 
     def plus(self, other: _FirstPass) -> _FirstPass:
         """Return the same of both sets of rows."""
@@ -369,8 +341,7 @@ class _FirstPass(NamedTuple):
         if self.sums is not None and other.sums is not None:
             mine, theirs = positions_of(self.classes, classes), positions_of(other.classes, classes)
             sums = self.sums.among(classes.size, mine).plus(other.sums.among(classes.size, theirs))
-        span = None if self.range is None or other.range is None else self.range.plus(other.range)
-        return _FirstPass(classes, sums, span)
+        return _FirstPass(classes, sums)
 
 
 def _first_pass(reader: _Reader, needs_sums: bool, chunk: Chunk) -> _FirstPass | None:
@@ -379,10 +350,7 @@ def _first_pass(reader: _Reader, needs_sums: bool, chunk: Chunk) -> _FirstPass |
         return None
     labels = reader.labels(chunk)
     classes = labels.classes
-    # The check of the means finds numbers too large to be added.
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = mean_sums(rows, labels.codes(classes), classes.size) if needs_sums else None
-    return _FirstPass(classes, sums, Range.of(rows) if reader.influence.uses_reach else None)
+    return _FirstPass(classes, mean_sums(rows, labels.codes(classes), classes.size) if needs_sums else None)
 
 
 class _LastPass(NamedTuple):

@@ -21,7 +21,6 @@ from allegiance._core import (
     for_row_blocks,
     is_sparse,
     kernel_ready,
-    of_moderate_size,
 )
 from allegiance.calibration import (
     Calibration,
@@ -346,7 +345,7 @@ class Fitted:
         A cluster whose members all lie on its representative has not shown its reach: the usual distance stands in.
         """
         members = self.members
-        inner = of_moderate_size(distance[codes >= 0])
+        inner = distance[codes >= 0]
         usual = float(np.sqrt((inner**2).mean())) if inner.size else 0.0
         if members is None:
             farthest = np.zeros(self.classes.size)

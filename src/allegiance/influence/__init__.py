@@ -36,7 +36,7 @@ from ._kernel import row_blocks as row_blocks
 from ._power_diagram import Embedding as Embedding
 from ._power_diagram import LinearEmbedding as LinearEmbedding
 from ._power_diagram import PowerDiagram as PowerDiagram
-from ._power_diagram import Reduction as Reduction
+from ._power_diagram import product_by_rows as product_by_rows
 from ._weights import WEIGHTS as WEIGHTS
 from ._weights import SpreadSums as SpreadSums
 from ._weights import Weights

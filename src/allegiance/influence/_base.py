@@ -91,10 +91,7 @@ class Diagram(Protocol):
         """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""
 
     def distances(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Return the root (n,) of the divergence of each row from the site with its code, in the user's units.
-
-        Unlike the divergence it neither overflows nor vanishes where numbers of that size cannot be squared.
-        """
+        """Return the root (n,) of the divergence of each row from the site with its code, in the user's units."""
 
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return :meth:`distances` (n,) from the site with its code, and from the nearest other one.
@@ -130,10 +127,6 @@ class Training(Protocol):
     def sites(self) -> FloatArray:
         """(k, d) representatives of the clusters, prepared."""
 
-    @property
-    def reach(self) -> FloatArray:
-        """(d,) an upper bound, by column, of the distance of rows from the sites."""
-
     def total(self, summarise: Callable[[Rows, AnyArray], AnySummary]) -> AnySummary:
         """Go once through the data, and merge ``summarise(rows, codes)`` of prepared rows (m, d) and clusters (m,)."""
 
@@ -151,8 +144,6 @@ class Influence(Parameters):
     has_sites: ClassVar[bool] = True
     #: Whether straight lines stay straight when rows are prepared, so that cells have flat sides in the space of X.
     flat_sides: ClassVar[bool] = True
-    #: Whether the diagram needs :attr:`Training.reach`.
-    uses_reach: ClassVar[bool] = False
 
     def prepare(self, X: Rows, argument: str = "X") -> Rows:
         """Return rows (n, d) as the diagram needs them, or raise ValueError naming ``argument`` and the row."""

@@ -20,14 +20,13 @@ from allegiance._core import (
     dense,
     floats,
     for_row_blocks,
-    kernel_ready,
     row_dots,
     stored,
 )
 
 from ._base import AffineFunctions, Located
 from ._bregman import BregmanDivergence, divergence_by_name
-from ._power_diagram import span_axes
+from ._power_diagram import product_by_rows, span_axes
 
 #: Numbers of one chunk of rows in the user's coordinates: small enough to stay in the cache of a core.
 _CHUNK = 2**17
@@ -326,7 +325,7 @@ class Family:
     @cached_property
     def size(self) -> float:
         """The length of the origin, next to which positions are rounded."""
-        return float(norms(self.origin[None])[0])
+        return float(np.linalg.norm(self.origin))
 
     @cached_property
     def _pairs(self) -> FloatArray:
@@ -411,7 +410,7 @@ class _Search:
         self.length = np.ones(target.shape[0])
         self.tolerance = 16.0 * _EPS * np.sqrt(family.origin.shape[0])
         # At a member that is already known there is nothing to find, and its own theta is kept to the last bit.
-        self.found: BoolArray = norms(self.residual) <= _EPS * (family.size + norms(target))
+        self.found: BoolArray = _norms(self.residual) <= _EPS * (family.size + _norms(target))
 
     def run(self) -> None:
         """Search until all rows are found or lost."""
@@ -431,8 +430,8 @@ class _Search:
         downhill = -row_dots(before, step)
         uphill = row_dots(residual, step)
         accepted = uphill <= _UPHILL * downhill
-        error = norms(residual) / (distance + self.family.size)
-        stalled = (error <= _STALLED) & (norms(residual) >= 0.9 * norms(before))
+        error = _norms(residual) / (distance + self.family.size)
+        stalled = (error <= _STALLED) & (_norms(residual) >= 0.9 * _norms(before))
         found = (error <= self.tolerance) | stalled
         take = accepted | found
         self.theta[rows[take]], self.residual[rows[take]] = trial[take], residual[take]
@@ -452,25 +451,9 @@ class _Search:
         return rows[alive]
 
 
-def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (X - shift) @ axes.T (n, r) and the squared norms (n,) of X - shift, for X (n, d) and axes (r, d)."""
-    from allegiance._kernels.counting import project_rows
-
-    rows, shift, axes = kernel_ready(X, shift, axes)
-    out, squares = np.empty((X.shape[0], axes.shape[0])), np.empty(X.shape[0])
-    project_rows(rows, 1.0, shift, axes, out, squares)
-    return out, squares
-
-
-def norms(A: FloatArray) -> FloatArray:
+def _norms(A: FloatArray) -> FloatArray:
     """Return the length (n,) of each row of A (n, m)."""
-    with np.errstate(over="ignore"):
-        lengths: FloatArray = np.sqrt((A * A).sum(axis=1))
-    large = np.flatnonzero(np.isinf(lengths) & np.isfinite(A).all(axis=1))
-    if large.size:
-        size = np.abs(A[large]).max(axis=1)
-        lengths[large] = size * norms(A[large] / size[:, None])
-    return lengths
+    return np.sqrt((A * A).sum(axis=1))
 
 
 def solve_rows(matrices: FloatArray, right: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,8 +67,6 @@ class Within(Influence):
 
     shrinkage: str = "ledoit-wolf"
 
-    uses_reach: ClassVar[bool] = True
-
     def check(self) -> None:
         """Raise unless the shrinkage is known."""
         check_choice(self.shrinkage, "shrinkage of Within", SHRINKAGES)
@@ -77,10 +75,9 @@ class Within(Influence):
         """Return the Voronoi diagram of the whitened sites."""
         if not training.labelled:
             raise ValueError("influence='within' needs labels, to know which points vary around which centre.")
-        sites, unit = training.sites, unit_of(training.reach)
-        sums = training.total(partial(_scatter, sites, unit))
-        covariance = sums.covariance(sites, self.shrinkage, unit)
-        return _whitened(sites, covariance, keep_axes), None
+        sites = training.sites
+        whitening = training.total(partial(scatter_sums, sites)).whitening(sites, self.shrinkage)
+        return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening)), None
 
     def describe(self) -> str:
         """Say in a few words what closeness means."""
@@ -111,20 +108,12 @@ class Mahalanobis(Influence):
 
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
         """Return the Voronoi diagram of the whitened sites."""
-        return _whitened(training.sites, self.covariance, keep_axes), None
+        whitening = _inverse_root(self.covariance, training.sites.shape[1])
+        return PowerDiagram(LinearEmbedding.of_sites(training.sites, keep_axes=keep_axes, whitening=whitening)), None
 
     def describe(self) -> str:
         """Say in a few words what closeness means."""
         return "mahalanobis"
-
-
-def _scatter(sites: FloatArray, unit: FloatArray, rows: Rows, codes: AnyArray) -> WithinSums:
-    return scatter_sums(rows, codes, sites, unit)
-
-
-def _whitened(sites: FloatArray, covariance: Any, keep_axes: bool) -> Diagram:
-    whitening = whitening_of(covariance, sites.shape[1])
-    return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening))
 
 
 #: Rows converted to float64 at a time.
@@ -171,20 +160,13 @@ class Cosine(Influence):
 
 
 def _lengths(X: Rows) -> FloatArray:
-    """Return the length (n,) of each row, 1 for rows of zeros; squares neither overflow nor vanish."""
-    largest = abs(X).max(axis=1)
-    size = np.asarray(largest.toarray() if is_sparse(largest) else largest, dtype=np.float64).ravel()
-    unit = np.where(size > 0, size, 1.0)
-    squares = np.ones(size.size)
-    for start in range(0, size.size, _NORMALIZED_ROWS):
+    """Return the length (n,) of each row, 1 for rows of zeros."""
+    squares = np.empty(X.shape[0])
+    for start in range(0, X.shape[0], _NORMALIZED_ROWS):
         part = slice(start, start + _NORMALIZED_ROWS)
-        if is_sparse(X):
-            shares = sp.diags_array(1.0 / unit[part]) @ X[part]
-            squares[part] = shares.multiply(shares).sum(axis=1)
-        else:
-            shares = X[part] / unit[part, None]
-            squares[part] = row_dots(shares, shares)
-    return unit * np.sqrt(np.where(size > 0, squares, 1.0))
+        rows = X[part].astype(np.float64)
+        squares[part] = rows.multiply(rows).sum(axis=1) if is_sparse(X) else row_dots(rows, rows)
+    return np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
 SHRINKAGES = ("ledoit-wolf", "oas")
@@ -199,111 +181,80 @@ _BLOCK = 1 << 21
 _ROUNDING = 4.0
 
 
-class WithinSums(Protocol):
-    """Sums over points from which a covariance follows, and which can be merged with those of other points."""
-
-    def plus(self, other: Any) -> WithinSums:
-        """Return the sums over both sets of points."""
-
-    def covariance(self, centers: FloatArray, shrinkage: str, unit: FloatArray) -> ScaledCovariance:
-        """Return the covariance; see :func:`scatter_sums`."""
-
-
 class ScatterSums(NamedTuple):
-    """Sums over points from which the covariance around their representatives follows, shrunk or not."""
+    """Sums over points from which the covariance around their representatives follows.
+
+    Columns are brought to equal variance before they are shrunk: shrinking towards a multiple of the identity would
+    otherwise depend on their units. A column that does not vary inside any cluster, or only by rounding, counts with
+    its variance over all points. Above ``MOST_CORRELATED`` columns the shrinkage is complete: columns keep their
+    variances and no correlations, which costs as much as reading X.
+    """
 
     sizes: FloatArray
     """(k,) numbers of points."""
     products: FloatArray
-    """(d, d) sums of products of two residuals of a point, in the unit of their columns."""
-    squares: FloatArray
-    """(d, d) sums of products of two squared residuals."""
+    """(d, d) sums of products of two residuals of a point; (d,) of squared residuals if columns are many."""
+    squares: FloatArray | None
+    """(d, d) sums of products of two squared residuals; None if columns are many."""
     resolution: float
     """The relative deviation below which a column varies by rounding only."""
 
     def plus(self, other: ScatterSums) -> ScatterSums:
         """Return the sums over both sets of points."""
-        return ScatterSums(
-            self.sizes + other.sizes,
-            self.products + other.products,
-            self.squares + other.squares,
-            max(self.resolution, other.resolution),
-        )
+        squares = None if self.squares is None or other.squares is None else self.squares + other.squares
+        resolution = max(self.resolution, other.resolution)
+        return ScatterSums(self.sizes + other.sizes, self.products + other.products, squares, resolution)
 
-    def covariance(self, centers: FloatArray, shrinkage: str, unit: FloatArray) -> ScaledCovariance:
-        """Return the covariance, shrunk by "ledoit-wolf" or "oas"; see :func:`scatter_sums`."""
-        n, d = float(self.sizes.sum()), unit.size
-        columns = _scales(np.diagonal(self.products) / n, self.sizes, centers, unit, self.resolution)
-        scale = np.where(columns.varies, columns.scale / unit, 1.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            plain, squares = self.products / n / np.outer(scale, scale), self.squares / np.outer(scale**2, scale**2)
+    def whitening(self, centers: FloatArray, shrinkage: str) -> FloatArray:
+        """Return the map after which Mahalanobis distance is Euclidean: (d, d), or (d,) factors of the columns.
+
+        There is always one. If the covariance inverts well, the map is its symmetric inverse root; otherwise columns
+        are divided by their scale first, and directions without variance get a small one.
+        """
+        scale, correlation = self.covariance(centers, shrinkage)
+        scale = np.maximum(scale, _LEAST_SCALE)
+        if correlation is None:
+            return 1.0 / scale
+        variances, axes = np.linalg.eigh(correlation * np.outer(scale, scale))
+        if variances[0] > _SINGULAR * variances[-1]:
+            return (axes / np.sqrt(variances)) @ axes.T
+        variances, axes = np.linalg.eigh(correlation)
+        variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
+        return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
+
+    def covariance(self, centers: FloatArray, shrinkage: str) -> tuple[FloatArray, FloatArray | None]:
+        """Return the scale (d,) of the columns, and their shrunk covariance (d, d) in it; None for the identity."""
+        n, d = float(self.sizes.sum()), centers.shape[1]
+        variances = np.diagonal(self.products) if self.products.ndim == 2 else self.products
+        columns = _scales(variances / n, self.sizes, centers, self.resolution)
+        if self.squares is None:
+            return columns.scale, None
+        scale = np.where(columns.varies, columns.scale, 1.0)
+        plain, squares = self.products / n / np.outer(scale, scale), self.squares / np.outer(scale**2, scale**2)
         for matrix in (plain, squares):
             matrix[~columns.varies] = 0.0
             matrix[:, ~columns.varies] = 0.0
         mu = float(np.trace(plain)) / d
         share = 0.0
-        if d > 1 and shrinkage == "oas":
-            share = _oas(plain, mu, n)
-        elif d > 1:
-            share = _ledoit_wolf(plain, mu, n, float(squares.sum()))
+        if d > 1:
+            share = _oas(plain, mu, n) if shrinkage == "oas" else _ledoit_wolf(plain, mu, n, float(squares.sum()))
         shrunk = (1.0 - share) * plain + share * mu * np.eye(d)
         shrunk[columns.differs, columns.differs] = 1.0
-        return ScaledCovariance(columns.scale, shrunk)
+        return columns.scale, shrunk
 
 
-class ColumnSums(NamedTuple):
-    """Sums over points from which the variances of the columns around their representatives follow."""
+def scatter_sums(centers: FloatArray, X: Rows, codes: AnyArray) -> ScatterSums:
+    """Sum over rows X (n, d), dense or CSR, around the ``centers`` (k, d) of their clusters (n,), -1 for noise.
 
-    sizes: FloatArray
-    """(k,) numbers of points."""
-    squares: FloatArray
-    """(d,) sums of squared residuals, in the unit of their columns."""
-    resolution: float
-    """The relative deviation below which a column varies by rounding only."""
-
-    def plus(self, other: ColumnSums) -> ColumnSums:
-        """Return the sums over both sets of points."""
-        resolution = max(self.resolution, other.resolution)
-        return ColumnSums(self.sizes + other.sizes, self.squares + other.squares, resolution)
-
-    def covariance(self, centers: FloatArray, shrinkage: str, unit: FloatArray) -> ScaledCovariance:
-        """Return the covariance without correlations; whatever ``shrinkage``, it is complete."""
-        variances = self.squares / self.sizes.sum()
-        return ScaledCovariance(_scales(variances, self.sizes, centers, unit, self.resolution).scale, None)
-
-
-def unit_of(size: FloatArray) -> FloatArray:
-    """Return powers of two (d,) near sizes of columns: in these units fourth powers do not overflow."""
-    return np.asarray(np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000)))
-
-
-def scatter_sums(X: Rows, codes: AnyArray, centers: FloatArray, unit: FloatArray) -> WithinSums:
-    """Sum over rows what the covariance of points around the representatives of their clusters needs.
-
-    Sums over other rows with the same centres and units are of the same kind, so that they can be merged. Columns are
-    brought to equal variance before they are shrunk: shrinking towards a multiple of the identity would otherwise
-    depend on the units of the columns. A column that does not vary inside any cluster, or only by rounding, counts with
-    its variance over all points. Above ``MOST_CORRELATED`` columns the shrinkage is complete: columns keep their
-    variances and no correlations, which costs as much as reading X.
-
-    Parameters
-    ----------
-    X
-        (n, d) dense or CSR; CSR is never converted as a whole.
-    codes
-        (n,) cluster of each point; noise (-1) is left out.
-    centers
-        (k, d)
-    unit
-        (d,) powers of two near the size of residuals, in which sums are taken.
+    Sums over other rows with the same centres are of the same kind, so that they can be merged.
     """
     d = X.shape[1]
     sizes = np.bincount(codes[codes >= 0], minlength=centers.shape[0]).astype(np.float64)
     resolution = _ROUNDING * float(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps)
     if d > MOST_CORRELATED:
-        return ColumnSums(sizes, _squared_residuals(X, codes, centers, unit), resolution)
+        return ScatterSums(sizes, _squared_residuals(X, codes, centers), None, resolution)
     products, squares = np.zeros((d, d)), np.zeros((d, d))
-    for residuals in _residuals(X, codes, centers, unit, _SCATTER_ROWS):
+    for residuals in _residuals(X, codes, centers, _SCATTER_ROWS):
         products += residuals.T @ residuals
         squared = residuals**2
         squares += squared.T @ squared
@@ -319,16 +270,16 @@ def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, R
             yield part[members], X[start : start + chunk][members]
 
 
-def _residuals(X: Rows, codes: AnyArray, centers: FloatArray, unit: FloatArray, chunk: int) -> Iterator[FloatArray]:
+def _residuals(X: Rows, codes: AnyArray, centers: FloatArray, chunk: int) -> Iterator[FloatArray]:
     for part, rows in _members(X, codes, chunk):
-        yield (dense(rows) - centers[part]) / unit
+        yield dense(rows) - centers[part]
 
 
-def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray, unit: FloatArray) -> FloatArray:
+def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray) -> FloatArray:
     """Return the sum (d,) of the squared residuals of each column."""
     total = np.zeros(X.shape[1])
     if not is_sparse(X):
-        for residuals in _residuals(X, codes, centers, unit, max(1, _BLOCK // total.size)):
+        for residuals in _residuals(X, codes, centers, max(1, _BLOCK // total.size)):
             total += (residuals**2).sum(axis=0)
         return total
     absent = np.zeros(centers.shape)
@@ -336,12 +287,11 @@ def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray, unit: Floa
         entries = sp.csr_array(rows, dtype=np.float64)
         entries.sum_duplicates()
         column, cluster = entries.indices, np.repeat(part, np.diff(entries.indptr))
-        residuals = (entries.data - centers[cluster, column]) / unit[column]
+        residuals = entries.data - centers[cluster, column]
         total += np.bincount(column, residuals**2, total.size)
         absent += np.bincount(part, minlength=centers.shape[0])[:, None]
         absent -= np.bincount(cluster * total.size + column, minlength=absent.size).reshape(absent.shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return total + np.where(absent > 0, absent * (centers / unit) ** 2, 0.0).sum(axis=0)
+    return total + (absent * centers**2).sum(axis=0)
 
 
 class _Columns(NamedTuple):
@@ -353,16 +303,14 @@ class _Columns(NamedTuple):
     """(d,) whether, if they do not, clusters differ."""
 
 
-def _scales(
-    variances: FloatArray, sizes: FloatArray, centers: FloatArray, unit: FloatArray, resolution: float
-) -> _Columns:
-    """Return the scale of each column, given its variance (d,) inside clusters in its unit.
+def _scales(variances: FloatArray, sizes: FloatArray, centers: FloatArray, resolution: float) -> _Columns:
+    """Return the scale of each column, given its variance (d,) inside clusters.
 
     Columns are compared with their own values and never with each other, so that units do not matter. A column that
     does not vary inside clusters counts with its deviation over all points; where there is none either, with its size:
     rounding then stays rounding.
     """
-    deviation, magnitude = np.sqrt(variances) * unit, np.abs(centers).max(axis=0)
+    deviation, magnitude = np.sqrt(variances), np.abs(centers).max(axis=0)
     varies = deviation > resolution * magnitude
     if not varies.any():
         raise ValueError(
@@ -400,59 +348,12 @@ _SINGULAR = 1e-13
 #: Directions count with at least this share of the mean variance, once columns are of equal variance. Rounding in X
 #: is then magnified by at most 10⁴, and the share of shrinkage that Ledoit and Wolf find is larger below 10⁷ points.
 _LEAST_VARIANCE = 1e-8
-#: Inverses of smaller scales would overflow when multiplied by other numbers.
-_LEAST_SCALE = 2.0**-1000
+#: Columns of smaller numbers count as if theirs were of this size.
+_LEAST_SCALE = 1e-100
 
 
-class ScaledCovariance(NamedTuple):
-    """A covariance as the scale of each column and what is left when all columns are in their scale.
-
-    The two parts keep what the (d, d) matrix loses: squares of columns of size 1e-200 are zero.
-    """
-
-    scale: FloatArray
-    """(d,) positive, in the user's units."""
-    correlation: FloatArray | None
-    """(d, d) covariance of the columns divided by their scale; None for the identity."""
-
-    @property
-    def matrix(self) -> FloatArray:
-        """The covariance (d, d) itself."""
-        squared = np.outer(self.scale, self.scale)
-        return squared * np.eye(self.scale.size) if self.correlation is None else self.correlation * squared
-
-    @property
-    def whitening(self) -> FloatArray:
-        """The map after which Mahalanobis distance is Euclidean: (d, d), or (d,) factors of the columns.
-
-        There is always one. If the matrix itself inverts well, the map is its symmetric inverse root; otherwise
-        columns are divided by their scale first, and directions without variance get a small one.
-        """
-        scale = np.maximum(self.scale, _LEAST_SCALE)
-        if self.correlation is None:
-            return 1.0 / scale
-        # In a unit common to all columns, a power of two, so that squares of numbers near 1e200 or 1e-200 exist.
-        common = np.ldexp(1.0, int(np.frexp(scale.max())[1]))
-        variances, axes = np.linalg.eigh(self.correlation * np.outer(scale / common, scale / common))
-        if variances[0] > _SINGULAR * variances[-1]:
-            return ((axes / np.sqrt(variances)) @ axes.T) / common
-        variances, axes = np.linalg.eigh(self.correlation)
-        variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
-        return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
-
-
-def whitening_of(covariance: Any, n_features: int) -> FloatArray:
-    """Return the symmetric inverse root (d, d) of a covariance: of all whitenings it turns the axes least.
-
-    A :class:`ScaledCovariance` gives its own whitening, which may also be factors (d,) of the columns.
-
-    Raises
-    ------
-    ValueError
-        If ``covariance`` is a matrix, but not a symmetric positive definite (d, d) matrix.
-    """
-    if isinstance(covariance, ScaledCovariance):
-        return covariance.whitening
+def _inverse_root(covariance: Any, n_features: int) -> FloatArray:
+    """Return the symmetric inverse root (d, d) of a covariance: of all whitenings it turns the axes least."""
     matrix = real_array("covariance", covariance, 2)
     if matrix.shape != (n_features, n_features):
         raise ValueError(f"covariance must be of shape ({n_features}, {n_features}), got {matrix.shape}.")

@@ -39,7 +39,7 @@ from allegiance._core import (
 )
 
 from ._base import INFLUENCES, Diagram, Influence, Located, Training
-from ._power_diagram import LinearEmbedding, PowerDiagram
+from ._power_diagram import _MAX_RADIUS, LinearEmbedding, PowerDiagram
 
 KernelFunction: TypeAlias = Callable[..., Any]
 #: The kernels with a name, and their parameters.
@@ -381,8 +381,6 @@ def check_kernel_values(*values: FloatArray | None) -> None:
         raise ValueError("kernel gives values that are not finite: scale X, or change the parameters of Kernel.")
 
 
-#: Positions are kept within this many site radii, as in `Reduction`.
-_FAR = 1e8
 #: Diagonal values below this share of the largest are rounding.
 _NO_NORM = 1e-12
 #: Eigenvalues below minus this share of the largest are no rounding: the kernel has no feature space.
@@ -574,7 +572,9 @@ class KernelEmbedding:
             position[:, c] = row_dots(away, self.axes[:, c])
         squares = row_dots(position, position)
         residual = own - 2.0 * row_sums(g) / center.size + center.mean() - squares
-        far = np.sqrt(squares) / (_FAR * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny))
+        far = np.sqrt(squares) / (
+            _MAX_RADIUS * max(float(np.abs(self.positions).max(initial=0.0)), np.finfo(float).tiny)
+        )
         position /= np.maximum(far, 1.0)[:, None]
         return Located(position, np.sqrt(np.maximum(residual, 0.0)))
 

@@ -31,10 +31,16 @@ from allegiance._core import (
 
 from ._base import AffineFunctions, Located, no_bounds
 
-#: Where sites are subnormal numbers apart, the true unit is larger than any number; they have no digits to lose.
-_LARGEST_UNIT = 2.0**1023
 #: Clearances, and rows, handled at a time: small enough for the cache.
 _CLEARANCES, _ROWS = 2**15, 2**12
+#: Rows, and numbers, converted to float64 at a time at most.
+_CHUNK, _BLOCK = 2048, 1 << 21
+#: A sparse row is converted whole if its absent entries hold less than this share of the squared shift: their part of
+#: a sum over all columns would otherwise be lost to rounding.
+_FILLED = 1e-6
+#: Positions are kept within this many site radii: beyond it a cell inside any domain no longer changes, and rounding
+#: would show.
+_MAX_RADIUS = 1e8
 
 
 @stored(
@@ -47,14 +53,7 @@ _CLEARANCES, _ROWS = 2**15, 2**12
 class PowerDiagram:
     """The power diagram of the sites: |y - c_i|² - w_i is |y|² plus the affine function |c_i|² - w_i - 2 <c_i, y>.
 
-    Attributes
-    ----------
-    embedding
-        Where the sites are, and how points get there.
-    weights
-        (k,) weights of the sites, in squared units of the user's distance; None for no weights.
-    query_weight
-        The weight of every query, in the same units.
+    ``weights`` (k,) of the sites and ``query_weight`` are in squared units of the user's distance.
     """
 
     embedding: Embedding
@@ -76,15 +75,11 @@ class PowerDiagram:
         """(k,) weights in squared units of the coordinates."""
         if self.weights is None:
             return np.zeros(self.positions.shape[0])
-        return self._to_coordinates(self.weights)
+        return self.weights * self.unit**2
 
-    @cached_property
+    @property
     def _own_weight(self) -> float:
-        return float(self._to_coordinates(np.array(self.query_weight))) if self.query_weight else 0.0
-
-    def _to_coordinates(self, weight: FloatArray) -> FloatArray:
-        """Scale by the square of the unit, one factor at a time: the square itself may overflow."""
-        return weight * self.embedding.unit * self.embedding.unit
+        return self.query_weight * self.unit**2
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -141,8 +136,7 @@ class PowerDiagram:
 
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the squared distance (n,) of each row from the site with its code, in the user's units."""
-        with np.errstate(over="ignore"):
-            return self._squares(located, codes) / self.unit / self.unit
+        return self._squares(located, codes) / self.unit**2
 
     def distances(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the distance (n,) of each row from the site with its code, in the user's units."""
@@ -150,16 +144,12 @@ class PowerDiagram:
 
     def _squares(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return squared distances (n,) in the unit of the coordinates, where they are of size one."""
-        squares = self._residual_squares(located)
+        squares = (located.residual * self.unit) ** 2
         for start in range(0, codes.shape[0], _ROWS):
             rows = slice(start, start + _ROWS)
             away = located.position[rows] - self.positions[codes[rows]]
             squares[rows] += row_dots(away, away)
         return squares
-
-    def _residual_squares(self, located: Located) -> FloatArray:
-        with np.errstate(over="ignore"):
-            return (located.residual * self.unit) ** 2
 
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the distance (n,) of each row from its own site, and from the nearest other one."""
@@ -168,13 +158,13 @@ class PowerDiagram:
         position, columns, codes = kernel_ready(located.position, self.positions.T, codes.astype(np.int64, copy=False))
         own, other = np.empty((2, codes.shape[0]))
         own_and_other_squares(position, columns, codes, own, other)
-        residual = self._residual_squares(located)
+        residual = (located.residual * self.unit) ** 2
         return np.sqrt(own + residual) / self.unit, np.sqrt(other + residual) / self.unit
 
     @property
     def unit(self) -> float:
         """The length in these coordinates of a distance of 1 in the user's."""
-        return min(self.embedding.unit, _LARGEST_UNIT)
+        return self.embedding.unit
 
     def weighted(self, weights: FloatArray, query_weight: float) -> PowerDiagram:
         """Return this diagram with weights (k,) of the sites and of a query."""
@@ -210,72 +200,6 @@ class Embedding(Protocol):
         """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""
 
 
-@stored("linear", sites=floats("k", "d"), reduction=Part("reduction", d="d", r="r"))
-@dataclass(frozen=True)
-class LinearEmbedding:
-    """Sites in the user's space, mapped to their span: Euclidean distance, or Mahalanobis after whitening.
-
-    Attributes
-    ----------
-    sites
-        (k, d) representatives of the clusters, in the user's coordinates.
-    reduction
-        The map to the coordinates in which volume is measured.
-    """
-
-    sites: FloatArray
-    reduction: Reduction
-
-    @classmethod
-    def of_sites(
-        cls, sites: FloatArray, *, keep_axes: bool = False, whitening: FloatArray | None = None
-    ) -> LinearEmbedding:
-        """Embed ``sites`` (k, d) in their span; see :meth:`Reduction.of_sites`."""
-        return cls(sites, Reduction.of_sites(sites, keep_axes=keep_axes, whitening=whitening))
-
-    @cached_property
-    def positions(self) -> FloatArray:
-        """(k, r) coordinates of the sites."""
-        return self.reduction.locate(self.sites).position
-
-    @property
-    def unit(self) -> float:
-        """The length in these coordinates of a distance of 1 in the user's, or of a Mahalanobis distance of 1."""
-        return self.reduction.factor * self.reduction.rescale
-
-    def locate(self, X: Rows, threads: int = 1) -> Located:
-        """Map rows of X (n, d) to the span of the sites."""
-        return self.reduction.locate(X, threads)
-
-    @property
-    def affine(self) -> bool:
-        """Whether nothing was projected away."""
-        return self.reduction.basis is None
-
-    @property
-    def axis_aligned(self) -> bool:
-        """Whether every coordinate is one of X, scaled and shifted."""
-        return self.affine and self.reduction.whitening is None
-
-    def unprojected(self, X: Rows, located: Located) -> Rows:
-        """Return the whitened rows (n, d)."""
-        return self.reduction.whitened(X)
-
-    def differences(self, site: int) -> FloatArray:
-        """Return the positions (k, r) of all sites relative to one."""
-        return self.reduction.differences(self.sites - self.sites[site])
-
-
-#: Rows, and numbers, converted to float64 at a time at most.
-_CHUNK, _BLOCK = 2048, 1 << 21
-#: A sparse row is converted whole if its absent entries hold less than this share of the squared shift: their part of
-#: a sum over all columns would otherwise be lost to rounding.
-_FILLED = 1e-6
-#: Positions are kept within this many site radii: beyond it a cell inside any domain no longer changes, and squares
-#: could overflow.
-_FAR = 1e8
-
-
 def _without_basis(parts: dict[str, Any], sizes: Sizes) -> None:
     """Without a basis no coordinate is lost."""
     if parts["basis"] is None:
@@ -283,88 +207,94 @@ def _without_basis(parts: dict[str, Any], sizes: Sizes) -> None:
 
 
 @stored(
-    "reduction",
+    "linear",
     agree=_without_basis,
-    factor=Number(low=POSITIVE),
+    sites=floats("k", "d"),
     shift=floats("d"),
     basis=OrNone(floats("d", "r")),
-    rescale=Number(low=POSITIVE),
+    unit=Number(low=POSITIVE),
     whitening=OrNone(Either(floats("d"), floats("d", "d"))),
 )
 @dataclass(frozen=True)
-class Reduction:
-    """The affine map y = (factor * x @ whitening - shift) @ basis * rescale from rows of X to the span of the sites.
+class LinearEmbedding:
+    """The affine map y = (x @ whitening - shift) @ basis * unit from rows of X to the span of the sites (k, d).
 
     The cells of the sites depend on y only through the r-dimensional span of their differences, and volume is measured
     there. A point is projected on it: exact for points in the span, a choice for the others, whose own cell depends on
     their distance from the span too. If the sites span the whole space (``basis`` is None), or all columns in which
     they differ, the user's own axes are kept.
-    ``factor`` and ``rescale`` are powers of two, which round nothing: with them, data of size 1e150 or 1e-150 can be
-    squared.
 
-    Attributes
-    ----------
-    factor
-        Power of two that brings the coordinates of the sites to size one.
-    shift
-        (d,) mean of the scaled sites.
-    basis
-        (d, r) orthonormal columns, or None for the identity.
-    rescale
-        Power of two that brings the differences of the sites to size one.
-    whitening
-        (d, d) linear map applied first, or factors (d,) of the columns, or None for the identity.
+    ``shift`` (d,) is the mean of the sites, ``basis`` (d, r) has orthonormal columns, ``unit`` is a power of two, which
+    rounds nothing, and brings the differences of the sites to size one, ``whitening`` is a matrix (d, d) or factors
+    (d,) of the columns.
     """
 
-    factor: float
+    sites: FloatArray
     shift: FloatArray
     basis: FloatArray | None
-    rescale: float
+    unit: float
     whitening: FloatArray | None = None
 
     @classmethod
-    def of_sites(cls, sites: FloatArray, *, keep_axes: bool = False, whitening: FloatArray | None = None) -> Reduction:
+    def of_sites(
+        cls, sites: FloatArray, *, keep_axes: bool = False, whitening: FloatArray | None = None
+    ) -> LinearEmbedding:
         """Find the span of ``sites`` (k, d) by an SVD of the centred sites.
 
-        With ``keep_axes`` the space is not reduced, whatever the span: for domains given in the user's axes. A
-        ``whitening`` is applied first: distances are those after x -> x @ whitening for (d, d), x * whitening for (d,).
+        With ``keep_axes`` the space is not reduced, whatever the span: for domains given in the user's axes.
         """
-        if whitening is not None:
-            sites = _whitened(sites, whitening)
+        white = sites if whitening is None else _whitened(sites, whitening)
         # In a fixed order of the rows, so that renumbering the clusters cannot turn the axes of the box.
-        ordered = sites[np.lexsort(sites.T[::-1])]
-        factor = power_of_two(np.abs(ordered).max())
-        scaled = ordered * factor
-        shift = scaled.mean(axis=0)
-        centred = scaled - shift
-        rescale = power_of_two(np.abs(centred).max())
-        axes = span_axes(centred * rescale, float(np.abs(scaled).max()) * rescale)
+        ordered = white[np.lexsort(white.T[::-1])]
+        shift = ordered.mean(axis=0)
+        centred = ordered - shift
+        size = float(np.abs(ordered).max())
+        unit = power_of_two(float(np.abs(centred).max()) or size)
+        axes = span_axes(centred * unit, size * unit)
         rank, d = axes.shape
         if keep_axes or rank == d:
-            return cls(factor, shift, None, rescale, whitening)
-        varying = np.flatnonzero(np.ptp(scaled, axis=0) > 0)
+            return cls(sites, shift, None, unit, whitening)
+        varying = np.flatnonzero(np.ptp(ordered, axis=0) > 0)
         if rank == varying.size:
             axes = np.zeros((rank, d))
             axes[np.arange(rank), varying] = 1.0
-        return cls(factor, shift, np.ascontiguousarray(axes.T), rescale, whitening)
+        return cls(sites, shift, np.ascontiguousarray(axes.T), unit, whitening)
+
+    @cached_property
+    def positions(self) -> FloatArray:
+        """(k, r) coordinates of the sites."""
+        return self.locate(self.sites).position
 
     @property
     def dim(self) -> int:
         """The number of coordinates after the map."""
         return self.shift.shape[0] if self.basis is None else self.basis.shape[1]
 
-    def differences(self, difference: FloatArray) -> FloatArray:
-        """Map differences (m, d) of points: the linear part, so that small ones stay accurate."""
-        scaled = (difference if self.whitening is None else _whitened(difference, self.whitening)) * self.factor
-        if self.basis is not None:
-            scaled = scaled @ self.basis
-        return scaled * self.rescale
+    @property
+    def affine(self) -> bool:
+        """Whether nothing was projected away."""
+        return self.basis is None
+
+    @property
+    def axis_aligned(self) -> bool:
+        """Whether every coordinate is one of X, scaled and shifted."""
+        return self.affine and self.whitening is None
+
+    def differences(self, site: int) -> FloatArray:
+        """Return the positions (k, r) of all sites relative to one: the linear part, so that small ones keep digits."""
+        away = self.sites - self.sites[site]
+        away = away if self.whitening is None else _whitened(away, self.whitening)
+        return (away if self.basis is None else away @ self.basis) * self.unit
+
+    def unprojected(self, X: Rows, located: Located) -> Rows:
+        """Return the whitened rows (n, d) in float64; sparse ones stay so unless the whitening mixes columns."""
+        white = self._whiten(X)
+        return sp.csr_array(white, dtype=np.float64) if is_sparse(white) else dense(white)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), dense or CSR, to positions (n, r); never holds a second copy of X."""
         n = X.shape[0]
-        position = np.empty((n, self.dim))
-        residual = np.zeros(n)
+        position, residual = np.empty((n, self.dim)), np.zeros(n)
         chunk = min(_CHUNK, max(1, _BLOCK // X.shape[1]))
 
         def locate_rows(rows: slice) -> None:
@@ -372,9 +302,9 @@ class Reduction:
                 part = slice(start, min(start + chunk, rows.stop))
                 self._locate_chunk(X[part], position[part], residual[part])
 
-        with np.errstate(over="ignore", invalid="ignore"):
-            for_row_blocks(locate_rows, n, threads, products=n * X.shape[1] * self.dim)
-            self._bring_near(X, position, residual)
+        for_row_blocks(locate_rows, n, threads, products=n * X.shape[1] * self.dim)
+        if np.abs(position).max(initial=0.0) > _MAX_RADIUS:
+            position /= np.maximum(np.abs(position).max(axis=1, initial=0.0) / _MAX_RADIUS, 1.0)[:, None]
         return Located(position, residual)
 
     def _whiten(self, X: Rows) -> Rows:
@@ -383,74 +313,44 @@ class Reduction:
             return X
         if self.whitening.ndim == 1:
             return _scaled_entries(X, self.whitening) if is_sparse(X) else _whitened(dense(X), self.whitening)
-        from allegiance._kernels.counting import project_rows
-
-        rows, shift, axes = kernel_ready(dense(X), np.zeros(X.shape[1]), self.whitening.T)
-        white, unused = np.empty_like(rows), np.empty(X.shape[0])
-        project_rows(rows, 1.0, shift, axes, white, unused)
-        return white
-
-    def whitened(self, X: Rows) -> Rows:
-        """Return rows (n, d) after the whitening only, in float64; sparse ones stay so unless it mixes columns."""
-        white = self._whiten(X)
-        return sp.csr_array(white, dtype=np.float64) if is_sparse(white) else dense(white)
+        return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
 
     def _locate_chunk(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
         X = self._whiten(X)
         if self.basis is None:
-            np.multiply(dense(X), self.factor, out=position)
-            position -= self.shift
-            position *= self.rescale
-            return
-        project = self._project_sparse if is_sparse(X) else self._project
-        norms = project(X, position)
-        norms -= row_dots(position, position)
-        residual[:] = np.sqrt(np.maximum(norms, 0.0)) / self.factor
-        position *= self.rescale
+            np.subtract(dense(X), self.shift, out=position)
+        else:
+            project = self._project_sparse if is_sparse(X) else product_by_rows
+            position[:], squares = project(dense(X) if project is product_by_rows else X, self.shift, self.basis.T)
+            squares -= row_dots(position, position)
+            residual[:] = np.sqrt(np.maximum(squares, 0.0))
+        position *= self.unit
 
-    def _project(self, X: Rows, position: FloatArray) -> FloatArray:
-        """Write positions (m, r), not yet rescaled, of whitened rows and return their squared distances (m,)."""
-        from allegiance._kernels.counting import project_rows
-
-        assert self.basis is not None
-        norms = np.empty(X.shape[0])
-        rows, shift, axes = kernel_ready(dense(X), self.shift, self.basis.T)
-        project_rows(rows, self.factor, shift, axes, position, norms)
-        return norms
-
-    def _project_sparse(self, X: Rows, position: FloatArray) -> FloatArray:
-        """Do the same with sparse rows, in time that grows with their entries."""
-        assert self.basis is not None
+    def _project_sparse(self, X: Rows, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Do the same as :func:`product_by_rows` with sparse rows, in time that grows with their entries."""
         X = sp.csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
-        position[:] = (X @ self.basis) * self.factor - self.shift @ self.basis
-        there, one = self.shift[X.indices], np.ones(X.shape[1])
-        total, filled = self.shift @ self.shift, _with_entries(X, there**2) @ one
-        norms = _with_entries(X, (X.data * self.factor - there) ** 2) @ one + (total - filled)
+        position = X @ axes.T - shift @ axes.T
+        there, one = shift[X.indices], np.ones(X.shape[1])
+        total, filled = shift @ shift, _with_entries(X, there**2) @ one
+        squares = _with_entries(X, (X.data - there) ** 2) @ one + (total - filled)
         full = np.flatnonzero(total - filled < _FILLED * total)
         if full.size:
-            direct = np.empty((full.size, position.shape[1]))
-            norms[full] = self._project(X[full], direct)
-            position[full] = direct
-        return norms
+            position[full], squares[full] = product_by_rows(dense(X[full]), shift, axes)
+        return position, squares
 
-    def _bring_near(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
-        """Move positions that are absurdly far, or overflowed, inwards along their ray."""
-        if np.abs(position).max(initial=0.0) <= _FAR and np.isfinite(residual).all():
-            return
-        near = np.abs(position).max(axis=1, initial=0.0) <= _FAR
-        for row in np.flatnonzero(~(near & np.isfinite(residual))):
-            ray = position[row]
-            if not (np.isfinite(ray).all() and np.isfinite(residual[row])):
-                # So far from the sites that they and the origin are in the same place.
-                x = dense(X[[row]])
-                largest = np.abs(x).max()
-                white = dense(self._whiten(x / largest))[0]
-                ray = white if self.basis is None else white @ self.basis
-                residual[row] = largest * np.sqrt(max(white @ white - ray @ ray, 0.0))
-            if not near[row]:
-                position[row] = ray * (_FAR / np.abs(ray).max()) if ray.any() else 0.0
-        np.nan_to_num(residual, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
+
+def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (X - shift) @ axes.T (n, r) and the squared norms (n,) of X - shift, for X (n, d) and axes (r, d).
+
+    Unlike a product of BLAS, every row has the same bits whatever the others.
+    """
+    from allegiance._kernels.counting import project_rows
+
+    rows, shift, axes = kernel_ready(X, shift, axes)
+    out, squares = np.empty((X.shape[0], axes.shape[0])), np.empty(X.shape[0])
+    project_rows(rows, shift, axes, out, squares)
+    return out, squares
 
 
 def _whitened(X: FloatArray, whitening: FloatArray) -> FloatArray:
