@@ -210,7 +210,10 @@ X = (DIRECTIONS[LABELS] + 0.6 * RNG.normal(size=(160, 6))) * RNG.lognormal(size=
 
 class TestCosine:
     def test_is_euclidean_distance_of_normalised_rows(self):
-        cosine, euclidean = affinity(X, LABELS, influence="cosine"), affinity(normalize(X), LABELS)
+        cosine, euclidean = (
+            affinity(X, LABELS, influence="cosine"),
+            affinity(normalize(X), LABELS, influence="euclidean"),
+        )
         np.testing.assert_allclose(cosine.affinity, euclidean.affinity, atol=1e-12)
         np.testing.assert_allclose(cosine.closeness, euclidean.closeness, atol=1e-12)
 
