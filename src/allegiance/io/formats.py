@@ -357,7 +357,7 @@ def open_h5ad(path: str) -> Part:
 
 def open_workbook(path: str, options: Options) -> Part:
     """Return a sheet of a workbook, in memory."""
-    library = require("python_calamine", "excel", f"reading {path}")
+    library = require("python_calamine", "io", f"reading {path}")
     try:
         place = open_seekable(path)
         read = library.CalamineWorkbook.from_path if isinstance(place, str) else library.CalamineWorkbook.from_filelike

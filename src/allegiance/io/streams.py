@@ -112,7 +112,7 @@ class Rows:
         """Yield batches of ``rows`` rows of the table, from row ``start`` on; rows that are left out are missing."""
         others = list(dict.fromkeys([*self.keep, *([self.labels] if self.labels else [])]))
         if self.plan is None:
-            require("pandas", "pandas", "a stream through transformers that find columns by name")
+            require("pandas", "io", "a stream through transformers that find columns by name")
             for batch in self.table.batches(list(dict.fromkeys([*self.used, *others])), rows, start):
                 frame = pa.Table.from_batches([batch.select(self.used)]).to_pandas()
                 numbers = np.arange(start, start + batch.num_rows)

@@ -45,7 +45,7 @@ class FrameLike:
             if self.index is not None:
                 native.index = self.index
             return native
-        pandas = require("pandas", "pandas", "a table")
+        pandas = require("pandas", "io", "a table")
         # Whole numbers stay whole numbers next to missing ones.
         whole = {name: pandas.array(values, dtype="Int64") for name, values in columns.items() if _has_gaps(values)}
         return pandas.DataFrame({**columns, **whole}, index=self.index)

@@ -78,7 +78,7 @@ class WorkbookSource(Source):
 
 def _rows_of(path: str, sheet: str | None) -> list[list[Any]]:
     """Return the cells of a sheet, row by row, the header first."""
-    library = require("python_calamine", "excel", "reading .xlsx files")
+    library = require("python_calamine", "io", "reading .xlsx files")
     try:
         book = library.CalamineWorkbook.from_path(path)
     except (library.CalamineError, OSError) as error:
