@@ -5,7 +5,7 @@ Which influence suits vectors of documents?
 The documents are the docstrings of NumPy, SciPy and scikit-learn, the vectors TF-IDF weights and their reductions.
 Topics are found by k-means of normalised rows. A document counts as right if its topic's most frequent subpackage is
 its own: trust never sees these. ``python examples/embeddings.py --all`` adds vectors that are reduced less, or not at
-all; :doc:`/embeddings` shows what came out.
+all; :doc:`/tutorials/documents` shows what came out.
 """
 
 import importlib
@@ -61,7 +61,7 @@ def main(everything: bool) -> None:
     for d in (50, 384) if everything else (50,):
         vectors[f"reduced to {d}"] = TruncatedSVD(d, random_state=0).fit_transform(tfidf)
     print(f"{len(texts):,} documents of {np.unique(truth).size} subpackages")
-    print("| vectors | topics | influence | right | expected | AUROC | CPU seconds |\n|---|---|---|---|---|---|---|")
+    print("| vectors | topics | influence | right | replication | AUROC | CPU seconds |\n|---|---|---|---|---|---|---|")
     for name, X in vectors.items():
         for k in (20, 50):
             labels = KMeans(k, n_init=3, random_state=0).fit_predict(normalize(X))

@@ -13,8 +13,8 @@ TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 #: What the outputs of each must hold, and the package it needs.
 PROMISED = {
     "digits": (["allegiance-card", "<iframe srcdoc=", "image/png", "Suggested: "], "matplotlib"),
-    "documents": (["allegiance-card", "deserves_topic", "topic"], "pandas"),
-    "cells": (["bulk_labels_trust", "CD34+", "image/png", "cells.html"], "scanpy"),
+    "documents": (["allegiance-card", "replication", "topic"], "pandas"),
+    "cells": (["Leiden(", "CD34+", "image/png", "cells.html"], "scanpy"),
 }
 #: Libraries warn about each other; what a reader would see as red is not wanted.
 pytestmark = pytest.mark.filterwarnings("ignore")

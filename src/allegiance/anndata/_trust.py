@@ -224,8 +224,8 @@ def _score(
     label = np.where(found.noise, _NOISE, groups.names[np.maximum(groups.codes, 0)])
     index = FrameLike(index=adata.obs_names)
     found = replace(found, classes=groups.names[found.classes], label=label, frame_like=index)
-    if found.clusterer_note:
-        warnings.warn(f"obs[{groupby!r}]: {found.clusterer_note}", UserWarning, stacklevel=3)
+    if found.trust_map is not None and found.trust_map.warning:
+        warnings.warn(f"obs[{groupby!r}]: {found.trust_map.warning}", UserWarning, stacklevel=3)
     parameters = scorer.get_params(deep=False) | {
         "groupby": groupby,
         "matrix": matrix.name,

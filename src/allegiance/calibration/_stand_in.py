@@ -19,8 +19,8 @@ _CERTAIN = 0.98
 _STARTS = 3
 #: Rows by which linkages and HDBSCAN are judged, which cost the square of them.
 _FEW_ROWS = 3000
-#: Columns up to which mixtures with full covariances are tried.
-_FEW_COLUMNS = 64
+#: Columns up to which mixtures with full covariances are tried, and members per column that such a cluster needs.
+_FEW_COLUMNS, _ROWS_PER_COLUMN = 64, 2
 #: Steps that k-means and mixtures take from the labels, if these were found in more rows than are at hand.
 _STEPS, _FEW_STEPS = 100, 2
 #: Rows below which only k-means is tried.
@@ -186,6 +186,8 @@ def _mixtures(rows: FloatArray, codes: IntArray, steps: int) -> Iterator[Candida
     for kind in ("full", "diag", "tied", "spherical"):
         if kind in ("full", "tied") and rows.shape[1] > _FEW_COLUMNS:
             continue
+        if kind == "full" and np.median(sizes) < _ROWS_PER_COLUMN * rows.shape[1]:
+            continue  # with so few members any labels are an optimum
         try:
             started = GaussianMixture(
                 present.size, covariance_type=kind, reg_covar=reg, max_iter=steps, weights_init=sizes / sizes.sum(),
