@@ -77,7 +77,9 @@ def test_categories_keep_their_order_and_colors(adata):
 )
 def test_uses_the_matrix_asked_for(adata, where, matrix):
     found = al.result(adata, "leiden", influence="euclidean", **where)
-    np.testing.assert_array_equal(found.affinity, affinity(matrix(adata), adata.obs["leiden"], influence="euclidean").affinity)
+    np.testing.assert_array_equal(
+        found.affinity, affinity(matrix(adata), adata.obs["leiden"], influence="euclidean").affinity
+    )
 
 
 def test_the_matrix_of_the_neighbours_is_used(adata):
