@@ -12,7 +12,7 @@ from ._inputs import (
     training_labels,
     unwrap_estimator,
 )
-from ._labels import NOISE, Labels, align, labels_of
+from ._labels import NOISE, Labels, align, labels_of, merged_classes
 
 __all__ = [
     "NOISE",
@@ -33,6 +33,7 @@ __all__ = [
     "fit_clusterer",
     "has_pipeline",
     "labels_of",
+    "merged_classes",
     "nearest_sites",
     "needs_memory",
     "training_labels",

@@ -253,6 +253,8 @@ class _Training:
                 "labels are missing: pass labels (y in fit), or centers, or an estimator that clusters, such as "
                 "AffinityScorer(KMeans(10))."
             )
+        if isinstance(influence, Within) and isinstance(chunks, InMemory) and chunks.X.shape[0] == 1:
+            raise ValueError("X has 1 sample, but influence='within' needs several: use influence='euclidean'.")
         by_sums = specification.representative == "mean"
         if not by_sums and not chunks.in_memory:
             raise ValueError(needs_memory(f"representative={specification.representative!r}"))

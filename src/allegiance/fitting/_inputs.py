@@ -148,12 +148,21 @@ class PreparedColumns:
 def check_input(estimator: Any, X: Any, *, reset: bool) -> Rows:
     """Return X as checked rows (n, d); errors name the columns that cannot be used, and what to do."""
     try:
+        if _has_dates(X):  # which scikit-learn would take as numbers of nanoseconds
+            raise TypeError("X holds dates: turn them into numbers.")
         return check_rows(estimator, X, reset=reset)
     except (TypeError, ValueError) as error:
         reason = _unusable_columns(X)
         if reason is None:
             raise
         raise type(error)(reason) from error
+
+
+def _has_dates(X: Any) -> bool:
+    if isinstance(X, np.ndarray):
+        return X.dtype.kind in "mM"
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    return isinstance(frame, nw.DataFrame) and any(kind.is_temporal() for kind in frame.schema.values())
 
 
 def _unusable_columns(X: Any) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, IntArray
+from allegiance._core import AnyArray, BoolArray, IntArray, is_missing
 
 #: The label that clusterers give to points of no cluster; as a name it is "-1".
 NOISE = -1
@@ -32,13 +31,10 @@ class Labels:
         (n,) integers or strings.
     noise
         (n,) which of them mean that the row is in no cluster: -1, or "-1" among names.
-    order
-        The order of the labels where they come with one, as a pandas Categorical does.
     """
 
     values: AnyArray
     noise: BoolArray
-    order: AnyArray | None = None
 
     @classmethod
     def of(cls, labels: Any, n_rows: int) -> Labels:
@@ -54,21 +50,18 @@ class Labels:
             raise ValueError(f"labels must be one-dimensional, one label per row of X, got shape {values.shape}.")
         if values.shape[0] != n_rows:
             raise ValueError(f"labels has {values.shape[0]} entries but X has {n_rows} rows: they must be equal.")
-        noise = values == _noise_among(values)
-        return cls(values, np.broadcast_to(noise, values.shape), _categories(labels))
+        return cls(values, np.broadcast_to(values == _noise_among(values), values.shape))
 
     @cached_property
     def _distinct(self) -> tuple[AnyArray, IntArray]:
         try:
-            found, member = np.unique(self.values[~self.noise], return_inverse=True)
+            return np.unique(self.values[~self.noise], return_inverse=True)
         except TypeError as error:
             raise TypeError(_MIXED) from error
-        order = _rank(found, self.order)
-        return found[order], np.argsort(order)[member]
 
     @property
     def classes(self) -> AnyArray:
-        """The distinct labels (k,), noise left out: in their own order if they have one, else sorted as people do."""
+        """The distinct labels (k,) without noise, sorted as by ``numpy.unique``."""
         return self._distinct[0]
 
     def codes(self, classes: AnyArray) -> IntArray:
@@ -90,16 +83,11 @@ class Labels:
 def check_classes(classes: AnyArray, n_centers: int | None) -> AnyArray:
     """Return the label (k,) of each cluster: the distinct labels found, or all numbers of centres if they name these.
 
-    Parameters
-    ----------
-    classes
-        The distinct labels found.
-    n_centers
-        The number of centres, if they were given. Integer labels in ``range(n_centers)`` then name rows of the
-        centres; other labels must be as many as the centres and are matched in their order.
+    Integer labels in ``range(n_centers)`` name rows of given centres; other labels must be as many as the centres and
+    are matched in their order.
     """
     if classes.size == 0:
-        raise ValueError("labels contains no cluster: every point is noise (-1), so there is nothing to belong to.")
+        raise ValueError("labels contains no cluster: all labels are -1 (noise).")
     if n_centers is None:
         return classes
     if classes.dtype.kind in "iu" and classes.min() >= 0 and classes.max() < n_centers:
@@ -113,16 +101,15 @@ def check_classes(classes: AnyArray, n_centers: int | None) -> AnyArray:
 
 
 def merged_classes(first: AnyArray, second: AnyArray) -> AnyArray:
-    """Return the distinct labels of two sets of rows, sorted as people do."""
+    """Return the distinct labels of two sets of rows, sorted as by ``numpy.unique``."""
     if not first.size or not second.size:
         return first if first.size else second
     if first.dtype.kind != second.dtype.kind:
         raise TypeError("labels must be of one kind: some chunks have names, others numbers.")
     try:
-        found = np.union1d(first, second)
+        return np.union1d(first, second)
     except TypeError as error:
         raise TypeError(_MIXED) from error
-    return found[_rank(found, None)]
 
 
 def labels_of(codes: AnyArray, classes: AnyArray) -> AnyArray:
@@ -145,15 +132,24 @@ def _noise_among(labels: AnyArray) -> int | str | bytes:
 
 
 def align(X: Any, labels: Any) -> Any:
-    """Return pandas labels in the order of the rows of a pandas X, matched by their index.
+    """Return pandas labels in the order of the rows of X.
 
-    Raises
-    ------
-    ValueError
-        If both have an index, and the two do not hold the same rows.
+    They are matched by their index if X is a pandas frame. An array has no index: labels are taken by position, and
+    refused if their index is a shuffled 0 to n - 1, since that speaks for another order.
     """
     index, own = getattr(X, "index", None), getattr(labels, "index", None)
-    if index is None or own is None or callable(index) or callable(own) or index.equals(own):
+    if own is None or callable(own):
+        return labels
+    if index is None or callable(index):
+        numbers = np.asarray(own)
+        in_order = np.arange(numbers.size)
+        if numbers.dtype.kind == "i" and (numbers != in_order).any() and (np.sort(numbers) == in_order).all():
+            raise ValueError(
+                "labels has an index that is not in order, and X has none: pass labels.sort_index() if it numbers the "
+                "rows of X, or labels.to_numpy() to match by position."
+            )
+        return labels
+    if index.equals(own):
         return labels
     if len(index) == len(own) and index.is_unique and own.is_unique and index.isin(own).all():
         return labels.reindex(index)
@@ -170,30 +166,6 @@ def positions_of(own: AnyArray, classes: AnyArray) -> IntArray:
     if unknown.any():
         raise ValueError(f"labels has {own[unknown].tolist()[0]!r}, which is not one of the clusters of the fit.")
     return place
-
-
-def _rank(found: AnyArray, order: AnyArray | None) -> IntArray:
-    """Return the positions of labels in the order given, else with numbers inside names in numerical order."""
-    if order is not None:
-        return np.argsort(positions_of(found, order))
-    if found.dtype.kind in "iufb":
-        return np.arange(found.size)
-    keys = [[_part_key(part) for part in re.split(r"(\d+)", str(name))] for name in found]
-    return np.array(sorted(range(found.size), key=keys.__getitem__), dtype=np.int64)
-
-
-def _part_key(part: str) -> tuple[bool, int, str, str]:
-    """Return what a part of a name is sorted by: text, or a number, of which the longer one is larger."""
-    number = part.lstrip("0") if part.isdecimal() else ""
-    return part.isdecimal(), len(number), number, part
-
-
-def _categories(labels: Any) -> AnyArray | None:
-    """Return the categories of a pandas Categorical, or of a Series of them, in their order."""
-    found = getattr(getattr(labels, "cat", labels), "categories", None)
-    if found is None or callable(found):
-        return None
-    return _discrete(np.asarray(found))
 
 
 def _as_array(labels: Any) -> AnyArray:
@@ -229,7 +201,7 @@ def _of_one_kind(values: AnyArray) -> AnyArray:
     if values.ndim != 1:
         return values
     items = values.tolist()
-    if any(_is_missing(item) for item in items):
+    if any(is_missing(item) for item in items):
         raise ValueError("labels contains missing values: use -1 for points of no cluster.")
     names = [isinstance(item, str) for item in items]
     if any(names):
@@ -253,7 +225,3 @@ def _of_one_kind(values: AnyArray) -> AnyArray:
 
 def _too_large(label: str) -> str:
     return f"labels contains {label}, too large for a cluster number: use names."
-
-
-def _is_missing(item: Any) -> bool:
-    return item is None or type(item).__name__ in ("NAType", "NaTType") or (isinstance(item, float) and item != item)

@@ -264,6 +264,10 @@ def _predict(fitted: Fitted, X: Any) -> AnyArray:
     return fitted.predict(X) if X.shape[0] else fitted.classes[:0]
 
 
+#: Attributes of a result that raise without calibration.
+_NEED_TRUST = ("trust", "chance_to_return", "replication", "replication_interval")
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class LazyAffinityResult:
     """The affinities of a Dask array or frame, partition by partition.
@@ -303,7 +307,7 @@ class LazyAffinityResult:
         """Return the names of the arrays with an entry for each point, as the result of no points has them."""
         names = [name for name in dir(self._nothing) if not name.startswith("_") and name != "classes"]
         if not self._nothing.calibrated:
-            names = [name for name in names if name not in ("trust", "replication", "replication_interval")]
+            names = [name for name in names if name not in _NEED_TRUST]
         return [name for name in names if isinstance(getattr(self._nothing, name, None), np.ndarray)]
 
     def __dir__(self) -> list[str]:

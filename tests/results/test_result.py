@@ -1,0 +1,319 @@
+"""AffinityResult: every field against its definition, with all affinities and with the largest only."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, make_blobs
+
+from allegiance import AffinityResult, AffinityScorer, Calibration, affinity, trust
+from allegiance.domains import Box, Polytope
+from allegiance.engines import SharedSamples
+from allegiance.results import Ranks, verdicts
+
+Z95 = 1.959963984540054
+IRIS, SPECIES = load_iris(return_X_y=True)
+INDEX = pd.Index([f"row {i}" for i in range(240)])
+PER_POINT = ("label", "verdict", "rival", "own_affinity", "typicality", "closeness", "noise", "owner", "stable")
+PER_POINT += ("empty_cell", "residual", "engine", "distance", "ranking")
+
+
+@cache
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Four clusters that touch, a tenth of the labels wrong, another tenth noise."""
+    X, labels = make_blobs(240, 3, centers=4, cluster_std=2.0, center_box=(-5, 5), random_state=4)
+    labels[::10] = (labels[::10] + 1) % 4
+    labels[5::10] = -1
+    return X, labels
+
+
+@cache
+def example(kind: str) -> AffinityResult:
+    """The same clustering with trust and without, measured exactly and by samples, whole and with top."""
+    X, labels = data()
+    frame = pd.DataFrame(X, index=INDEX, columns=list("abc"))
+    calls: dict[str, Any] = {
+        "trusted": lambda: trust(frame, labels, n_resamples=4),
+        "trusted, top": lambda: affinity(frame, labels, calibration=4, top=2),
+        "plain": lambda: affinity(frame, labels, influence="euclidean"),
+        "sampled": lambda: affinity(frame, labels, engine="shared", eps=0.1),
+        "one cluster": lambda: affinity(X, np.zeros(240, dtype=int)),
+        "named": lambda: affinity(X, np.array(["dog", "cat", "bee", "ant", "-1"])[labels]),
+    }
+    return calls[kind]()
+
+
+@pytest.fixture(params=["trusted", "plain", "sampled", "one cluster", "named"])
+def result(request: pytest.FixtureRequest) -> AffinityResult:
+    return example(request.param)
+
+
+def made_of(values: list[list[float]], error: float = 0.0, codes: Any = 0) -> AffinityResult:
+    """Return a result with the given affinities, errors and clusters."""
+    rows = np.array(values)
+    n, k = rows.shape
+    real = affinity(np.arange(2.0 * n)[:n, None], np.zeros(n, int), centers=np.arange(k)[:, None])
+    codes = np.broadcast_to(codes, n).astype(np.int64)
+    return replace(real, affinity=rows, standard_error=np.full((n, k), error), label=codes, codes=codes)
+
+
+class TestDefinitions:
+    def test_affinity(self, result):
+        assert result.affinity.shape == result.standard_error.shape == (len(result), result.n_clusters)
+        assert (result.affinity >= 0).all()
+        np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, atol=1e-12)
+        exact = np.isin(result.engine, ["exact", "closed-form", "limit"])
+        assert (result.standard_error[exact] == 0).all()
+        assert (result.standard_error[~exact] > 0).any(axis=1).all()
+        assert (Z95 * result.standard_error <= result.how.eps + 1e-9).all()
+
+    def test_owner_rival_own_affinity_and_verdict_one_point_after_another(self, result):
+        for row, shares in enumerate(result.affinity.tolist()):
+            named = dict(zip(result.classes.tolist(), shares, strict=True))
+            errors = dict(zip(result.classes.tolist(), result.standard_error[row].tolist(), strict=True))
+            label = result.label[row]
+            others = [name for name in named if name != label] or list(named)
+            rival = max(others, key=named.__getitem__)
+            assert result.owner[row] == max(named, key=named.__getitem__)
+            assert result.rival[row] == rival
+            assert result.stable[row] == (max(shares) > 0.5)
+            assert result.own_affinity[row] == named.get(label, 0.0)
+            if result.noise[row]:
+                assert result.verdict[row] == "noise"
+                continue
+            lead = named[label] - (named[rival] if rival != label else 0.0)
+            bar = Z95 * (errors[label] + (errors[rival] if rival != label else 0.0))
+            if result.calibrated:
+                supported = lead >= 0 and result.trust[row] >= 0.5
+                contradicted = lead < -bar and result.trust[row] < 0.5
+            else:
+                supported, contradicted = lead > bar, lead < -bar
+            expected = "supported" if supported else "contradicted" if contradicted else "contested"
+            assert result.verdict[row] == expected
+
+    @pytest.mark.parametrize(
+        ("shares", "error", "code", "trust", "expected"),
+        [
+            ([0.6, 0.4], 0.0, 0, 0.5, "supported"),
+            ([0.6, 0.4], 0.0, 0, 0.49, "contested"),
+            ([0.6, 0.4], 0.0, 1, 0.99, "contested"),
+            ([0.6, 0.4], 0.0, 1, 0.49, "contradicted"),
+            ([0.6, 0.4], 0.1, 1, 0.2, "contested"),
+            ([0.5, 0.5], 0.0, 1, 0.9, "supported"),
+            ([0.6, 0.4], 0.0, 0, None, "supported"),
+            ([0.6, 0.4], 0.1, 0, None, "contested"),
+            ([0.6, 0.4], 0.0, 1, None, "contradicted"),
+            ([0.6, 0.4], 0.0, -1, None, "noise"),
+            ([1.0], 0.0, 0, 1.0, "supported"),
+        ],
+    )
+    def test_each_branch_of_the_verdict(self, shares, error, code, trust, expected):
+        codes = np.array([code])
+        ranks = Ranks.of(np.array([shares]), np.full((1, len(shares)), error), codes)
+        assert verdicts(ranks, codes, None if trust is None else np.array([trust])).tolist() == [expected]
+
+    def test_a_trusted_label_is_never_contradicted(self):
+        """Wine had labels contradicted with a trust of .97 before trust took part in the verdict."""
+        trusted = example("trusted")
+        assert (trusted.trust[trusted.verdict == "contradicted"] < 0.5).all()
+        assert set(trusted.verdict) == {"supported", "contested", "contradicted", "noise"}
+
+    def test_ties_go_to_the_first_cluster_and_half_is_not_stable(self):
+        found = made_of([[0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [0.5, 0.5, 0.0]])
+        assert found.owner.tolist() == [0, 1, 0]
+        assert found.rival.tolist() == [1, 1, 1]
+        assert found.stable.tolist() == [False, False, False]
+
+    def test_typicality_counts_the_members_at_least_as_far(self, result):
+        for row in range(0, 240, 7):
+            mine = result.label == result.label[row]
+            as_far = (result.distance[mine] >= result.distance[row]).sum()
+            expected = np.nan if result.noise[row] else (1 + as_far) / (1 + mine.sum())
+            np.testing.assert_allclose(result.typicality[row], expected)
+
+    def test_distance_and_closeness(self):
+        X, labels = data()
+        plain = example("plain")
+        means = np.array([X[labels == i].mean(axis=0) for i in range(4)])
+        between = np.linalg.norm(X[:, None] - means, axis=2)
+        own = np.where(labels >= 0, between[np.arange(240), labels], between.min(axis=1))
+        np.testing.assert_allclose(plain.distance, own, rtol=1e-9)
+        others = np.where(np.arange(4) == labels[:, None], np.inf, between).min(axis=1)
+        expected = (1 + (others - own) / np.maximum(others, own)) / 2
+        np.testing.assert_allclose(plain.closeness, np.where(labels >= 0, expected, 0.0), rtol=1e-9)
+
+    def test_residual_is_the_distance_to_the_span_of_the_centres(self):
+        X, labels = make_blobs(50, 7, centers=4, random_state=1)
+        centers = np.array([X[labels == i].mean(axis=0) for i in range(4)])
+        basis = np.linalg.qr((centers[1:] - centers[0]).T)[0]
+        away = X - centers[0]
+        expected = np.linalg.norm(away - away @ basis @ basis.T, axis=1)
+        np.testing.assert_allclose(affinity(X, labels, influence="euclidean").residual, expected, rtol=1e-9)
+        assert (example("plain").residual == 0).all()
+
+    def test_cells_beyond_the_walls_are_empty(self):
+        square = Polytope.box([-1, -1], [2, 2])
+        centers = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+        scorer = AffinityScorer(centers=centers, domain=square, influence="euclidean").fit([[0.0, 0.0], [1.0, 1.0]])
+        found = scorer.affinity([[0.5, 0.5], [100.0, 0.0], [0.0, -50.0]])
+        assert found.empty_cell.tolist() == [False, True, True]
+        assert found.engine.tolist() == ["exact", "limit", "limit"]
+        np.testing.assert_allclose(found.affinity.sum(axis=1), 1.0, atol=1e-12)
+
+    @pytest.mark.parametrize(
+        ("domain", "name"),
+        [("box", "box"), (Box(0.5), "box, margin 0.5"), ("ball", "ball"), ("space", "the whole space")],
+    )
+    def test_how_it_was_measured_is_on_record(self, domain, name):
+        X, labels = make_blobs(40, 7, centers=3, random_state=1)
+        how = affinity(X, labels, domain=domain, eps=0.1, random_state=12).how
+        assert (how.influence, how.domain, how.engine, how.dim) == ("within", name, "auto", 2)
+        assert (how.eps, how.seed, how.n_features) == (0.1, 12, 7)
+        assert how.seconds > 0
+
+    def test_labels_come_from_the_user_or_the_nearest_centre(self):
+        X = np.array([[0.0], [1.0], [9.0], [10.0], [1.5]])
+        given = affinity(X, [0, 0, 1, 1, 1], centers=[[0.0], [10.0]])
+        assert given.label.tolist() == [0, 0, 1, 1, 1]
+        assert given.owner.tolist() == [0, 0, 1, 1, 0]
+        assert affinity(X, centers=[[0.0], [10.0]]).label.tolist() == [0, 0, 1, 1, 0]
+
+    def test_a_result_does_not_change_and_can_be_kept_in_sets(self):
+        one, other = example("plain"), example("sampled")
+        with pytest.raises(FrozenInstanceError):
+            one.affinity = np.zeros((1, 1))
+        assert len({one, other, one}) == 2
+
+    @pytest.mark.parametrize("kind", ["trusted", "trusted, top"])
+    def test_a_pickle_keeps_it(self, kind):
+        again = pickle.loads(pickle.dumps(example(kind)))
+        np.testing.assert_array_equal(again.trust, example(kind).trust)
+        assert repr(again) == repr(example(kind))
+
+
+class TestTop:
+    @pytest.mark.parametrize("settings", [{}, {"engine": "hit-and-run"}, {"calibration": 3}])
+    @pytest.mark.parametrize("top", [1, 3, 50])
+    def test_everything_but_the_smaller_affinities_is_the_same(self, top, settings):
+        X, labels = make_blobs(90, 5, centers=7, cluster_std=4.0, random_state=2)
+        full, short = (affinity(X, labels, eps=0.1, top=m, **settings) for m in (None, top))
+        for name in PER_POINT + (("trust",) if full.calibrated else ()):
+            np.testing.assert_array_equal(getattr(full, name), getattr(short, name), err_msg=name)
+        order = np.argsort(-full.affinity, axis=1, kind="stable")[:, :top]
+        np.testing.assert_array_equal(short.affinity, np.take_along_axis(full.affinity, order, axis=1))
+        np.testing.assert_array_equal(short.standard_error, np.take_along_axis(full.standard_error, order, axis=1))
+        np.testing.assert_array_equal(short.clusters, full.classes[order])
+        assert full.clusters is None
+        assert short.by_cluster().equals(full.by_cluster())
+        assert short.review(9).equals(full.review(9))
+
+    def test_coinciding_clusters_share_and_keep_their_order(self):
+        centers = [[0.0, 0.0], [4.0, 0.0], [0.0, 0.0]]
+        found = affinity([[0.1, 0.0], [3.9, 0.0]], centers=centers, top=2, influence="euclidean")
+        assert found.clusters[0].tolist() == [0, 2]
+        np.testing.assert_allclose(found.affinity[0, 0], found.affinity[0, 1])
+
+    def test_parts_of_many_rows_make_one_result(self, monkeypatch):
+        X, labels = make_blobs(90, 5, centers=7, cluster_std=4.0, random_state=2)
+        scorer = AffinityScorer(eps=0.01, engine=SharedSamples(max_samples=3000)).fit(X, labels)
+        with pytest.warns(UserWarning, match=r"of 90 points"):
+            one = scorer.affinity(X, top=2)
+        monkeypatch.setattr("allegiance.fitting._fitted._PART", 32)
+        with pytest.warns(UserWarning, match=r"of 90 points") as warned:
+            other = scorer.affinity(X, top=2)
+        assert len(warned) == 1
+        for name in (*PER_POINT, "clusters", "affinity", "standard_error"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+    @pytest.mark.parametrize(("top", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("3", TypeError)])
+    def test_bad_top(self, top, error):
+        with pytest.raises(error, match="top must be"):
+            affinity(IRIS, SPECIES, top=top)
+
+    def test_memory_goes_with_top_and_not_with_k(self, rng):
+        import tracemalloc
+
+        centers = rng.normal(size=(200, 1)).cumsum(axis=0)
+        X = rng.uniform(centers.min(), centers.max(), (100_000, 1))
+        scorer = AffinityScorer(centers=centers, n_jobs=1, influence="euclidean").fit(X[:100])
+        scorer.affinity(X[:10], top=2)
+        tracemalloc.start()
+        scorer.affinity(X, top=2)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < X.shape[0] * 200 * 8, "one of the two matrices (n, k) that a full result holds"
+
+
+class TestTrust:
+    def test_function_and_estimator_agree_to_the_last_bit(self):
+        """README calls them the same."""
+        X, labels = data()
+        by_function = trust(X, labels, n_resamples=20)
+        by_estimator = AffinityScorer(calibration=20).fit_affinity(X, labels)
+        fitted = AffinityScorer(calibration=20).fit(X, labels).fitted_.score(X, labels=labels)
+        for other in (by_estimator, fitted):
+            for name in ("trust", "affinity", "verdict", "ranking"):
+                np.testing.assert_array_equal(getattr(other, name), getattr(by_function, name), err_msg=name)
+            assert other.replication_interval == by_function.replication_interval
+
+    def test_the_clusterer_may_make_the_labels_too(self):
+        clusterer = KMeans(3, n_init=1, random_state=0)
+        found = trust(IRIS, clusterer=clusterer, n_resamples=3)
+        np.testing.assert_array_equal(found.label, clusterer.fit(IRIS).labels_)
+        scorer = AffinityScorer(clusterer, calibration=Calibration(3, clusterer=clusterer))
+        np.testing.assert_array_equal(scorer.fit_affinity(IRIS).trust, found.trust)
+
+    @pytest.mark.parametrize("influence", ["kl", "cosine", "euclidean"])
+    def test_centres_label_points_by_the_influence(self, influence):
+        """Labels of trust were those of the nearest centre by Euclidean distance, whatever the influence."""
+        X = np.random.default_rng(0).gamma(2.0, 1.0, (200, 3)) * [1, 10, 100] + 0.01
+        settings: dict[str, Any] = {"centers": X[:3], "influence": influence, "eps": 0.2}
+        expected = affinity(X, **settings).label
+        np.testing.assert_array_equal(trust(X, n_resamples=2, **settings).label, expected)
+
+    def test_within_begins_with_the_nearest_centre_by_euclidean_distance(self):
+        centers = np.array([IRIS[i == SPECIES].mean(axis=0) for i in range(3)])
+        nearest = np.linalg.norm(IRIS[:, None] - centers, axis=2).argmin(axis=1)
+        alone = trust(IRIS, centers=centers, n_resamples=2)
+        np.testing.assert_array_equal(alone.label, nearest)
+        np.testing.assert_array_equal(affinity(IRIS, centers=centers).label, nearest)
+        np.testing.assert_array_equal(alone.trust, trust(IRIS, nearest, centers=centers, n_resamples=2).trust)
+
+    @pytest.mark.parametrize("name", ["trust", "replication", "replication_interval"])
+    def test_what_is_missing_says_how_to_get_it(self, name):
+        with pytest.raises(ValueError, match="calibration=20"):
+            getattr(example("plain"), name)
+
+    def test_order_and_cuts_of_new_points_change_nothing(self, rng):
+        X, labels = data()
+        scorer = AffinityScorer(calibration=4, engine="shared", eps=0.2).fit(X, labels)
+        whole = scorer.affinity(X + 0.1)
+        order = rng.permutation(240)
+        shuffled = scorer.affinity(X[order] + 0.1)
+        parts = [scorer.affinity(part) for part in np.split(X + 0.1, [1, 77])]
+        for name in ("trust", "verdict", "rival", "typicality", "closeness"):
+            np.testing.assert_array_equal(getattr(shuffled, name), getattr(whole, name)[order], err_msg=name)
+            joined = np.concatenate([getattr(part, name) for part in parts])
+            np.testing.assert_array_equal(joined, getattr(whole, name), err_msg=name)
+
+    def test_far_away_nothing_looks_trusted(self, rng):
+        X, labels = make_blobs(150, 2, centers=3, random_state=1)
+        scorer = AffinityScorer(calibration=3).fit(X, labels)
+        away = rng.normal(size=(6, 2))
+        away *= 10 * np.linalg.norm(X.std(axis=0)) / np.linalg.norm(away, axis=1, keepdims=True)
+        far = scorer.affinity(X.mean(axis=0) + away)
+        assert "supported" not in set(far.verdict)
+        assert far.trust.max() < 0.2
+        assert far.typicality.max() <= 1 / 50 + 1e-12
+
+    def test_score_samples_is_the_order_of_review(self):
+        X, labels = data()
+        scorer = AffinityScorer(calibration=4).fit(X, labels)
+        np.testing.assert_array_equal(scorer.score_samples(X), scorer.affinity(X).ranking)
