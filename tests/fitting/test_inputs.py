@@ -56,7 +56,7 @@ def test_columns_of_arrays_are_named_by_number(X, says):
 
 def test_new_points_too():
     scorer = AffinityScorer().fit(pd.DataFrame({"a": NUMBERS}), LABELS)
-    with pytest.raises(ValueError, match="missing values .* in column 'a'"):
+    with pytest.raises(ValueError, match=r"missing values .* in column 'a'"):
         scorer.affinity(pd.DataFrame({"a": [np.nan]}))
 
 
