@@ -1,0 +1,66 @@
+"""How long it takes to plan and prepare large tables, and how much memory: python -m benchmarks.tables [parquet|csv].
+
+The table is made in a temporary folder; reading runs in a process of its own, so that its memory is its own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROWS = {"parquet": 10_000_000, "csv": 5_000_000}
+
+
+def make(path: Path, rows: int) -> None:
+    """Write ten columns of decimals, four of whole numbers, one of categories and one with gaps."""
+    import pyarrow as pa
+
+    from allegiance.io.sinks import open_sink
+
+    rng = np.random.default_rng(0)
+    with open_sink(path) as sink:
+        for start in range(0, rows, 1_000_000):
+            n = min(1_000_000, rows - start)
+            columns = {f"x{j}": rng.normal(size=n) for j in range(10)}
+            columns |= {f"i{j}": rng.integers(0, 1000, size=n) for j in range(4)}
+            columns["category"] = np.array(["a", "bb", "ccc", "dd"])[rng.integers(0, 4, size=n)]
+            gaps = pa.array(rng.normal(size=n), mask=rng.random(n) < 0.01)
+            sink.write(pa.table({**columns, "gaps": gaps}))
+
+
+def measure(path: str) -> None:
+    """Plan a table and prepare it in batches; print CPU seconds and the largest amount of memory."""
+    from allegiance.io.features import prepared, propose
+    from allegiance.io.tables import open_table
+
+    start = time.process_time()
+    table = open_table(path)
+    plan = propose(table)
+    planned = time.process_time()
+    rows = sum(part.matrix.shape[0] for part in prepared(table, plan))
+    done = time.process_time()
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    gigabytes = int(peak.split()[1]) / 1e6
+    print(f"{rows:,} rows: plan {planned - start:.1f} CPU s, matrix {done - planned:.1f} CPU s, {gigabytes:.2f} GB")
+
+
+def main() -> None:
+    """Make and measure the tables that are asked for."""
+    if len(sys.argv) == 3 and sys.argv[1] == "measure":
+        measure(sys.argv[2])
+        return
+    for kind in sys.argv[1:] or ROWS:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"table.{kind}"
+            make(path, ROWS[kind])
+            print(kind, f"{path.stat().st_size / 1e9:.2f} GB on disk", flush=True)
+            subprocess.run([sys.executable, "-m", "benchmarks.tables", "measure", str(path)], check=True)
+
+
+if __name__ == "__main__":
+    main()
