@@ -144,6 +144,11 @@ class Review:
             self._ended.set()
 
     @property
+    def is_closed(self) -> bool:
+        """Whether the server has ended."""
+        return self._ended.is_set()
+
+    @property
     def policy(self) -> str:
         """The content policy: only the page's own scripts run, and nothing is loaded from elsewhere."""
         return "; ".join(
@@ -399,8 +404,11 @@ class _Handler(BaseHTTPRequestHandler):
         return self._json(self.server.review.act(urlsplit(self.path).path, message))
 
     def _check(self, token: str | None) -> None:
-        """Refuse requests by another name, from another page, or without the token."""
+        """Refuse requests by another name, from another page, without the token, or after the end."""
         review, host, origin = self.server.review, self.headers.get("Host"), self.headers.get("Origin")
+        if review.is_closed:
+            self.close_connection = True
+            raise _RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "The review was closed; this is not kept. Start it again.")
         if host is None or host.lower() not in review.hosts:
             raise _RefusedError(
                 HTTPStatus.FORBIDDEN,

@@ -49,6 +49,11 @@
     ];
   }
 
+  const decisionOf = (decisions) => [
+    ["decision", (p) => decisions.of(p)?.decision ?? ""],
+    ["new_label", (p) => decisions.of(p)?.new_label ?? ""],
+  ];
+
   // The user's own columns, then the corrected label and the scores.
   function tableAsCsv(decisions) {
     const { points } = decisions;
@@ -60,7 +65,7 @@
       return taken?.decision === "move" ? taken.new_label : before(p);
     };
     const own = identity(points);
-    const added = [...scores(points, after), ["label_before", before], ["decision", (p) => decisions.of(p)?.decision ?? ""]];
+    const added = [...scores(points, after), ["label_before", before], decisionOf(decisions)[0]];
     const taken = new Set([...own, ...added].map(([name]) => name));
     page.table.forEach((column, i) => {
       if (points.tableColumn(i) === null) return;
@@ -91,8 +96,8 @@
       "table.parquet": fromServer,
       "table.xlsx": fromServer,
       "list.csv": (name) => {
-        const fields = [...identity(points), ...scores(points, (p) => points.page.labels[points.columns.label[p]])];
-        save(name, csv(fields, Array.from(table.listed)));
+        const own = (p) => points.page.labels[points.columns.label[p]];
+        save(name, csv([...identity(points), ...scores(points, own), ...decisionOf(decisions)], table.listed));
       },
       audit: async () => {
         const paragraph = report.auditParagraph(decisions);

@@ -1,0 +1,482 @@
+"""The page in Chromium: what it shows, what follows a click, a brush, a search, a key, and what it exports."""
+
+import itertools
+import json
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from allegiance import affinity, trust
+from allegiance.review import apply_decisions
+from browsing.accessibility import violations, walk
+from browsing.browser import browser  # noqa: F401
+from browsing.colours import contrast, luminance
+from browsing.reader import HOSTILE, hostile_scene, reader, scene  # noqa: F401
+
+SLOW = pytest.mark.slow
+# ruff: noqa: F811
+
+
+def test_opens_from_disk_is_reviewed_and_exported(reader, scene):
+    """The smoke test of every day."""
+    reader.open(scene.path)
+    assert reader.requests() == [scene.path.as_uri()]
+    assert reader.listed() == scene.review.tolist()[:25]
+    reader.click("#next")
+    rows = scene.review[:4].tolist()
+    for row, key in zip(rows, "kmnu", strict=True):
+        assert reader.open_row() == row
+        reader.press(key)
+    records = reader.table()
+    assert [int(record["row"]) for record in records] == rows
+    assert [record["decision"] for record in records] == ["keep", "move", "noise", "unsure"]
+    assert records[1]["new_label"] == str(scene.result.rival[rows[1]])
+    assert reader.console_errors() == []
+
+
+@SLOW
+def test_decisions_survive_a_reload_and_undo_is_right_after_a_second_decision(reader, scene):
+    reader.open(scene.path)
+    assert reader.text("#decision-status") == "No decisions yet."
+    rows = scene.review[:2].tolist()
+    reader.click("#next")
+    reader.press("k")
+    reader.press("k")
+    reader.press(Keys.ARROW_LEFT)
+    reader.press(Keys.ARROW_LEFT)
+    assert reader.open_row() == rows[0]
+    reader.press("n")
+    assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+    reader.open(scene.path)
+    assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+    reader.press("z")
+    assert reader.open_row() == rows[0]
+    assert reader.text("#decision-status") == "2 decided: 2 kept."
+    reader.click("#undo")
+    assert reader.open_row() == rows[1]
+    reader.press("z")
+    assert reader.text("#decision-status") == "No decisions yet."
+    assert not reader.find("#undo").is_enabled()
+
+
+@SLOW
+def test_every_export_is_read_back(reader, scene, tmp_path):
+    reader.open(scene.path)
+    rows = scene.review[:4].tolist()
+    others = [name for name in scene.order if name not in (scene.result.label[rows[1]], scene.result.rival[rows[1]])]
+    for row, value in zip(rows, ("keep", f"move {scene.order.index(others[0])}", "noise", "unsure"), strict=True):
+        reader.choose(f"#review select[aria-label='decision about width{row}']", value)
+    expected = scene.result.label.copy()
+    expected[rows[1]], expected[rows[2]] = others[0], "-1"
+    reader.click("[data-cluster='0']")
+    reader.find("#cluster-name").send_keys("first of all", Keys.ENTER)
+    reader.click("#clear")
+    for name in ("decisions.csv", "decisions.json", "table.csv", "list.csv"):
+        path = tmp_path / name
+        path.write_bytes(reader.export(name))
+        assert (apply_decisions(scene.result.label, path) == expected).all()
+    assert json.loads((tmp_path / "decisions.json").read_text())["names"][scene.order[0]] == "first of all"
+    table = pd.read_csv(tmp_path / "table.csv", dtype={"label": str}, float_precision="round_trip")
+    np.testing.assert_allclose(table[["width"]].to_numpy(), scene.X[:, :1])
+    assert table["label"].tolist() == expected.tolist()
+    assert table["label_before"].tolist() == scene.result.label.tolist()
+    assert set(table["cluster_name"][expected == scene.order[0]]) == {"first of all"}
+    np.testing.assert_array_equal(table["trust"], scene.result.trust)
+    listed = pd.read_csv(tmp_path / "list.csv")
+    assert listed["row"].tolist() == scene.review.tolist()
+    assert listed["height"].tolist() == [f"width{row}" for row in scene.review]
+    assert reader.console_errors() == []
+
+
+@SLOW
+def test_a_browser_that_stores_nothing_says_so(reader, scene):
+    reader.open(scene.path)
+    reader.run("Storage.prototype.setItem = () => { throw new Error('not allowed') }")
+    reader.click("#next")
+    reader.press("k")
+    assert "This browser does not store them" in reader.text("#decision-status")
+    assert len(reader.table()) == 1
+
+
+@SLOW
+def test_a_point_tells_all_that_is_known_of_it(reader, scene):
+    reader.open(scene.path)
+    row = scene.review[0]
+    reader.click_figure("map", *scene.X[row])
+    card = reader.find("#point")
+    for said in (
+        f"width{row}",
+        str(scene.result.label[row]),
+        f"{scene.result.trust[row]:.2f}",
+        "Speaks for",
+        "Nearest in",
+    ):
+        assert said in card.text
+    assert scene.texts[row][:60] in card.text
+    assert reader.run("return document.querySelector('#point .picture img').naturalWidth") == 6
+    assert reader.data("ring-data", "x") == [scene.X[row, 0]]
+    reader.run("document.querySelector('#point details').open = true")
+    assert repr(float(scene.X[row, 0])) in card.text
+    reader.choose("#point select.decision", "unsure")
+    in_table = reader.find(f"#review tr[data-point] select[aria-label='decision about width{row}']")
+    assert in_table.get_attribute("value") == "unsure"
+    assert reader.run("return document.querySelector('[data-decide=unsure]').ariaPressed") == "true"
+    near = reader.find("#point .near button")
+    near.click()
+    assert reader.open_row() != row
+    reader.screenshot("page-point")
+    reader.press(Keys.ESCAPE)
+    assert not card.is_displayed()
+    # Letters typed into a field are text, not decisions.
+    reader.find("#search").send_keys("k")
+    assert reader.text("#decision-status") == "1 decided: 1 unsure."
+
+
+@SLOW
+def test_a_cluster_filters_everything_and_can_be_named(reader, scene):
+    reader.open(scene.path)
+    reader.click("[data-cluster='0']")
+    inside = scene.members(0)
+    assert reader.looked_at() == inside
+    assert reader.listed() == [row for row in scene.review.tolist() if row in inside][:25]
+    assert reader.text("#count-all") == "60"
+    assert reader.text("#count-below") == str((scene.result.trust[sorted(inside)] <= 0.5).sum())
+    assert sum(reader.data("bins-data", "chosen")) == 60
+    assert "What sets it apart" in reader.text("#cluster")
+    members = reader.run("return Array.from(document.querySelectorAll('#cluster button.member'), b => b.innerText)")
+    assert len(members) == 6
+    assert all("text number" in member for member in members)
+    reader.find("#cluster-name").send_keys("the sea", Keys.ENTER)
+    reader.settle()
+    name = f"{scene.order[0]} · the sea"
+    for place in ("#clusters", "#cluster h3", "#filter-status", "#review"):
+        assert name in reader.run("return document.querySelector(arguments[0]).textContent", place)
+    reader.open(scene.path)
+    assert name in reader.text("#clusters")
+    reader.choose("#listed", "selection")
+    reader.find("[data-cluster='1']").send_keys(Keys.ENTER)
+    button = reader.find("[data-cluster='3']")
+    ActionChains(reader.driver).key_down(Keys.CONTROL).click(button).key_up(Keys.CONTROL).perform()
+    assert reader.looked_at() == scene.members(1) | scene.members(3)
+    assert reader.text("#review-status").startswith("120 points")
+    reader.press(Keys.ESCAPE)
+    assert reader.looked_at() == set(range(240))
+
+
+@SLOW
+def test_search_finds_rows_ids_clusters_and_texts(reader, scene):
+    reader.open(scene.path)
+    for query, expected in (
+        ("number 77,", {77}),
+        ("WIDTH23", {23, *range(230, 240)}),
+        (scene.order[2].upper(), scene.members(2)),
+        ("nothing like it", set()),
+    ):
+        reader.search(query)
+        assert reader.looked_at() == expected
+        reader.find("#search").send_keys(Keys.CONTROL, "a", Keys.DELETE)
+        reader.wait("return !allegianceReport.state.search")
+
+
+@SLOW
+def test_the_slider_changes_counts_and_queue_from_the_keyboard(reader, scene):
+    reader.open(scene.path)
+    slider, trusted = reader.find("#threshold"), scene.result.trust
+    for keys, threshold in (
+        (Keys.ARROW_RIGHT * 3, 0.53),
+        (Keys.ARROW_LEFT * 10, 0.43),
+        (Keys.END, 1.0),
+        (Keys.HOME, 0),
+    ):
+        slider.send_keys(keys)
+        reader.settle()
+        below, above = int((trusted <= threshold).sum()), trusted[trusted > threshold]
+        assert reader.text("#threshold-value") == f"{threshold:.2f}"
+        assert reader.text("#count-below") == str(below)
+        assert reader.text("#back-above") == (f"{100 * above.mean():.0f} %" if above.size else "-")
+        assert len(reader.listed()) == min(below, 25)
+        assert reader.run("return Bokeh.documents[0].get_model_by_name('threshold-profile').location") == threshold
+
+
+@SLOW
+def test_the_table_sorts_and_grows(reader, scene):
+    reader.open(scene.path)
+    options = reader.run("return Array.from(document.querySelector('#listed').options, o => o.value)")
+    assert [o for o in options if o != "audit"] == ["doubtful", "selection", "contradicted", "below", "decided", "all"]
+    reader.choose("#listed", "contradicted")
+    assert {scene.result.verdict[row] for row in reader.listed()} <= {"contradicted"}
+    reader.choose("#listed", "all")
+    for shown in (25, 125, 225, 240):
+        assert reader.listed() == scene.result.least_trusted(shown).tolist()
+        if shown < 240:
+            reader.find("#more").send_keys(Keys.ENTER)
+    reader.click("th[data-key='id-0'] button")
+    assert reader.listed() == list(range(25))
+    reader.find("th[data-key='id-0'] button").send_keys(Keys.ENTER)
+    assert reader.listed() == list(range(239, 214, -1))
+    assert reader.run("return document.querySelector('th[data-key=id-0]').ariaSort") == "descending"
+    reader.click("th[data-key='trust'] button")
+    assert reader.listed()[0] == np.argmin(scene.result.trust)
+
+
+@SLOW
+def test_box_lasso_profile_and_histogram_select(reader, scene):
+    reader.open(scene.path)
+    low, high = np.array([0.6, -1.0]), np.array([1.8, 3.4])
+    reader.brush("map", low, high)
+    inside = set(np.flatnonzero((np.clip(scene.X, low, high) == scene.X).all(axis=1)).tolist())
+    # A box is drawn in whole pixels: points on its edge may fall on either side.
+    looked_at = reader.looked_at()
+    assert len(looked_at ^ inside) <= 3
+    assert f"Looking at a selection: {len(looked_at)} points." in reader.text("#filter-status")
+    assert len(reader.data("others-data", "x")) == 240 - len(looked_at)
+    reader.click("#clear")
+    reader.run(
+        "const {tools} = Bokeh.documents[0].get_model_by_name('map').toolbar;"
+        "tools.find(tool => tool.type === 'LassoSelectTool').active = true"
+    )
+    reader.settle()
+    corners = [(-0.5, -0.5), (1.0, 1.8), (2.6, -0.5)]
+    reader.lasso([reader.spot("map", *corner) for corner in corners])
+    sides = [
+        (xb - xa) * (scene.X[:, 1] - ya) - (yb - ya) * (scene.X[:, 0] - xa)
+        for (xa, ya), (xb, yb) in itertools.pairwise([*corners, corners[0]])
+    ]
+    assert len(reader.looked_at() ^ set(np.flatnonzero(np.all([s < 0 for s in sides], axis=0)).tolist())) <= 4
+    reader.click("#clear")
+    reader.brush("profile", (0.05, 1.02), (1.0, 1.98))
+    assert reader.looked_at() == scene.members(1)
+    reader.click("#clear")
+    reader.click_figure("profile", 0.3, 2.5)
+    assert reader.looked_at() == scene.members(2)
+    time.sleep(1.0)  # Not a double click.
+    reader.click("#clear")
+    trusted = scene.result.trust
+    low = np.floor(100 * np.quantile(trusted, 0.3)) / 100
+    reader.brush("histogram", (low + 0.002, 1), (low + 0.078, 2))
+    assert reader.looked_at() == set(np.flatnonzero((trusted > low) & (trusted <= low + 0.08)).tolist())
+    reader.press(Keys.ESCAPE)
+    assert reader.looked_at() == set(range(240))
+    assert reader.console_errors() == []
+
+
+@SLOW
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everyone_can_use_it_on_either_theme(theme, reader, scene):
+    reader.open(scene.path, theme)
+    paper, panel = (
+        reader.run("return getComputedStyle(document.documentElement).getPropertyValue(arguments[0])", name)
+        for name in ("--paper", "--panel")
+    )
+    assert (luminance(paper) < 0.1) == (theme == "dark")
+    colours = reader.run(
+        "const plots = Bokeh.documents[0].roots();"
+        "const axes = plots.flatMap(plot => [...plot.below, ...plot.left]);"
+        "return axes.flatMap(axis => [axis.axis_label_text_color, axis.major_label_text_color])"
+    )
+    assert min(contrast(colour, background) for colour in colours for background in (paper, panel)) >= 4.5
+    reader.click("[data-cluster='0']")
+    reader.click("#next")
+    reader.press("k")
+    reader.run("document.querySelector('#point details').open = true")
+    reader.screenshot(f"page-{theme}")
+    assert violations(reader) == []
+    axis = "return Bokeh.documents[0].roots()[0].below[0].axis_label_text_color"
+    first = reader.run(axis)
+    reader.run("dispatchEvent(new Event('beforeprint'))")
+    assert (reader.run(axis) != first) == (theme == "dark")
+    reader.run("dispatchEvent(new Event('afterprint'))")
+
+
+@SLOW
+def test_everything_can_be_reached_by_keyboard_and_shows_its_focus(reader, scene):
+    reader.open(scene.path)
+    reached = walk(reader)
+    assert {"search", "colour", "threshold", "listed", "next", "more"} <= {focus["id"] for focus in reached}
+    assert {"0", "1", "2", "3", "id-0", "trust", "open", "decision"} <= {focus["name"] for focus in reached}
+    assert all(focus["outlined"] and focus["visible"] for focus in reached)
+
+
+@SLOW
+@pytest.mark.parametrize("width", [360, 390, 600, 1000, 1366, 2560])
+def test_nothing_is_cut_overlaps_or_sticks_out(width, reader, scene, hostile_scene):
+    reader.set_width(width)
+    try:
+        for which in (scene, hostile_scene):
+            reader.open(which.path)
+            reader.click("[data-cluster='0']")
+            reader.click("#review button.open")
+            assert reader.run("return document.documentElement.scrollWidth <= innerWidth")
+            cut = reader.run(
+                "const parts = Array.from(document.querySelectorAll(arguments[0]));"
+                "const sticksOut = e => e.getBoundingClientRect().right > innerWidth;"
+                "const isCut = e => e.offsetWidth && (e.scrollWidth > e.clientWidth + 2 || sticksOut(e));"
+                "return parts.filter(isCut).map(e => [e.outerHTML.slice(0, 200), e.scrollWidth, e.clientWidth])",
+                # Between a telephone and a desk, and with names as long as these, the table of labels may scroll.
+                "#clusters, #clusters :is(td, th)"
+                if width == 1000 or (width > 800 and which is hostile_scene)
+                else ".wide-table, table, td, th",
+            )
+            assert cut == []
+        reader.run("scrollTo(0, 0)")
+        boxes = reader.run(
+            "return Array.from(document.querySelectorAll(arguments[0]), part => {"
+            "const box = part.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]})",
+            ".controls :is(label, input, select, output), #counts, #filter-status, #clear, figure",
+        )
+        for one, other in itertools.combinations(boxes, 2):
+            assert max(one[0], other[0]) >= min(one[2], other[2]) or max(one[1], other[1]) >= min(one[3], other[3])
+    finally:
+        reader.set_width(None)
+
+
+@SLOW
+def test_prints_to_two_pages(reader, scene):
+    reader.open(scene.path)
+    settings = {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": True, "preferCSSPageSize": True}
+    import base64
+
+    pdf = base64.b64decode(reader.driver.execute_cdp_cmd("Page.printToPDF", settings)["data"])
+    assert max(map(int, re.findall(rb"/Count (\d+)", pdf))) <= 2
+
+
+@SLOW
+def test_hostile_names_stay_text(reader, hostile_scene):
+    scene = hostile_scene
+    reader.open(scene.path)
+    row = scene.review[0]
+    scripts = reader.run("return document.scripts.length")
+    reader.click(f"[data-cluster='{scene.order.index(scene.result.label[row])}']")
+    reader.find("#cluster-name").send_keys(HOSTILE[1], Keys.ENTER)
+    reader.click_figure("map", *scene.X[row])
+    reader.choose("#colour", "cluster")
+    assert reader.everywhere("[onerror], [onload], [src=x]") == []
+    assert reader.run("return document.scripts.length") == scripts
+    assert reader.driver.title == HOSTILE[0]
+    for place in ("#review", "#point", "#cluster", "#legend", "#filter-status"):
+        assert str(scene.result.label[row]) in reader.run(
+            "return document.querySelector(arguments[0]).textContent", place
+        )
+    reader.run("document.activeElement.blur()")
+    reader.press("m")
+    (record,) = reader.table()
+    assert (record["label"], record["new_label"]) == (str(scene.result.label[row]), str(scene.result.rival[row]))
+    assert reader.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert reader.console_errors() == []
+    assert reader.requests() == [scene.path.as_uri()]
+
+
+@SLOW
+def test_noise_is_on_the_map_but_has_no_trust(reader, tmp_path, scene):
+    labels = np.where(np.arange(240) % 6 == 0, "-1", scene.result.label)
+    result = trust(scene.X, labels)
+    reader.open(result.report(tmp_path / "noise.html", scene.X))
+    noise = np.flatnonzero(result.noise)
+    assert len(reader.data("crosses-data", "row")) == noise.size
+    reader.choose("#listed", "noise")
+    assert reader.listed() == noise.tolist()[:25]
+    reader.click("#next")
+    assert reader.open_row() == 0
+    assert "Keep as noise" in reader.text("#point")
+    reader.press("n")
+    assert reader.text("#decision-status") == "No decisions yet."
+    reader.press("m")
+    (record,) = reader.table()
+    assert (record["row"], record["label"], record["new_label"]) == ("0", "-1", str(result.rival[0]))
+    reader.find("#threshold").send_keys(Keys.END)
+    assert reader.text("#count-below") == str(240 - noise.size)
+    assert reader.console_errors() == []
+
+
+@SLOW
+def test_without_calibration_own_affinity_takes_the_place_of_trust(reader, tmp_path, scene):
+    result = affinity(scene.X, scene.result.label)
+    reader.open(result.report(tmp_path / "plain.html", scene.X))
+    expected = [row for row in result.least_trusted(240) if result.verdict[row] != "supported"]
+    assert reader.listed() == expected[:25]
+    assert "come back" not in reader.text("#counts")
+    assert reader.console_errors() == []
+
+
+@SLOW
+@pytest.mark.parametrize("k", [12, 60])
+def test_many_clusters_worst_first(k, reader, tmp_path):
+    rng = np.random.default_rng(k)
+    labels = rng.integers(k, size=1_500)
+    X = rng.normal(size=(1_500, 4)) + 3 * rng.normal(size=(k, 4))[labels]
+    result = trust(X, labels, eps=0.1)
+    reader.open(result.report(tmp_path / "many.html", X))
+    listed = (
+        "return Array.from(document.querySelectorAll('#clusters [data-cluster]'))"
+        ".filter(button => button.offsetWidth).map(button => button.innerText)"
+    )
+    order = [str(name) for name in sorted(range(k), key=lambda name: result.trust[labels == name].mean())]
+    assert reader.run(listed) == order[:15]
+    if k > 15:
+        reader.click("#all-clusters")
+        assert reader.run(listed) == order
+    heights = reader.run("return ['map', 'profile'].map(n => document.getElementById(`figure-${n}`).offsetHeight)")
+    assert heights[0] == heights[1] <= 720
+    assert reader.console_errors() == []
+
+
+@SLOW
+def test_a_large_page_is_a_density_with_exact_counts(reader, tmp_path):
+    rng = np.random.default_rng(4)
+    labels = rng.integers(12, size=100_000)
+    X = rng.normal(size=(100_000, 5)) + 2.2 * rng.normal(size=(12, 5))[labels]
+    result = trust(X, labels, eps=0.1)
+    reader.open(result.report(tmp_path / "large.html", X))
+    assert reader.run("return document.documentElement.dataset.map") == "density"
+    assert reader.text("#count-below") == f"{(result.trust <= 0.5).sum():,}"
+    place = reader.run("return document.querySelector('[data-cluster=\"3\"]').innerText")
+    reader.click("[data-cluster='3']")
+    inside = labels == int(place.split()[0])
+    assert reader.text("#count-all") == f"{inside.sum():,}"
+    expected = np.histogram(result.trust[inside], np.arange(101) / 100)[0]
+    # Values on an edge may fall on either side.
+    assert np.abs(np.array(reader.data("bins-data", "chosen")) - expected).max() <= 2
+    reader.click("#clear")
+    reader.run(
+        "const {x_range, y_range} = Bokeh.documents[0].get_model_by_name('map');"
+        "x_range.setv({start: 0, end: 0.2}); y_range.setv({start: 0, end: 0.2})"
+    )
+    reader.settle()
+    assert reader.run("return document.documentElement.dataset.map") == "dots"
+    assert reader.console_errors() == []
+
+
+@SLOW
+def test_scaled_counts_where_the_page_holds_a_sample(reader, tmp_path, scene, monkeypatch):
+    for name, limit in (("POINTS", 100), ("LISTED", 20), ("DOUBTFUL", 20), ("SUPPORTED", 40)):
+        monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", limit)
+    reader.open(scene.result.report(tmp_path / "sample.html", scene.X))
+    assert "a random sample of" in reader.text("#shown-note")
+    reader.click("[data-cluster='0']")
+    assert reader.text("#count-all") == "60"
+    reader.click("#clear")
+    reader.brush("map", scene.X.min(axis=0) - 0.1, scene.X.max(axis=0) + 0.1)
+    assert reader.text("#count-all") == "about 240"
+    np.testing.assert_allclose(np.sum(reader.data("bins-data", "chosen")), 240)
+
+
+@SLOW
+def test_works_in_the_frame_of_a_notebook(reader, scene, tmp_path):
+    page = scene.result.report(X=scene.X, texts=scene.texts, title="Inside")
+    cell = tmp_path / "cell.html"
+    cell.write_text(f"<!doctype html><p>before{page._repr_html_()}<p>after", encoding="utf-8")
+    reader.driver.get_log("browser")
+    reader.driver.get(cell.as_uri())
+    reader.driver.switch_to.frame(0)
+    try:
+        reader.wait("return document.documentElement.dataset.ready === 'true'")
+        assert reader.listed() == scene.review.tolist()[:25]
+        assert reader.run("return origin") == "null"
+    finally:
+        reader.driver.switch_to.default_content()
+    assert [entry for entry in reader.driver.get_log("browser") if entry["level"] == "SEVERE"] == []

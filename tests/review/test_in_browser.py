@@ -1,0 +1,153 @@
+"""The served page in Chromium: a review by key, after a reload, in two tabs, and what it exports."""
+
+import http.server
+import json
+import re
+import threading
+
+import numpy as np
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from allegiance.review import apply_decisions
+from browsing.accessibility import violations
+from browsing.browser import browser  # noqa: F401
+from browsing.reader import reader  # noqa: F401
+
+# ruff: noqa: F811
+SLOW = pytest.mark.slow
+
+
+def log(review):
+    with open(review.path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def decided(reader, number):
+    """Wait until the server has answered that it keeps so many decisions."""
+    reader.wait(
+        f"return allegianceReport.decisions.store.last.then(() => allegianceReport.decisions.taken.size === {number})"
+    )
+
+
+@SLOW
+def test_a_review_by_key_survives_a_reload_and_two_tabs_agree(reader, serving, scored):
+    result, _, _ = scored
+    review = serving()
+    reader.open(review.url)
+    order = [row for row in result.least_trusted(240).tolist() if result.verdict[row] != "supported"]
+    assert reader.listed() == order[:25]
+    reader.click("#next")
+    for row, key in zip(order, "kmnu", strict=False):
+        assert reader.open_row() == row
+        reader.press(key)
+    decided(reader, 4)
+    assert [(record["row"], record["decision"]) for record in log(review)] == [
+        (order[0], "keep"), (order[1], "move"), (order[2], "noise"), (order[3], "unsure"),
+    ]  # fmt: skip
+    reader.press("z")
+    decided(reader, 3)
+    assert reader.open_row() == order[3]
+    first = reader.driver.current_window_handle
+    reader.driver.switch_to.new_window("tab")
+    try:
+        reader.open(review.url)
+        assert reader.text("#decision-status") == "3 decided: 1 kept, 1 moved, 1 noise."
+        reader.click("#next")
+        reader.press("k")
+        decided(reader, 4)
+    finally:
+        reader.driver.close()
+        reader.driver.switch_to.window(first)
+    reader.open(review.url)
+    assert reader.text("#decision-status") == "4 decided: 2 kept, 1 moved, 1 noise."
+    labels = apply_decisions(result.label, review.path)
+    assert np.flatnonzero(labels != result.label).tolist() == sorted(order[1:3])
+    assert (labels == review.labels).all()
+    assert reader.console_errors() == []
+
+
+@SLOW
+def test_a_record_is_whole_and_every_export_is_read_back(reader, serving, scored, tmp_path):
+    result, _, table = scored
+    review = serving()
+    reader.open(review.url)
+    reader.click("#next")
+    row = reader.open_row()
+    reader.wait("return document.querySelectorAll('#point .near button').length === 6")
+    card = reader.text("#point")
+    for said in (
+        table["customer"][row],
+        repr(float(table["revenue"][row])),
+        str(table["joined"][row].date()),
+        "remark",
+    ):
+        assert said in card
+    reader.press("m")
+    reader.press("n")
+    decided(reader, 2)
+    reader.click("[data-cluster='0']")
+    reader.find("#cluster-name").clear()
+    reader.find("#cluster-name").send_keys("the sea", Keys.ENTER)
+    for name in ("decisions.csv", "decisions.json", "table.csv", "table.parquet", "table.xlsx"):
+        path = tmp_path / name
+        path.write_bytes(reader.export(name))
+        assert (apply_decisions(result.label, path) == review.labels).all()
+    reader.open(review.url)
+    assert "the sea" in reader.text("#clusters")
+    assert violations(reader) == []
+    assert reader.console_errors() == []
+
+
+@SLOW
+def test_a_server_that_ends_is_told_and_nothing_is_taken_as_kept(reader, serving):
+    review = serving()
+    reader.open(review.url)
+    reader.click("#next")
+    review.close()
+    reader.press("k")
+    reader.wait("return !document.getElementById('trouble').hidden")
+    assert re.search("closed|does not answer", reader.text("#trouble"))
+    assert log(review) == []
+    reader.console_errors()  # The browser tells of the lost connection.
+
+
+@SLOW
+def test_points_outside_of_the_page_are_searched_for(reader, serving, monkeypatch):
+    for name in ("POINTS", "LISTED", "DOUBTFUL", "SUPPORTED", "NOISE"):
+        monkeypatch.setattr(f"allegiance.report._data.MAX_{name}", 10)
+    review = serving()
+    missing = next(row for row in range(240) if row not in review._page.sample.rows)
+    reader.open(review.url)
+    reader.search(f"c{missing:03d}")
+    assert reader.looked_at() == {missing}
+    reader.choose("#listed", "selection")
+    reader.click("#next")
+    assert f"c{missing:03d}" in reader.text("#point h3")
+    reader.press("k")
+    decided(reader, 1)
+    assert log(review)[0]["row"] == missing
+    assert reader.console_errors() == []
+
+
+@SLOW
+def test_a_notebook_of_this_machine_shows_it(reader, serving, tmp_path):
+    review = serving()
+    (tmp_path / "notebook.html").write_text(f"<!doctype html>{review._repr_html_()}", encoding="utf-8")
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=tmp_path)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        reader.driver.get(f"http://localhost:{server.server_port}/notebook.html")
+        reader.driver.switch_to.frame(0)
+        try:
+            reader.wait("return document.documentElement.dataset.ready === 'true'")
+        finally:
+            reader.driver.switch_to.default_content()
+            server.shutdown()
