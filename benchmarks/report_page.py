@@ -23,7 +23,7 @@ from allegiance import trust
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 N, CLUSTERS = 100_000, 12
-LOAD_SECONDS, STEP_SECONDS, CLICK_SECONDS, SIZE_BYTES = 3.0, 0.1, 0.2, 15e6
+LOAD_SECONDS, STEP_SECONDS, CLICK_SECONDS, SIZE_BYTES = 3.0, 0.1, 0.2, 20e6
 #: Do something, and say how long it took until it was drawn.
 _TIMED = """
     const [selector, value, done] = arguments;

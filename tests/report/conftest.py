@@ -10,13 +10,17 @@ from allegiance.results import Distances, FrameLike, HowMeasured
 def trust_map(k):
     """Return a map from own affinity alone: one half at one half."""
     return TrustMap(
-        center=np.zeros(2),
-        scale=np.ones(2),
-        coefficients=np.array([-2.0, 4.0, 0.0]),
-        covariance=0.01 * np.eye(3),
-        offsets=np.zeros(k),
+        intercept=-2.0,
+        slopes=np.array([4.0, 0.0]),
+        effects=np.zeros(k),
+        review_slopes=np.array([4.0, 0.0]),
+        review_offsets=np.full(k, -2.0),
         reach=np.full(k, 1.0),
+        share=0.8,
+        half_width=0.1,
         chance=1.0 / k,
+        normal_share=None,
+        note="k-means was repeated.",
     )
 
 

@@ -480,3 +480,33 @@ def test_works_in_the_frame_of_a_notebook(reader, scene, tmp_path):
     finally:
         reader.driver.switch_to.default_content()
     assert [entry for entry in reader.driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@SLOW
+def test_the_audit_is_counted_as_it_goes(reader, scene):
+    """Wilson's interval of the labels drawn at random, and the least trusted as they were found."""
+    reader.open(scene.path)
+    reader.choose("#listed", "audit")
+    sample = scene.result.audit_sample(60)
+    assert set(reader.rows("allegianceReport.table.listed")) == set(sample.rows.tolist())
+    random = set(sample.rows[sample.drawn == "random"].tolist())
+    order = reader.rows("allegianceReport.table.listed")
+    assert not random & set(order[:30])
+    reader.click("#next")
+    for place in range(45):
+        assert reader.open_row() == order[place]
+        reader.press("m" if place % 3 == 0 else "k")
+    right, m = 10 / 15, 15
+    z = 1.959964
+    center = (right + z * z / (2 * m)) / (1 + z * z / m)
+    half = z / (1 + z * z / m) * np.sqrt(right * (1 - right) / m + z * z / (4 * m * m))
+    share, low, high = (100 * (20 + value * 210) / 240 for value in (right, center - half, center + half))
+    assert reader.text("#audit").startswith("Audit: 45 of 60 looked at, 15 of them drawn at random.")
+    said = reader.text("#audit-answer")
+    assert said.startswith(
+        f"Right: {share:.0f} % of 240 labels (95 % interval {low:.0f} to {high:.0f} %), from 15 labels"
+    )
+    assert f"About {240 - 20 - right * 210 - 15:.0f} wrong labels are left" in said
+    reader.press("u")
+    assert "15 of them drawn" in reader.text("#audit")
+    assert json.loads(reader.export("decisions.json"))["audit"].replace("\u00a0", " ") == said

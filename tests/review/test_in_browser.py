@@ -151,3 +151,32 @@ def test_a_notebook_of_this_machine_shows_it(reader, serving, tmp_path):
         finally:
             reader.driver.switch_to.default_content()
             server.shutdown()
+
+
+@SLOW
+def test_an_audit_recalculates_trust_and_the_page_follows(reader, serving, scored):
+    result, _, _ = scored
+    review = serving()
+    reader.open(review.url)
+    assert "would come back" in reader.text("#answer")
+    reader.choose("#listed", "audit")
+    reader.click("#next")
+    for place in range(60):
+        reader.press("m" if place % 4 == 0 else "k")
+    decided(reader, 60)
+    found = review.audit
+    assert (found.n_random, found.n_least) == (30, 30)
+    assert reader.text("#audit-answer") == found.sentence()
+    reader.click("#recalculate")
+    reader.wait("return document.documentElement.dataset.ready && allegianceReport.state?.points.page.audited")
+    assert reader.text("#answer strong") == found.sentence()
+    rows = reader.rows("allegianceReport.table.order('review')")
+    said = reader.run(
+        "const {state, table} = allegianceReport; return Array.from(table.order('review'), p => state.points.trust(p))"
+    )
+    shown = dict(zip(rows, said, strict=True))
+    for row in range(240):
+        if result.codes[row] >= 0:
+            assert shown[row] == f"{found.trust[row]:.2f}"
+    assert reader.text("#decision-status").startswith("60 decided")
+    assert reader.console_errors() == []

@@ -304,3 +304,29 @@ def test_it_listens_on_this_machine_only_and_ends(serving):
     assert "closed" in review._repr_html_()
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", review.port), timeout=2)
+
+
+def test_the_audit_speaks_through_labels_drawn_at_random(client, scored):
+    result, _, _ = scored
+    assert client.get("/state")["audit"] is None
+    assert client.ask("POST", "/recalculate", {})[0] == 400
+    sample = result.audit_sample(60)
+    random = sample.rows[sample.drawn == "random"].tolist()
+    for place, row in enumerate(random[:12]):
+        message = {"row": row, "decision": "noise" if place < 3 else "unsure" if place == 3 else "keep"}
+        said = client.post("/decide", message)["audit"]
+        assert (said is None) == (place < 10)
+    outside = next(row for row in result.least_trusted(240).tolist()[::-1] if row not in sample.rows)
+    client.post("/decide", {"row": outside, "decision": "keep"})
+    client.post("/decide", {"row": 5, "decision": "keep"})  # Noise has no label to audit.
+    answers = np.full(len(sample), None, dtype=object)
+    for place, row in enumerate(random[:12]):
+        if place != 3:
+            answers[sample.rows.tolist().index(row)] = place > 3
+    expected = result.audit(sample.with_rows([outside]), [*answers.tolist(), True])
+    assert client.get("/state")["audit"] == expected.sentence()
+    assert (expected.n_random, expected.n_listed) == (11, 1)
+    assert client.post("/recalculate", {}) == {}
+    page = client.ask("GET", f"/?token={client.review.token}")[2].decode()
+    assert "right, by the audit" in page
+    assert client.get("/state")["audit"] == expected.sentence()

@@ -260,6 +260,7 @@ def all_affinities(result: AffinityResult) -> Rows:
 
 def _kept_clusters(result: AffinityResult) -> IntArray:
     """Return the cluster numbers (n, top) of the affinities that were kept."""
+    assert result.clusters is not None
     order = np.argsort(result.classes)
     return order[np.searchsorted(result.classes, result.clusters, sorter=order)]
 

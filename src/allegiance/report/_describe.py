@@ -58,6 +58,7 @@ def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
     known = (codes >= 0) & ((column.values >= 0) if category else ~np.isnan(column.values))
     own, values = codes[known], column.values[known]
     sizes = np.bincount(own, minlength=k).astype(np.float64)[:, None]
+    sums: AnyArray
     if category:
         width = max(len(column.levels), 1)
         sums = np.bincount(own * width + values, minlength=k * width).reshape(k, width).astype(np.float64)
@@ -117,7 +118,9 @@ def _name(columns: list[Column], traits: list[Trait]) -> str:
             level = column.levels[trait.level]
             level = level if len(level) <= _LEVEL_LENGTH else level[: _LEVEL_LENGTH - 1] + "…"
             said = f"{column.name} {level}" if level.strip().lower() in _BARE else level
-            part = said if trait.difference > 0 else f"not {said}"
+            if trait.difference < 0:
+                continue
+            part = said
         else:
             words = ("late", "early") if column.kind == "date" else ("high", "low")
             part = f"{words[trait.difference < 0]} {column.name}"

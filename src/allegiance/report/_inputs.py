@@ -155,7 +155,12 @@ def read_columns(table: Any) -> Iterator[Column]:
         kind = series.dtype
         if kind.is_numeric():
             values = series.cast(nw.Float64).to_numpy().astype(np.float64)
-            yield Column(str(name), "number", np.where(np.isfinite(values), values, np.nan))
+            known = np.unique(values[np.isfinite(values)][:1_000])
+            if known.size <= 2 and np.isin(values[np.isfinite(values)], [0.0, 1.0]).all():
+                # A flag: its shares say more than a mean.
+                yield _text_column(str(name), [str(int(v)) if np.isfinite(v) else None for v in values.tolist()])
+            else:
+                yield Column(str(name), "number", np.where(np.isfinite(values), values, np.nan))
         elif kind in (nw.Datetime, nw.Date):
             moments = series.cast(nw.Datetime("ms")).to_numpy().astype("datetime64[ms]")
             values = moments.astype(np.int64).astype(np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -114,21 +115,35 @@ class Page:
     def __init__(
         self, result: AffinityResult, X: Any = None, *, title: str | None = None, names: Any = None, **settings: Any
     ) -> None:
-        self.result = result
-        self.inputs = inputs = check_inputs(result, X, **settings)
+        self.inputs = check_inputs(result, X, **settings)
         self.title = title or "Clustering report"
+        self._given_names = names
+        self.audit_sample = _audit_sample(result)
+        self._audit: Any = None
+        self.nonce = ""
+        """The word that scripts of the page carry, known once it was rendered."""
+        self._prepare(result)
+
+    def with_audit(self, audit: Any) -> Page:
+        """Return the page with trust as it is after an audit, and the same labels to audit."""
+        page = copy(self)
+        page._audit = audit
+        page._prepare(audit.result)
+        return page
+
+    def _prepare(self, result: AffinityResult) -> None:
+        """Choose and describe what the page shows."""
+        inputs, self.result = self.inputs, result
         self.groups = _data.group_points(result)
         self._profiles = profile_columns(inputs.columns, result.codes, result.n_clusters)
         self._traits = cluster_traits(inputs.columns, self._profiles, result.n_clusters)
-        self.audit_rows, self.audit_random = _audit_rows(result)
+        self.audit_rows, self.audit_random = _audit_order(self.audit_sample)
         self._typical = _data.typical_members(result)
         always = np.concatenate([*self._typical, self.audit_rows])
         self.sample = _data.choose_points(result, _data.review_order(result), always)
         self._bands = _data.sorted_profile(self.groups)
         self._projection = project(result, inputs, self.groups.values, _data.ranked_by(result))
-        self.names = self._names(names)
-        self.nonce = ""
-        """The word that scripts of the page carry, known once it was rendered."""
+        self.names = self._names(self._given_names)
 
     def _names(self, given: Any) -> list[str]:
         """Return a name (k,) for each cluster in the order of the page, empty where its label says it all."""
@@ -156,6 +171,7 @@ class Page:
         page_data = {
             "quantity": word,
             "calibrated": result.calibrated,
+            "audited": result.audited is not None,
             "verdicts": VERDICTS,
             "counts": counts,
             "atypical": ATYPICAL,
@@ -201,13 +217,13 @@ class Page:
             scripts=_SCRIPTS,
             title=self.title,
             subtitle=f"{count(result.n_points, 'point')}, {count(result.n_clusters, 'cluster')}",
-            answer=answer(result, groups, shown_names),
+            answer=answer(result, groups, shown_names, self._audit),
             clusters=[*groups.clusters, *([groups.noise] if groups.noise else [])],
             names=shown_names,
             places=groups.place.tolist(),
             percent=percent,
             clusters_listed=_CLUSTERS_LISTED,
-            overall=percent(result.replication) if result.calibrated else "",
+            overall=self._overall(sum(counts[:3])),
             data=page_data,
             map_description=self._projection.description,
             note=sample_note(
@@ -215,6 +231,12 @@ class Page:
             ),
             computed=computed(result, self._projection),
         )
+
+    def _overall(self, labelled: int) -> str:
+        """Return what stands below the column of means by cluster."""
+        if not self.result.calibrated or not labelled:
+            return ""
+        return percent(float(np.nanmean(self.groups.values)) if self._audit is None else self._audit.share_right)
 
     def _cluster_cards(self) -> list[dict[str, Any]]:
         """Return rivals, typical members and traits of each cluster in the order of the page."""
@@ -249,7 +271,8 @@ class Page:
         """Return rows whose number, identifier or text matches a query, those that match as a whole first."""
         wanted = query.casefold()
         exact = np.flatnonzero(self.inputs.row_numbers == int(query)) if query.isdecimal() else np.zeros(0, dtype=int)
-        whole, part = exact.tolist(), []
+        whole: list[int] = exact.tolist()
+        part: list[int] = []
         for column in [*self.inputs.ids.columns, *([self.inputs.texts] if self.inputs.texts else [])]:
             for row, entry in enumerate(column):
                 text = str(entry).casefold()
@@ -281,16 +304,23 @@ class Page:
         }
 
 
-def _audit_rows(result: AffinityResult) -> tuple[IntArray, Any]:
-    """Return the rows to audit, those to review first before those drawn at random, and whether each was drawn."""
-    none = np.zeros(0, dtype=np.int64)
+def _audit_sample(result: AffinityResult) -> Any:
+    """Return the labels to audit; None if nothing orders them."""
     labelled = int((result.codes >= 0).sum())
-    if not result.calibrated or not labelled or not hasattr(result, "audit_sample"):
-        return none, none.astype(bool)
-    drawn = result.audit_sample(min(AUDITED, labelled))
-    rows, random = np.asarray(drawn.rows), np.asarray(drawn.drawn) == "random"
-    order = np.argsort(random, kind="stable")
-    return rows[order], random[order]
+    return result.audit_sample(min(AUDITED, labelled)) if result.calibrated and labelled else None
+
+
+def _audit_order(sample: Any) -> tuple[IntArray, Any]:
+    """Return the rows to audit, those drawn at random last, and whether each was drawn.
+
+    Drawn rows are shuffled, so that those looked at so far are a random sample at any time.
+    """
+    if sample is None:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+    random = np.asarray(sample.drawn) == "random"
+    drawn = np.random.default_rng(sample.seed).permutation(sample.rows[random])
+    rows = np.concatenate([sample.rows[~random], drawn]).astype(np.int64)
+    return rows, np.arange(rows.size) >= rows.size - drawn.size
 
 
 def _embedded(figures: Any, page_data: dict[str, Any]) -> dict[str, Any]:

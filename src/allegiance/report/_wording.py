@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def percent(share: float) -> str:
     return "-" if np.isnan(share) else f"{100.0 * share:.0f}\u00a0%"
 
 
-def answer(result: AffinityResult, groups: Groups, names: list[str]) -> Answer:
+def answer(result: AffinityResult, groups: Groups, names: list[str], audit: Any = None) -> Answer:
     """Say how many labels would come back, and which cluster to look at first; ``names`` (k,) in the page's order."""
     counts = verdict_counts(result)
     labelled, noise = sum(counts[:3]), counts[3]
@@ -48,19 +48,24 @@ def answer(result: AffinityResult, groups: Groups, names: list[str]) -> Answer:
         notes.append(f"{count(unlike, 'point')} unlike anything in the own cluster (typicality below 1\u00a0%).")
     if hidden := int(result.empty_cell.sum()):
         notes.append(f"{count(hidden, 'point')} without territory: affinity is the limit of a vanishing one.")
-    note = result.clusterer_note
+    note = " ".join(result.remarks) or None
     if not labelled:
         return Answer("No point has a label: all are noise.", "", note, notes[1:])
     verdicts = ", ".join(f"{number:,} {name}" for number, name in zip(counts, VERDICTS[:3], strict=False))
     if not result.calibrated:
         notes.append("How many labels would come back was not estimated: trust(X, labels) does it.")
         return Answer(f"{count(labelled, 'label')}: {verdicts}.", _trouble(result, groups, names), note, notes)
+    notes.insert(0, f"Labels: {verdicts}.")
+    if result.audited is not None:
+        share = percent(float(np.nanmean(result.trust)))
+        first = f"After the audit about {share} of {count(labelled, 'label')} are right."
+        first = first if audit is None else audit.sentence().replace(" %", "\u00a0%")
+        return Answer(first, _trouble(result, groups, names), note, notes)
     low, high = result.replication_interval
     first = (
         f"{percent(result.replication)} of {count(labelled, 'label')} would come back if the data were collected and "
         f"clustered again (in nine of ten repeats {100 * low:.0f} to {percent(high)})."
     )
-    notes.insert(0, f"Labels: {verdicts}.")
     return Answer(first, _trouble(result, groups, names), note, notes)
 
 
@@ -72,7 +77,8 @@ def _trouble(result: AffinityResult, groups: Groups, names: list[str]) -> str:
     if not any(sum(cluster.verdicts[1:]) for cluster in groups.clusters):
         return "No label needs a review."
     if result.calibrated:
-        finding = f"{percent(worst.trust)} of its {count(worst.points, 'label')} would come back"
+        word = "would come back" if result.audited is None else "are right"
+        finding = f"{percent(worst.trust)} of its {count(worst.points, 'label')} {word}"
     else:
         finding = f"{worst.points - worst.verdicts[0]:,} of its {count(worst.points, 'label')} are not supported"
     rival = f", and {names[groups.place[worst.rivals[0][0]]]} is its usual rival" if worst.rivals else ""
@@ -119,7 +125,9 @@ def computed(result: AffinityResult, projection: Projection) -> list[tuple[str, 
     how = result.how
     reduced = f", reduced from {how.n_features:,} features" if how.dim < how.n_features else ""
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
-    trust = "from own affinity and closeness, fitted to what comes back when parts of the data are clustered again"
+    trust = "fitted to what comes back when parts of the data are clustered again"
+    if result.audited is not None:
+        trust = "the chance that a label is right, from the audit and what comes back in repeats"
     engines, numbers = np.unique(result.engine, return_counts=True)
     measured = ", ".join(
         f"{name} ({number:,})" for name, number in zip(engines.tolist(), numbers.tolist(), strict=True)
@@ -130,6 +138,7 @@ def computed(result: AffinityResult, projection: Projection) -> list[tuple[str, 
         ("Closeness", how.influence),
         ("Territory", f"{how.domain}, {count(how.dim, 'dimension')}{reduced}"),
         ("Trust", trust if result.calibrated else "not estimated: use trust(X, labels), or calibration=20"),
+        *([("Repeats", result.clusterer_note)] if result.clusterer_note else []),
         ("Engine", f"{measured}; {'exact' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"),
         ("Precision", f"95 % intervals within ±{how.eps:g} asked for (eps)"),
         (

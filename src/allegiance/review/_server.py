@@ -28,7 +28,7 @@ from allegiance.notebook import element, markup
 from allegiance.report import InlinePage, Page
 from allegiance.results import AffinityResult
 
-from ._log import DECISIONS, MOVE, TO_NOISE, UNSURE, DecisionLog
+from ._log import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog
 
 #: Where decisions go unless a file is named.
 LOG_FILE = "decisions.jsonl"
@@ -38,6 +38,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _ANY = ("0.0.0.0", "::", "")
 #: Bytes of a message from the page, characters of a name, points that a search adds.
 _MAX_MESSAGE, _MAX_NAME, _MAX_FOUND = 100_000, 80, 200
+#: Labels drawn at random that must be decided before the page shows what they say.
+_FEWEST = 10
 #: Seconds that a silent connection is kept.
 _PATIENCE = 60
 _TYPES = {
@@ -182,19 +184,21 @@ class Review:
 
     @property
     def audit(self) -> Any:
-        """What the labels looked at so far say about all labels; None while no label drawn at random was decided."""
-        rows, right = [], []
-        standing = self._log.standing
-        numbers = self._page.inputs.row_numbers
-        for row in self._page.audit_rows.tolist():
-            record = standing.get(int(numbers[row]))
-            if record is not None and record["decision"] != UNSURE:
-                rows.append(row)
-                right.append(record["decision"] not in (MOVE, TO_NOISE))
-        random = self._page.audit_rows[self._page.audit_random]
-        if not np.isin(random, rows).any():
+        """What the labels looked at so far say about all labels, as :meth:`AffinityResult.audit` does.
+
+        None while no label that was drawn at random was decided. Labels that were unsure count as not answered.
+        """
+        page, standing = self._page, self._log.standing
+        if page.audit_sample is None:
             return None
-        return self._result.audit(rows, right)
+        rows = {self._row_of[number]: record["decision"] for number, record in standing.items()}
+        sample = page.audit_sample.with_rows([row for row in rows if self._result.codes[row] >= 0])
+        right = {KEEP: True, MOVE: False, TO_NOISE: False}
+        answers = [right.get(rows.get(row, "")) for row in sample.rows.tolist()]
+        random = set(page.audit_rows[page.audit_random].tolist())
+        if not any(row in random and answer is not None for row, answer in zip(sample, answers, strict=True)):
+            return None
+        return self._result.audit(sample, answers)
 
     def answers(self, path: str, query: dict[str, str]) -> Any:
         """Answer a question of the page; None if there is nothing at the path."""
@@ -215,6 +219,8 @@ class Review:
                 return self._decide(message)
             if path == "/undo":
                 return self._state(self._log.undo())
+            if path == "/recalculate":
+                return self._recalculate()
             if path == "/name":
                 label, name = message.get("label"), message.get("name")
                 if label not in self._page.groups.labels:
@@ -254,18 +260,26 @@ class Review:
 
     def _state(self, number: int | None = None) -> dict[str, Any]:
         """Return what the page shows of the review; and of one row, if it changed."""
-        found: dict[str, Any] = {"canUndo": bool(self._log.standing), "audit": self._audit_state()}
+        found: dict[str, Any] = {"canUndo": bool(self._log.standing), "audit": self._audit_text()}
         if number is not None:
             record = self._log.standing.get(number)
             found |= {"row": number, "record": None if record is None else _as_texts(record)}
         return found
 
-    def _audit_state(self) -> dict[str, Any] | None:
-        """Return the audit as a paragraph, or None."""
-        if not hasattr(self._result, "audit"):
-            return None
+    def _audit_text(self) -> str | None:
+        """Return the audit as a paragraph; None while too few labels drawn at random were decided."""
         audit = self.audit
-        return None if audit is None else {"paragraph": str(audit)}
+        enough = min(_FEWEST, int(self._page.audit_random.sum()))
+        return None if audit is None or audit.n_random < enough else audit.sentence()
+
+    def _recalculate(self) -> dict[str, Any]:
+        """Put trust as it is after the audit on the page."""
+        audit = self.audit
+        if audit is None:
+            raise ValueError("no label of the audit that was drawn at random was decided yet.")
+        page = self._page.with_audit(audit)
+        self._html, self._page = page.html(served=True).encode("utf-8", "replace"), page
+        return {}
 
     def export(self, format: str) -> bytes:
         """Return the user's table with the corrected labels, as a file."""
@@ -408,7 +422,9 @@ class _Handler(BaseHTTPRequestHandler):
         review, host, origin = self.server.review, self.headers.get("Host"), self.headers.get("Origin")
         if review.is_closed:
             self.close_connection = True
-            raise _RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "The review was closed; this is not kept. Start it again.")
+            raise _RefusedError(
+                HTTPStatus.SERVICE_UNAVAILABLE, "The review was closed; this is not kept. Start it again."
+            )
         if host is None or host.lower() not in review.hosts:
             raise _RefusedError(
                 HTTPStatus.FORBIDDEN,

@@ -44,7 +44,7 @@
 
   // The audit as a paragraph to paste; empty while too few labels were looked at.
   report.auditParagraph = function (decisions) {
-    if (decisions.points.page.served && decisions.audit) return decisions.audit.paragraph;
+    if (decisions.points.page.served) return decisions.audit ?? "";
     const found = report.countAudit(decisions);
     if (!found) return "";
     const percent = (share) => report.percent(share, 1, 0);
@@ -56,6 +56,18 @@
     );
   };
 
+  // Let the server recalculate trust with what the audit tells, and show the page with it.
+  report.connectAudit = function ({ store }) {
+    report.byId("recalculate")?.addEventListener("click", async () => {
+      try {
+        await store.post("recalculate", {});
+        location.reload();
+      } catch (error) {
+        report.complain(error.message);
+      }
+    });
+  };
+
   report.showAudit = function (decisions) {
     const { audit } = decisions.points.page;
     if (!audit.points.length) return;
@@ -65,9 +77,13 @@
     const done = random[1] + least[1];
     const isOpen = report.byId("listed").value === "audit" || done > 0;
     const progress = `Audit: ${done} of ${all} looked at, ${random[1]} of them drawn at random.`;
-    report.byId("audit").hidden = !isOpen;
+    report.byId("audit-line").hidden = !isOpen;
+    const recalculate = report.byId("recalculate");
+    if (recalculate) recalculate.disabled = !paragraph;
     report.say("audit", paragraph ? progress : `${progress} How many labels are right is shown after ${FEWEST} random ones.`);
-    report.byId("audit-answer").hidden = !paragraph;
+    const { audited } = decisions.points.page;
+    if (audited && paragraph) document.querySelector("#answer strong").textContent = paragraph;
+    report.byId("audit-answer").hidden = !paragraph || audited;
     report.say("audit-answer", paragraph);
     document.querySelector('[data-export="audit"]').disabled = !paragraph;
   };

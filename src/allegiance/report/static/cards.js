@@ -29,10 +29,12 @@
   const share = (value) => report.percent(value, 1, 0);
   const typicalText = (column, value) => (column.kind === "category" ? share(value) : written(column, value));
 
-  // One value of a point, and what is usual in both clusters: "tenure 1, usual 38.2, in the rival 9.1".
-  report.evidenceText = ({ column, value, here, there }) => {
-    const said = column.kind === "category" ? `${share(here)} here, ${share(there)} there` : `mean ${written(column, here)} here, ${written(column, there)} there`;
-    return [`${column.name}: ${written(column, value)}`, said];
+  const cut = (label) => (label.length > 16 ? `${label.slice(0, 15)}…` : label);
+
+  // One value of a point, and what is usual in both clusters: ["tenure: 1", "mean 38.2 in 0, 9.1 in 3"].
+  report.evidenceText = ({ column, value, here, there, own, rival }) => {
+    const said = `${typicalText(column, here)} in ${cut(own)}, ${typicalText(column, there)} in ${cut(rival)}`;
+    return [`${column.name}: ${written(column, value)}`, column.kind === "category" ? said : `mean ${said}`];
   };
 
   function evidenceList(entries) {
@@ -56,7 +58,7 @@
 
   report.typicality = function (points, point) {
     const value = points.columns.typicality[point];
-    if (value < points.page.atypical) return element("span", "unlike anything in its cluster", "atypical");
+    if (value < points.page.atypical) return element("span", "unlike its cluster", "atypical");
     return element("span", Number.isNaN(value) ? "-" : value.toFixed(2));
   };
 

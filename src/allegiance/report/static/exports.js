@@ -8,7 +8,7 @@
 
   // RFC 4180
   const csv = (fields, entries) =>
-    [fields.map(([name]) => name), ...entries.map((entry) => fields.map(([, get]) => get(entry)))]
+    [fields.map(([name]) => name), ...Array.from(entries, (entry) => fields.map(([, get]) => get(entry)))]
       .map((row) => row.map(field).join(",") + "\r\n")
       .join("");
 

@@ -142,6 +142,7 @@
     evidence(point) {
       const { table } = this.page;
       const [own, rival] = this.opponents(point);
+      const labels = { own: this.page.labels[own], rival: this.page.labels[rival] };
       const found = [];
       table.forEach((column, i) => {
         const value = this.value(i, point);
@@ -151,7 +152,7 @@
         if (column.kind === "category") weight = Math.log((here + 0.005) / (there + 0.005));
         else if (!column.spread[0]) return;
         else weight = (((value - there) / column.spread[0]) ** 2 - ((value - here) / column.spread[0]) ** 2) / 2;
-        if (Math.abs(weight) >= 0.1) found.push({ column, value, here, there, weight });
+        if (Math.abs(weight) >= 0.1) found.push({ column, value, here, there, weight, ...labels });
       });
       return found.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight));
     }

@@ -169,6 +169,7 @@
       report.showAudit(decisions);
     });
     report.connectExports(decisions, table);
+    report.connectAudit(decisions);
   }
 
   async function start() {

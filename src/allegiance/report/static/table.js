@@ -78,7 +78,7 @@
       this.sort = { key: "review", direction: 1 };
       this.orders = {};
       this.audited = new Set(this.page.audit.points);
-      this.listed = [];
+      this.listed = new Uint32Array(0);
       this.table = report.byId("review");
       this.body = this.table.tBodies[0];
       this.headings = Array.from(this.table.tHead.rows[0].cells, (cell) => cell.textContent.trim());
@@ -137,8 +137,9 @@
     update() {
       const { columns } = this.points;
       const { list, state, isWhole } = this;
-      const inOrder = this.choice.value === "audit" && this.sort.key === "review" ? this.page.audit.points : this.order(this.sort.key);
-      this.listed = Array.from(inOrder.filter((point) => (isWhole || state.holds(point)) && list.holds(columns, point, this)));
+      const isAudit = this.choice.value === "audit" && this.sort.key === "review";
+      const inOrder = isAudit ? Uint32Array.from(this.page.audit.points) : this.order(this.sort.key);
+      this.listed = inOrder.filter((point) => (isWhole || state.holds(point)) && list.holds(columns, point, this));
       if (this.sort.direction < 0) this.listed.reverse();
       this.body.replaceChildren();
       this.shown = 0;
@@ -164,7 +165,12 @@
       const [listed, all] = [this.listed.length, this.list.count(this)];
       const [one, several] = this.list.words(this);
       const said = (number) => `${report.withCommas(number)} ${number === 1 ? one : several}`;
-      const decided = this.listed.reduce((total, point) => total + (this.decisions.of(point) ? 1 : 0), 0);
+      let decided = 0;
+      for (const row of this.decisions.taken.keys()) {
+        const point = this.points.pointOf.get(row);
+        const isListed = point !== undefined && (this.isWhole || this.state.holds(point));
+        if (isListed && this.list.holds(this.points.columns, point, this)) decided += 1;
+      }
       const progress = decided && this.choice.value !== "decided" ? ` ${report.withCommas(decided)} decided.` : "";
       const among = this.state.isFiltered && !this.isWhole;
       const whole = among ? `${said(listed)} among those you look at.` : listed === all ? `${said(all)}.` : `${report.withCommas(listed)} of ${said(all)}.`;
@@ -244,8 +250,8 @@
     // The next point without a decision behind another one, then from the start; null if all are decided.
     nextOpen(point) {
       const place = this.listed.indexOf(point);
-      const turned = [...this.listed.slice(place + 1), ...this.listed.slice(0, Math.max(place, 0))];
-      return turned.find((candidate) => !this.decisions.of(candidate)) ?? null;
+      const isOpen = (candidate) => !this.decisions.of(candidate);
+      return this.listed.subarray(place + 1).find(isOpen) ?? this.listed.subarray(0, Math.max(place, 0)).find(isOpen) ?? null;
     }
   };
 })((window.allegianceReport ??= {}));
