@@ -133,7 +133,11 @@ _LEAST_FACTOR, _SPREADS, _LEFT_BY_FACTOR, _LEFT_BY_OFFSET, _MOST_POINTS = 1.5, 1
 
 def compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Column]:
     """Return for each feature whether all its values were rescaled or shifted."""
-    largest = then.counts[:-1, POINTS].max(initial=0) / then.n_points
+    # A single cluster that moves brings distributions no farther apart than its share. Where many points are atypical,
+    # labels do not tell which clusters moved.
+    most = then.counts[:-1, POINTS].max(initial=0) / then.n_points
+    if now.counts[:, N_ATYPICAL].sum() < now.n_points / 4:
+        most = max(most, 0.5)
     shares = now.counts[:-1, POINTS] / now.n_points
     spread, found = then.spread(), []
     then, now = then.without_rows(), now.without_rows()
@@ -151,8 +155,7 @@ def compare_columns(then: Profile, now: Profile, moves: Moves) -> list[Column]:
                 limit = max(by_chance, max(_LEFT_BY_OFFSET, apart / 8.0) if offset else _LEFT_BY_FACTOR)
                 along = moves.change.now[:, i] - moves.change.then[:, i]
                 together = float(shares[along * np.sign(offset) >= abs(offset) / 4.0].sum())
-                # A single cluster that moves brings distributions no farther apart than its share.
-                common = not offset or apart > max(largest, 0.5) or (factor == 1.0 and together >= _MOST_POINTS)
+                common = not offset or apart > most or (factor == 1.0 and together >= _MOST_POINTS)
                 if left <= min(limit, apart / 3.0) and common:
                     chosen = Column(factor, offset, apart, p)
                     break
