@@ -1,53 +1,65 @@
-"""How trust in labels changes with the number of clusters, compared with data that has no clusters."""
+"""How many labels come back against the number of clusters, or any other parameter, beside data without clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.cluster import KMeans
+from sklearn.utils import get_tags
 
-from allegiance._core import AnyArray, FloatArray, IntArray, check_count, check_rows, progress, stream
-from allegiance._scorer import AffinityScorer
-from allegiance.calibration import Calibration, row_priorities
+from allegiance._core import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Verbose,
+    check_count,
+    check_jobs,
+    check_rows,
+    effective_threads,
+    progress,
+    resolve_seed,
+    stream,
+)
+from allegiance.calibration import Calibration, replicate, row_keys
 from allegiance.clusterers import on_one_thread
-from allegiance.fitting import Specification, cluster
-from allegiance.influence import BregmanInfluence, Kernel
+from allegiance.fitting import Labels, cluster
 from allegiance.notebook import Card, curve_picture
 from allegiance.results import FrameLike, text_table
 
-from ._compare import calibrated_scorer
-
 #: Parameters that say how many clusters to find, in the order they are looked for.
 _SIZE_PARAMETERS = ("n_clusters", "n_components")
-#: Trust above chance that differs by less counts as equal.
+#: Rows that are used at most: so many, or so many for each cluster.
+_MOST_ROWS, _ROWS_PER_CLUSTER = 2000, 100
+#: Replication above chance that differs by less counts as equal.
 _TIE = 0.02
-_TITLE = "Trust above chance against the number of clusters"
-_HEADINGS = ("clusters", "above chance", "half of the halves", "no clusters", "at most", "")
 _CAVEAT = (
-    "The suggestion is the largest number of clusters that comes back as well as any other when halves of the data are "
-    "clustered anew. It is a hint, not a test: it trusts the clusterer, and of groups within groups it names the "
-    "finest that are as stable."
+    "The suggestion is the finest clustering that comes back as well as any other when subsamples are clustered. It is "
+    "a hint, not a test: fewer clusters nearly always come back better, it trusts the clusterer, and of groups within "
+    "groups it names the finest that are as stable."
 )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StabilityCurve:
-    """Trust in labels against the number of clusters, of the data and of reference data without clusters.
+    """Replication above chance against a parameter of the clusterer, of the data and of data without clusters.
 
     Attributes
     ----------
+    values
+        (m,) the values of the parameter, ascending.
     n_clusters
-        (m,) the numbers of clusters, ascending.
-    by_half
-        (m, n_resamples) trust above chance in the labels for each half that was clustered anew: (E - C) / (1 - C) with
-        E the share of their company that points keep, and C that of unrelated partitions with clusters of these sizes.
+        (m,) how many clusters were found with each.
+    by_resample
+        (m, n_resamples) replication above chance in each subsample: (S - C) / (1 - C) with S the share of labels that
+        come back, and C that of unrelated partitions with clusters of these sizes. 0 for fewer than two clusters.
     reference
-        (n_references, m) trust above chance in each draw of the reference data.
+        (n_references, m) replication above chance in each draw of the reference data.
+    param
+        The name of the parameter.
     caveat
         What to keep in mind about the suggestion, in words.
 
@@ -56,59 +68,59 @@ class StabilityCurve:
     allegiance.stability_curve : What returns it, with an example.
     """
 
+    values: AnyArray
     n_clusters: IntArray
-    by_half: FloatArray
+    by_resample: FloatArray
     reference: FloatArray
+    param: str = "n_clusters"
     caveat: str = _CAVEAT
 
     @property
     def above_chance(self) -> FloatArray:
-        """(m,) trust above chance: the median over the halves, so that a few unlucky starts do not matter."""
-        return np.median(self.by_half, axis=1)
+        """(m,) replication above chance: the median over subsamples, so that a few unlucky starts do not matter."""
+        return np.median(self.by_resample, axis=1)
 
     @property
-    def contenders(self) -> IntArray:
-        """The numbers of clusters whose trust above chance is within 0.02 of the largest."""
-        return self.n_clusters[self.above_chance >= self.above_chance.max() - _TIE]
+    def contenders(self) -> AnyArray:
+        """The values whose replication above chance is within 0.02 of the largest."""
+        return self.values[self.above_chance >= self.above_chance.max() - _TIE]
 
     @property
     def contrast(self) -> float:
-        """How many times less doubt (1 minus trust above chance) the largest contender leaves than the reference does.
+        """How many times less doubt (1 minus replication above chance) the finest contender leaves than the reference.
 
-        The reference's doubt is the median over its draws, for the same number of clusters; 0.02 is added to both.
+        The reference's doubt is the median over its draws, for the same value; 0.02 is added to both.
         """
-        return _contrast(self.above_chance, self.reference)
+        return self._contrast(self.above_chance, self.reference)
 
     @property
     def contrast_by_chance(self) -> float:
         """The largest contrast that any draw of the reference, treated like the data, has with the other draws."""
         draws = range(self.reference.shape[0])
-        return max(_contrast(self.reference[i], np.delete(self.reference, i, axis=0)) for i in draws)
+        return max(self._contrast(self.reference[i], np.delete(self.reference, i, axis=0)) for i in draws)
 
     @property
-    def suggestion(self) -> int | None:
-        """The largest of the contenders; None if data without clusters have as much contrast by chance."""
-        return int(self.contenders[-1]) if self.contrast > self.contrast_by_chance else None
+    def suggestion(self) -> Any:
+        """The contender with most clusters; None if data without clusters have as much contrast by chance."""
+        if self.contrast <= self.contrast_by_chance:
+            return None
+        value = self.values[self._finest(self.above_chance)]
+        return value.item() if isinstance(value, np.generic) else value
 
-    def frame(self, like: Any = None) -> Any:
-        """Return one row per number of clusters.
+    def _finest(self, above_chance: FloatArray) -> int:
+        """Return the position of the contender with most clusters, of equals the one that comes back best."""
+        contends = above_chance >= above_chance.max() - _TIE
+        return int(np.lexsort((above_chance, self.n_clusters, contends))[-1])
 
-        Columns are ``n_clusters``, ``above_chance``, ``low`` and ``high`` (quartiles over the halves), ``reference``
-        (median over the draws), ``reference_high`` (largest of them) and ``suggested``.
-
-        Parameters
-        ----------
-        like
-            A frame of the library to use, such as polars; pandas by default.
-        """
-        columns = self.columns() | {"suggested": self.n_clusters == (self.suggestion or 0)}
-        return FrameLike(None if like is None else FrameLike.of(like).backend).build(columns)
+    def _contrast(self, above_chance: FloatArray, reference: FloatArray) -> float:
+        chosen = self._finest(above_chance)
+        return float((1.0 - np.median(reference[:, chosen]) + _TIE) / (1.0 - above_chance[chosen] + _TIE))
 
     def columns(self) -> dict[str, AnyArray]:
-        """Return the numbers (m,) of :meth:`frame` by name."""
-        low, high = np.quantile(self.by_half, [0.25, 0.75], axis=1)
+        """Return the numbers (m,) of the curve by name: those of :meth:`frame` up to ``reference_high``."""
+        low, high = np.quantile(self.by_resample, [0.25, 0.75], axis=1)
         return {
-            "n_clusters": self.n_clusters,
+            self.param: self.values,
             "above_chance": self.above_chance,
             "low": low,
             "high": high,
@@ -116,29 +128,59 @@ class StabilityCurve:
             "reference_high": self.reference.max(axis=0),
         }
 
+    def frame(self, like: Any = None) -> Any:
+        """Return one row per value.
+
+        Columns are the parameter, ``above_chance``, ``low`` and ``high`` (quartiles over the subsamples),
+        ``reference`` (median over the draws), ``reference_high`` (largest of them), ``n_clusters_found`` and
+        ``suggested``.
+
+        Parameters
+        ----------
+        like
+            A frame of the library to use, such as polars; pandas by default.
+        """
+        columns = self.columns() | {"n_clusters_found": self.n_clusters, "suggested": self._suggested()}
+        return FrameLike(None if like is None else FrameLike.of(like).backend).build(columns)
+
+    def _suggested(self) -> AnyArray:
+        suggestion = self.suggestion
+        return np.zeros(self.values.size, dtype=bool) if suggestion is None else self.values == suggestion
+
+    def _headings(self) -> tuple[str, ...]:
+        found = () if self.param == "n_clusters" else ("clusters",)
+        first = "clusters" if self.param == "n_clusters" else self.param
+        return (first, *found, "above chance", "middle half", "no clusters", "at most", "")
+
     def _cells(self) -> list[tuple[str, ...]]:
-        lines = zip(*self.columns().values(), strict=True)
+        found = [() if self.param == "n_clusters" else (f"{number}",) for number in self.n_clusters]
+        lines = zip(*self.columns().values(), found, self._suggested(), strict=True)
         return [
             (
-                f"{k}",
+                f"{value:g}" if isinstance(value, float) else f"{value}",
+                *clusters,
                 f"{above:.3f}",
                 f"{low:.3f} to {high:.3f}",
                 f"{reference:.3f}",
                 f"{reached:.3f}",
-                "<- suggested" if k == self.suggestion else "",
+                "<- suggested" if suggested else "",
             )
-            for k, above, low, high, reference, reached in lines
+            for value, above, low, high, reference, reached, clusters, suggested in lines
         ]
 
+    def _title(self) -> str:
+        name = "the number of clusters" if self.param == "n_clusters" else self.param
+        return f"Replication above chance against {name}"
+
     def __repr__(self) -> str:
-        table = text_table(_HEADINGS, self._cells(), left=("",))
-        return "\n".join([_TITLE, "", *table, "", self.verdict, self.caveat])
+        table = text_table(self._headings(), self._cells(), left=("",))
+        return "\n".join([self._title(), "", *table, "", self.verdict, self.caveat])
 
     def _repr_html_(self) -> str:
-        k, above, low, high, reference, reached = self.columns().values()
-        picture = curve_picture(k, above, (low, high), (reference, reached), self.suggestion, _TITLE)
-        key = "Blue: the data, with the middle half of the halves. Grey: data without clusters, up to its largest."
-        return Card(_TITLE, [self.verdict, key], picture, _HEADINGS, self._cells(), ("",), [self.caveat]).html()
+        values, above, low, high, reference, reached = self.columns().values()
+        title, key = self._title(), "Blue: the data, middle half of the subsamples. Grey: data without clusters."
+        picture = curve_picture(values, above, (low, high), (reference, reached), self.suggestion, title)
+        return Card(title, [self.verdict, key], picture, self._headings(), self._cells(), ("",), [self.caveat]).html()
 
     def plot(self, ax: Any = None, **kw: Any) -> Any:
         """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.
@@ -159,61 +201,63 @@ class StabilityCurve:
         """What the suggestion is, or why there is none, in words."""
         contrast, by_chance = f"{self.contrast:.1f}", f"{self.contrast_by_chance:.1f}"
         found = f"{contrast} times less doubt than in data without clusters ({by_chance} by chance)"
+        by_number = self.param == "n_clusters"
         if self.suggestion is None:
-            return f"No number of clusters stands out: at best {found}."
-        others = [str(k) for k in self.contenders if k != self.suggestion]
+            return f"No {'number of clusters' if by_number else self.param} stands out: at best {found}."
+        others = [f"{value:g}" for value in self.contenders if value != self.suggestion]
         close = f"; as stable: {', '.join(others)}" if others else ""
-        return f"Suggested: {self.suggestion} clusters{close}; {found}."
-
-
-def _contrast(trust: FloatArray, reference: FloatArray) -> float:
-    """Compare trust above chance (m,) with that of reference data (r, m), at the largest of the contenders."""
-    chosen = np.flatnonzero(trust >= trust.max() - _TIE)[-1]
-    doubt = 1.0 - np.median(reference[:, chosen])
-    return float((doubt + _TIE) / (1.0 - trust[chosen] + _TIE))
+        number = self.n_clusters[self._finest(self.above_chance)]
+        named = f"{self.suggestion} clusters" if by_number else f"{self.param}={self.suggestion:g}, {number} clusters"
+        return f"Suggested: {named}{close}; {found}."
 
 
 def stability_curve(
     X: Any,
     clusterer: Any,
-    n_clusters: Iterable[int] = range(2, 11),
+    values: Iterable[Any] = range(2, 11),
     *,
-    scorer: AffinityScorer | None = None,
+    param: str | None = None,
+    n_resamples: int = 20,
     n_references: int = 10,
-    refit: bool = False,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+    verbose: Verbose = False,
 ) -> StabilityCurve:
-    """Measure trust in labels for several numbers of clusters, and suggest one.
+    """Measure how many labels come back for several numbers of clusters, or values of any parameter, and suggest one.
 
-    For each number of clusters, halves of the data are clustered anew, and points that were left out are asked how much
-    of their company they keep. That is compared with chance, so that few clusters have no advantage. The same is asked
-    of reference data without clusters: points drawn uniformly from a box around X. If any draw of it stands out from
-    the others as much as the data does, nothing is suggested. No affinity is measured, and the cost does not depend on
-    the number of rows.
+    For each value the data are clustered, then subsamples of a third of the rows; rows left out are placed in the new
+    clusters, which are matched to the old ones. The share of labels that come back is put on a scale where chance is 0,
+    so that few clusters have no advantage by their number alone. The same is asked of data without clusters: points
+    drawn uniformly from a box around X. If any draw of these stands out from the others as much as the data does,
+    nothing is suggested. No affinity is measured, and the cost does not depend on the number of rows.
 
     Parameters
     ----------
     X
-        (n, d) data: array or frame. If it has more than 2,000 rows, or 50 per cluster if that is more, a sample.
+        (n, d) data: array or frame. Of more than 2,000 rows, or 100 for each cluster, a sample is used.
     clusterer
-        A clusterer with a parameter ``n_clusters`` or ``n_components``, of which clones are fitted, or a function that
-        takes the number of clusters and returns a clusterer. If its ``random_state`` is None, it is set.
-    n_clusters
-        The numbers of clusters to try, each at least 2.
-    scorer
-        Influence, calibration, seed, threads and ``verbose``; it has no clusters of its own. By default
-        ``AffinityScorer(calibration=20)``: Euclidean distance, as in k-means. Not "within", whose covariance comes from
-        the labels: it stretches space across any cut, so that even a cut through uniform data comes back.
+        A clusterer, of which clones are fitted, or a function that takes a value and returns a clusterer.
+    values
+        The values to try. Numbers of clusters must be at least 2.
+    param
+        The parameter that takes them, such as "resolution", "eps" or "kmeans__n_clusters" of a pipeline. By default
+        the number of clusters: "n_clusters" or "n_components".
+    n_resamples
+        Number of subsamples that are clustered for each value.
     n_references
-        Number of draws of the reference data, at least 2. Each costs as much as the data itself. Data without clusters
+        Number of draws of data without clusters, at least 2, each with half as many subsamples. Data without clusters
         get a suggestion by chance at most about once in ``n_references + 1`` times.
-    refit
-        Cluster halves with the clusterer itself instead of k-means with one start: for clusters that k-means cannot
-        find, such as rings. Slower.
+    n_jobs
+        Subsamples clustered at a time; None and -1 use all cores. Results do not depend on it.
+    random_state
+        Seed or generator of subsamples and draws, and of the clusterers.
+    verbose
+        Whether to show progress.
 
     Returns
     -------
     StabilityCurve
-        Trust above chance against the number of clusters, and a suggestion with its caveat.
+        Replication above chance against the parameter, and a suggestion with its caveat.
 
     See Also
     --------
@@ -221,8 +265,8 @@ def stability_curve(
 
     Notes
     -----
-    The box lies along the principal axes of X, or along its columns if that makes it smaller; for divergences other
-    than "euclidean" and "within", which may restrict the sign of entries, along the columns always.
+    The box lies along the principal axes of X, or along its columns if that makes it smaller; always along the columns
+    for clusterers that take positive entries only.
 
     Examples
     --------
@@ -234,105 +278,102 @@ def stability_curve(
     >>> curve.suggestion
     4
     """
-    checked = calibrated_scorer(scorer, "stability_curve", influence="euclidean")
-    draws, make = check_count(n_references, "n_references"), clusterer_maker(clusterer)
+    calibration, draws = Calibration(n_resamples), check_count(n_references, "n_references")
+    calibration.check()
+    fewer = Calibration(max(n_resamples // 2, 2))
     if draws < 2:
         raise ValueError("n_references must be at least 2: one draw says nothing about chance.")
-    specification = Specification.of(checked)
-    rows = _dense_rows(X, specification)
-    sizes = _check_sizes(n_clusters, rows.shape[0])
-    calibration = specification.calibration or Calibration()
-    seed = specification.settings.seed
-    rows = _sampled(rows, calibration.most_rows(int(sizes[-1])), seed)
-    by_columns = isinstance(specification.influence, BregmanInfluence)
-    axes = np.eye(rows.shape[1]) if by_columns else reference_axes(rows)
-    trust_in = TrustBySize(checked, calibration, make, refit)
-    own, reference = np.empty((sizes.size, calibration.n_resamples)), np.empty((draws, sizes.size))
-    with progress((1 + draws) * sizes.size, "stability curve", checked.verbose, unit="clusterings") as advance:
+    seed, threads = resolve_seed(random_state), effective_threads(check_jobs(n_jobs))
+    name, make = _maker(clusterer, param)
+    rows = _dense_rows(X)
+    tried = _check_values(values, name in _SIZE_PARAMETERS, rows.shape[0])
+    most = max(_MOST_ROWS, _ROWS_PER_CLUSTER * int(tried[-1])) if name in _SIZE_PARAMETERS else _MOST_ROWS
+    if rows.shape[0] > most:  # chosen by what they hold, so that the order of rows does not matter
+        rows = rows[np.sort(np.argsort(row_keys(rows, np.zeros(len(rows), dtype=np.int64)), kind="stable")[:most])]
+    made = [make(value) for value in tried]
+    positive = all(hasattr(each, "__sklearn_tags__") and get_tags(each).input_tags.positive_only for each in made)
+    axes = np.eye(rows.shape[1]) if positive else reference_axes(rows)
+    own, found = np.zeros((tried.size, calibration.n_resamples)), np.zeros(tried.size, dtype=np.int64)
+    reference = np.zeros((draws, tried.size))
+    with progress((1 + draws) * tried.size, "stability curve", verbose, unit="clusterings") as advance:
         for draw in range(-1, draws):
             data = rows if draw < 0 else uniform_in_box(rows, axes, stream(seed, 1, draw))
-            for i, k in enumerate(sizes):
-                by_half = trust_in(data, int(k))
+            for i, each in enumerate(made):
+                asked = calibration if draw < 0 else fewer
+                number, by_resample = _replication(data, each, asked, seed, threads, strict=draw < 0)
                 if draw < 0:
-                    own[i] = by_half
+                    own[i], found[i] = np.resize(by_resample, own.shape[1]), number
                 else:
-                    reference[draw, i] = np.median(by_half)
+                    reference[draw, i] = np.median(by_resample)
                 advance(1)
-    return StabilityCurve(sizes, own, reference)
+    return StabilityCurve(tried, found, own, reference, "n_clusters" if name in _SIZE_PARAMETERS else name)
 
 
-def _dense_rows(X: Any, specification: Specification) -> FloatArray:
-    if sp.issparse(X):
-        raise TypeError("X is sparse: stability_curve draws uniform data in its box, which needs a dense array.")
-    influence = specification.influence
-    if isinstance(influence, Kernel) and influence.name == "precomputed":
-        raise ValueError("scorer has a precomputed kernel: there are no coordinates to draw reference data in.")
-    return np.asarray(check_rows(BaseEstimator(), X, reset=True), dtype=np.float64)
-
-
-def _sampled(X: FloatArray, limit: int, seed: int) -> FloatArray:
-    """Return at most ``limit`` rows, by the seed and the number of rows alone."""
-    if X.shape[0] <= limit:
-        return X
-    return X[np.sort(np.argsort(row_priorities(seed, 0, X.shape[0]), kind="stable")[:limit])]
-
-
-def _check_sizes(n_clusters: Any, n_rows: int) -> IntArray:
-    if not isinstance(n_clusters, Iterable) or isinstance(n_clusters, (str, bytes)):
-        raise TypeError(f"n_clusters must be some integers, such as range(2, 11), got {n_clusters!r}.")
-    sizes = sorted({check_count(k, "n_clusters") for k in n_clusters})
-    if not sizes:
-        raise ValueError("n_clusters is empty: it needs at least one number of clusters.")
-    if sizes[0] < 2:
-        raise ValueError("n_clusters must be at least 2: a single cluster always holds.")
-    if sizes[-1] > n_rows:
-        raise ValueError(f"n_clusters asks for {sizes[-1]} clusters but X has {n_rows} rows.")
-    return np.array(sizes)
-
-
-class TrustBySize:
-    """Trust above chance in the labels of data, by the half that was clustered anew."""
-
-    def __init__(
-        self, scorer: AffinityScorer, calibration: Calibration, make: Callable[[int], Any], refit: bool
-    ) -> None:
-        self.scorer = clone(scorer).set_params(calibration=None, verbose=False)
-        self.calibration, self.make, self.refit = calibration, make, refit
-
-    def __call__(self, X: FloatArray, k: int) -> FloatArray:
-        """Cluster X (n, d) into k clusters, and return trust above chance (n_resamples,)."""
-        clusterer = self.make(k)
-        if hasattr(clusterer, "get_params") and clusterer.get_params(deep=False).get("random_state", 0) is None:
-            clusterer = clone(clusterer).set_params(random_state=self.scorer.random_state % 2**32)
+def _replication(
+    X: FloatArray, clusterer: Any, calibration: Calibration, seed: int, threads: int, *, strict: bool
+) -> tuple[int, FloatArray]:
+    """Cluster X (n, d); return the number of clusters, and replication above chance in each subsample."""
+    if hasattr(clusterer, "get_params") and clusterer.get_params(deep=False).get("random_state", 0) is None:
+        clusterer = clone(clusterer).set_params(random_state=seed % 2**32)
+    try:
         with on_one_thread():
-            labels = cluster(clusterer, X)
-        calibration = self.calibration
-        if self.refit or calibration.clusterer is None:
-            # One start: more would hide how far the answer depends on the rows.
-            calibration = replace(calibration, clusterer=clusterer if self.refit else KMeans(k, n_init=1))
-        fitted = clone(self.scorer).fit(X, labels).fitted_
-        return fitted.replicate(X, labels, calibration).above_chance
+            labels = Labels.of(cluster(clusterer, X), X.shape[0])
+        if labels.classes.size < 2:
+            return labels.classes.size, np.zeros(1)
+        codes = labels.codes(labels.classes)
+        found = replicate(X, codes, clusterer, calibration=calibration, seed=seed, threads=threads)
+    except ValueError:
+        if strict:
+            raise
+        return 0, np.zeros(1)  # data without clusters, in which none was found
+    return labels.classes.size, found.above_chance
 
 
-def clusterer_maker(clusterer: Any) -> Callable[[int], Any]:
-    """Return a function from a number of clusters to a clusterer."""
+def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:
+    """Return the name of the parameter, and a function from its value to a clusterer."""
     if callable(clusterer) and not hasattr(clusterer, "fit"):
-        return lambda k: _checked(clusterer(k))
-    _checked(clusterer)
-    known = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
-    name = next((name for name in _SIZE_PARAMETERS if name in known), None)
+        return param or "n_clusters", lambda value: _checked(clusterer(value))
+    known = _checked(clusterer).get_params() if hasattr(clusterer, "get_params") else {}
+    name = param or next((name for name in _SIZE_PARAMETERS if name in known), None)
     if name is None:
         raise TypeError(
-            f"clusterer has neither n_clusters nor n_components: {clusterer!r}. Pass a function that takes the number "
-            "of clusters, such as lambda k: make_pipeline(StandardScaler(), KMeans(k))."
+            f"clusterer has neither n_clusters nor n_components: {clusterer!r}. Pass param=, such as "
+            "param='kmeans__n_clusters', or a function from the value to a clusterer."
         )
-    return lambda k: clone(clusterer).set_params(**{name: k})
+    if name not in known:
+        raise ValueError(f"param={name!r} is not a parameter of {clusterer!r}.")
+    return name, lambda value: clone(clusterer).set_params(**{name: value})
 
 
 def _checked(clusterer: Any) -> Any:
     if isinstance(clusterer, type) or not hasattr(clusterer, "fit"):
         raise TypeError(f"clusterer must be an instance of a clusterer, such as KMeans(), got {clusterer!r}.")
     return clusterer
+
+
+def _dense_rows(X: Any) -> FloatArray:
+    if sp.issparse(X):
+        raise TypeError("X is sparse: stability_curve draws uniform data in its box, which needs a dense array.")
+    return np.asarray(check_rows(BaseEstimator(), X, reset=True), dtype=np.float64)
+
+
+def _check_values(values: Any, numbers_of_clusters: bool, n_rows: int) -> AnyArray:
+    """Return the values to try, ascending."""
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+        raise TypeError(f"values must be some numbers, such as range(2, 11), got {values!r}.")
+    tried = sorted(set(values))
+    if not tried:
+        raise ValueError("values is empty: it needs at least one.")
+    if numbers_of_clusters:
+        tried = sorted({check_count(value, "values") for value in tried})
+        if tried[0] < 2:
+            raise ValueError("values must be at least 2: a single cluster always comes back.")
+        if tried[-1] > n_rows:
+            raise ValueError(f"values asks for {tried[-1]} clusters but X has {n_rows} rows.")
+    found = np.array(tried)
+    if found.dtype.kind not in "if" or not np.isfinite(found).all():
+        raise TypeError(f"values must be finite numbers, got {tried!r}.")
+    return found
 
 
 def reference_axes(X: FloatArray) -> FloatArray:
