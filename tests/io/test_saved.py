@@ -143,7 +143,7 @@ def test_labels_of_any_kind_come_back(labels, tmp_path):
 
 def test_a_loaded_scorer_is_an_ordinary_one(tmp_path):
     frame = pd.DataFrame(IRIS, columns=list("abcd"))
-    scorer = AffinityScorer(KMeans(3, n_init=1, random_state=0), random_state=0).fit(frame)
+    scorer = AffinityScorer(KMeans(3, n_init=1, random_state=0), influence="euclidean", random_state=0).fit(frame)
     scorer.save(tmp_path / "a.model")
     loaded = load(tmp_path / "a.model")
     assert list(loaded.feature_names_in_) == list("abcd")

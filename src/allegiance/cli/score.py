@@ -316,7 +316,7 @@ def _score_in_batches(
 
     from allegiance.io import fit_stream
     from allegiance.io.streams import Rows, score_rows
-    from allegiance.results import footer
+    from allegiance.results import FrameLike, footer
 
     started = time.perf_counter()
     sink = open_output(o.output, o)
@@ -330,13 +330,8 @@ def _score_in_batches(
     ids = _ids(o, plan, table)
     row = free_name("row", table.columns)
     kept = (ids or [row]) if o.scores_only else list(table.columns)
-    names = (
-        None
-        if o.scores_only
-        else score_names(
-            table.columns, inner.score(inner.centers[:0]).columns() if inner.centers is not None else {"trust"}
-        )
-    )
+    known = inner.nothing(FrameLike(), None).columns()
+    names = {name: name for name in known} if o.scores_only else score_names(table.columns, known)
     rows = Rows(
         table,
         plan,
@@ -348,8 +343,7 @@ def _score_in_batches(
     )
     profiler = Profiler(inner, plan)
     rows.tap = lambda batch: profiler.add(batch.X, batch.first)
-    known = names or {name: name for name in ("label", "trust", "verdict", "rival", "own_affinity")}
-    worst = Worst(_count(o.review, plan.n_rows), known, [])
+    worst = Worst(_count(o.review, plan.n_rows), names, [])
     log.resume = "The same command resumes where this one stopped." if table.files else ""
     done = score_rows(
         rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, observe=worst.add
@@ -360,7 +354,7 @@ def _score_in_batches(
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         profiler.reset(rows)
     if worst.rows:
-        worst._shown = [name for name in _shown(o, plan, table, row, known) if name in worst.rows[0]]
+        worst._shown = [name for name in _shown(o, plan, table, row, names) if name in worst.rows[0]]
     if o.review_output is not None:
         with open_output(o.review_output, o) as review:
             review.write(pa.Table.from_pylist(worst.rows))

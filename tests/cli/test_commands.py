@@ -1,0 +1,55 @@
+"""``allegiance compare``, ``curve`` and ``review``."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+import urllib.request
+
+import pandas as pd
+import pytest
+
+from cli.command import call, start
+
+
+def test_compare_ranks_candidates_and_writes_their_labels(flowers, tmp_path):
+    words = ["compare", flowers, "--labels", "species", "--algorithm", "kmeans", "--algorithm", "gmm"]
+    common = [*words, "--clusters", 3, "--resamples", 4]
+    text = call(*common, "-o", tmp_path / "out.csv").stdout
+    assert text.startswith("Best candidate: ")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert found["label_species"].tolist() == found["species"].tolist()
+    assert {"trust_kmeans", "verdict_gmm", "best", "n_supported"} <= set(found)
+    summary = json.loads(call(*common, "--json").stdout)
+    assert [line["name"] for line in summary["candidates"]] == ["species", "kmeans", "gmm"]
+    assert all(line["above_chance"] <= 1 for line in summary["candidates"])
+
+
+def test_curve_suggests_the_number_of_blobs(flowers, tmp_path):
+    words = ["curve", flowers, "--drop", "species", "--clusters", "2-5", "--resamples", 5, "--references", 3]
+    found = json.loads(call(*words, "--json").stdout)
+    assert found["suggested"] == 3
+    assert [line["n_clusters"] for line in found["curve"]] == [2, 3, 4, 5]
+    text = call(*words, "-o", tmp_path / "curve.csv").stdout
+    assert "null median" in text
+    assert len(pd.read_csv(tmp_path / "curve.csv")) == 4
+
+
+@pytest.mark.slow
+def test_review_serves_a_page_until_it_is_interrupted(flowers):
+    words = ["review", flowers, "--labels", "species", "--resamples", 3, "--no-browser", "--json"]
+    with start(*words) as process:
+        assert process.stdout is not None
+        lines = b""
+        while not lines.rstrip().endswith(b"}"):
+            lines += process.stdout.readline()
+        served = json.loads(lines)
+        with urllib.request.urlopen(served["url"], timeout=30) as page:
+            assert b"f001" in page.read()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"decisions are in" in errors
+    assert served["decisions"] == f"{flowers}.decisions.jsonl"

@@ -1,0 +1,164 @@
+"""Models on the command line: saved, shown, compiled, used for later files, and compared with them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allegiance
+from cli.command import call
+
+
+def customers(rng, n=600):
+    """Rows of one month, in the units and words of a file."""
+    groups = rng.integers(3, size=n)
+    frame = pd.DataFrame(
+        {
+            "customer": [f"c{i:05d}" for i in range(n)],
+            "spent": np.array([50.0, 400.0, 900.0])[groups] + 30 * rng.normal(size=n),
+            "visits": np.array([2.0, 30.0, 8.0])[groups] + rng.normal(size=n),
+            "plan": np.array(["basic", "gold", "basic"])[groups],
+        }
+    )
+    frame.loc[::97, "visits"] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def january(tmp_path_factory):
+    """A folder with the file of January, its model and its scores."""
+    folder = tmp_path_factory.mktemp("january")
+    customers(np.random.default_rng(1)).to_csv(folder / "january.csv", index=False)
+    words = ["score", folder / "january.csv", "--clusters", 3, "--resamples", 4]
+    call(*words, "--save", folder / "january.model", "-o", folder / "january.scored.csv")
+    return folder
+
+
+def test_a_model_gives_the_scores_that_it_was_saved_with(january, tmp_path):
+    call("score", january / "january.csv", "--model", january / "january.model", "-o", tmp_path / "again.csv")
+    one, other = pd.read_csv(january / "january.scored.csv"), pd.read_csv(tmp_path / "again.csv")
+    pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+
+
+def test_python_and_the_command_share_models(january, tmp_path):
+    scorer = allegiance.load(january / "january.model")
+    frame = pd.read_csv(january / "january.csv")
+    result = scorer.affinity(frame)
+    scored = pd.read_csv(january / "january.scored.csv")
+    np.testing.assert_allclose(result.trust, scored["trust"], rtol=1e-12)
+    assert list(scorer.feature_names_in_) == ["spent", "visits", "plan"]
+    plain = allegiance.AffinityScorer(random_state=0, calibration=3).fit(
+        frame[["spent", "visits"]].fillna(0.0), scored["cluster"]
+    )
+    plain.save(tmp_path / "plain.model")
+    frame[["spent", "visits"]].fillna(0.0).to_csv(tmp_path / "plain.csv", index=False)
+    call("score", tmp_path / "plain.csv", "--model", tmp_path / "plain.model", "-o", tmp_path / "out.csv")
+    assert len(pd.read_csv(tmp_path / "out.csv")) == 600
+
+
+def test_a_model_shows_what_it_is(january):
+    text = call("model", january / "january.model").stdout
+    for said in ("3 clusters", "january.csv (600 rows)", "--clusters 3", "plan", "basic, gold", "KMeans", "high spent"):
+        assert said in text
+    found = json.loads(call("model", january / "january.model", "--json").stdout)
+    assert [column["name"] for column in found["columns"]] == ["spent", "visits", "plan"]
+    assert found["made"]["rows"] == 600
+    assert found["baseline"]
+
+
+def test_compile_prepares_what_scoring_needs(january):
+    assert "Compiled what" in call("model", "compile", january / "january.model").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--clusters", 4], "--clusters cannot be used with --model"),
+        (["--influence", "euclidean"], "--influence cannot be used"),
+        (["--drop", "spent"], "--drop cannot be used"),
+        (["--save", "x.model"], "--save cannot be used"),
+        (["--resamples", 50], "trust was fitted with it"),
+    ],
+)
+def test_a_model_fixes_what_it_was_fitted_with(january, words, says):
+    common = ["score", january / "january.csv", "--model", january / "january.model"]
+    assert says in call(*common, *words, code=2).stderr
+
+
+def test_precision_and_trust_are_the_choice_of_the_job(january, tmp_path):
+    common = ["score", january / "january.csv", "--model", january / "january.model", "-o"]
+    call(*common, tmp_path / "coarse.csv", "--eps", 0.2)
+    call(*common, tmp_path / "bare.csv", "--resamples", 0)
+    assert "trust" in pd.read_csv(tmp_path / "coarse.csv")
+    assert "trust" not in pd.read_csv(tmp_path / "bare.csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda frame: frame.drop(columns="visits"), "'visits'"),
+        (lambda frame: frame.assign(visits="many"), "'visits'"),
+    ],
+    ids=["missing column", "words for numbers"],
+)
+def test_files_that_do_not_fit_the_model_are_refused(january, tmp_path, change, says):
+    change(pd.read_csv(january / "january.csv")).to_csv(tmp_path / "bad.csv", index=False)
+    words = ["score", tmp_path / "bad.csv", "--model", january / "january.model"]
+    assert says in call(*words, code=1).stderr
+
+
+def test_categories_that_the_model_does_not_know_are_noted(january, tmp_path):
+    frame = pd.read_csv(january / "january.csv")
+    frame.loc[:9, "plan"] = "platinum"
+    frame.assign(extra=1).to_csv(tmp_path / "new.csv", index=False)
+    text = call("score", tmp_path / "new.csv", "--model", january / "january.model").stderr
+    assert "platinum" in text
+    assert "extra" in text
+
+
+@pytest.mark.parametrize("way", ["--in-memory", "--stream"])
+def test_drift_is_noticed_while_scoring(january, tmp_path, way):
+    """A unit that changed by 100 once gave exit code 0 and a low share."""
+    frame = customers(np.random.default_rng(2))
+    frame.to_csv(tmp_path / "february.csv", index=False)
+    frame.assign(spent=100 * frame["spent"]).to_csv(tmp_path / "march.csv", index=False)
+    common = ["--model", january / "january.model", way, "--fail-on-drift", "-o"]
+    call("score", tmp_path / "february.csv", *common, tmp_path / "f.csv")
+    result = call("score", tmp_path / "march.csv", *common, tmp_path / "m.csv", code=4)
+    assert "drift: " in result.stderr
+    assert "spent" in result.stderr
+    assert "100" in result.stderr
+    assert len(pd.read_csv(tmp_path / "m.csv")) == 600
+    assert "fail-on-drift" not in call("score", tmp_path / "march.csv", *common[:3], "-o", tmp_path / "n.csv").stderr
+
+
+def test_watch_goes_on_past_a_bad_file(january, tmp_path):
+    """Once the first error hid the drift in the third file."""
+    frame = customers(np.random.default_rng(2))
+    files = {name: tmp_path / f"{name}.csv" for name in ("good", "broken", "shifted")}
+    frame.to_csv(files["good"], index=False)
+    frame.drop(columns="visits").to_csv(files["broken"], index=False)
+    frame.assign(spent=frame["spent"] + 4000).to_csv(files["shifted"], index=False)
+    result = call("watch", "--model", january / "january.model", *files.values(), code=1)
+    assert "Nothing changed" in result.stdout
+    assert "not compared" in result.stdout
+    assert "spent" in result.stdout
+    assert f"Beyond --tolerance 0.05: {files['shifted']}" in result.stderr
+    call("watch", "--model", january / "january.model", files["good"], files["shifted"], code=4)
+    periods = json.loads(call("watch", "--model", january / "january.model", *files.values(), "--json", code=1).stdout)[
+        "periods"
+    ]
+    assert [period.get("drifted") for period in periods] == [False, None, True]
+    assert "visits" in periods[1]["error"]
+    assert len(periods[2]["findings"]) == 1, "one cause, one finding"
+
+
+def test_watch_needs_a_baseline(january, tmp_path):
+    scorer = allegiance.load(january / "january.model")
+    fitted = scorer.fitted_
+    object.__setattr__(fitted, "parts", {name: part for name, part in fitted.parts.items() if name != "baseline"})
+    scorer.save(tmp_path / "bare.model")
+    assert "no baseline" in call("watch", "--model", tmp_path / "bare.model", january / "january.csv", code=1).stderr

@@ -1,0 +1,280 @@
+"""How the command behaves as a program: help, exit codes, errors, logs, signals, what it imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import click
+import pytest
+
+from allegiance import __version__
+from allegiance.cli._app import program
+from cli.command import INSTALLED, call, start
+
+COMMANDS = ["audit", "check", "compare", "curve", "model", "review", "score", "watch"]
+
+
+def command(name: str) -> click.Command:
+    found = program.get_command(click.Context(program), name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_describes_every_option_under_a_question(name):
+    text = call(name, "--help").stdout
+    assert f"allegiance {name}" in text
+    assert [
+        option.name for option in command(name).params if isinstance(option, click.Option) and not option.help
+    ] == []
+    assert "How does it run?" in text
+
+
+def test_there_are_no_other_commands_and_few_options():
+    assert sorted(program.list_commands(click.Context(program))) == COMMANDS
+    assert len(command("score").params) < 45
+
+
+def test_versions():
+    lines = call("--version").stdout.splitlines()
+    assert lines[0] == f"allegiance {__version__}"
+    assert any(line.startswith("numba ") for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "forbidden"),
+    [
+        (["--help"], ["numpy", "sklearn", "pyarrow"]),
+        (["score", "--help"], ["numpy", "sklearn", "pyarrow"]),
+        (["score", "x.csv"], ["numpy", "sklearn", "pyarrow"]),
+        (["score", "no-such.csv", "--clusters", "3"], ["sklearn", "numba", "pandas"]),
+        (["score", "no-such.csv", "--model", "no-such.model"], ["sklearn", "numba", "pandas", "pyarrow"]),
+        (["check", "FILE"], ["sklearn", "numba", "pandas"]),
+    ],
+    ids=["help", "help of score", "usage error", "no file", "no model", "check"],
+)
+def test_nothing_heavy_is_loaded_before_it_is_needed(words, forbidden, flowers):
+    script = f"""
+        import sys
+        sys.argv = ["allegiance", *{[str(flowers) if word == "FILE" else word for word in words]!r}]
+        from allegiance.cli import main
+        try:
+            main()
+        except SystemExit:
+            pass
+        print(*[name for name in {forbidden!r} if name in sys.modules], file=sys.stderr)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1].split() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["click", "rich"])
+def test_without_its_libraries_the_command_says_what_to_install(library):
+    script = f"import sys; sys.modules[{library!r}] = None; from allegiance.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"{library} is missing. pip install 'allegiance[cli]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["score", "DATA"], "pass --clusters K"),
+        (["score", "DATA", "--clusters", "0"], "--clusters"),
+        (["score", "DATA", "--clusters", "3", "--labels", "species"], "leave out --labels"),
+        (["score", "DATA", "--algorithm", "gmm"], "--algorithm gmm needs --clusters K"),
+        (["score", "DATA", "--algorithm", "hdbscan", "--clusters", "3"], "finds the number of clusters itself"),
+        (["score", "DATA", "--algorithm", "nonsense", "--clusters", "3"], "nonsense"),
+        (["score", "DATA", "--labels", "species", "--influence", "nonsense"], "euclidean"),
+        (["score", "DATA", "--labels", "species", "--resamples", "-1"], "--resamples"),
+        (["score", "DATA", "--labels", "species", "--review", "many"], "such as 500, nor a share"),
+        (["score", "DATA", "--labels", "species", "--audit", "5"], "--audit needs -o"),
+        (["score", "DATA", "--labels", "species", "--fail-under", "2"], "--fail-under"),
+        (["score", "DATA", "--labels", "species", "--fail-on-drift"], "needs --model"),
+        (["score", "DATA", "--labels", "species", "--eps", "2"], "--eps"),
+        (["score", "DATA", "--labels", "species", "--stream", "--report", "r.html"], "needs all rows in memory"),
+        (["score", "DATA", "--labels", "species", "--stream"], "needs all rows in memory"),
+        (["score", "DATA", "--labels", "species", "--json", "-o", "-"], "both write to standard output"),
+        (["score"], "DATA"),
+        (["compare", "DATA", "--labels", "species"], "at least two"),
+        (["compare", "DATA", "--algorithm", "gmm", "--algorithm", "kmeans"], "needs --clusters"),
+        (["curve", "DATA", "--clusters", "x"], "neither a range"),
+        (["curve", "DATA", "--clusters", "5-3"], "empty range"),
+        (["model", "a", "b"], "one model"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_usage_errors_exit_with_2(flowers, words, message):
+    result = call(*(flowers if word == "DATA" else word for word in words), code=2)
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--labels", "spezies"], "species"),
+        (["--labels", "species", "--features", "widht"], "width"),
+        (["--labels", "species", "--centers", "none.csv"], "none.csv does not exist"),
+        (["--model", "none.model"], "none.model does not exist"),
+        (["--labels", "species", "-o", "none/scores.csv"], "the folder none does not exist"),
+        (["--labels", "species", "-o", "scores.docx"], "the ending of scores.docx"),
+        (["--clusters", "999", "--drop", "species"], "n_samples=60"),
+    ],
+)
+def test_other_errors_exit_with_1(flowers, words, message):
+    result = call("score", flowers, *words, code=1)
+    assert "\nError: " in "\n" + result.stderr
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("kind", [KeyError, TypeError])
+def test_a_defect_is_reported_as_one(flowers, monkeypatch, kind):
+    """Once our own TypeErrors were shown as if the user had caused them."""
+
+    def fail(*_, **__):
+        raise kind("something of ours")
+
+    monkeypatch.setattr("allegiance.io.propose", fail, raising=False)
+    result = call("score", flowers, "--labels", "species", code=1)
+    assert kind.__name__ in result.stderr
+    assert "--debug" in result.stderr
+
+
+def test_what_cannot_be_written_is_known_before_the_work(flowers, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("the data was read")
+
+    monkeypatch.setattr("allegiance.io.open_table", fail, raising=False)
+    (tmp_path / "there.csv").write_text("old")
+    for option in ("-o", "--report", "--save"):
+        words = ["score", flowers, "--labels", "species", option, tmp_path / "there.csv"]
+        assert "already exists" in call(*words, code=1).stderr
+    assert (tmp_path / "there.csv").read_text() == "old"
+
+
+def test_logs_off_a_terminal(flowers, tmp_path, monkeypatch):
+    words = ["score", flowers, "--labels", "species", "--resamples", 3, "-o"]
+    lines = call(*words, tmp_path / "a.csv").stderr.splitlines()
+    assert lines[0] == f"allegiance score: {flowers}"
+    assert lines[-1].startswith("Finished in ")
+    records = [
+        json.loads(line) for line in call(*words, tmp_path / "b.csv", "--log-format", "json").stderr.splitlines()
+    ]
+    assert [record["event"] for record in records] == ["start", "wrote", "end"]
+    assert all(record["time"] for record in records)
+    assert call(*words, tmp_path / "c.csv", "-q").stderr == ""
+    monkeypatch.setattr("allegiance.cli._app._PAUSE", 0.0)
+    words = ["score", flowers, "--labels", "species", "--resamples", 0, "--stream", "-o", tmp_path / "d.csv"]
+    assert "60 of 60 rows" in call(*words).stderr
+    error = json.loads(call("score", "no.csv", "--clusters", 2, "--log-format", "json", code=1).stderr.splitlines()[-1])
+    assert (error["event"], error["text"]) == ("error", "Error: no.csv does not exist.")
+
+
+def test_names_from_the_data_are_not_markup(tmp_path):
+    rows = "\n".join(f"{i},{i % 2}" for i in range(40))
+    (tmp_path / "t.csv").write_text(f"[red]x[/red],[bold]\n{rows}\n")
+    assert "[red]x[/red]" in call("check", tmp_path / "t.csv").stdout
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_away_is_not_an_error_to_talk_about(flowers):
+    words = f"{INSTALLED} score {flowers} --labels species --resamples 0 -o - --quiet | head -n 1"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("name,width")
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.slow
+def test_no_colour_in_pipes_or_if_unwanted(flowers):
+    def out(**variables):
+        words = [INSTALLED, "score", flowers, "--labels", "species", "--resamples", "0"]
+        return subprocess.run(words, capture_output=True, env=os.environ | variables, check=True).stdout
+
+    assert b"\x1b" not in out()
+    assert b"\x1b[1m" in out(FORCE_COLOR="1")
+    assert b"\x1b[3" not in out(FORCE_COLOR="1", NO_COLOR="1")
+
+
+#: The command, except that writing stops in the middle and says so.
+SLOW_WRITER = """
+    import sys, time
+    from allegiance.io.sinks import Sink
+    write = Sink.write
+    def slow(self, rows):
+        write(self, rows)
+        print("writing", flush=True)
+        # A signal just before a long sleep would be noticed after it only.
+        for _ in range(1200):
+            time.sleep(0.05)
+    Sink.write = slow
+    from allegiance.cli import main
+    main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "code", "way", "message"),
+    [
+        (signal.SIGINT, 130, "--in-memory", b"Interrupted. No incomplete output"),
+        (signal.SIGTERM, 143, "--in-memory", b"Terminated. No incomplete output"),
+        (signal.SIGTERM, 143, "--stream", b"Terminated. The same command resumes"),
+        (signal.SIGINT, 130, "--stream", b"Interrupted. The same command resumes"),
+    ],
+)
+def test_a_signal_while_writing_leaves_no_half_file(flowers, tmp_path, number, code, way, message):
+    out = tmp_path / "scores.parquet"
+    out.write_text("old")
+    words = ["score", flowers, "--labels", "species", "--resamples", 0, way, "-o", out, "--if-exists", "replace"]
+    script = [sys.executable, "-c", textwrap.dedent(SLOW_WRITER), *map(str, words)]
+    with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert message in errors
+    assert b"Traceback" not in errors
+    left = {"flowers.csv", out.name} | ({"scores.parquet.partial"} if way == "--stream" else set())
+    assert set(os.listdir(tmp_path)) == left
+    assert out.read_text() == "old"
+    if way == "--stream":
+        result = call(*words)
+        assert "60 of 60 rows were scored by an earlier run" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.05, 0.2, 0.4, 0.7, 1.0])
+def test_an_early_interruption_shows_no_traceback(flowers, seconds):
+    with start("score", flowers, "--labels", "species") as process:
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    # Python itself may be what was interrupted, before it has read a line of ours.
+    if b"allegiance/cli" in errors or b"Interrupted" in errors:
+        assert b"Traceback" not in errors
+        assert process.returncode == 130
+
+
+@pytest.mark.slow
+def test_standard_input_that_never_ends_can_be_interrupted(tmp_path):
+    with start("score", "-", "--clusters", 2, "-o", tmp_path / "scores.csv") as process:
+        assert process.stdin is not None
+        process.stdin.write(b"a,b\n1,2\n")
+        process.stdin.flush()
+        time.sleep(1.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) in (143, -signal.SIGTERM)
+    assert os.listdir(tmp_path) == []

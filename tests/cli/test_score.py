@@ -1,0 +1,297 @@
+"""``allegiance score``, ``check`` and ``audit`` in memory: the numbers of the library, in the columns of the file."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from allegiance import AffinityScorer, Calibration
+from allegiance.cli import _options
+from allegiance.io import open_table, propose
+from cli.command import call
+
+FAST = ["--resamples", 3]
+ADDED = ["cluster", "trust", "verdict", "rival"]
+
+
+def in_memory(path, labels="species", **settings):
+    """Score a table by the library alone."""
+    table = open_table(path)
+    plan = propose(table, labels=labels, **settings)
+    X = plan.matrix(table.read(list(plan.used), typed=False))
+    y = None if labels is None else np.array(table.read([labels]).column(0).to_pylist())
+    return AffinityScorer(influence="within", calibration=Calibration(3), random_state=0).fit_affinity(X, y)
+
+
+def test_the_same_table_comes_out_with_the_scores_of_the_library(flowers, tmp_path):
+    result = call("score", flowers, "--labels", "species", *FAST, "-o", tmp_path / "out.csv")
+    given, found = pd.read_csv(flowers, dtype=str), pd.read_csv(tmp_path / "out.csv", dtype={"cluster": str})
+    assert list(found) == [*given, *ADDED]
+    written = pd.read_csv(tmp_path / "out.csv", dtype=str)
+    pd.testing.assert_frame_equal(written[list(given)], given)
+    expected = in_memory(flowers)
+    np.testing.assert_allclose(found["trust"], expected.trust, rtol=1e-12)
+    assert found["verdict"].tolist() == expected.verdict.tolist()
+    assert found["cluster"].tolist() == expected.label.tolist()
+    assert result.stdout.startswith(f"{100 * expected.replication:.0f} % of 60 labels would come back")
+    assert "in nine of ten repeats" in result.stdout
+    assert "id: name" in result.stdout
+    assert "high height" in result.stdout, "a short name of the cluster at the top"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "xlsx", "arrow", "jsonl", "tsv"])
+def test_every_format_holds_the_same_columns(flowers, tmp_path, ending):
+    out = tmp_path / f"out.{ending}"
+    call("score", flowers, "--labels", "species", *FAST, "-o", out)
+    table = open_table(out)
+    assert table.columns == ["name", "width", "height", "species", *ADDED]
+    assert table.read(["name"]).column(0).to_pylist() == [f"f{i:03d}" for i in range(60)]
+    if ending == "parquet":
+        assert str(table.schema.field("width").type) == "double"
+        assert json.loads(pq.read_schema(out).metadata[b"allegiance"])["command"].startswith("allegiance score")
+
+
+def test_a_table_as_people_have_it_needs_no_option(tmp_path, rng):
+    rows = ["Kunde;Umsatz;Vertrag;Seit;Notiz;Leer"]
+    for i in range(80):
+        sales = f"{1000 + 900 * (i % 2) + rng.normal():.2f}".replace(".", ",")
+        rows.append(f"K{i:03d};{'n/a' if i == 7 else sales};{['kurz', 'lang'][i % 2]};0{i % 9 + 1}.03.2024;Text {i};")
+    (tmp_path / "kunden.csv").write_bytes("\n".join(rows).encode("cp1252"))
+    result = call("score", tmp_path / "kunden.csv", "--clusters", 2, *FAST, "-o", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found)[:6] == ["Kunde", "Umsatz", "Vertrag", "Seit", "Notiz", "Leer"]
+    assert found.groupby(found["Vertrag"])["cluster"].nunique().tolist() == [1, 1]
+    for said in ("left out: Leer", "categories", "dates", "1 missing"):
+        assert said in result.stdout
+
+
+def test_check_proposes_and_names_all_problems_at_once(flowers, tmp_path):
+    text = call("check", flowers).stdout
+    assert "id: name" in text
+    assert "numbers (2): width, height" in text
+    plan = json.loads(call("check", flowers, "--json").stdout)["plan"]
+    assert {column["name"]: column["role"] for column in plan["columns"]}["name"] == "id"
+    (tmp_path / "bad.csv").write_text("a,b\n1,x\n,y\n3,\n")
+    text = call("check", tmp_path / "bad.csv", "--raw", code=1).stdout
+    assert text.count("problem:") >= 1
+
+
+def test_scores_only_gives_identifiers_and_scores(flowers, tmp_path):
+    common = ["score", flowers, "--labels", "species", *FAST, "--scores-only"]
+    call(*common, "-o", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found)[:3] == ["name", "label", "trust"]
+    assert {"own_affinity", "typicality"} <= set(found)
+
+
+def test_the_review_list_is_written_beside_the_output(flowers, tmp_path):
+    common = ["score", flowers, "--labels", "species", *FAST, "--review", 5]
+    text = call(*common, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv").stdout
+    found = pd.read_csv(tmp_path / "review.csv")
+    assert found["name"].tolist() == [f"f{row:03d}" for row in in_memory(flowers).least_trusted(5)]
+    assert list(found) == list(pd.read_csv(tmp_path / "out.csv"))
+    assert all(name in text for name in found["name"])
+    assert "needs --review" in call("score", flowers, "--labels", "species", "--review-output", "x", code=2).stderr
+
+
+def test_columns_with_the_names_of_scores_are_kept(flowers, tmp_path):
+    frame = pd.read_csv(flowers).rename(columns={"species": "cluster"})
+    frame.to_csv(tmp_path / "taken.csv", index=False)
+    call("score", tmp_path / "taken.csv", "--labels", "cluster", *FAST, "-o", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert found["cluster"].tolist() == frame["cluster"].tolist()
+    assert found["allegiance_cluster"].tolist() == frame["cluster"].tolist()
+
+
+def test_rows_without_a_label_are_left_out_and_counted(flowers, tmp_path):
+    text = flowers.read_text().replace("f003,", "f003,", 1)
+    lines = text.splitlines()
+    lines[4] = lines[4].rpartition(",")[0] + ","
+    flowers.write_text("\n".join(lines))
+    result = call("score", flowers, "--labels", "species", *FAST, "-o", tmp_path / "out.csv")
+    assert pd.read_csv(tmp_path / "out.csv")["name"].tolist() == [f"f{i:03d}" for i in range(60) if i != 3]
+    assert "59 labels" in result.stdout
+
+
+@pytest.mark.parametrize("algorithm", ["kmeans", "gmm", "agglomerative", "hdbscan"])
+def test_clusters_are_made_by_any_algorithm(flowers, tmp_path, algorithm):
+    clusters = [] if algorithm == "hdbscan" else ["--clusters", 3]
+    words = [
+        "score",
+        flowers,
+        "--drop",
+        "species",
+        "--algorithm",
+        algorithm,
+        *clusters,
+        *FAST,
+        "-o",
+        tmp_path / "out.csv",
+    ]
+    call(*words)
+    found = pd.read_csv(tmp_path / "out.csv")
+    species = pd.read_csv(flowers)["species"]
+    assert pd.crosstab(species, found["cluster"]).max(axis=1).sum() > 50
+
+
+def test_centers_by_name_and_by_place(flowers, tmp_path, points):
+    X, groups = points
+    means = np.array([X[groups == group].mean(axis=0) for group in range(3)])
+    pd.DataFrame(means[:, ::-1], columns=["height", "width"]).to_csv(tmp_path / "centers.csv", index=False)
+    np.save(tmp_path / "centers.npy", means)
+    found = []
+    for name in ("centers.csv", "centers.npy"):
+        out = tmp_path / f"{name}.out.csv"
+        call("score", flowers, "--drop", "species", "--centers", tmp_path / name, *FAST, "-o", out)
+        found.append(pd.read_csv(out))
+    np.testing.assert_allclose(found[0]["trust"], found[1]["trust"], atol=1e-9)
+    assert (found[0]["cluster"] == groups).mean() > 0.9
+
+
+def test_without_trust_affinities_are_written(flowers, tmp_path):
+    result = call("score", flowers, "--labels", "species", "--resamples", 0, "-o", tmp_path / "out.csv")
+    assert "own_affinity" in pd.read_csv(tmp_path / "out.csv")
+    assert result.stdout.startswith("60 labels: ")
+
+
+def test_standard_input_and_output(flowers):
+    result = call("score", "-", "--labels", "species", *FAST, "-o", "-", stdin=flowers.read_text())
+    assert result.stdout.splitlines()[0] == "name,width,height,species,cluster,trust,verdict,rival"
+    assert "would come back" in result.stderr
+
+
+def test_json_is_one_object_with_provenance_and_figures(flowers, tmp_path):
+    common = ["score", flowers, "--labels", "species", *FAST, "--seed", 4]
+    found = json.loads(call(*common, "--json", "-o", tmp_path / "out.csv").stdout)
+    assert found["command"].endswith("out.csv")
+    assert found["rows"] == found["labels"] == 60
+    assert found["supported"] + found["contested"] + found["contradicted"] == 60
+    assert {line["cluster"] for line in found["clusters"]} == {"a", "b", "c"}
+    assert all(line["described"] for line in found["clusters"])
+    assert len(found["review"]) == 10
+    assert call(*common, "--json").stdout.replace("null", str(None)) != ""
+
+
+def test_fail_under_refers_to_replication(flowers):
+    common = ["score", flowers, "--labels", "species", *FAST]
+    share = json.loads(call(*common, "--json").stdout)["replication"]
+    call(*common, "--fail-under", share - 0.01)
+    assert "would come back, below" in call(*common, "--fail-under", min(share + 0.01, 1.0), code=3).stderr
+
+
+def test_a_report_is_written_with_the_columns_of_the_file(flowers, tmp_path):
+    call("score", flowers, "--labels", "species", *FAST, "--report", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "f001" in page
+    assert "species" in page
+
+
+def test_outputs_are_never_written_over_each_other(flowers, tmp_path, monkeypatch):
+    """Once: -o z.csv --save ./z.csv said "Wrote" twice, and the scores were gone."""
+    monkeypatch.chdir(tmp_path)
+    common = ["score", flowers, "--labels", "species", *FAST, "-o", "z.csv"]
+    for option in ("--save", "--report"):
+        assert "both write" in call(*common, option, "./z.csv", code=2).stderr
+    assert "both write" in call(*common, "--review", 5, "--review-output", tmp_path / "z.csv", code=2).stderr
+    os.symlink("z.csv", "link.csv")
+    assert "both write" in call(*common, "--save", "link.csv", code=2).stderr
+
+
+@pytest.mark.parametrize("option", ["-o", "--report", "--save", "--review-output"])
+def test_a_file_that_appears_during_the_run_is_not_replaced(flowers, tmp_path, option, monkeypatch):
+    path = tmp_path / ("page.html" if option == "--report" else "new.csv")
+    fit = AffinityScorer.fit_affinity
+
+    def meanwhile(self, *args, **settings):
+        path.write_text("theirs")
+        return fit(self, *args, **settings)
+
+    monkeypatch.setattr(AffinityScorer, "fit_affinity", meanwhile)
+    words = ["score", flowers, "--labels", "species", *FAST, "--review", 3, option, path]
+    assert "already exists" in call(*words, code=1).stderr
+    assert path.read_text() == "theirs"
+
+
+@pytest.mark.parametrize("option", ["-o", "--report", "--save"])
+def test_inputs_are_never_replaced(flowers, tmp_path, option):
+    before = flowers.read_bytes()
+    os.symlink(flowers, tmp_path / "link.csv")
+    for path in (flowers, tmp_path / "link.csv"):
+        words = ["score", flowers, "--labels", "species", option, path, "--if-exists", "replace"]
+        assert "is an input" in call(*words, code=1).stderr
+    assert flowers.read_bytes() == before
+
+
+def test_if_exists_fails_replaces_or_skips(flowers, tmp_path):
+    out = tmp_path / "out.csv"
+    common = ["score", flowers, "--labels", "species", *FAST, "-o", out]
+    call(*common, "--if-exists", "skip")
+    first = out.read_bytes()
+    assert "up to date" in call(*common, "--if-exists", "skip").stderr
+    assert "up to date" in call(*common, "--if-exists", "skip", "--n-jobs", 1).stderr, "threads do not count"
+    assert "already exists" in call(*common, code=1).stderr
+    assert "options differed" in call(*common, "--if-exists", "skip", "--seed", 1, code=1).stderr
+    call(*common, "--if-exists", "replace", "--seed", 1)
+    assert out.read_bytes() != first
+    flowers.write_text(flowers.read_text().replace("f000,", "g000,"))
+    assert "differed" in call(*common, "--if-exists", "skip", code=1).stderr
+    (tmp_path / "out.csv.run.json").unlink()
+    assert "no record" in call(*common, "--if-exists", "skip", code=1).stderr
+
+
+def test_an_audit_says_how_many_labels_are_right(flowers, tmp_path, points):
+    _, groups = points
+    frame = pd.read_csv(flowers).drop(columns="species")
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    common = ["score", tmp_path / "plain.csv", "--clusters", 3, *FAST]
+    call(*common, "-o", tmp_path / "scored.csv")
+    call(*common, "--audit", 20, "-o", tmp_path / "audit.csv")
+    sheet = pd.read_csv(tmp_path / "audit.csv")
+    assert list(sheet)[:4] == ["right", "audit_row", "audit_drawn", "audit_seed"]
+    assert sorted(sheet["audit_drawn"].unique()) == ["least trusted", "random"]
+    scored = pd.read_csv(tmp_path / "scored.csv")
+    assert sheet["name"].tolist() == scored["name"][sheet["audit_row"]].tolist()
+    assert "no answer" in call("audit", tmp_path / "scored.csv", tmp_path / "audit.csv", code=1).stderr
+    own = pd.crosstab(scored["cluster"], groups).idxmax(axis=1)
+    right = own.reindex(sheet["cluster"]).to_numpy() == groups[sheet["audit_row"]]
+    sheet.assign(right=np.where(right, "yes", "no")).to_csv(tmp_path / "audit.csv", index=False)
+    text = call("audit", tmp_path / "scored.csv", tmp_path / "audit.csv").stdout
+    assert text.startswith("Right: ")
+    found = json.loads(call("audit", tmp_path / "scored.csv", tmp_path / "audit.csv", "--json").stdout)
+    assert found["n_random"] == 10
+    truth = (own.reindex(scored["cluster"]).to_numpy() == groups).mean()
+    assert found["interval"][0] - 1e-9 <= truth <= found["interval"][1] + 1e-9
+    corrected = own.reset_index().set_index(0)["cluster"].reindex(groups[sheet["audit_row"]]).to_numpy()
+    sheet.assign(right=corrected).to_csv(tmp_path / "labels.csv", index=False)
+    same = json.loads(call("audit", tmp_path / "scored.csv", tmp_path / "labels.csv", "--json").stdout)
+    assert same["share_right"] == found["share_right"]
+    sheet.assign(right=1).to_csv(tmp_path / "numbers.csv", index=False)
+    assert "write yes and no" in call("audit", tmp_path / "scored.csv", tmp_path / "numbers.csv", code=1).stderr
+
+
+def test_several_files_and_folders_are_one_table(flowers, tmp_path):
+    frame = pd.read_csv(flowers)
+    (tmp_path / "parts").mkdir()
+    for part in range(2):
+        frame[part * 30 : part * 30 + 30].to_csv(tmp_path / "parts" / f"{part}.csv", index=False)
+    sources = {"one": [flowers], "two": sorted((tmp_path / "parts").iterdir()), "folder": [tmp_path / "parts"]}
+    found = []
+    for name, data in sources.items():
+        call("score", *data, "--labels", "species", *FAST, "-o", tmp_path / f"{name}.csv")
+        found.append(pd.read_csv(tmp_path / f"{name}.csv"))
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(found[0], other, rtol=1e-9)
+
+
+def test_the_lists_of_choices_are_those_of_the_library():
+    from allegiance.clusterers import clusterer_by_name
+    from allegiance.influence import INFLUENCES
+
+    assert set(_options.INFLUENCES) <= set(INFLUENCES)
+    for name in _options.ALGORITHMS:
+        assert clusterer_by_name(name, None if name == "hdbscan" else 3, 0)

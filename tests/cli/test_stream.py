@@ -1,0 +1,101 @@
+"""``allegiance score --stream``: the output of a run in memory, batch by batch, resumed after an interruption."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from allegiance.io.checkpoint import Checkpoint
+from cli.command import call
+
+
+@pytest.fixture
+def table(tmp_path, rng):
+    """Four blobs with a category, gaps and identifiers, in more rows than a batch of the tests."""
+    groups = rng.integers(4, size=900)
+    X = np.array([[0, 0], [9, 0], [0, 9], [9, 9]])[groups] + rng.normal(size=(900, 2))
+    frame = pd.DataFrame({"id": [f"r{i:04d}" for i in range(900)], "a": X[:, 0], "b": X[:, 1]})
+    frame["plan"] = np.where(groups % 2, "gold", "basic")
+    frame["kind"] = groups
+    frame.loc[::50, "b"] = np.nan
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """Batches of a hundred rows."""
+    from allegiance.io import streams
+
+    monkeypatch.setitem(streams.score_rows.__kwdefaults__, "batch_rows", 100)
+
+
+@pytest.mark.parametrize("way", [["--labels", "kind"], ["--drop", "kind", "--clusters", 4]], ids=["labels", "clusters"])
+def test_streams_give_what_memory_gives(table, tmp_path, way):
+    common = ["score", table, *way, "--resamples", 5, "-o"]
+    memory = call(*common, tmp_path / "memory.csv", "--in-memory")
+    stream = call(*common, tmp_path / "stream.csv", "--stream")
+    one, other = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("memory", "stream"))
+    assert list(one) == list(other)
+    given = ["id", "a", "b", "plan", "kind"]
+    pd.testing.assert_frame_equal(one[given], other[given])
+    pairs = pd.crosstab(one["cluster"], other["cluster"])
+    assert (pairs > 0).sum().sum() == 4, "the same clusters, whatever their numbers"
+    assert np.abs(one["trust"] - other["trust"]).max() < 0.1
+    for text in (memory.stdout, stream.stdout):
+        assert "would come back" in text
+        assert "high a" in text
+
+
+def test_an_interrupted_stream_resumes(table, tmp_path, monkeypatch):
+    common = ["score", table, "--labels", "kind", "--resamples", 3, "--stream", "-o"]
+    call(*common, tmp_path / "whole.csv")
+    add, calls = Checkpoint.add, []
+
+    def interrupted(self, batch, consumed):
+        add(self, batch, consumed)
+        calls.append(consumed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "add", interrupted)
+    assert "The same command resumes" in call(*common, tmp_path / "out.csv", code=130).stderr
+    assert "differed" in call(*common, tmp_path / "out.csv", "--scores-only", code=1).stderr
+    result = call(*common, tmp_path / "out.csv")
+    assert "300 of 900 rows were scored by an earlier run" in result.stderr
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    call(*common, tmp_path / "out.csv", "--if-exists", "replace", "--restart")
+
+
+def test_review_and_scores_only_in_a_stream(table, tmp_path):
+    common = ["score", table, "--labels", "kind", "--resamples", 3]
+    for way in ("--stream", "--in-memory"):
+        review = ["--review", 7, "--review-output", tmp_path / f"review{way}.csv"]
+        call(*common, way, *review, "-o", tmp_path / f"all{way}.csv")
+        call(*common, way, "--scores-only", "-o", tmp_path / f"scores{way}.parquet")
+    one, other = (pd.read_csv(tmp_path / f"review{way}.csv") for way in ("--stream", "--in-memory"))
+    assert list(one) == list(other)
+    assert set(one["id"]) & set(other["id"])
+    one, other = (pd.read_parquet(tmp_path / f"scores{way}.parquet") for way in ("--stream", "--in-memory"))
+    assert list(one) == list(other)
+    assert one["id"].tolist() == other["id"].tolist()
+
+
+def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("allegiance.cli.score.MANY_ROWS", 500)
+    common = ["score", table, "--drop", "kind", "--clusters", 4, "--resamples", 3]
+    assert "k-means of a random sample" in call(*common, "-o", tmp_path / "out.csv").stderr
+    assert "needs them all at once" in call(*common).stderr
+    assert json.loads(call(*common, "--json", "-o", tmp_path / "more.csv").stdout)["rows"] == 900
+
+
+def test_a_saved_model_of_a_stream_scores_and_knows_its_data(table, tmp_path):
+    words = ["--drop", "kind", "--clusters", 4, "--resamples", 3, "--stream", "-o", tmp_path / "out.csv"]
+    call("score", table, *words, "--save", tmp_path / "m.model")
+    call("score", table, "--model", tmp_path / "m.model", "--stream", "-o", tmp_path / "again.csv")
+    one, other = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("out", "again"))
+    pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+    assert "Nothing changed" in call("watch", "--model", tmp_path / "m.model", table).stdout
