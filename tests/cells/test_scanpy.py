@@ -66,6 +66,15 @@ def test_labels_that_scanpy_really_made(adata):
     assert adata.uns["fine_allegiance"]["params"]["clusterer"] == "Leiden(n_neighbors=11, resolution=0.3)"
 
 
+def test_a_resolution_that_stands_out(adata):
+    curve = al.resolution_curve(adata, [0.05, 0.1, 2.0], use_rep="X", n_resamples=4, n_references=2)
+    found = curve.frame()
+    assert found["resolution"].tolist() == [0.05, 0.1, 2.0]
+    assert found["n_clusters_found"].tolist()[:2] == [3, 3]
+    assert found["above_chance"][1] > found["above_chance"][2]
+    assert curve.plot().ax_.get_xlabel() == "resolution"
+
+
 def test_pictures(adata):
     import matplotlib.pyplot as plt
 

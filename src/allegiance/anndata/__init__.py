@@ -6,6 +6,6 @@ the page, and ``resolution_curve`` says which resolutions give clusters that rep
 
 from . import pl
 from ._clusterers import Leiden, Louvain
-from ._trust import report, result, trust
+from ._trust import report, resolution_curve, result, trust
 
-__all__ = ["Leiden", "Louvain", "pl", "report", "result", "trust"]
+__all__ = ["Leiden", "Louvain", "pl", "report", "resolution_curve", "result", "trust"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.metadata import version
@@ -14,6 +14,7 @@ import numpy as np
 
 from allegiance._core import AnyArray, IntArray, check_count, effective_threads, is_sparse, require
 from allegiance._scorer import AffinityScorer
+from allegiance.applications import StabilityCurve, stability_curve
 from allegiance.calibration import Calibration
 from allegiance.fitting import Chunk, Columns, Specification, fit
 from allegiance.influence import AnySummary
@@ -191,6 +192,65 @@ def report(
         feature_names=None if genes is None else adata.var_names,
         title=title or f"Clusters of cells: {groupby}",
     )
+
+
+def resolution_curve(
+    adata: Any,
+    resolutions: Iterable[float] = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0),
+    *,
+    clusterer: Any = None,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    n_pcs: int | None = None,
+    n_references: int = 5,
+    n_jobs: int | None = 1,
+    **settings: Any,
+) -> StabilityCurve:
+    """Say how many labels come back at each resolution of Leiden clustering, and in data without clusters.
+
+    Coarser clusterings nearly always come back better, so the largest value is not the one to choose. Look for the
+    finest resolution that comes back as well as the coarser ones and clearly better than data without clusters: that
+    is the suggestion. If it is None, no resolution stands out.
+
+    Parameters
+    ----------
+    adata
+        The annotated data.
+    resolutions
+        The resolutions to try.
+    clusterer
+        :class:`Leiden` or :class:`Louvain` with other parameters, or a clusterer with a parameter ``resolution``. By
+        default Leiden with the neighbours that scanpy recorded.
+    use_rep, layer, n_pcs
+        The matrix to cluster, as in :func:`trust`.
+    n_references
+        Number of draws of data without clusters.
+    n_jobs
+        Subsamples clustered at a time. igraph has one random generator for the whole process, so Leiden and Louvain
+        repeat themselves with 1 only.
+    **settings
+        Further parameters of :func:`allegiance.stability_curve`, such as ``n_resamples`` and ``random_state``.
+
+    Returns
+    -------
+    StabilityCurve
+        With ``suggestion``, ``frame()`` and ``plot()``.
+
+    Examples
+    --------
+    For cells with principal components::
+
+        curve = al.resolution_curve(adata, [0.1, 0.3, 0.6, 1.0])
+        curve.plot()
+        curve.frame()
+    """
+    _check_anndata(adata, "resolution_curve")
+    matrix = find_matrix(adata, use_rep, layer, n_pcs)
+    made_by = Leiden.like(adata, "leiden") if clusterer is None else clusterer
+    rows = matrix.rows(slice(None))
+    rows = rows.toarray() if is_sparse(rows) else rows
+    settings |= {"n_references": n_references, "n_jobs": n_jobs}
+    return stability_curve(rows, made_by, resolutions, param="resolution", **settings)
 
 
 class _Scored(NamedTuple):
