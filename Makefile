@@ -92,7 +92,7 @@ docs: $(VENV)/.group-docs ## build the documentation site into out/site
 docs-check: $(VENV)/.group-docs docs ## run all code of all pages, check links inside the site, and spelling
 	PYTHONPATH=docs $(RUN) -m pytest -q -p run_pages -p no:cacheprovider README.md docs
 	$(VENV)/bin/linkchecker --config docs/linkchecker.cfg --no-status out/site/index.html
-	$(RUN) docs/check_spelling.py
+	$(VENV)/bin/codespell README.md CONTRIBUTING.md CHANGELOG.md docs src examples
 
 dist: $(VENV)/.group-release ## build the source distribution and the wheel
 	$(RUN) -m build --outdir dist .
