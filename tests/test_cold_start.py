@@ -181,7 +181,7 @@ def test_each_kernel_is_compiled_for_one_signature():
     assert {name: seen for name, seen in signatures.items() if len(seen) not in expected[name]} == {}
 
 
-REMARK = "Kernels are compiled for their first use"
+REMARK = "Compiling kernels for their first use"
 FIRST_CALLS = """
     import sys
     from allegiance import affinity

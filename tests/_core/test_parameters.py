@@ -1,10 +1,12 @@
-"""Parameter objects: what scikit-learn, pickles, saved files and people ask of each of them."""
+"""Parameter objects and their registries: what scikit-learn, pickles, saved files and users expect of them."""
 
 from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, fields, is_dataclass
+import re
+from dataclasses import FrozenInstanceError, dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,10 @@ def gradient(Y: np.ndarray) -> np.ndarray:
     return 4 * Y**3
 
 
+def inverse(A: np.ndarray) -> np.ndarray:
+    return np.cbrt(A / 4)
+
+
 def descendants(cls: type) -> set[type]:
     return {cls, *(found for child in cls.__subclasses__() for found in descendants(child))}
 
@@ -45,7 +51,7 @@ CLASSES = sorted(
 )
 #: Values for parameters without a default.
 REQUIRED: dict[str, dict[str, Any]] = {
-    "Bregman": {"phi": fourth_powers, "gradient": gradient},
+    "Bregman": {"phi": fourth_powers, "gradient": gradient, "inverse_gradient": inverse},
     "Kernel": {"name": "rbf"},
     "Mahalanobis": {"covariance": np.array([[2.0, 0.5], [0.5, 1.0]])},
     "Polytope": {"A": np.vstack([np.eye(2), -np.eye(2)]), "b": np.ones(4)},
@@ -93,15 +99,6 @@ each_parameter = pytest.mark.parametrize(
 )
 
 
-def registries() -> tuple[Registry[Any], ...]:
-    return INFLUENCES, DOMAINS, ENGINES
-
-
-def usual_of(registry: Registry[Any], name: str) -> Any:
-    maker = registry[name]
-    return usual(maker) if isinstance(maker, type) else maker()
-
-
 @each_class
 class TestEachClass:
     def test_is_a_frozen_dataclass(self, cls):
@@ -109,9 +106,6 @@ class TestEachClass:
         for name in names(cls):
             with pytest.raises(FrozenInstanceError):
                 setattr(usual(cls), name, 1)
-
-    def test_parameters_are_the_fields(self, cls):
-        assert list(usual(cls).get_params(deep=False)) == names(cls)
 
     def test_clone_is_equal_and_another(self, cls):
         one = usual(cls)
@@ -135,19 +129,11 @@ class TestEachClass:
         assert usual(cls) != "text"
         assert usual(cls) is not None
 
-    def test_cannot_be_a_key(self, cls):
-        """Searches change parameters in place, so a hash would not keep."""
-        with pytest.raises(TypeError, match="unhashable"):
-            hash(usual(cls))
-
     def test_pickles_and_copies(self, cls):
         one = usual(cls)
         assert pickle.loads(pickle.dumps(one)) == one
         assert copy.deepcopy(one) == one
         assert copy.copy(one) == one
-
-    def test_the_usual_one_passes_its_check(self, cls):
-        usual(cls).check()
 
     def test_repr_shows_what_must_be_given_and_no_defaults(self, cls):
         text = repr(usual(cls))
@@ -191,13 +177,6 @@ class TestEachParameter:
         assert given or f"{name}=" in text
         assert len(text) < 120
 
-    def test_nested_in_an_estimator(self, cls, name):
-        scorer = AffinityScorer(influence=usual(cls))
-        value = other(cls, name)
-        assert scorer.get_params()[f"influence__{name}"] is getattr(scorer.influence, name)
-        scorer.set_params(**{f"influence__{name}": value})
-        assert getattr(scorer.influence, name) is value
-
 
 def test_reprs_can_be_read_back():
     for one in (
@@ -208,7 +187,7 @@ def test_reprs_can_be_read_back():
         Weights([1.0, 2.0], query=0.5),
         Box(margin=0.2),
         Auto(max_samples=10**5),
-        Calibration(10, crowding=0.0),
+        Calibration(10),
     ):
         assert eval(repr(one)) == one
 
@@ -237,13 +216,6 @@ def test_the_clusterer_of_a_calibration_is_cloned_with_it():
     assert again.calibration != Calibration(clusterer=KMeans(4))
 
 
-def test_an_estimators_repr_shows_its_objects():
-    scorer = AffinityScorer(KMeans(3), influence=KL(smoothing=0.5), domain=Box(margin=0.2))
-    text = " ".join(repr(scorer).split())
-    assert "influence=KL(smoothing=0.5)" in text
-    assert "domain=Box(margin=0.2)" in text
-
-
 def mean_own_affinity(scorer: AffinityScorer, X: np.ndarray, y: Any = None) -> float:
     return float(scorer.affinity(X).own_affinity.mean())
 
@@ -265,16 +237,76 @@ def test_a_search_over_a_parameter_of_a_parameter(counts):
     assert np.ptp(search.cv_results_["mean_test_score"]) > 0.001, "the smoothing must matter"
 
 
-def test_a_search_over_whole_objects(counts):
-    grid = {"influence": ["euclidean", "within", KL(), KL(smoothing=1.0)], "domain": ["box", Box(margin=1.0)]}
-    search = GridSearchCV(AffinityScorer(KMeans(3, n_init=1), eps=0.2), grid, scoring=mean_own_affinity, cv=2)
-    search.fit(counts)
-    assert search.best_params_["influence"] in grid["influence"]
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [(None, None), (False, None), (True, Calibration()), (20, Calibration(20)), (Calibration(5), Calibration(5))],
 )
 def test_shorthand_of_calibration(value, expected):
     assert Calibration.resolve(value) == expected
+
+
+class Sauce(Parameters):
+    """Something to choose from."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ketchup(Sauce):
+    sweetness: float = 1.0
+
+    def check(self) -> None:
+        if self.sweetness < 0:
+            raise ValueError(f"sweetness of Ketchup must not be negative, got {self.sweetness!r}.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mustard(Sauce):
+    seeds: Any
+    hot: bool = False
+
+
+@pytest.fixture
+def sauces() -> Registry[Sauce]:
+    registry: Registry[Sauce] = Registry("sauce", Sauce, first="mustard")
+    registry.register("ketchup")(Ketchup)
+    registry.register("mustard")(Mustard)
+    registry.add("sweet", partial(Ketchup, 9.0))
+    return registry
+
+
+class TestRegistry:
+    def test_is_a_mapping_with_the_usual_kind_first(self, sauces):
+        assert list(sauces) == ["mustard", "ketchup", "sweet"]
+        assert sauces["ketchup"] is Ketchup
+        assert "mayonnaise" not in sauces
+
+    def test_names_objects_and_what_they_stand_for(self, sauces):
+        given = Ketchup(3.0)
+        assert sauces.resolve(given) is given
+        assert sauces.resolve("ketchup") == Ketchup()
+        assert sauces.resolve("sweet") == Ketchup(9.0)
+
+    @pytest.mark.parametrize(
+        ("value", "kind", "says"),
+        [
+            ("mayonnaise", ValueError, "sauce must be one of 'mustard', 'ketchup', 'sweet', got 'mayonnaise'."),
+            (7, TypeError, r"sauce must be one of .*, or an object such as \w+\(\), got 7."),
+            (Ketchup, TypeError, "sauce must be one of"),
+            (KL(), TypeError, "sauce must be one of"),
+            ("mustard", ValueError, r"sauce='mustard' needs seeds: pass Mustard\(seeds\)."),
+            (Ketchup(-1.0), ValueError, "sweetness of Ketchup must not be negative, got -1.0."),
+        ],
+        ids=str,
+    )
+    def test_what_cannot_be_meant(self, sauces, value, kind, says):
+        with pytest.raises(kind, match=says):
+            sauces.resolve(value)
+
+    def test_a_name_is_given_once(self, sauces):
+        with pytest.raises(ValueError, match="sauce 'ketchup' is registered already"):
+            sauces.register("ketchup")(Mustard)
+
+    @pytest.mark.parametrize("registry", [INFLUENCES, DOMAINS, ENGINES], ids=lambda registry: registry.argument)
+    def test_an_unknown_name_is_answered_with_all_there_are(self, registry):
+        listed = ", ".join(repr(name) for name in registry)
+        with pytest.raises(ValueError, match=f"{registry.argument} must be one of {re.escape(listed)}, got 'psychic'"):
+            AffinityScorer(**{registry.argument: "psychic"}).fit([[0.0], [1.0]], [0, 1])

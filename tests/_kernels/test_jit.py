@@ -1,35 +1,66 @@
-"""The compiler after a fork."""
+"""The cache of compiled kernels."""
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
+import importlib.util
+import shutil
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
-from numba.core.compiler_lock import global_compiler_lock
 
-import allegiance._kernels.jit  # noqa: F401
+import allegiance._kernels.jit
+
+MODULE = sys.modules["allegiance._kernels.jit"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_process_forked_while_a_thread_compiles_can_compile():
-    compiling = threading.Event()
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """Return what gives a kernel as a new process would get it: nothing compiled yet, the cache in tmp_path."""
+    monkeypatch.setattr(MODULE, "_warned", False)
+    monkeypatch.setattr(MODULE, "CACHE", True)
+    (tmp_path / "kernel.py").write_text("def double(x):\n    return 2 * x\n")
+    spec = importlib.util.spec_from_file_location("allegiance._kernels.kernel", tmp_path / "kernel.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "allegiance._kernels.kernel", module)  # where numba looks for it
+    spec.loader.exec_module(module)
+    shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+    return lambda: allegiance._kernels.jit.jit()(module.double)
 
-    def compile_something() -> None:
-        with global_compiler_lock:
-            compiling.set()
-            threading.Event().wait(0.2)
 
-    thread = threading.Thread(target=compile_something)
-    thread.start()
-    compiling.wait(30)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(5)  # ends the child if it hangs
-        with global_compiler_lock:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    thread.join(30)
-    assert os.waitstatus_to_exitcode(status) == 0
+def compiled(kernel: Any) -> bool:
+    """Call a kernel, and tell whether it had to be compiled."""
+    assert kernel(21) == 42
+    return not kernel.stats.cache_hits
+
+
+def test_a_kernel_is_compiled_once(kernel):
+    assert compiled(kernel())
+    assert not compiled(kernel())
+
+
+def test_without_a_folder_to_write_to_kernels_are_compiled_with_one_warning(kernel, tmp_path, monkeypatch):
+    """A file where the folder should be stops the super-user too, whom permissions do not."""
+    (tmp_path / "__pycache__").write_text("")
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "kernel.py"))
+    with pytest.warns(RuntimeWarning, match="not cached.*NUMBA_CACHE_DIR"):
+        first = kernel()
+    assert compiled(first)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled(kernel())
+
+
+def test_compiling_is_remarked_on_once(kernel, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr(MODULE._Remark, "said", False)
+    monkeypatch.setattr(MODULE, "remark", lambda text: said.append(text) or True)
+    double = kernel()
+    assert compiled(double)
+    assert double(2.5) == 5.0
+    assert len(said) <= 1
+    assert not compiled(kernel())

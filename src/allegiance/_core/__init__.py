@@ -1,8 +1,8 @@
 """What every part uses: arrays, parameters, randomness, threads, validation."""
 
-from .parallel import ForkLock, Threads, effective_threads, for_row_blocks, kernel_ready, resolve_seed, stream
+from .parallel import Threads, effective_threads, for_row_blocks, kernel_ready, resolve_seed, stream
 from .parameters import Lazy, Parameters, Registry
-from .progress import Advance, Progress, Verbose, in_notebook, progress, remark, watched
+from .progress import Progress, Verbose, in_notebook, progress, remark, watched
 from .stored import (
     POSITIVE,
     STORED,
@@ -21,7 +21,6 @@ from .stored import (
     Unchecked,
     check_parts,
     floats,
-    kind_of,
     stored,
 )
 from .validation import (
@@ -42,7 +41,6 @@ from .validation import (
     is_lazy,
     is_missing,
     is_sparse,
-    of_moderate_size,
     one_for_each,
     power_of_two,
     real_array,
@@ -55,13 +53,11 @@ from .validation import (
 __all__ = [
     "POSITIVE",
     "STORED",
-    "Advance",
     "AnyArray",
     "Array",
     "BoolArray",
     "Either",
     "FloatArray",
-    "ForkLock",
     "IntArray",
     "Kind",
     "Lazy",
@@ -99,8 +95,6 @@ __all__ = [
     "is_missing",
     "is_sparse",
     "kernel_ready",
-    "kind_of",
-    "of_moderate_size",
     "one_for_each",
     "power_of_two",
     "progress",

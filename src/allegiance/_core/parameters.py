@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
-from functools import cache, partial
-from importlib.metadata import entry_points
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -28,8 +25,6 @@ class Parameters:
     @staticmethod
     def named(name: str) -> type[Parameters]:
         """Return the class of parameters with this name, for saved files; KeyError if there is none."""
-        if name not in Parameters._by_name:
-            load_plugins()
         return Parameters._by_name[name]
 
     def check(self) -> None:
@@ -106,19 +101,10 @@ Kind = TypeVar("Kind", bound=Parameters)
 
 
 class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
-    """Makers of parameter objects by name, such as "kl" for ``KL``.
+    """Makers of parameter objects by name, such as "kl" for ``KL``: a new kind is a class and the line that adds it.
 
-    Choices on the command line, messages and tables in the documentation are read off it, so that a new kind is one
-    class and the line that registers it.
-
-    Parameters
-    ----------
-    argument
-        The parameter that takes these kinds, for messages.
-    base
-        The class all of them derive from.
-    first
-        The kind to list first, as the usual one; the others follow in the order in which they were registered.
+    ``argument`` is the parameter that takes these kinds, ``base`` the class all of them derive from, ``first`` the kind
+    that is listed first, as the usual one.
     """
 
     def __init__(self, argument: str, base: Any, first: str | None = None) -> None:
@@ -142,13 +128,7 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
             raise ValueError(f"{self.argument} {name!r} is registered already.")
         self._makers[name] = maker
 
-    def remove(self, name: str) -> None:
-        """Forget a kind; KeyError if it is not known."""
-        del self._makers[name]
-
     def __getitem__(self, name: str) -> Callable[..., Kind]:
-        if name not in self._makers:
-            load_plugins()
         return self._makers[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -158,15 +138,7 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         return len(self._makers)
 
     def resolve(self, value: Any) -> Kind:
-        """Return the object a user means by a name or by the object itself, checked.
-
-        Raises
-        ------
-        ValueError
-            If it is an unknown name, a kind that needs parameters, or has parameters that make no sense.
-        TypeError
-            If it is something else.
-        """
+        """Return the object a user means by a name or by the object itself, checked."""
         if isinstance(value, str):
             value = self._by_name(value)
         if not isinstance(value, self.base):
@@ -177,55 +149,15 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
         value.check()
         return value
 
-    def _by_name(self, name: str, **params: Any) -> Kind:
+    def _by_name(self, name: str) -> Kind:
         try:
             maker = self[name]
         except KeyError:
             raise ValueError(f"{self.argument} must be one of {self.choices()}, got {name!r}.") from None
-        missing = [f for f in required(maker) if f not in params]
-        if missing:
+        if missing := required(maker):
             cls = getattr(maker, "__name__", name)
             raise ValueError(f"{self.argument}={name!r} needs {', '.join(missing)}: pass {cls}({', '.join(missing)}).")
-        return maker(**params)
-
-    def parse(self, text: str) -> Kind:
-        """Return the object that ``name`` or ``name:key=value,key=value`` describes, as on the command line."""
-        name, _, rest = text.partition(":")
-        params: dict[str, Any] = {}
-        for item in rest.split(",") if rest else ():
-            key, equals, value = item.partition("=")
-            if not equals:
-                raise ValueError(f"{self.argument} {text!r}: write parameters as name:key=value,key=value.")
-            params[key.strip()] = _plain(value.strip())
-        try:
-            made = self._by_name(name, **params)
-        except TypeError as error:
-            raise ValueError(f"{self.argument} {text!r}: {error}.") from error
-        return self.resolve(made)
-
-    def written(self, value: Kind) -> str:
-        """Return what :meth:`parse` makes an object from, without parameters that cannot be written, such as arrays."""
-        for name, maker in self.items():
-            cls, fixed = (maker.func, maker.args) if isinstance(maker, partial) else (maker, ())
-            own = fields(cls) if isinstance(cls, type) else ()
-            if type(value) is not cls or any(getattr(value, f.name) != v for f, v in zip(own, fixed, strict=False)):
-                continue
-            given = {f.name: getattr(value, f.name) for f in own[len(fixed) :]}
-            plain = {f.name for f in own if f.default is MISSING or given.get(f.name) is not f.default}
-            params = [
-                f"{key}={v}" for key, v in given.items() if key in plain and isinstance(v, bool | int | float | str)
-            ]
-            return f"{name}:{','.join(params)}" if params else name
-        raise ValueError(f"{self.argument} {value!r} is not of a registered kind.")
-
-    def described(self) -> str:
-        """Return the names with the parameters of each, as :meth:`parse` reads them."""
-        kinds = []
-        for name, maker in self.items():
-            cls, fixed = (maker.func, len(maker.args)) if isinstance(maker, partial) else (maker, 0)
-            params = [f.name for f in fields(cls)][fixed:] if isinstance(cls, type) else []
-            kinds.append(f"{name} ({', '.join(params)})" if params else name)
-        return "; ".join(kinds)
+        return maker()
 
     def choices(self) -> str:
         """Return the names, quoted, for a message."""
@@ -243,25 +175,6 @@ def required(maker: Callable[..., Any]) -> list[str]:
     return [f.name for f in fields(maker) if f.default is MISSING and f.default_factory is MISSING]
 
 
-def _plain(text: str) -> Any:
-    """Return a number, a truth value or None where the text is one, else the text."""
-    try:
-        return ast.literal_eval(text[:1].upper() + text[1:] if text in ("true", "false", "none") else text)
-    except (ValueError, SyntaxError):
-        return text
-
-
-#: Packages that add kinds name the module that registers them under this group of entry points.
-_GROUP = "allegiance.plugins"
-
-
-@cache
-def load_plugins() -> None:
-    """Import, once, the modules in which installed packages register their kinds."""
-    for plugin in entry_points(group=_GROUP):
-        plugin.load()
-
-
 Value = TypeVar("Value")
 
 
@@ -269,11 +182,6 @@ class Lazy(Generic[Value]):
     """A value, or how to compute it: most results are never asked for all that follows from them.
 
     What it is computed from is let go of once it is known. A pickle holds the value.
-
-    Parameters
-    ----------
-    compute
-        Returns the value.
     """
 
     def __init__(self, compute: Callable[[], Value]) -> None:

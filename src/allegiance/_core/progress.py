@@ -10,8 +10,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeAlias
 
+#: Seconds between two lines where there is no terminal, as in the log of a nightly job.
+_LOG_SECONDS = 30.0
 #: How many pieces of work a user watches at this moment.
-_shown = 0
+_watched = 0
 
 #: What to call with the number of items just finished.
 Advance = Callable[[int], None]
@@ -43,151 +45,84 @@ class Progress(NamedTuple):
 
 
 @contextmanager
-def progress(
-    total: int | None,
-    what: str,
-    show: Verbose,
-    *,
-    unit: str = "points",
-    done: int = 0,
-) -> Iterator[Advance]:
+def progress(total: int | None, what: str, show: Verbose, *, unit: str = "points", done: int = 0) -> Iterator[Advance]:
     """Yield a function to be called with the number of items just finished.
 
-    On a terminal there is a bar: that of rich, if it is installed, or else a line that is written again and again; in a
-    notebook that of tqdm or rich. At the end, and elsewhere only then, one line says what was done.
-
-    Parameters
-    ----------
-    total
-        The number of items, None if it is unknown.
-    what
-        What is being done.
-    show
-        Whether to show anything; or a function, which is called with a :class:`Progress` each time instead.
-    unit
-        What the items are.
-    done
-        How many an earlier, interrupted run did.
+    ``show`` tells whether to show anything, or is called with a :class:`Progress` each time instead. On a terminal and
+    in a notebook there is a bar of tqdm, or without it a line that is rewritten; elsewhere a line at most every 30 s.
+    At the end one line says what was done. ``done`` items are those of an earlier, interrupted run.
     """
     if not show or total == 0:
         yield lambda _: None
         return
     started, count = time.perf_counter(), done
-
-    def look() -> Progress:
-        elapsed = max(time.perf_counter() - started, 1e-9)
-        return Progress(count, total, (count - done) / elapsed, unit)
-
-    with _bar(total, what, show, unit, done) as draw, nullcontext() if callable(show) else watched():
+    with _display(total, what, show, unit, done) as draw, nullcontext() if callable(show) else watched():
 
         def advance(items: int) -> None:
             nonlocal count
             count += items
-            draw(look())
+            elapsed = max(time.perf_counter() - started, 1e-9)
+            draw(Progress(count, total, (count - done) / elapsed, unit))
 
         yield advance
     if not callable(show):
         print(f"{what}: {count - done:,} {unit} in {time.perf_counter() - started:.2f} s", file=sys.stderr)
 
 
-def remark(text: str) -> bool:
-    """Tell a user who watches the progress of some work why it takes longer this time; return whether any is shown.
+@contextmanager
+def _display(total: int | None, what: str, show: Verbose, unit: str, done: int) -> Iterator[Callable[[Progress], Any]]:
+    """Yield what shows a look at the work."""
+    if callable(show):
+        yield show
+    elif not (sys.stderr.isatty() or in_notebook()):
+        yield _log(what)
+    elif find_spec("tqdm") is not None:
+        tqdm = import_module("tqdm.auto").tqdm
+        with tqdm(total=total, desc=what, unit=f" {unit}", initial=done, leave=False) as bar:
+            yield lambda look: bar.update(look.rows - bar.n)
+    else:
+        try:
+            yield lambda look: print(f"\r{f'{what}: {look}':<78}", end="", file=sys.stderr, flush=True)
+        finally:
+            # What comes next is written over an empty line.
+            print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
 
-    Parameters
-    ----------
-    text
-        One sentence.
-    """
-    if _shown:
+
+def _log(what: str) -> Callable[[Progress], Any]:
+    """Return what writes a line if none was written for a while."""
+    written = time.perf_counter()
+
+    def write(look: Progress) -> None:
+        nonlocal written
+        if time.perf_counter() - written >= _LOG_SECONDS:
+            written = time.perf_counter()
+            print(f"{what}: {look}", file=sys.stderr, flush=True)
+
+    return write
+
+
+def remark(text: str) -> bool:
+    """Tell a user who watches some work why it takes longer this time; return whether anyone watches."""
+    if _watched:
         print(text, file=sys.stderr, flush=True)
-    return _shown > 0
+    return _watched > 0
 
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Work done meanwhile is watched by a user: remarks are shown."""
-    global _shown  # noqa: PLW0603
-    _shown += 1
+    """Show the remarks on work that is done meanwhile."""
+    global _watched  # noqa: PLW0603
+    _watched += 1
     try:
         yield
     finally:
-        _shown -= 1
-
-
-def _bar(total: int | None, what: str, show: Verbose, unit: str, done: int) -> Any:
-    """Return a context whose value takes a look at the work, and shows it as well as it can be shown here."""
-    if callable(show):
-        return _told(show)
-    if total is not None and _in_marimo():
-        return _marimo_bar(total, what, done)
-    if in_notebook():
-        if _installed("tqdm") and _installed("ipywidgets"):
-            return _tqdm_bar(total, what, unit, done)
-        return _rich_bar(total, what, unit, done) if _installed("rich") else _line(what)
-    if not sys.stderr.isatty():
-        return _told(lambda _: None)
-    return _rich_bar(total, what, unit, done) if _installed("rich") else _line(what)
-
-
-@contextmanager
-def _told(show: Callable[[Progress], Any]) -> Iterator[Callable[[Progress], Any]]:
-    yield show
-
-
-@contextmanager
-def _rich_bar(total: int | None, what: str, unit: str, done: int) -> Iterator[Callable[[Progress], Any]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    speed = TextColumn("{task.fields[speed]}")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(what, total=total, completed=done, speed="")
-        yield lambda look: bars.update(task, completed=look.rows, speed=f"{look.rate:,.0f} {unit}/s")
-
-
-@contextmanager
-def _tqdm_bar(total: int | None, what: str, unit: str, done: int) -> Iterator[Callable[[Progress], Any]]:
-    tqdm = import_module("tqdm.auto").tqdm
-    with tqdm(total=total, desc=what, unit=f" {unit}", initial=done, leave=False) as bar:
-        yield lambda look: bar.update(look.rows - bar.n)
-
-
-@contextmanager
-def _marimo_bar(total: int, what: str, done: int) -> Iterator[Callable[[Progress], Any]]:
-    seen = done
-    with sys.modules["marimo"].status.progress_bar(total=total, title=what, remove_on_exit=True) as bar:
-
-        def draw(look: Progress) -> None:
-            nonlocal seen
-            bar.update(look.rows - seen, subtitle=str(look))
-            seen = look.rows
-
-        yield draw
-
-
-@contextmanager
-def _line(what: str) -> Iterator[Callable[[Progress], Any]]:
-    try:
-        yield lambda look: print(f"\r{f'{what}: {look}':<78}", end="", file=sys.stderr, flush=True)
-    finally:
-        # What comes next is written over an empty line.
-        print(f"\r{'':<78}\r", end="", file=sys.stderr, flush=True)
+        _watched -= 1
 
 
 def in_notebook() -> bool:
     """Tell whether this runs in a Jupyter notebook, without importing what only notebooks have."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
-
-
-def _in_marimo() -> bool:
-    """Tell whether this runs in a marimo notebook, without importing it."""
-    return bool(getattr(sys.modules.get("marimo"), "running_in_notebook", lambda: False)())
-
-
-def _installed(library: str) -> bool:
-    return library in sys.modules or find_spec(library) is not None
 
 
 def _duration(seconds: float) -> str:

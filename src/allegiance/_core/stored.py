@@ -314,8 +314,3 @@ def stored(
         return cls
 
     return keep
-
-
-def kind_of(value: Any) -> str | None:
-    """Return the kind under which an object is saved; None if it cannot be."""
-    return next((name for name, kind in STORED.items() if type(value) is kind.cls), None)

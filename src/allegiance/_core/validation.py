@@ -65,10 +65,6 @@ def row_dots(A: FloatArray, B: FloatArray) -> FloatArray:
     return total
 
 
-#: Sizes whose squares, and sums of many of them, are ordinary numbers.
-_MODERATE = 1e-100, 1e100
-
-
 def real_array(name: str, values: ArrayLike, ndim: int) -> FloatArray:
     """Return a contiguous float64 array of ``ndim`` dimensions without NaN, or say what is wrong with ``name``."""
     try:
@@ -90,12 +86,6 @@ def power_of_two(size: float) -> float:
     if size == 0:
         return 1.0
     return float(np.ldexp(1.0, min(-int(np.frexp(size)[1]), 1022)))
-
-
-def of_moderate_size(coordinates: Rows) -> Rows:
-    """Return rows whose squares neither overflow nor vanish: as they are, or times a power of two."""
-    size = float(np.abs(coordinates.data if is_sparse(coordinates) else coordinates).max(initial=0.0))
-    return coordinates if size == 0 or _MODERATE[0] < size < _MODERATE[1] else coordinates * power_of_two(size)
 
 
 def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
@@ -153,7 +143,7 @@ def require(module: str, extra: str, caller: str) -> Any:
 #: Numbers between these have fourth powers, and sums of many of them, that neither overflow nor vanish.
 _SMALLEST, _LARGEST = 1e-70, 1e70
 #: Largest count: it is exact as a float, and some of its multiples still fit into 64 bits.
-_MOST = 2**53
+_MAX_COUNT = 2**53
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
@@ -247,8 +237,8 @@ def check_count(value: Any, name: str) -> int:
     count = int(value)
     if count < 1:
         raise ValueError(f"{name} must be at least 1, got {count}.")
-    if count > _MOST:
-        raise ValueError(f"{name} must be at most {_MOST:,}, got {count}.")
+    if count > _MAX_COUNT:
+        raise ValueError(f"{name} must be at most {_MAX_COUNT:,}, got {count}.")
     return count
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from allegiance._core import (
     AnyArray,
     FloatArray,
-    ForkLock,
     IntArray,
     Threads,
     for_row_blocks,
@@ -241,7 +240,7 @@ class OwnerBanks:
         self._kept: dict[tuple[int, ...], Bank | _Draw] = {}
         self._asked: set[tuple[int, ...]] = set()
         self._nbytes = 0
-        self._counting = ForkLock()
+        self._counting = threading.Lock()
 
 
 class BankSupply:

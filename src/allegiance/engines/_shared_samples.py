@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, ForkLock, check_count, for_row_blocks, kernel_ready, stream
+from allegiance._core import AnyArray, check_count, for_row_blocks, kernel_ready, stream
 
 from ._banks import BankCounts
 from ._base import (
@@ -135,7 +136,7 @@ class PlainCounts:
         self._kept: dict[int, _Bank] = {}
         self._kept_owners: dict[int, AnyArray] = {}
         # One for banks of even and one for those of odd number, so that two threads can draw.
-        self._drawing = ForkLock(), ForkLock()
+        self._drawing = Lock(), Lock()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
@@ -184,7 +185,7 @@ class PlainCounts:
 
     def _bank(self, index: int) -> _Bank:
         if (
-            self._drawing[index % 2].taken
+            self._drawing[index % 2].locked()
             and index + 1 < _SMALL_BANKS
             and self._is_room_for(self._most_bytes(index + 1))
         ):
@@ -237,5 +238,8 @@ class PlainCounts:
         return owner
 
     def __getstate__(self) -> dict[str, Any]:
-        # Banks follow from the seed: a pickle need not carry them.
-        return self.__dict__ | {"_kept": {}, "_kept_owners": {}}
+        # Banks follow from the seed: a pickle need not carry them, and cannot carry locks.
+        return self.__dict__ | {"_kept": {}, "_kept_owners": {}, "_drawing": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _drawing=(Lock(), Lock()))
