@@ -16,7 +16,7 @@ SCORERS = [
     # Its default start refuses array API dispatch, which one check turns on.
     AffinityScorer(GaussianMixture(3, init_params="random_from_data", random_state=0), domain="space"),
     # One member is enough for a cluster, since most checks bring too few points, too far apart, for a density.
-    AffinityScorer(DBSCAN(min_samples=1), representative="medoid"),
+    AffinityScorer(DBSCAN(min_samples=1), influence="euclidean", representative="medoid"),
     AffinityScorer(KMeans(3, n_init=1, random_state=0), influence=Within(shrinkage="oas"), calibration=2),
     AffinityScorer(),
 ]

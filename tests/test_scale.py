@@ -53,7 +53,7 @@ def test_a_hundred_thousand_texts_in_a_gigabyte():
         "from test_scale import text_like\n"
         "from allegiance import affinity\n"
         "X, labels = text_like(np.random.default_rng(0), 100_000, 50_000, 10, 50)\n"
-        "affinity(X, labels, top=3)\n"
+        "affinity(X, labels, influence='euclidean', top=3)\n"
     )
     _, peak = run_with_peak(script)
     assert peak < 1e9

@@ -261,7 +261,7 @@ class Box(Domain):
     >>> from allegiance import affinity
     >>> from allegiance.domains import Box
     >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
-    >>> affinity(X, labels, domain=Box(margin=0.5)).affinity[3].round(2)
+    >>> affinity(X, labels, influence="euclidean", domain=Box(margin=0.5)).affinity[3].round(2)
     array([0. , 0.8, 0.2])
     """
 
@@ -298,7 +298,7 @@ class Ball(Domain):
     >>> from allegiance import affinity
     >>> from allegiance.domains import Ball
     >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
-    >>> affinity(X, labels, domain=Ball()).affinity[3].round(2)
+    >>> affinity(X, labels, influence="euclidean", domain=Ball()).affinity[3].round(2)
     array([0.  , 0.86, 0.14])
     """
 
@@ -326,7 +326,7 @@ class Space(Domain):
     >>> from allegiance import affinity
     >>> from allegiance.domains import Space
     >>> X, labels = [[0, 0], [1, 2], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 1, 1, 2, 2]
-    >>> affinity(X, labels, domain=Space()).affinity[3].round(2)
+    >>> affinity(X, labels, influence="euclidean", domain=Space()).affinity[3].round(2)
     array([0.  , 0.83, 0.17])
     """
 

@@ -44,9 +44,9 @@ class GalleryDisplay:
     >>> from allegiance import affinity
     >>> from allegiance.displays import GalleryDisplay
     >>> images = np.array([0.0, 1.0, 4.0, 9.0, 10.0])[:, None, None] * np.ones((2, 2))
-    >>> result = affinity(images.reshape(5, 4), [0, 0, 0, 1, 1], centers=[[0.0] * 4, [10.0] * 4])
+    >>> result = affinity(images.reshape(5, 4), [0, 0, 0, 1, 1], influence="euclidean")
     >>> GalleryDisplay.from_result(result, images, n=2).frame()["row"].tolist()
-    [0, 4, 2, 1]
+    [1, 4, 2, 3]
     """
 
     def __init__(self, *, shown: dict[str, AnyArray], images: AnyArray) -> None:

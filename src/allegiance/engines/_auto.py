@@ -43,9 +43,9 @@ class Auto(Engine):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from allegiance import Auto, affinity
+    >>> from allegiance import affinity
     >>> iris = load_iris()
-    >>> affinity(iris.data, iris.target, engine=Auto()).engine[:2]
+    >>> affinity(iris.data, iris.target, engine="auto").engine[:2]
     array(['exact', 'exact'], dtype='<U11')
     """
 

@@ -32,7 +32,7 @@ class ClosedForm(Engine):
     >>> from allegiance import affinity
     >>> from allegiance.engines import ClosedForm
     >>> centers = [[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
-    >>> affinity([[1.0, 1.0]], centers=centers, engine=ClosedForm(), domain="space").affinity
+    >>> affinity([[1.0, 1.0]], centers=centers, influence="euclidean", engine=ClosedForm(), domain="space").affinity
     array([[0.5 , 0.25, 0.25]])
     """
 

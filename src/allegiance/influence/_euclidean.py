@@ -23,8 +23,8 @@ class Euclidean(Influence):
 
     Examples
     --------
-    >>> from allegiance import Euclidean, affinity
-    >>> result = affinity([[0.0], [1.0], [4.0], [9.0], [10.0]], [0, 0, 1, 1, 1], influence=Euclidean())
+    >>> from allegiance import affinity
+    >>> result = affinity([[0.0], [1.0], [4.0], [9.0], [10.0]], [0, 0, 1, 1, 1], influence="euclidean")
     >>> result.affinity.round(2)
     array([[1.  , 0.  ],
            [0.93, 0.07],

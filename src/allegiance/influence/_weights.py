@@ -62,7 +62,8 @@ class Weights(Parameters):
     >>> from allegiance import affinity
     >>> from allegiance.influence import Weights
     >>> X, labels = [[0, 0], [1, 2], [0, 1], [1, 1], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 0, 0, 1, 1, 2, 2]
-    >>> plain, weighted = (affinity(X, labels, weights=kind) for kind in (None, Weights("size", scale=20.0)))
+    >>> kinds = None, Weights("size", scale=20.0)
+    >>> plain, weighted = (affinity(X, labels, influence="euclidean", weights=kind) for kind in kinds)
     >>> plain.affinity[4].round(2), weighted.affinity[4].round(2)
     (array([0.15, 0.84, 0.01]), array([0.15, 0.85, 0.  ]))
     """
