@@ -289,7 +289,7 @@ def _repeat(clusterer: Any, rows: Any, inside: IntArray, seed: int, share: float
             changes[name] = seed
         elif isinstance(value, Integral) and not isinstance(value, bool):
             if last in _SHRINKING:
-                changes[name] = max(2, round(share * int(value)))
+                changes[name] = max(min(2, int(value)), round(share * int(value)))
             elif last in _LIMITED:
                 changes[name] = min(int(value), inside.size)
     fitted.set_params(**changes)
