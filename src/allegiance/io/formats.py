@@ -99,7 +99,10 @@ class Part:
         self.where, self.files, self.n_rows = where, tuple(files), n_rows
         self.notes: list[str] = []
         self.schema = _plain_schema(schema)
-        self.names = list(self.schema.names)
+        try:
+            self.names = list(self.schema.names)
+        except UnicodeDecodeError as error:
+            raise TableError(f"{where} is damaged: the name of a column is not UTF-8.") from error
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
             raise TableError(f"{where} has more than one column named {twice[0]!r}: rename them.")
@@ -174,7 +177,7 @@ class ParquetFile(Part):
             self._file = require("pyarrow.parquet", "io", "reading tables").ParquetFile(
                 open_seekable(path), pre_buffer=False
             )
-        except arrow.ArrowInvalid as error:
+        except (arrow.ArrowException, OSError) as error:
             raise TableError(f"{path} is not a Parquet file, or it is damaged. {error}") from error
         super().__init__(path, [path], self._file.schema_arrow, int(self._file.metadata.num_rows))
 
@@ -189,7 +192,7 @@ class ParquetFile(Part):
         batches = self._file.iter_batches(batch_size=rows, row_groups=list(groups)[first:], columns=columns)
         try:
             yield from skipped(batches, start - starts[first])
-        except (arrow.ArrowInvalid, OSError) as error:
+        except (arrow.ArrowException, OSError) as error:
             raise TableError(f"{self.where} is damaged. {error}") from error
 
 
@@ -203,12 +206,12 @@ class ArrowFile(Part):
         try:
             with self._reader() as reader:
                 schema = reader.schema
-        except arrow.ArrowInvalid:
+        except (arrow.ArrowException, OSError):
             self._is_stream = True
             try:
                 with self._reader() as reader:
                     schema = reader.schema
-            except (arrow.ArrowInvalid, OSError) as error:
+            except (arrow.ArrowException, OSError) as error:
                 raise TableError(
                     f"{path} is not an Arrow file (Feather version 2), or it is damaged. {error}"
                 ) from error
@@ -228,7 +231,7 @@ class ArrowFile(Part):
                     yield from reader
                 else:
                     yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
-        except (arrow.ArrowInvalid, OSError) as error:
+        except (arrow.ArrowException, OSError) as error:
             raise TableError(f"{self.where} is damaged. {error}") from error
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
@@ -372,6 +375,8 @@ def open_workbook(path: str, options: Options) -> Part:
             }
     except (library.CalamineError, OSError) as error:
         raise TableError(f"{path} is not a workbook, or it is damaged. {error}") from error
+    if not sheets:
+        raise TableError(f"{path} has no sheets, or it is damaged.")
     chosen = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
     rows = sheets[chosen]
     if not rows:

@@ -370,6 +370,8 @@ class Table:
             count = 0
             for chunk in part.chunks(own, start, rows, first_pass):
                 count += chunk.num_rows
+                if first_pass and part.format != "csv":
+                    _validate(chunk, part.where)
                 arrays = [
                     arrow.repeat(arrow.scalar(keys[name], arrow.string()), chunk.num_rows)
                     if name in self._added
@@ -391,6 +393,14 @@ def unknown_column(name: str, names: Iterable[str], where: str) -> TableError:
         shown = ", ".join(repr(other) for other in listed[:12])
         hint = f"Its columns are {shown}{', ...' if len(listed) > 12 else ''}."
     return TableError(f"{where} has no column {name!r}. {hint}")
+
+
+def _validate(batch: pa.RecordBatch, where: str) -> None:
+    """Raise if the buffers of a damaged file do not fit each other, or its text is not UTF-8."""
+    try:
+        batch.validate(full=True)
+    except arrow.ArrowException as error:
+        raise TableError(f"{where} is damaged. {error}") from error
 
 
 def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
