@@ -61,10 +61,10 @@ def fit(folder: str) -> dict[str, Any]:
 
 
 def read(folder: str) -> dict[str, Any]:
-    from allegiance.io._old_tables import open_source
+    from allegiance.io.tables import open_table
 
-    source = open_source(Path(folder) / "points.parquet")
-    seconds, rows = _timed(lambda: sum(batch.num_rows for batch in source.batches(BATCH)))
+    source = open_table(Path(folder) / "points.parquet")
+    seconds, rows = _timed(lambda: sum(batch.num_rows for batch in source.batches(rows=BATCH)))
     return {"seconds": seconds, "rows": rows}
 
 
@@ -73,15 +73,15 @@ def predict(folder: str) -> dict[str, Any]:
     from sklearn.cluster import MiniBatchKMeans
 
     from allegiance import AffinityScorer
-    from allegiance.io._old_tables import open_source
+    from allegiance.io.tables import open_table
 
     centers = AffinityScorer.load(Path(folder) / "points.scorer").cluster_centers_.astype(np.float32)
     kmeans = MiniBatchKMeans(CLUSTERS, init=centers, n_init=1, max_iter=1).fit(np.repeat(centers, 3, axis=0))
-    source = open_source(Path(folder) / "points.parquet")
+    source = open_table(Path(folder) / "points.parquet")
 
     def label() -> int:
         total = 0
-        for batch in source.batches(BATCH):
+        for batch in source.batches(rows=BATCH):
             X = np.column_stack([column.to_numpy() for column in batch.columns])
             total += kmeans.predict(X).shape[0]
         return total
@@ -123,11 +123,11 @@ def dask(folder: str, n: str, workers: str) -> dict[str, Any]:
     from dask.distributed import Client, LocalCluster
 
     from allegiance import AffinityScorer
-    from allegiance.io._old_tables import open_source
+    from allegiance.io.tables import open_table
 
     scorer = AffinityScorer.load(Path(folder) / "points.scorer")
     del scorer.feature_names_in_
-    batches = open_source(Path(folder) / "points.parquet").batches(int(n))
+    batches = open_table(Path(folder) / "points.parquet").batches(rows=int(n))
     X = np.column_stack([column.to_numpy() for column in next(batches).columns])
     with (
         LocalCluster(n_workers=int(workers), threads_per_worker=1, processes=True, dashboard_address=None) as cluster,

@@ -73,8 +73,7 @@ class Reader:
     def open_row(self):
         """Return the row under review; None if there is none."""
         return self.run(
-            "const {marked, points} = allegianceReport.state;"
-            "return marked === null ? null : points.columns.row[marked]"
+            "const {marked, points} = allegianceReport.state;return marked === null ? null : points.columns.row[marked]"
         )
 
     def looked_at(self):

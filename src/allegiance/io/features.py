@@ -170,7 +170,7 @@ class _Wishes:
             return "describes observations (obs)"
         if categories:
             return self._unfit_text(found)
-        if found.min == found.max:
+        if found.min == found.max and not found.infinite:
             return f"is always {found.min:g}" + (" or missing" if found.n_missing else "")
         if found.integer and found.kind == "number" and named_like_id(found.name):
             many = found.values is None or len(found.values) > self.most
