@@ -24,7 +24,7 @@ from allegiance._core import (
     row_dots,
     stored,
 )
-from allegiance.geometry import bounding_box, chebyshev_center, is_bounded, sample_polytope
+from allegiance.geometry import bounding_box, chebyshev_center, check_scaling, is_bounded, sample_polytope
 from allegiance.influence import Diagram, Influence
 
 __all__ = ["Ball", "Box", "Polytope", "Space"]
@@ -381,6 +381,7 @@ class Polytope(Domain):
     def check(self) -> None:
         """Raise ValueError if the region is empty, flat or unbounded, or the shapes do not fit."""
         A, b = self._walls()
+        check_scaling(A)
         if not is_bounded(A):
             raise ValueError("Polytope is unbounded: add walls until it is finite, or use domain='space'.")
         if chebyshev_center(A, b)[1] <= 0:

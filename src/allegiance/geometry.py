@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from math import factorial
 from typing import Any, Literal, NamedTuple
 
@@ -11,7 +10,17 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, RandomState, real_array, resolve_seed, stream
+from allegiance._core import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    RandomState,
+    check_choice,
+    check_count,
+    real_array,
+    resolve_seed,
+    stream,
+)
 
 __all__ = ["sample_polytope"]
 
@@ -107,33 +116,21 @@ def _first_line(error: QhullError) -> str:
 #: The tightest tolerances HiGHS accepts. They are absolute, so every program is first scaled to size one.
 _TOLERANCE = 1e-10
 _OPTIONS: Any = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
-
 #: A ball smaller than this, relative to the scale of its program, is looked at again through a finer scale.
-_COARSE = 1e-5
-_ZOOM = 1e-5
-_FAR = 1e6
+_COARSE = _ZOOM = 1e-5
 _PASSES = 3
-
-#: HiGHS takes smaller entries of a matrix for zero.
-_DROPPED = 1e-9
+#: Slacks beyond this, relative to the scale, only spoil the arithmetic: the ball is close by.
+_FAR_SLACK = 1e6
+#: HiGHS takes entries of a matrix below 1e-9 for zero: rows of the user that come near have coordinates in units too
+#: different for it.
+_SMALLEST_ENTRY = 1e-7
 
 
 def unit_rows(A: ArrayLike, b: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
-    """Check a system A y <= b and give every row a normal of length one.
+    """Check a system A y <= b, A (m, d) and b (m,) or zeros, and give every row a normal of length one.
 
-    Rows that exclude nothing (a zero row with b >= 0, or b = +inf) are dropped. A row that excludes
-    everything (a zero row with b < 0, or b = -inf) stays, with offset -inf.
-
-    Parameters
-    ----------
-    A : array of shape (m, d)
-    b : array of shape (m,), optional
-        Zeros by default.
-
-    Returns
-    -------
-    normals : array of shape (m', d)
-    offsets : array of shape (m',)
+    Rows that exclude nothing (a zero row with b >= 0, or b = +inf) are dropped. A row that excludes everything (a zero
+    row with b < 0, or b = -inf) stays, with offset -inf.
     """
     A = real_array("A", A, 2)
     b = np.zeros(len(A)) if b is None else real_array("b", b, 1)
@@ -143,16 +140,22 @@ def unit_rows(A: ArrayLike, b: ArrayLike | None = None) -> tuple[FloatArray, Flo
         raise ValueError(f"b must have one entry for each of the {len(A)} rows of A, got {len(b)}.")
     if np.isinf(A).any():
         raise ValueError("A contains an infinite entry; to switch a row off, set its entry of b to +inf.")
-    # Dividing by the largest entry first keeps rows such as 1e-200 from underflowing to zero length.
-    peak = np.max(np.abs(A), axis=1, initial=0.0)
-    zero = peak == 0
-    peak[zero] = 1.0
-    with np.errstate(over="ignore"):
-        normals, offsets = A / peak[:, None], b / peak
-    lengths = np.where(zero, 1.0, np.linalg.norm(normals, axis=1))
-    offsets = np.where(zero & (b < 0), -np.inf, offsets / lengths)
+    lengths = np.linalg.norm(A, axis=1)
+    zero = lengths == 0
+    lengths[zero] = 1.0
+    offsets = np.where(zero & (b < 0), -np.inf, b / lengths)
     needed = (offsets < np.inf) & ~(zero & (b >= 0))
-    return normals[needed] / lengths[needed, None], offsets[needed]
+    return A[needed] / lengths[needed, None], offsets[needed]
+
+
+def check_scaling(A: ArrayLike) -> None:
+    """Raise ValueError if a row of A (m, d) mixes units too different for linear programming."""
+    sizes = np.abs(unit_rows(A)[0])
+    if (sizes[sizes > 0] < _SMALLEST_ENTRY).any():
+        raise ValueError(
+            f"A is badly scaled: entries of one row differ by more than {1 / _SMALLEST_ENTRY:.0e} times. Measure the "
+            "coordinates in units in which the polytope is about as long as wide."
+        )
 
 
 def _solve(cost: FloatArray, bounds: Any, **constraints: Any) -> tuple[int, FloatArray]:
@@ -164,21 +167,11 @@ def _solve(cost: FloatArray, bounds: Any, **constraints: Any) -> tuple[int, Floa
 
 
 def chebyshev_center(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, float]:
-    """Find the largest ball inside {y : A y <= b}.
+    """Find the largest ball inside {y : A y <= b}, A (m, d) and b (m,); return its centre (d,) and radius.
 
-    Parameters
-    ----------
-    A : array of shape (m, d)
-    b : array of shape (m,)
-        An entry +inf switches its row off.
-
-    Returns
-    -------
-    center : array of shape (d,)
-    radius : float
-        Positive: the least distance from ``center`` to a facet. Zero: the polytope is flat, up to rounding.
-        Negative: it is empty, and every half-space must move out by ``-radius`` to give it a point; ``-inf``
-        if a row such as 0 <= -1 can never hold. A polytope with arbitrarily large balls gets a finite one.
+    The radius is the least distance from the centre to a facet. It is zero if the polytope is flat, up to rounding, and
+    negative if it is empty: every half-space must move out by that much to give it a point; ``-inf`` if a row such as
+    0 <= -1 can never hold. A polytope with arbitrarily large balls gets a finite one.
 
     Notes
     -----
@@ -191,51 +184,25 @@ def chebyshev_center(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, float]:
         return center, -np.inf
     if len(normals) == 0:
         return center, 1.0
-    units = _coordinate_units(normals)
-    lengths = np.linalg.norm(normals / units, axis=1)
-    rows = normals / units / lengths[:, None]
-    scale = float(np.max(np.abs(offsets / lengths))) or 1.0
+    scale = float(np.abs(offsets).max()) or 1.0
     radius = -np.inf
     for _ in range(_PASSES):
-        step = _ball_step(rows, lengths.min() / lengths, (offsets - normals @ center) / lengths / scale)
-        moved = center + scale * step / units
+        moved = center + scale * _ball_step(normals, (offsets - normals @ center) / scale)
         reached = _least_slack(normals, offsets, moved)
         if reached > radius:
             center, radius = moved, reached
-        thickness = abs(radius) / lengths.min()
-        if thickness >= _COARSE * scale:
+        if abs(radius) >= _COARSE * scale:
             break
-        scale = max(thickness, _ZOOM * scale)
+        scale = max(abs(radius), _ZOOM * scale)
     return center, radius
 
 
-def _coordinate_units(normals: FloatArray) -> FloatArray:
-    """Find units of the coordinates, (d,), in which the non-zero entries of a row are about the same size.
-
-    Where users mix metres and micrometres, the solver would take entries of ``normals`` for zero that matter;
-    those of ``normals / units`` are even. Least squares in logarithms, after Curtis and Reid (1972); rows of
-    one entry have no say.
-    """
-    sizes = np.abs(normals)
-    used = sizes > np.finfo(np.float64).eps * np.max(sizes, axis=1, keepdims=True, initial=0.0)
-    counts = np.maximum(used.sum(axis=1, keepdims=True), 1)
-    logs = np.log(np.where(used, sizes, 1.0))
-    residuals = np.where(used, logs - logs.sum(axis=1, keepdims=True) / counts, 0.0)
-    weights = used.astype(np.float64)
-    system = np.diag(weights.sum(axis=0)) - weights.T @ (weights / counts)
-    return np.asarray(np.exp(np.linalg.lstsq(system, residuals.sum(axis=0), rcond=1e-9)[0]), dtype=np.float64)
-
-
-def _ball_step(rows: FloatArray, speeds: FloatArray, slack: FloatArray) -> FloatArray:
-    """Maximise t over (step, t) with rows @ step + speeds * t <= slack; no step if that cannot be solved."""
-    d = rows.shape[1]
-    # A speed taken for zero would let the centre lie on its facet. Rows far beyond the scale only spoil the
-    # arithmetic: the ball is close by.
-    matrix = np.column_stack([rows, np.maximum(speeds, 10 * _DROPPED)])
-    near = np.minimum(slack, _FAR)
-    cap = 2.0 * max(1.0, float(np.max(near / matrix[:, d])))
-    cost = np.append(np.zeros(d), -1.0)
-    _, solution = _solve(cost, [(None, None)] * d + [(None, cap)], A_ub=matrix, b_ub=near)
+def _ball_step(normals: FloatArray, slack: FloatArray) -> FloatArray:
+    """Maximise t over (step, t) with normals @ step + t <= slack; no step if that cannot be solved."""
+    m, d = normals.shape
+    near = np.minimum(slack, _FAR_SLACK)
+    cost, bounds = np.append(np.zeros(d), -1.0), [(None, None)] * d + [(None, 2.0 * max(1.0, float(near.max())))]
+    _, solution = _solve(cost, bounds, A_ub=np.column_stack([normals, np.ones(m)]), b_ub=near)
     return solution[:d] if len(solution) else np.zeros(d)
 
 
@@ -249,22 +216,16 @@ def _least_slack(normals: FloatArray, offsets: FloatArray, point: FloatArray) ->
 
 
 def is_bounded(A: ArrayLike) -> bool:
-    """Tell whether {y : A y <= b} is bounded for every b, that is, whether only v = 0 has A v <= 0.
+    """Tell whether {y : A y <= b} is bounded for every b, that is, whether only v = 0 has A v <= 0, for A (m, d).
 
-    Parameters
-    ----------
-    A : array of shape (m, d)
-
-    Notes
-    -----
-    True exactly when A has rank d and some strictly positive combination of its rows is zero. Both are asked
-    of an orthonormal basis of the column space of A, so units and skewness of the coordinates do not matter.
+    True exactly when A has rank d and some strictly positive combination of its rows is zero. Both are asked of an
+    orthonormal basis of the column space of A, so skewness does not matter.
     """
     normals, _ = unit_rows(A)
     m, d = normals.shape
     if m <= d:
         return False
-    basis, values, _ = np.linalg.svd(normals / _coordinate_units(normals), full_matrices=False)
+    basis, values, _ = np.linalg.svd(normals, full_matrices=False)
     if values[-1] <= m * np.finfo(np.float64).eps * values[0]:
         return False
     basis /= np.linalg.norm(basis, axis=1)[:, None]
@@ -272,97 +233,36 @@ def is_bounded(A: ArrayLike) -> bool:
     return status == 0
 
 
-def recession_direction(A: ArrayLike) -> FloatArray | None:
-    """Find a unit vector v with A v <= 0, along which {y : A y <= b} runs to infinity; None if there is none.
-
-    Parameters
-    ----------
-    A : array of shape (m, d)
-
-    Returns
-    -------
-    direction : array of shape (d,), or None
-    """
-    normals, _ = unit_rows(A)
-    m, d = normals.shape
-    units = _coordinate_units(normals)
-    rows = normals / units
-    _, values, axes = np.linalg.svd(np.vstack([rows, np.zeros((d, d))]), full_matrices=False)
-    if values[-1] <= max(m, d) * np.finfo(np.float64).eps * values[0]:
-        direction = axes[-1] / units
-    else:
-        total = rows.sum(axis=0)
-        _, solution = _solve(total, (-1.0, 1.0), A_ub=rows, b_ub=np.zeros(m))
-        if len(solution) == 0 or total @ solution >= -np.sqrt(_TOLERANCE):
-            return None
-        direction = solution / units
-    return np.asarray(direction / np.linalg.norm(direction), dtype=np.float64)
-
-
-def require_bounded(A: ArrayLike) -> None:
-    """Raise ValueError, with a direction, if {y : A y <= b} runs to infinity. A has shape (m, d)."""
-    if is_bounded(A):
-        return
-    direction = recession_direction(A)
-    along = ""
-    if direction is not None:
-        # Adding zero turns -0. into 0.
-        shown = np.array2string(np.round(direction, 3) + 0.0, threshold=8, edgeitems=3)
-        along = f" It runs to infinity along {shown}."
-    raise ValueError(f"The polytope A y <= b is unbounded.{along} Add rows to A and b that bound it, such as a box.")
-
-
 def bounding_box(A: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Find the smallest axis-parallel box around {y : A y <= b}.
-
-    Parameters
-    ----------
-    A : array of shape (m, d)
-    b : array of shape (m,)
-        An entry +inf switches its row off.
-
-    Returns
-    -------
-    low, high : arrays of shape (d,)
-
-    Raises
-    ------
-    ValueError
-        If the polytope is empty or unbounded. A flat one has a box.
-    """
+    """Return the corners (d,) of the smallest axis-parallel box around {y : A y <= b}, A (m, d) and b (m,)."""
     normals, offsets = unit_rows(A, b)
-    units = _coordinate_units(normals)
-    normals, offsets = unit_rows(normals / units, offsets)
+    center = _inner_point(normals, offsets, flat=True)
+    # Seen from a point inside, zero is feasible whatever the rounding, also when the polytope is flat.
+    slack = np.maximum(offsets - normals @ center, 0.0)
+    size = float(slack.max()) or 1.0
+    low, high = center.copy(), center.copy()
+    for axis, towards in enumerate(np.eye(len(center))):
+        for side, sign in ((low, 1.0), (high, -1.0)):
+            status, corner = _solve(sign * towards, (None, None), A_ub=normals, b_ub=slack / size)
+            if status != 0:
+                raise ValueError(f"The extent of coordinate {axis} of A y <= b was not found: rescale the coordinates.")
+            side[axis] += size * corner[axis]
+    return low, high
+
+
+def _inner_point(normals: FloatArray, offsets: FloatArray, *, flat: bool = False) -> FloatArray:
+    """Return the centre (d,) of the largest ball inside a bounded polytope, or say why there is none."""
     center, radius = chebyshev_center(normals, offsets)
     if radius < 0:
         raise ValueError("A y <= b has no solution: the polytope is empty. Check the signs of A and b.")
-    require_bounded(A)
-    # Seen from a point inside, zero is feasible whatever the rounding, also when the polytope is flat.
-    slack = np.maximum(offsets - normals @ center, 0.0)
-    transform = _dikin_axes(normals, slack)
-    rows = normals @ transform
-    lengths = np.linalg.norm(rows, axis=1)
-    low, high = center.copy(), center.copy()
-    for axis, towards in enumerate(transform):
-        cost = towards / np.linalg.norm(towards)
-        for side, sign in ((low, 1.0), (high, -1.0)):
-            status, corner = _solve(sign * cost, (None, None), A_ub=rows / lengths[:, None], b_ub=slack / lengths)
-            if status != 0:
-                raise RuntimeError(f"The linear program for the extent of coordinate {axis} could not be solved.")
-            side[axis] += towards @ corner
-    return low / units, high / units
-
-
-def _dikin_axes(normals: FloatArray, slack: FloatArray) -> FloatArray:
-    """Find coordinates z, y = transform @ z, in which a bounded polytope around zero is no needle.
-
-    The transform, (d, d), maps the unit ball to the ellipsoid {y : sum (<n_i, y> / slack_i)^2 <= 1}, which
-    lies inside the polytope and is about as skewed. A flat polytope has none and is only scaled.
-    """
-    if slack.min() > 0:
-        triangle = np.linalg.qr(normals / slack[:, None], mode="r")
-        return np.asarray(np.linalg.inv(triangle), dtype=np.float64)
-    return np.eye(normals.shape[1]) * (float(np.max(slack)) or 1.0)
+    if radius == 0 and not flat:
+        raise ValueError(
+            "The polytope A y <= b is flat: it has no interior, since some rows leave no room between them. "
+            "Sample it in the coordinates of its own plane, or enlarge b."
+        )
+    if not is_bounded(normals):
+        raise ValueError("The polytope A y <= b is unbounded. Add rows to A and b that bound it, such as a box.")
+    return center
 
 
 #: Up to this dimension the facets of the hull are listed; above, each point is tested by itself.
@@ -405,9 +305,6 @@ class Hull:
         return bool(nnls(system, target)[1] < _ROUNDING)
 
 
-#: Largest number of samples or steps: more would not fit into any memory.
-_MOST = 2**40
-
 Directions = Literal["random", "coordinate"]
 
 #: Numbers in one block of products A @ direction: small enough for the cache, large enough to hide the call.
@@ -431,8 +328,6 @@ def sample_polytope(
     burn_in: int | None = None,
     thin: int = 1,
     directions: Directions = "random",
-    rounding: bool = True,
-    start: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> FloatArray:
     """Draw points uniformly from the bounded polytope {y : A y <= b}.
@@ -443,21 +338,15 @@ def sample_polytope(
     b : array of shape (m,)
         An entry +inf switches its row off.
     n_samples
-        Number of points to return; zero is allowed.
+        Number of points to return.
     burn_in
         Steps to walk before the first point may be kept. By default ``500 + 10 * d**2``.
     thin
-        Keep every ``thin``-th step. In a rounded polytope points are correlated over about d**2 steps along
-        random directions and a third of that along coordinates; those further apart are nearly independent.
+        Keep every ``thin``-th step. The walk goes in linear coordinates in which the polytope is about as wide in every
+        direction. There points are correlated over about d**2 steps along random directions and a third of that
+        along coordinates; those further apart are nearly independent.
     directions
-        ``"random"`` walks along directions uniform on the sphere, ``"coordinate"`` along the axes in turn;
-        both in the rounded space.
-    rounding
-        First find linear coordinates in which the polytope is about as wide in every direction. Without it a
-        polytope much longer than wide is explored too slowly.
-    start : array of shape (d,), optional
-        Where the chain begins, strictly inside. By default the centre of the largest inscribed ball or, after
-        rounding, the point where rounding ended.
+        ``"random"`` walks along directions uniform on the sphere, ``"coordinate"`` along the axes in turn.
     random_state
         The same integer gives the same points, and a larger ``n_samples`` continues a smaller one.
 
@@ -468,7 +357,7 @@ def sample_polytope(
     Raises
     ------
     ValueError, TypeError
-        If an argument is not as described, or the polytope is empty, flat (no interior) or unbounded.
+        If an argument is not as described, or the polytope is empty, flat (no interior), unbounded or badly scaled.
 
     Examples
     --------
@@ -479,18 +368,15 @@ def sample_polytope(
     """
     normals, offsets = unit_rows(A, b)
     d = normals.shape[1]
-    n_samples = _count("n_samples", n_samples, 0)
-    burn_in = 500 + 10 * d**2 if burn_in is None else _count("burn_in", burn_in, 0)
-    thin = _count("thin", thin, 1)
-    if directions not in ("random", "coordinate"):
-        raise ValueError(f'directions must be "random" or "coordinate", got {directions!r}.')
-    origin = _inner_point(normals, offsets) if start is None else _check_start(normals, offsets, start)
-    require_bounded(normals)
+    n_samples, thin = check_count(n_samples, "n_samples"), check_count(thin, "thin")
+    if burn_in is None:
+        burn_in = 500 + 10 * d**2
+    elif burn_in != 0:
+        burn_in = check_count(burn_in, "burn_in")
+    check_choice(directions, "directions", ("random", "coordinate"))
+    check_scaling(normals)
     seed = resolve_seed(random_state)
-    transform = np.eye(d)
-    if rounding:
-        reached, transform = _round(normals, offsets, origin, seed)
-        origin = reached if start is None else origin
+    origin, transform = _round(normals, offsets, _inner_point(normals, offsets), seed)
     walk = _walk(
         normals @ transform,
         offsets - normals @ origin,
@@ -503,64 +389,13 @@ def sample_polytope(
     return origin + walk @ transform.T
 
 
-def _count(name: str, value: int, least: int) -> int:
-    """Return ``value`` as an integer of at least ``least``."""
-    kind = "non-negative" if least == 0 else "positive"
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be a {kind} integer, got {value!r} of type {type(value).__name__}.")
-    if number < least:
-        raise ValueError(f"{name} must be a {kind} integer, got {number}.")
-    if number > _MOST:
-        raise ValueError(f"{name} must be at most {_MOST:,}, got {number}.")
-    return number
-
-
-def _inner_point(normals: FloatArray, offsets: FloatArray) -> FloatArray:
-    """Return the centre of the largest ball inside, or say why there is none."""
-    center, radius = chebyshev_center(normals, offsets)
-    if radius < 0:
-        raise ValueError("A y <= b has no solution: the polytope is empty. Check the signs of A and b.")
-    if radius == 0:
-        raise ValueError(
-            "The polytope A y <= b is flat: it has no interior, since some rows leave no room between them. "
-            "Sample it in the coordinates of its own plane, or enlarge b."
-        )
-    return center
-
-
-def _check_start(normals: FloatArray, offsets: FloatArray, start: ArrayLike) -> FloatArray:
-    """Return ``start`` as an array, or say why the chain cannot begin there."""
-    d = normals.shape[1]
-    point = real_array("start", start, 1)
-    if len(point) != d:
-        raise ValueError(f"start must have {d} entries, one for each column of A, got {len(point)}.")
-    if np.isinf(point).any():
-        raise ValueError("start contains an infinite entry; give a point strictly inside A y <= b.")
-    excess = float(np.max(normals @ point - offsets, initial=-np.inf))
-    if excess >= 0:
-        raise ValueError(
-            f"start must lie strictly inside A y <= b; it is {excess:.3g} beyond the nearest facet. "
-            "Leave start=None to begin at the centre of the largest inscribed ball."
-        )
-    return point
-
-
 def _round(normals: FloatArray, offsets: FloatArray, origin: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
     """Find coordinates z, with y = origin + transform @ z, in which the polytope is nearly isotropic.
 
     Each round walks from the origin and makes the covariance of what it saw the new unit of length. A round
     sees no further than it walks, some hundred times the least width, so a very long polytope takes several.
-    They go along the axes, which needs fewer and cheaper steps here than random directions.
-
-    Returns
-    -------
-    origin : array of shape (d,)
-        The last point reached.
-    transform : array of shape (d, d)
+    They go along the axes, which needs fewer and cheaper steps here than random directions. Return the last point
+    reached, and the transform (d, d).
     """
     d = len(origin)
     transform = np.eye(d)
@@ -602,11 +437,7 @@ def _walk(
     """Walk inside {z : normals @ z <= slack} from z = 0.
 
     Blocks are always drawn whole and begin at fixed steps, so that neither burn-in, thinning nor the number
-    of points changes the path. The slack starts afresh with each block, so rounding errors do not add up.
-
-    Returns
-    -------
-    kept : array of shape (n_kept, d)
+    of points changes the path. The slack is computed again for each block, so rounding errors do not add up.
     """
     from allegiance._kernels.walking import polytope_chain
 

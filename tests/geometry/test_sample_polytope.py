@@ -1,7 +1,6 @@
-from __future__ import annotations
+"""Uniform samples of a polytope."""
 
-import subprocess
-import sys
+from __future__ import annotations
 
 import numpy as np
 import pytest
@@ -85,27 +84,15 @@ class TestKernel:
         polytope_chain(position, slack, directions, directions @ np.transpose(A), np.full(3, 0.5), 0, 1, kept)
         np.testing.assert_array_equal(kept, np.tile([0.2, 0.3], (3, 1)))
 
-    def test_compiles_once(self):
-        from allegiance._kernels.walking import polytope_chain
-
-        sample_polytope(*cube(2), 10, random_state=0)
-        sample_polytope(np.array(cube(3)[0], dtype=np.float32, order="F"), [1] * 6, np.int32(5), thin=np.uint8(2))
-        assert len(polytope_chain.signatures) == 1
-
-    def test_is_loaded_only_for_sampling(self):
-        code = "import sys, allegiance.geometry; sys.exit('numba' in sys.modules)"
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
 
 class TestDistribution:
     """Seeds are fixed; with fresh ones each of these would raise a false alarm once in a million runs."""
 
     @BOTH
     @pytest.mark.parametrize("d", [1, 2, 5])
-    @pytest.mark.parametrize("rounding", [True, False])
-    def test_cube(self, d, directions, rounding):
+    def test_cube(self, d, directions):
         A, b = cube(d)
-        y = sample_polytope(A, b, 20_000, thin=d**2, directions=directions, rounding=rounding, random_state=1)
+        y = sample_polytope(A, b, 20_000, thin=d**2, directions=directions, random_state=1)
         assert ((y >= 0) & (y <= 1)).all()
         assert p_value(*unit_cube_statistics(y)) > 1e-6
 
@@ -133,19 +120,6 @@ class TestDistribution:
         assert (y @ A.T <= b + 1e-8).all()
         assert p_value(*unit_cube_statistics((unmap(y) + 1) / 2)) > 1e-6
 
-    def test_many_parallel_walls_on_one_side(self):
-        """Redundant rows change nothing, whatever they do to the walk."""
-        A, b = cube(3)
-        rng = np.random.default_rng(0)
-        far = rng.uniform(0.0, 1.0, (200, 3))
-        y = sample_polytope(np.vstack([A, far]), np.append(b, far.sum(axis=1)), 10_000, thin=9, random_state=4)
-        assert p_value(*unit_cube_statistics(y)) > 1e-6
-
-    def test_from_a_corner(self):
-        A, b = cube(4)
-        y = sample_polytope(A, b, 20_000, start=np.full(4, 1e-9), thin=16, random_state=5)
-        assert p_value(*unit_cube_statistics(y)) > 1e-6
-
     def test_the_test_can_fail(self):
         """The statistics notice points that are a little off: a power of 1.05 on every coordinate."""
         y = sample_polytope(*cube(3), 20_000, thin=9, random_state=6)
@@ -160,29 +134,6 @@ class TestSeeds:
         assert (sample_polytope(*body, 50, random_state=8) != first).all()
         assert (sample_polytope(*body, 50) != sample_polytope(*body, 50)).all()
 
-    def test_generator_moves_on(self):
-        body = odd_body(np.random.default_rng(0))
-        rng = np.random.default_rng(0)
-        first, second = (sample_polytope(*body, 20, random_state=rng) for _ in range(2))
-        assert (first != second).all()
-        again = sample_polytope(*body, 20, random_state=np.random.default_rng(0))
-        np.testing.assert_array_equal(again, first)
-
-    @BOTH
-    @pytest.mark.parametrize("given_start", [False, True])
-    def test_order_and_length_of_rows_do_not_matter(self, directions, given_start):
-        rng = np.random.default_rng(1)
-        A, b = odd_body(rng)
-        order, lengths = rng.permutation(len(A)), 10.0 ** rng.uniform(-8, 8, len(A))
-        settings = {
-            "directions": directions,
-            "random_state": 0,
-            "start": np.full(3, 0.1) if given_start else None,
-        }
-        expected = sample_polytope(A, b, 300, **settings)
-        other = sample_polytope((A * lengths[:, None])[order], (b * lengths)[order], 300, **settings)
-        np.testing.assert_allclose(other, expected, atol=1e-9)
-
     @pytest.mark.parametrize("size", [1e-8, 1e8])
     def test_scales_with_the_body(self, size):
         A, b = odd_body(np.random.default_rng(2))
@@ -194,32 +145,14 @@ class TestChain:
     """Burn-in, thinning and length choose among the steps of one path."""
 
     @BOTH
-    @pytest.mark.parametrize("rounding", [True, False])
-    def test_burn_in_thin_and_n_samples(self, directions, rounding):
+    def test_burn_in_thin_and_n_samples(self, directions):
         A, b = odd_body(np.random.default_rng(3))
-        settings = {"directions": directions, "rounding": rounding, "random_state": 0}
+        settings = {"directions": directions, "random_state": 0}
         path = sample_polytope(A, b, 9_000, burn_in=0, **settings)
         for burn_in, thin, n in [(0, 1, 10), (1, 1, 10), (0, 3, 100), (5, 7, 400), (3_000, 11, 500)]:
             y = sample_polytope(A, b, n, burn_in=burn_in, thin=thin, **settings)
             expected = path[burn_in + thin - 1 :: thin][:n]
             np.testing.assert_allclose(y, expected, rtol=0, atol=1e-13)
-
-    def test_default_burn_in(self):
-        A, b = odd_body(np.random.default_rng(3))
-        expected = sample_polytope(A, b, 5, burn_in=590, random_state=0)
-        np.testing.assert_array_equal(sample_polytope(A, b, 5, random_state=0), expected)
-
-    def test_begins_at_start(self):
-        """Without burn-in, one step along the first axis leaves the other coordinates alone."""
-        settings = {"burn_in": 0, "directions": "coordinate", "rounding": False, "random_state": 0}
-        y = sample_polytope(*cube(3), 3, start=[0.1, 0.2, 0.3], **settings)
-        np.testing.assert_allclose(y[0, 1:], [0.2, 0.3])
-        np.testing.assert_allclose(y[1], [y[0, 0], y[1, 1], 0.3])
-        centred = sample_polytope(*cube(3), 1, **settings)
-        np.testing.assert_allclose(centred[0, 1:], [0.5, 0.5])
-
-    def test_no_samples(self):
-        assert sample_polytope(*cube(3), 0).shape == (0, 3)
 
     def test_infinite_offsets_switch_rows_off(self):
         A, b = cube(2)
@@ -244,29 +177,20 @@ class TestBadInput:
             ({"A": np.full((4, 2), np.inf)}, ValueError, "A contains an infinite entry"),
             ({"b": [1.0, 1.0]}, ValueError, "b must have one entry for each of the 4 rows of A, got 2"),
             ({"b": [1.0, 1.0, 0.0, np.nan]}, ValueError, "b contains NaN"),
-            ({"n_samples": -1}, ValueError, "n_samples must be a non-negative integer, got -1"),
-            ({"n_samples": 2.0}, TypeError, "n_samples must be a non-negative integer"),
-            ({"n_samples": True}, TypeError, "n_samples must be a non-negative integer"),
-            ({"burn_in": -1}, ValueError, "burn_in must be a non-negative integer"),
-            ({"burn_in": "long"}, TypeError, "burn_in must be a non-negative integer"),
-            ({"thin": 0}, ValueError, "thin must be a positive integer, got 0"),
-            ({"thin": 1.5}, TypeError, "thin must be a positive integer"),
+            ({"n_samples": 0}, ValueError, "n_samples must be at least 1, got 0"),
+            ({"n_samples": 2.0}, TypeError, "n_samples must be an integer"),
+            ({"burn_in": -1}, ValueError, "burn_in must be at least"),
+            ({"burn_in": "long"}, TypeError, "burn_in must be an integer"),
+            ({"thin": 0}, ValueError, "thin must be at least 1, got 0"),
             ({"directions": "diagonal"}, ValueError, "directions must be .* got 'diagonal'"),
-            ({"start": [0.5]}, ValueError, "start must have 2 entries"),
-            ({"start": 0.5}, ValueError, "start must be 1-D"),
-            ({"start": [0.5, np.nan]}, ValueError, "start contains NaN"),
-            ({"start": [0.5, np.inf]}, ValueError, "start contains an infinite entry"),
-            ({"start": [0.5, 1.5]}, ValueError, "start must lie strictly inside .* 0.5 beyond"),
-            ({"start": [0.5, 1.0]}, ValueError, "start must lie strictly inside"),
-            ({"start": ["a", "b"]}, TypeError, "start must be an array of real numbers"),
+            ({"A": [[1.0, 0.0], [1e-9, 1.0], [-1.0, 0.0], [0.0, -1.0]]}, ValueError, "badly scaled"),
             ({"random_state": -1}, ValueError, "random_state must be a non-negative integer"),
             ({"random_state": "seed"}, TypeError, "random_state must be"),
             ({"b": [1.0, 1.0, -2.0, 0.0]}, ValueError, "A y <= b has no solution"),
             ({"b": [1.0, 1.0, 0.0, -np.inf]}, ValueError, "A y <= b has no solution"),
             ({"b": [1.0, 1.0, -1.0, 0.0]}, ValueError, "flat: it has no interior"),
-            ({"b": [1.0, 1.0, 0.0, np.inf]}, ValueError, r"unbounded.*along \[ ?0\. +-1\. ?\]"),
+            ({"b": [1.0, 1.0, 0.0, np.inf]}, ValueError, "unbounded"),
             ({"b": np.full(4, np.inf)}, ValueError, "unbounded"),
-            ({"b": [1.0, 1.0, 0.0, np.inf], "start": [0.5, 0.5]}, ValueError, "unbounded"),
         ],
     )
     def test_names_the_argument(self, changes, error, message):
