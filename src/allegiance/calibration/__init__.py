@@ -1,13 +1,10 @@
 """Trust: the chance that each label comes back when the data are collected and clustered again; and the audit."""
 
-from ._audit import Audit, AuditSample, audit, audit_sample
+from ._audit import Audit, AuditSample, audit, audit_sample, wilson
 from ._replication import Calibration, Replication, above_chance, matches, replicate, take
 from ._samples import ContentSample, MemberDistances, RowSample, row_keys, row_priorities
 from ._stand_in import StandIn, stand_in
 from ._trust_map import TrustMap, calibrate
-
-# What the explorer, which goes, still imports.
-PairCompany = Steps = Unreviewed = wrong_among_unreviewed = object
 
 __all__ = [
     "Audit",
@@ -29,4 +26,5 @@ __all__ = [
     "row_priorities",
     "stand_in",
     "take",
+    "wilson",
 ]

@@ -83,7 +83,9 @@ def audit_sample(ranking: FloatArray, n: int, *, random: float = 0.5, seed: Any 
     seed
         Of the random draw.
     """
-    number, share = check_count(n, "n"), check_number(random, "random", low=0.0, high=1.0, closed=True)
+    number, share = check_count(n, "n"), check_number(random, "random", low=0.0, closed=True)
+    if share > 1.0:
+        raise ValueError(f"random must be a share of the labels, at most 1, got {random!r}.")
     labelled = np.flatnonzero(~np.isnan(ranking))
     number = min(number, labelled.size)
     n_random = int(np.ceil(share * number))

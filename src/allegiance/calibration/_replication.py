@@ -52,7 +52,7 @@ _GAP = 0.2
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
 #: Draws of data without clusters, and how often each is repeated.
-_NULL_DRAWS, _NULL_RESAMPLES = 2, 4
+_NULL_DRAWS, _NULL_RESAMPLES = 6, 3
 #: Labels that come back this far above chance need no comparison with data without clusters.
 _CLEAR = 0.9
 #: In data without clusters less than this times the doubt must be left for the labels to be no better.
@@ -177,7 +177,11 @@ class Replication(NamedTuple):
         if R < 2:
             return 1.0
         quantile = float(student.ppf((1 + _LEVEL) / 2, R - 1))
-        return float(quantile * _INFLATION * self.shares.std(ddof=1) * np.sqrt(1 + 1 / R))
+        # Labels come back or not: shares of points that all did still differ in other samples.
+        n = float(self.seen.sum(axis=1).mean())
+        smoothed = (self.share * n + 1.0) / (n + 2.0)
+        deviation = max(float(self.shares.std(ddof=1)), float(np.sqrt(smoothed * (1.0 - smoothed) / n)))
+        return float(quantile * _INFLATION * deviation * np.sqrt(1 + 1 / R))
 
     @property
     def above_chance(self) -> FloatArray:
@@ -402,12 +406,29 @@ def finds_other_clusters(codes: IntArray, found: Replication) -> str | None:
     return f"its repeats agree with each other ({mutual:.2f}) more than with the labels ({with_labels:.2f})"
 
 
-def does_no_better_than_normal(
-    rows: Any, found: Replication, clusterer: Any, calibration: Calibration, seed: int, threads: int
-) -> float | None:
-    """Return the share that comes back of clusters in normal data with the covariance of the rows, if it is as much.
+class Normal(NamedTuple):
+    """What comes back of clusters in normal data with the covariance of the rows."""
 
-    None if more comes back of the labels, or if the clusterer takes no such data: sparse rows, frames with texts.
+    share: float
+    """The share that comes back in independent samples."""
+    correction: float
+    """The factor, at least 1, by which subsamples find too few labels that do not come back."""
+    weight: float
+    """How far the labels look like those of normal data, 0 to 1."""
+    as_good: bool
+    """Whether no more comes back of the labels."""
+
+
+def compare_with_normal(
+    rows: Any, found: Replication, clusterer: Any, calibration: Calibration, seed: int, threads: int
+) -> Normal | None:
+    """Cluster normal data with the covariance of the rows, where independent samples can be drawn.
+
+    A subsample has rows in common with the whole. Where there are no clusters, that alone brings some labels back; in
+    normal data it can be seen how many.
+
+    None if the labels come back far more often than by chance, or if the clusterer takes no such data: sparse rows,
+    frames with texts.
     """
     share = above_chance(found.share, found.chance)
     if is_sparse(rows) or share > _CLEAR:
@@ -418,32 +439,50 @@ def does_no_better_than_normal(
         return None
     k = int(found.new.max()) + 1
     m = min(given.shape[0], 3 * _subsample_size(clusterer, given.shape[0], k, calibration))
-    few, nulls = replace(calibration, n_resamples=_NULL_RESAMPLES), []
-    for draw in range(_NULL_DRAWS):
-        Z = _normal_like(given, m, stream(seed, *b"null", draw))
-        Z = type(rows)(Z, columns=rows.columns) if hasattr(rows, "iloc") else Z
+    few = replace(calibration, n_resamples=_NULL_RESAMPLES)
+    drawn = [_normal_like(given, m, stream(seed, *b"normal", draw)) for draw in range(_NULL_DRAWS)]
+    stacked = np.concatenate(drawn)
+    stacked = type(rows)(stacked, columns=rows.columns) if hasattr(rows, "iloc") else stacked
 
-        def cluster(own_seed: int, Z: Any = Z) -> IntArray:
-            return _repeat(clusterer, Z, np.arange(m), own_seed, 1.0)
+    def cluster(draw: int) -> IntArray:
+        return _repeat(clusterer, stacked, np.arange(draw * m, (draw + 1) * m), seed + draw, 1.0)
 
-        try:
-            codes = _on_one_blas_thread(cluster, [seed], 1, False)[0]
-            nulls.append(replicate(Z, codes, clusterer, calibration=few, seed=seed, threads=threads))
-        except Exception:
-            return None
-    shares = np.concatenate([null.above_chance for null in nulls])
-    usual, deviation = float(shares.mean()), float(shares.std(ddof=1))
-    as_doubtful = (1.0 - usual + _TIE) < _CONTRAST * (1.0 - share + _TIE)
-    if share <= usual + deviation and as_doubtful:
-        return float(np.mean([null.share for null in nulls]))
-    return None
+    try:
+        places = range(_NULL_DRAWS)
+        by_draw = _on_one_blas_thread(cluster, places, threads if _is_thread_safe(clusterer) else 1, False)
+        own = [slice(draw * m, (draw + 1) * m) for draw in places]
+        subsampled = [
+            replicate(take(stacked, np.arange(m) + draw * m), numbered(by_draw[draw][own[draw]]), clusterer,
+                      calibration=few, seed=seed, threads=threads)
+            for draw in places
+        ]  # fmt: skip
+    except Exception:
+        return None
+    pairs = [(one, other) for one in places for other in places if one != other]
+    independent = np.mean([matches(by_draw[one][own[one]], by_draw[other][own[one]]).mean() for one, other in pairs])
+    shares = np.concatenate([one.above_chance for one in subsampled])
+    usual, deviation = float(shares.mean()), max(float(shares.std(ddof=1)), _TIE)
+    weight = float(np.clip((usual + 2.0 * deviation - share) / deviation, 0.0, 1.0))
+    if (1.0 - usual + _TIE) >= _CONTRAST * (1.0 - share + _TIE):
+        weight = 0.0
+    lost = 1.0 - float(np.mean([one.share for one in subsampled]))
+    correction = max((1.0 - float(independent)) / lost, 1.0) if lost > _TIE else 1.0
+    return Normal(float(independent), correction, weight, weight == 1.0)
 
 
 def _normal_like(X: FloatArray, m: int, rng: np.random.Generator) -> FloatArray:
-    """Draw normal rows (m, d) with the mean and the covariance of X."""
+    """Draw normal rows (m, d) with the mean of X and the covariance of its population, as shrinkage estimates it.
+
+    The covariance of the sample itself varies more than that of the population, which alone makes cuts come back.
+    """
+    from sklearn.covariance import ledoit_wolf
+
     mean = X.mean(axis=0)
     if X.shape[1] <= _COMBINED:
-        values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(X, rowvar=False, bias=True)))
+        scale = X.std(axis=0)
+        scale[scale == 0.0] = 1.0
+        shrunk = ledoit_wolf((X - mean) / scale, assume_centered=True)[0] * np.outer(scale, scale)
+        values, vectors = np.linalg.eigh(np.atleast_2d(shrunk))
         return mean + rng.normal(size=(m, X.shape[1])) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     some = X[rng.choice(X.shape[0], min(_COMBINED, X.shape[0]), replace=False)] - mean
     return mean + rng.normal(size=(m, some.shape[0])) @ some / np.sqrt(some.shape[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
 from allegiance._core import (
@@ -27,7 +27,7 @@ from ._replication import (
     Calibration,
     Replication,
     above_chance,
-    does_no_better_than_normal,
+    compare_with_normal,
     finds_other_clusters,
     replicate,
     take,
@@ -80,7 +80,7 @@ class TrustMap:
     reach
         (k,) distance from the representative up to which the cluster has been seen.
     share
-        The share of the labels of the sample that came back.
+        The share of the labels of the sample that would come back.
     half_width
         Of the interval that holds the share of one repeat with a chance of 90 %.
     chance
@@ -214,17 +214,31 @@ def calibrate(
     found = replicate(
         rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total
     )
+    normal = compare_with_normal(rows, found, known, calibration, seed, threads)
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
+    share = found.share
+    if normal is not None and normal.weight > 0.0 and normal.correction > 1.0:
+        share = max(0.0, 1.0 - (1.0 - share) * normal.correction**normal.weight)
+        parts["intercept"] += _shift_to(share, own, close, codes, parts)
     return TrustMap(
         **parts,
         reach=reach,
-        share=found.share,
+        share=share,
         half_width=found.half_width,
         chance=found.chance,
-        normal_share=does_no_better_than_normal(rows, found, known, calibration, seed, threads),
+        normal_share=normal.share if normal is not None and normal.as_good else None,
         note=_note(known, chosen, found),
         warning=_warning(rows, codes, known, chosen, found),
     )
+
+
+def _shift_to(share: float, own: FloatArray, closeness: FloatArray, codes: IntArray, parts: dict[str, Any]) -> float:
+    """Return what to add to the intercept so that the mean trust of labelled points is a share."""
+    inner = codes >= 0
+    logit = (
+        parts["intercept"] + parts["slopes"] @ np.array([own[inner], closeness[inner]]) + parts["effects"][codes[inner]]
+    )
+    return float(brentq(lambda shift: float(expit(logit + shift).mean()) - share, -_CERTAIN, _CERTAIN))
 
 
 def _moderate(rows: Any) -> Any:

@@ -1,0 +1,214 @@
+"""Repeating a clustering: subsamples, matching, chance, placing, failures and stand-ins."""
+
+from itertools import permutations
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs, make_circles
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from allegiance import Calibration
+from allegiance.calibration import above_chance, matches, replicate, stand_in
+
+FEW = Calibration(4)
+
+
+def blobs(n=240, k=4, seed=0, spread=1.0):
+    centers = 8.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1], [2, 0], [0, 2]])[:k]
+    return make_blobs(n, centers=centers, cluster_std=spread, random_state=seed)
+
+
+class Unfriendly(ClusterMixin, BaseEstimator):
+    """A clusterer that fails where a test tells it to, and notes the rows that it saw."""
+
+    seen: ClassVar[list] = []
+
+    def __init__(self, fails_if_first_below=-np.inf, random_state=None):
+        self.fails_if_first_below = fails_if_first_below
+        self.random_state = random_state
+
+    def fit(self, X):
+        Unfriendly.seen.append(np.array(X))
+        if X[0, 0] < self.fails_if_first_below:
+            raise RuntimeError("the first row is too small")
+        self.labels_ = (X[:, 0] > np.median(X[:, 0])).astype(int)
+        return self
+
+
+class TestMatches:
+    @pytest.mark.parametrize("seed", range(6))
+    def test_against_all_pairings(self, seed):
+        rng = np.random.default_rng(seed)
+        codes, new = rng.integers(-1, 3, 30), rng.integers(-1, 4, 30)
+        found = matches(codes, new)
+        best = max(
+            sum(int(((codes == old) & (new == partner)).sum()) for old, partner in enumerate(chosen))
+            for chosen in permutations(range(4), 3)
+        )
+        assert found.sum() == best
+        assert not found[(codes < 0) | (new < 0)].any()
+
+    def test_more_and_fewer_clusters(self):
+        codes = np.repeat([0, 1], [6, 4])
+        assert matches(codes, np.zeros(10, dtype=int)).tolist() == [True] * 6 + [False] * 4
+        assert matches(codes, np.repeat([0, 1, 2], [4, 2, 4])).tolist() == [True] * 4 + [False] * 2 + [True] * 4
+        assert not matches(codes, np.full(10, -1)).any()
+
+
+class TestReplicate:
+    def test_clear_clusters_come_back(self):
+        X, y = blobs()
+        found = replicate(X, y, KMeans(4, n_init=3), calibration=FEW)
+        assert found.share == 1.0
+        assert 0.0 < found.half_width < 0.04
+        assert np.array_equal(found.above_chance, np.ones(4))
+        # Every row is left out of two thirds of the subsamples, and only those count.
+        assert (found.seen.sum(axis=1) == 160).all()
+
+    def test_chance_is_what_shuffled_labels_reach(self):
+        X, y = blobs(600)
+        shuffled = np.random.default_rng(0).permutation(y)
+        found = replicate(X, shuffled, KMeans(4, n_init=1), calibration=Calibration(10))
+        assert found.share == pytest.approx(found.chance, abs=0.02)
+        assert np.abs(found.above_chance.mean()) < 0.03
+        assert above_chance(1.0, 1.0) == 0.0
+
+    def test_a_third_for_k_means_a_half_for_mixtures_and_limits(self):
+        X, y = blobs()
+        sizes = {}
+        for name, clusterer in (("k-means", KMeans(4, n_init=1)), ("mixture", GaussianMixture(4))):
+            sizes[name] = int((~replicate(X, y, clusterer, calibration=FEW).seen[0]).sum())
+        limited = Calibration(2, rows_per_subsample=50)
+        sizes["limited"] = int((~replicate(X, y, KMeans(4, n_init=1), calibration=limited).seen[0]).sum())
+        assert sizes == {"k-means": 80, "mixture": 120, "limited": 50}
+
+    def test_order_of_rows_and_threads_do_not_matter(self):
+        X, y = blobs(spread=3.0)
+        X = np.round(X)  # with duplicates
+        order = np.random.default_rng(0).permutation(len(X))
+        one = replicate(X, y, KMeans(4, n_init=1), calibration=FEW)
+        other = replicate(X[order], y[order], KMeans(4, n_init=1), calibration=FEW, threads=3)
+        assert np.array_equal(one.shares, other.shares)
+        assert one.chance == other.chance
+
+    def test_sparse_rows_and_frames(self):
+        X, y = blobs()
+        X = X - X.min()
+        expected = replicate(X, y, KMeans(4, n_init=1), calibration=FEW).shares
+        for rows in (sp.csr_matrix(X), pd.DataFrame(X, columns=["a", "b"])):
+            assert np.array_equal(replicate(rows, y, KMeans(4, n_init=1), calibration=FEW).shares, expected)
+
+    def test_parameters_that_count_rows_shrink_with_them(self):
+        X, y = blobs()
+        found = replicate(X, y, HDBSCAN(min_cluster_size=40, copy=True), calibration=FEW)
+        assert found.share > 0.9  # 40 of all 240 would be two thirds of a cluster in half of the rows
+        assert found.placed_by_neighbour
+
+    def test_pipelines_without_predict_are_placed_behind_the_transformers(self):
+        X, y = blobs()
+        stretched = X * [1.0, 1e6]
+        pipeline = make_pipeline(StandardScaler(), AgglomerativeClustering(4))
+        assert replicate(stretched, y, pipeline, calibration=FEW).share == 1.0
+
+    def test_failures_are_left_out_and_told(self):
+        X, _ = blobs()
+        y = (X[:, 0] > np.median(X[:, 0])).astype(int)
+        Unfriendly.seen.clear()
+        all_fit = replicate(X, y, Unfriendly(), calibration=Calibration(8))
+        first = sorted(rows[0, 0] for rows in Unfriendly.seen)
+        some = replicate(X, y, Unfriendly(fails_if_first_below=first[3]), calibration=Calibration(8))
+        assert len(all_fit.shares) == 8
+        assert len(some.shares) == 5
+        assert len(some.failures) == 3
+        assert "too small" in some.failures[0]
+        with pytest.raises(ValueError, match=r"every subsample of 80 rows.*too small"):
+            replicate(X, y, Unfriendly(fails_if_first_below=np.inf), calibration=FEW)
+
+    def test_nothing_but_noise_and_too_few_rows(self):
+        X, y = blobs()
+        with pytest.raises(ValueError, match="noise"):
+            replicate(X, y, DBSCAN(eps=1e-9), calibration=FEW)
+        with pytest.raises(ValueError, match="at least 2"):
+            replicate(X[:1], y[:1], KMeans(1), calibration=FEW)
+
+    def test_interval_is_of_a_new_subsample(self):
+        X, y = blobs(spread=4.0)
+        found = replicate(X, y, KMeans(4, n_init=1))
+        # Student's t with 19 degrees of freedom at 95 %, from a table.
+        expected = 1.729133 * 1.3 * found.shares.std(ddof=1) * np.sqrt(1 + 1 / 20)
+        assert found.half_width == pytest.approx(expected, rel=1e-6)
+
+
+class TestStandIn:
+    @pytest.mark.parametrize(
+        ("clusterer", "name"),
+        [
+            (KMeans(5, n_init=5, random_state=0), "k-means"),
+            (GaussianMixture(3, random_state=3), "mixture"),
+            (AgglomerativeClustering(5), "Ward"),
+            (AgglomerativeClustering(3, linkage="average"), "average"),
+            (HDBSCAN(min_cluster_size=10, copy=True), "HDBSCAN"),
+        ],
+    )
+    def test_is_recognised(self, clusterer, name):
+        rng = np.random.default_rng(1)
+        X = np.vstack([rng.normal(size=(120, 2)) * [4, 0.6], rng.normal(size=(120, 2)), rng.normal(size=(60, 2)) + 3])
+        found = stand_in(X, clusterer.fit_predict(X))
+        assert name in found.name
+        assert found.reproduces
+
+    def test_rings_by_single_linkage(self):
+        X, y = make_circles(400, factor=0.4, noise=0.04, random_state=0)
+        assert stand_in(X, y).name == "single linkage"
+
+    def test_columns_that_were_standardised_first(self):
+        X, _ = blobs(spread=3.0)
+        stretched = X * [1.0, 300.0]
+        labels = make_pipeline(StandardScaler(), KMeans(4, n_init=5, random_state=0)).fit_predict(stretched)
+        assert "standardised" in stand_in(stretched, labels).name
+
+    def test_shuffled_labels_have_none(self):
+        X, y = blobs()
+        assert not stand_in(X, np.random.default_rng(0).permutation(y)).reproduces
+
+    def test_labels_with_noise_that_hdbscan_did_not_make(self):
+        X, _ = blobs(spread=4.0)
+        labels = KMeans(4, n_init=5, random_state=0).fit_predict(X)
+        labels[::7] = -1
+        found = stand_in(X, labels)
+        assert found.reproduces
+        assert "HDBSCAN" not in found.name
+
+    def test_sparse_rows(self):
+        X, y = blobs()
+        assert stand_in(sp.csr_matrix(X), y).name == "k-means"
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        ("parameters", "error", "said"),
+        [
+            ({"n_resamples": 1}, ValueError, "n_resamples"),
+            ({"rows_per_subsample": 1}, ValueError, "rows_per_subsample"),
+            ({"size_prior": -1.0}, ValueError, "size_prior"),
+            ({"clusterer": KMeans}, TypeError, "clusterer"),
+            ({"clusterer": "kmeans"}, TypeError, "clusterer"),
+        ],
+    )
+    def test_that_make_no_sense(self, parameters, error, said):
+        with pytest.raises(error, match=said):
+            Calibration(**parameters).check()
+
+    def test_what_users_write(self):
+        assert Calibration.resolve(None) is None
+        assert Calibration.resolve(False) is None
+        assert Calibration.resolve(True).n_resamples == 20
+        assert Calibration.resolve(7).n_resamples == 7
+        assert Calibration(clusterer=KMeans(3)).without_clusterer().clusterer is None

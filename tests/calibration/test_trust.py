@@ -1,0 +1,380 @@
+"""Trust: the chance that a label comes back, through the functions that users call."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.datasets import load_wine, make_blobs, make_circles
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import roc_auc_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from allegiance import AffinityScorer, Calibration, trust
+from allegiance.calibration import TrustMap, calibrate, matches, replicate
+
+
+def mixture(n, seed, spread=1.6):
+    """Four clusters that overlap."""
+    rng = np.random.default_rng(seed)
+    which = rng.integers(0, 4, n)
+    return np.array([[0, 0], [5, 0], [0, 5], [5, 5.0]])[which] + spread * rng.normal(size=(n, 2)), which
+
+
+def kmeans_labels(X, k, seed=0):
+    return KMeans(k, n_init=5, random_state=seed).fit_predict(X)
+
+
+class TestDefinition:
+    def test_independent_samples_bring_back_what_trust_says(self):
+        said, came_back = [], []
+        for seed in range(4):
+            X, _ = mixture(400, [seed, 0])
+            labels = kmeans_labels(X, 4)
+            result = trust(X, labels, clusterer=KMeans(4, n_init=5), n_jobs=1)
+            back = [
+                matches(labels, KMeans(4, n_init=5, random_state=r).fit(mixture(400, [seed, r])[0]).predict(X))
+                for r in range(1, 9)
+            ]
+            said.append(result.replication)
+            came_back.append(np.mean(back))
+            low, high = result.replication_interval
+            assert np.mean([low <= share.mean() <= high for share in back]) >= 0.5
+        assert np.mean(said) == pytest.approx(np.mean(came_back), abs=0.03)
+
+    def test_where_there_are_no_clusters_little_comes_back(self):
+        X = np.random.default_rng(0).normal(size=(600, 10))
+        result = trust(X, clusterer=KMeans(3, n_init=5), n_jobs=1)
+        assert result.replication == pytest.approx(0.46, abs=0.1)
+        assert any("without clusters" in remark for remark in result.remarks)
+        assert "without clusters" in result.summary()
+        assert np.mean(result.verdict == "supported") < 0.75
+
+    def test_points_clusters_and_the_whole_agree(self):
+        X, _ = mixture(600, 1)
+        result = trust(X, kmeans_labels(X, 4))
+        assert result.replication == pytest.approx(np.mean(result.trust))
+        found = replicate(X, result.codes, KMeans(4, n_init=3))
+        assert result.replication == pytest.approx(found.share, abs=0.005)
+        for row in result.by_cluster().itertuples():
+            inside = result.codes == row.cluster
+            came_back = (found.matched & found.seen)[:, inside].sum() / found.seen[:, inside].sum()
+            assert row.replication == pytest.approx(result.trust[inside].mean())
+            assert row.replication == pytest.approx(came_back, abs=0.03)
+
+    def test_points_at_the_border_are_trusted_less(self):
+        X, _ = mixture(600, 2)
+        result = trust(X, kmeans_labels(X, 4))
+        assert roc_auc_score(result.own_affinity > 0.8, result.trust) > 0.9
+
+    def test_the_interval_is_clipped_and_holds_the_share(self):
+        X, _ = mixture(300, 3)
+        result = trust(X, kmeans_labels(X, 4), n_resamples=5)
+        low, high = result.replication_interval
+        assert 0.0 <= low <= result.replication <= high <= 1.0
+
+
+class TestNeverTheWrongWayRound:
+    def test_slopes_in_well_separated_scenes(self):
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            k = (3, 5, 8)[seed % 3]
+            X, _ = make_blobs(300, centers=8 * rng.normal(size=(k, 5)), random_state=seed)
+            fitted = AffinityScorer(influence="within", calibration=10).fit(X, kmeans_labels(X, k)).fitted_
+            assert (fitted.trust_map.slopes >= 0).all()
+            assert (fitted.trust_map.review_slopes > 0).all()
+
+    def test_a_small_cluster_beside_large_ones(self):
+        # 700, 700 and 100 points around (0, 0), (20, 0) and (20, 5): trust used to rise towards the border.
+        found = []
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            where = np.repeat([[0, 0], [20, 0], [20, 5.0]], [700, 700, 100], axis=0)
+            X, y = where + rng.normal(size=where.shape), np.repeat([0, 1, 2], [700, 700, 100])
+            labels = KMeans(3, n_init=10, random_state=seed).fit_predict(X)
+            result = trust(X, labels)
+            main = np.array([np.bincount(y[labels == c]).argmax() for c in range(3)])
+            wrong = main[labels] != y
+            if wrong.any():
+                found.append(roc_auc_score(wrong, -result.ranking))
+        assert np.mean(found) >= 0.9
+
+
+class TestInvariance:
+    def test_order_of_rows(self):
+        X, _ = mixture(400, 4)
+        X = np.round(X, 1)  # with duplicates
+        labels, order = kmeans_labels(X, 4), np.random.default_rng(0).permutation(400)
+        one, other = trust(X, labels), trust(X[order], labels[order])
+        assert np.abs(one.trust[order] - other.trust).max() < 1e-12
+        assert one.clusterer_note == other.clusterer_note
+
+    def test_order_of_more_rows_than_a_sample_holds(self):
+        X, _ = mixture(1500, 5)
+        labels, order = kmeans_labels(X, 4), np.random.default_rng(0).permutation(1500)
+        few = Calibration(4, rows_per_subsample=100)
+        scorer = AffinityScorer(influence="within", calibration=few)
+        one, other = scorer.fit_affinity(X, labels).trust, scorer.fit_affinity(X[order], labels[order]).trust
+        assert np.abs(one[order] - other).max() < 1e-12
+
+    def test_names_of_the_labels_and_threads(self):
+        X, _ = mixture(300, 6)
+        labels = kmeans_labels(X, 4)
+        expected = trust(X, labels, n_resamples=5, n_jobs=1).trust
+        named = trust(X, np.array(["d", "a", "c", "b"])[labels], n_resamples=5, n_jobs=3).trust
+        assert np.abs(named - expected).max() < 1e-12
+        assert np.array_equal(trust(X, labels, n_resamples=5, n_jobs=2).trust, expected)
+
+    def test_order_and_cuts_of_new_points(self):
+        X, _ = mixture(300, 7)
+        scorer = AffinityScorer(KMeans(4, n_init=3, random_state=0), calibration=4).fit(X)
+        new, _ = mixture(90, 8)
+        whole = scorer.affinity(new).trust
+        assert np.array_equal(scorer.affinity(new[::-1]).trust[::-1], whole)
+        assert np.array_equal(np.concatenate([scorer.affinity(new[:31]).trust, scorer.affinity(new[31:]).trust]), whole)
+
+    def test_units_of_the_columns_where_the_clusterer_does_not_mind_them(self):
+        X, _ = mixture(300, 9)
+        labels = kmeans_labels(X, 4)
+        pipeline = make_pipeline(StandardScaler(), KMeans(4, n_init=3))
+        one, other = (trust(X * unit, labels, clusterer=pipeline, n_resamples=5) for unit in (1.0, [1.0, 1000.0]))
+        assert one.replication == pytest.approx(other.replication, abs=0.05)
+
+
+class TestWhatIsRepeated:
+    def test_the_estimator_that_made_the_labels(self):
+        X, _ = make_circles(300, factor=0.4, noise=0.04, random_state=0)
+        spectral = SpectralClustering(2, gamma=50, random_state=0)
+        scorer = AffinityScorer(spectral, influence="rbf", calibration=4).fit(X)
+        note = scorer.fitted_.trust_map.note
+        assert "SpectralClustering" in note
+        assert "nearest neighbour" in note
+        assert scorer.affinity(X).replication > 0.9
+
+    def test_a_clusterer_labels_and_is_repeated(self):
+        X, _ = mixture(200, 10)
+        result = trust(X, clusterer=KMeans(4, n_init=3, random_state=0), n_resamples=4)
+        assert result.n_clusters == 4
+        assert "KMeans" in result.clusterer_note
+        frozen = FrozenEstimator(KMeans(4, n_init=3, random_state=0).fit(X))
+        again = AffinityScorer(frozen, influence="within", calibration=4).fit_affinity(X)
+        assert again.replication < 1.0  # what is frozen is repeated all the same
+
+    def test_pipelines_are_repeated_as_a_whole(self):
+        X, _ = mixture(200, 11)
+        frame = pd.DataFrame({"a": X[:, 0], "b": 1000 * X[:, 1], "town": np.where(X[:, 0] > 2, "Ulm", "Bonn")})
+        from sklearn.compose import make_column_transformer
+
+        columns = make_column_transformer(
+            (StandardScaler(), ["a", "b"]), (OneHotEncoder(sparse_output=False), ["town"])
+        )
+        result = trust(frame, clusterer=make_pipeline(columns, KMeans(4, n_init=3)), n_resamples=4)
+        assert "Pipeline" in result.clusterer_note
+        assert 0.3 < result.replication <= 1.0
+
+    def test_a_bare_clusterer_behind_the_transformers_of_a_pipeline(self):
+        X, _ = mixture(200, 12)
+        pipeline = make_pipeline(StandardScaler(), KMeans(4, n_init=3, random_state=0))
+        calibration = Calibration(4, clusterer=KMeans(4, n_init=3))
+        result = AffinityScorer(pipeline, influence="within", calibration=calibration).fit_affinity(X * [1.0, 1000.0])
+        assert result.replication > 0.5
+
+    def test_labels_that_no_stand_in_reproduces_warn_once(self):
+        X, _ = mixture(300, 13)
+        labels = (np.sin(3 * X[:, 0]) > 0).astype(int)
+        with pytest.warns(UserWarning, match="clusterer=") as warned:
+            result = trust(X, labels, n_resamples=4)
+        assert len(warned) == 1
+        assert "No stand-in" in result.clusterer_note
+        assert "No stand-in" in result.summary()
+
+    def test_a_clusterer_that_finds_other_clusters_warns(self):
+        X, _ = mixture(300, 14, spread=0.5)
+        labels = (np.arange(300) % 2).astype(int) + 2 * (X[:, 0] > 2)
+        with pytest.warns(UserWarning, match="does not reproduce"):
+            trust(X, labels, clusterer=KMeans(4, n_init=3), n_resamples=4)
+
+    def test_shuffled_labels_are_told(self):
+        X, which = mixture(300, 15, spread=0.7)
+        with pytest.warns(UserWarning, match="same order"):
+            result = trust(X, np.random.default_rng(0).permutation(which), n_resamples=4)
+        assert result.above_chance() < 0.1
+
+    def test_nothing_is_said_where_all_is_well(self):
+        X, _ = mixture(300, 16, spread=0.7)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert trust(X, kmeans_labels(X, 4), n_resamples=4).remarks == []
+
+
+class TestHardCases:
+    @pytest.mark.parametrize("k", [1, 2, 5])
+    def test_few_rows_and_few_clusters(self, k):
+        X = np.random.default_rng(0).normal(size=(5, 2))
+        result = trust(X, np.arange(5) % k, influence="euclidean", n_resamples=4)
+        assert np.isfinite(result.trust).all()
+        assert ((result.trust >= 0) & (result.trust <= 1)).all()
+
+    def test_one_cluster_and_one_point_are_certain(self):
+        X = np.random.default_rng(0).normal(size=(50, 2))
+        result = trust(X, np.zeros(50, dtype=int))
+        assert np.array_equal(result.trust, np.ones(50))
+        assert result.above_chance() == 0.0
+        assert trust(X[:1], [0], influence="euclidean").trust.tolist() == [1.0]
+        assert np.isfinite(trust(X[:2], [0, 1], influence="euclidean", n_resamples=3).trust).all()
+
+    def test_clusters_of_three(self):
+        rng = np.random.default_rng(1)
+        X = 10 * np.repeat(rng.normal(size=(12, 3)), 3, axis=0) + 0.01 * rng.normal(size=(36, 3))
+        result = trust(X, np.repeat(np.arange(12), 3))
+        assert 0.3 < result.replication <= 1.0
+
+    def test_duplicates_only(self):
+        X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 40, axis=0)
+        assert trust(X, np.repeat([0, 1], 40), influence="euclidean", n_resamples=5).replication > 0.9
+        mixed = trust(np.zeros((40, 2)), np.arange(40) % 2, influence="euclidean", n_resamples=5)
+        assert mixed.replication < 0.8
+
+    def test_noise_has_no_trust(self):
+        X, _ = mixture(300, 17, spread=0.8)
+        X[:20] = np.random.default_rng(0).uniform(-20, 25, (20, 2))
+        labels = HDBSCAN(min_cluster_size=10, copy=True).fit_predict(X)
+        result = trust(X, labels)
+        assert np.isnan(result.trust[labels < 0]).all()
+        assert np.isfinite(result.trust[labels >= 0]).all()
+        assert "HDBSCAN" in result.clusterer_note
+        assert set(result.verdict[labels < 0]) == {"noise"}
+        with pytest.raises(ValueError, match="noise"):
+            trust(X, np.full(300, -1))
+
+    def test_average_linkage_with_singletons(self):
+        X = np.random.default_rng(2).normal(size=(300, 5))
+        result = trust(X, AgglomerativeClustering(3, linkage="average").fit_predict(X))
+        assert "average linkage" in result.clusterer_note
+        assert result.replication > 0.9
+
+    def test_a_clusterer_that_fails_says_its_name(self):
+        X, _ = mixture(60, 18)
+        square = np.abs(X[:, :1] - X[:, :1].T)
+        precomputed = AgglomerativeClustering(2, metric="precomputed", linkage="average")
+        with pytest.raises(ValueError, match="AgglomerativeClustering"):
+            trust(square, clusterer=precomputed)
+
+    def test_sparse_rows(self):
+        X, _ = mixture(300, 19)
+        X = X - X.min()
+        labels = kmeans_labels(X, 4)
+        dense, sparse = (trust(rows, labels, n_resamples=5) for rows in (X, sp.csr_matrix(X)))
+        assert sparse.replication == pytest.approx(dense.replication, abs=0.03)
+
+    def test_beyond_the_farthest_member_trust_fades(self):
+        X, _ = mixture(300, 20, spread=0.5)
+        scorer = AffinityScorer(KMeans(4, n_init=3, random_state=0), calibration=4).fit(X)
+        away = np.array([[5.0, 5.0], [50.0, 50.0], [500.0, 500.0]])
+        near, far, farther = scorer.affinity(away).trust
+        assert near > 0.9
+        assert far < 0.02
+        assert farther == pytest.approx(far * (far / near) ** 0.0 / 120, rel=0.5)
+
+
+class TestReviewOrderAndVerdicts:
+    def test_review_follows_the_second_number(self):
+        X, _ = mixture(400, 21)
+        result = trust(X, kmeans_labels(X, 4))
+        assert result.review(30).index.tolist() == np.argsort(result.ranking, kind="stable")[:30].tolist()
+        assert (result.review(below=0.5)["trust"] < 0.5).all()
+        assert result.review(below=0.5).shape[0] == (result.trust < 0.5).sum()
+
+    def test_size_prior_moves_the_order_and_not_trust(self):
+        X, which = mixture(600, 22)
+        X, which = X[(which > 0) | (np.arange(600) % 5 == 0)], None
+        labels = kmeans_labels(X, 4)
+        with_prior, without = (
+            AffinityScorer(influence="within", calibration=Calibration(5, size_prior=size)).fit_affinity(X, labels)
+            for size in (1.0, 0.0)
+        )
+        assert np.array_equal(with_prior.trust, without.trust)
+        largest = np.bincount(labels).argmax()
+        ranks = [np.argsort(np.argsort(result.ranking))[labels == largest].mean() for result in (with_prior, without)]
+        assert ranks[0] < ranks[1]
+
+    def test_no_label_is_contradicted_and_trusted(self):
+        X = StandardScaler().fit_transform(load_wine().data)
+        for labels in (kmeans_labels(X, 3), GaussianMixture(6, random_state=0).fit_predict(X)):
+            result = trust(X, labels)
+            own, rival = result.ranks.own, result.ranks.rival_affinity
+            bar = 1.959963984540054 * (result.ranks.own_error + result.ranks.rival_error)
+            expected = np.where((result.trust >= 0.5) & (own >= rival), "supported", "contested").astype("<U12")
+            expected[(result.trust < 0.5) & (rival - own > bar)] = "contradicted"
+            assert np.array_equal(result.verdict, expected)
+
+
+class TestMap:
+    def test_fit_against_a_general_optimiser(self):
+        rng = np.random.default_rng(23)
+        X, _ = mixture(200, 24)
+        codes = kmeans_labels(X, 4)
+        own, close = rng.uniform(size=200), rng.uniform(size=200)
+        reach = np.full(4, 10.0)
+        fitted = calibrate(Calibration(), X, codes, own, close, reach=reach, clusterer=KMeans(4, n_init=1))
+        found = replicate(X, codes, KMeans(4, n_init=1))
+        w, y = found.seen.sum(axis=0), (found.matched & found.seen).sum(axis=0)
+        F = (np.column_stack([own, close]) - [own.mean(), close.mean()]) / [own.std(), close.std()]
+
+        def loss(b):
+            z = b[0] + F @ b[1:3] + b[3:][codes]
+            fit = w * np.logaddexp(0, z) - y * z
+            even = np.logaddexp(0, b[0]) - b[0] / 2
+            return (
+                (fit.sum() + even) / (w.sum() + 1) + 0.03 * (b[1] - b[2]) ** 2 + (b[3:] ** 2).sum() / (2 * 0.36 * 200)
+            )
+
+        bounds = [(None, None), (0, None), (0, None), *[(None, None)] * 4]
+        best = minimize(loss, np.zeros(7), method="SLSQP", bounds=bounds, options={"ftol": 1e-14, "maxiter": 1000}).x
+        expected = expit(best[0] + F @ best[1:3] + best[3:][codes])
+        assert fitted.trust(own, close, codes, np.zeros(200)) == pytest.approx(expected, abs=2e-4)
+
+    def test_survives_a_pickle_and_a_file(self, tmp_path):
+        X, _ = mixture(200, 25)
+        scorer = AffinityScorer(KMeans(4, n_init=3, random_state=0), influence="within", calibration=4).fit(X)
+        expected = scorer.affinity(X).trust
+        assert np.array_equal(pickle.loads(pickle.dumps(scorer)).affinity(X).trust, expected)
+        bare = AffinityScorer(influence="within", calibration=4).fit(X, kmeans_labels(X, 4))
+        bare.save(tmp_path / "a.model")
+        loaded = AffinityScorer.load(tmp_path / "a.model")
+        assert np.array_equal(loaded.affinity(X).trust, bare.affinity(X).trust)
+        assert loaded.affinity(X).clusterer_note == bare.affinity(X).clusterer_note
+
+    def test_some_of_the_clusters(self):
+        X, _ = mixture(200, 26)
+        whole = AffinityScorer(calibration=4).fit(X, kmeans_labels(X, 4)).fitted_.trust_map
+        some = whole.take(np.array([2, 0]), np.array([0.0, 7.0]))
+        assert isinstance(some, TrustMap)
+        assert np.array_equal(some.effects, whole.effects[[2, 0]])
+        assert some.reach.tolist() == [whole.reach[2], 7.0]
+
+
+class TestScore:
+    def test_prefers_the_true_number_of_clusters(self):
+        X, _ = mixture(400, 27, spread=0.8)
+        scores = {}
+        for k in (2, 3, 4, 7):
+            scorer = AffinityScorer(KMeans(k, n_init=5, random_state=0), calibration=10).fit(X)
+            scores[k] = scorer.score(X)
+            assert scores[k] == pytest.approx(scorer.affinity(X).above_chance())
+        assert max(scores, key=scores.get) == 4
+        assert scores[4] == pytest.approx(1.0, abs=0.02)
+
+    def test_without_calibration_x_is_subsampled(self):
+        X, _ = mixture(400, 28, spread=0.8)
+        scorer = AffinityScorer(KMeans(4, n_init=5, random_state=0)).fit(X)
+        assert scorer.score(X) > 0.9
+        labelled = AffinityScorer().fit(X, kmeans_labels(X, 4))
+        assert labelled.score(X) > 0.9
