@@ -671,7 +671,7 @@ def fit_stream(
     # Batches are plain arrays; the names of their columns are for those who score frames later.
     threads = effective_threads(fitting.n_jobs)
     found = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
-    fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample)
+    fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample, estimator=clusterer)
     if plan is not None:
         fitted = with_plan(fitted, plan)
     elif table.has_names:
