@@ -107,6 +107,13 @@ def scene(name: str, **changes: Any) -> tuple[AffinityScorer, np.ndarray]:
     return scorer, np.concatenate([X[:66], inner, 30.0 * X[-1:]])
 
 
+#: Every day one scene that is exact and one that is sampled; all in the slow run.
+each_scene = pytest.mark.parametrize(
+    "name",
+    [name if name in ("exact, reduced", "shared") else pytest.param(name, marks=pytest.mark.slow) for name in SCENES],
+)
+
+
 class TestAmongEstimators:
     def test_scores_after_a_scaler(self):
         pipeline = make_pipeline(StandardScaler(), AffinityScorer(kmeans(), random_state=0, influence="euclidean"))
@@ -442,7 +449,7 @@ class TestMethodsAgree:
             AffinityScorer(**{"influence": "euclidean"} | settings).fit_affinity(X, labels),
         )
 
-    @pytest.mark.parametrize("name", SCENES)
+    @each_scene
     def test_fit_transform_is_fit_then_transform(self, name):
         scorer, _ = scene(name)
         X, labels = blobs(120, SCENES[name]["d"], SCENES[name]["k"])
@@ -613,7 +620,7 @@ class TestPersistence:
         file.seek(0)
         return joblib.load(file)
 
-    @pytest.mark.parametrize("name", SCENES)
+    @each_scene
     def test_same_scores_to_the_last_bit(self, name):
         scorer, points = scene(name)
         before_use = self.through_pickle(scorer), self.through_joblib(scorer)
@@ -653,13 +660,13 @@ class TestSplitting:
             joined = np.concatenate([getattr(piece, name) for piece in pieces])
             np.testing.assert_array_equal(joined, getattr(whole, name), err_msg=name)
 
-    @pytest.mark.parametrize("name", SCENES)
+    @each_scene
     def test_scenes_use_the_engines_they_are_here_for(self, name):
         scorer, points = scene(name)
         assert SCENES[name]["engines"] <= set(scorer.affinity(points).engine)
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    @pytest.mark.parametrize("name", SCENES)
+    @each_scene
     def test_chunks_of_rows(self, name, dtype):
         scorer, points = scene(name)
         points = points.astype(dtype)
@@ -668,7 +675,7 @@ class TestSplitting:
         for cuts in ([1, 2, 4, 7, n // 2 + 2, n // 2 + 3, n - 2], [n // 3 - 1, 2 * n // 3], [n - 1]):
             self.assert_pieces([scorer.affinity(part) for part in np.split(points, cuts)], whole)
 
-    @pytest.mark.parametrize("name", SCENES)
+    @each_scene
     def test_single_rows(self, name):
         scorer, points = scene(name)
         rows = np.r_[0:4, len(points) // 2 : len(points) // 2 + 4, -2:0]
@@ -676,7 +683,7 @@ class TestSplitting:
         singles = [scorer.affinity(points[[row]]) for row in rows]
         np.testing.assert_array_equal(np.concatenate([one.affinity for one in singles]), whole.affinity[rows])
 
-    @pytest.mark.parametrize("name", SCENES)
+    @each_scene
     def test_order_of_rows(self, name):
         scorer, points = scene(name)
         order = np.random.default_rng(0).permutation(len(points))
@@ -688,7 +695,7 @@ class TestSplitting:
         pieces = [scorer.affinity(part) for part in (points[:1], points[1:70], points[70:])]
         self.assert_pieces(pieces, scorer.affinity(points))
 
-    @pytest.mark.parametrize("name", SCENES)
+    @each_scene
     def test_number_of_threads(self, name):
         one, points = scene(name, n_jobs=1)
         expected = one.affinity(points)
@@ -705,6 +712,7 @@ class TestSplitting:
                 assert_same(result, expected)
 
     # Newer Pythons warn of any fork of a process with threads: this is the test that our kernels survive it.
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
     def test_called_from_a_forked_process(self):
         scenes = [scene(name, n_jobs=2) for name in SCENES]
@@ -713,6 +721,7 @@ class TestSplitting:
         for name, mine, theirs in zip(SCENES, expected, found, strict=True):
             np.testing.assert_array_equal(theirs, mine.affinity, err_msg=name)
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
     def test_fit_in_a_forked_process(self):
         X, labels = blobs(100, 20, 8)
@@ -720,7 +729,7 @@ class TestSplitting:
         found = in_a_fork(lambda: affinity(X, labels, n_jobs=2, random_state=0, influence="euclidean").affinity)
         np.testing.assert_array_equal(found, expected.affinity)
 
-    @pytest.mark.parametrize("backend", ["loky", "threading"])
+    @pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.slow), "threading"])
     def test_called_through_joblib(self, backend):
         scorer, points = scene("shared, reduced", n_jobs=2)
         parts = np.array_split(points, 4)

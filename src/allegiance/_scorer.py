@@ -321,7 +321,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         return labels
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Return trust (n,) in the label of each point; its affinity to its own cluster without calibration.
+        """Return what :meth:`AffinityResult.review` sorts by (n,): low values first need a look.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         top: int | None = None,
         details: bool = False,
     ) -> Any:
-        """Score Arrow data: what engines such as Spark, DuckDB and Polars hand over. ``docs/scale.md`` has the lines.
+        """Score Arrow data, as Spark, DuckDB and Polars pass it on. ``docs/scale.md`` has examples.
 
         It keeps nothing between calls, may be called from several threads at once, and gives the scores of
         :meth:`affinity` to the last bit, however rows are cut into batches. Needs the extra ``io``.
@@ -398,7 +398,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         top
             With ``details``, only this many of the largest affinities of each row, and their clusters.
         details
-            All columns of ``result.frame(details=True)``, or those that a person reads.
+            Whether to return all columns of ``result.frame(details=True)``, or only those of ``result.frame()``.
 
         Returns
         -------
@@ -460,7 +460,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that scoring needs, as plain values and arrays.
+        """Return everything that scoring needs, as plain values and arrays.
 
         It holds no training data, except that an exact kernel is a sum over the points of the fit, and that trust needs
         the distances of some members from their representatives. Of a pipeline it holds the transformers, if all are

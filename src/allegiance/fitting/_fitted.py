@@ -1,4 +1,4 @@
-"""The fitted object: all that scoring needs, for estimators, displays, streams, workers and saved files alike."""
+"""The fitted object: everything that scoring needs, for estimators, displays, streams, workers and saved files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Fitted:
     Attributes
     ----------
     specification
-        What was asked for.
+        The parameters of the fit.
     columns
         The columns of X, and the transformers it passes before it is scored, if there are any.
     tessellation
@@ -83,13 +83,13 @@ class Fitted:
     centers
         (k, d) representatives, in the coordinates of X or of what its transformers make; None for kernels.
     members
-        How far members lie from their representatives; None in files of the first format.
+        Distances of members from their representatives; None if a model does not hold them.
     trust_map
-        What calibration found; None without it.
+        The result of calibration; None without it.
     clusterer
-        The fitted estimator that labels new points, behind the transformers; None for the nearest representative.
+        The fitted estimator that labels new points, after the transformers; None for the nearest representative.
     parts
-        What else belongs to it, by name, and is saved with it: texts, or objects of a ``stored`` class.
+        Other things that are saved with it, by name: texts, or objects of a ``stored`` class.
     """
 
     specification: Specification
@@ -114,33 +114,33 @@ class Fitted:
 
     @cached_property
     def engine(self) -> FittedEngine:
-        """What measures the affinities of new points."""
+        """The engine that measures affinities, built on first use."""
         specification = self.specification
         return build_engine(specification.engine, self.tessellation, specification.settings)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Measurers follow from the rest, and hold samples that a pickle need not carry.
+        # The engine can be built again, and holds samples that a pickle need not carry.
         return {name: value for name, value in self.__dict__.items() if not name.endswith("engine")}
 
     def release_training_data(self) -> None:
-        """Compute what is still to be computed from the points of the fit, so that these need not be kept."""
+        """Compute what still depends on the points of the fit, so that these can be freed."""
         _ = None if self.members is None else self.members.value
 
     def with_threads(self, threads: int = 1) -> Fitted:
-        """Return the same to be used beside others like it: on few threads, and silent."""
+        """Return a copy for one of several workers, which uses so many threads and shows no progress."""
         settings = replace(self.specification.settings, threads=threads, verbose=False)
         return replace(self, specification=replace(self.specification, settings=settings))
 
     def with_part(self, name: str, value: Any) -> Fitted:
-        """Return the same with something more that belongs to it and is saved with it."""
+        """Return a copy with another object that is saved with it."""
         return replace(self, parts={**self.parts, name: value})
 
     def without_preprocessing(self) -> Fitted:
-        """Return the same for points that have passed the transformers already."""
+        """Return a copy for points that have passed the transformers already."""
         return replace(self, columns=Columns(self.columns.n_prepared), clusterer=without_feature_names(self.clusterer))
 
     def with_preprocessing(self, preparation: Any, columns: Columns) -> Fitted:
-        """Return the same for points as they are before fitted transformers, which they then pass first."""
+        """Return a copy for points that have to pass fitted transformers first."""
         return replace(self, columns=PreparedColumns(columns, preparation, self.columns.n_prepared))
 
     def rows(self, X: Any) -> Rows:
@@ -148,7 +148,7 @@ class Fitted:
         return self.specification.influence.prepare(self.columns.check(X))
 
     def _prepared(self, X: Any) -> Prepared:
-        """Return points for a clusterer that knows their columns by name, and as the diagram needs them."""
+        """Return points as the clusterer takes them, and as the diagram needs them."""
         given, rows = self.columns.prepare(X)
         if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
             given = rows  # it was fitted to arrays, and would complain about names
@@ -167,7 +167,7 @@ class Fitted:
         """Return the clusters (n,) that the estimator gives new points; None if it gives none."""
         if self.clusterer is None or not hasattr(self.clusterer, "predict"):
             return None
-        # In parts: what some estimators compute on the way is much larger than their labels.
+        # In parts, since some estimators need much more memory than their labels take.
         codes = np.empty(n, np.int64)
         for start in range(0, n, _PART):
             part = slice(start, min(start + _PART, n))
@@ -184,14 +184,9 @@ class Fitted:
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
     def prepare_input(self, X: Any, labels: Any = None) -> PreparedInput:
-        """Return points as they are scored. Transformers and the estimator, which others may have written, run here.
+        """Return points (n, d) as they are scored; transformers and the estimator run here.
 
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new, as the user passed them.
-        labels
-            (n,) labels they have, -1 for noise; None to label them as new points.
+        ``labels`` are (n,), -1 for noise; None labels them as new points.
         """
         given, rows = self._prepared(X)
         if labels is None:
