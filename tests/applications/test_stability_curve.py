@@ -11,9 +11,10 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from allegiance import BregmanKMeans, stability_curve
+from allegiance import stability_curve
 from allegiance.applications import StabilityCurve, reference_axes, uniform_in_box
 from allegiance.calibration import Calibration, replicate
+from allegiance.clusterers import BregmanKMeans
 
 FAST = {"n_references": 4, "n_resamples": 6, "n_jobs": 1}
 QUICK = {"n_references": 2, "n_resamples": 2, "n_jobs": 1}

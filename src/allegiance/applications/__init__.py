@@ -11,7 +11,6 @@ from ._compare import (
     validate_consensus,
 )
 from ._consensus import ConsensusClustering
-from ._documents import Documents, WordScores
 from ._incremental import IncrementalKMeans
 from ._stability_curve import StabilityCurve, reference_axes, stability_curve, uniform_in_box
 
@@ -21,10 +20,8 @@ __all__ = [
     "ClusteringComparison",
     "ConsensusClustering",
     "ConsensusValidation",
-    "Documents",
     "IncrementalKMeans",
     "StabilityCurve",
-    "WordScores",
     "compare_clusterings",
     "reference_axes",
     "stability_curve",
