@@ -86,7 +86,8 @@ class TestSample:
         X, _ = make_blobs(500, centers=5, cluster_std=3.0, random_state=3)
         seeds = X[:5]
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
-        found = StabilityTest(Auto(), 0.03, 0, None).measure(X, seeds, extremes)
+        test = StabilityTest(Auto(), 0.03, 0, None)
+        found = test.measure(X, test.scorer(seeds, extremes))
         result = AffinityScorer(centers=seeds, random_state=0, influence="euclidean").fit(X).affinity(X)
         np.testing.assert_array_equal(found.stable, result.stable)
         np.testing.assert_array_equal(found.confidence, result.affinity.max(axis=1))
@@ -98,7 +99,8 @@ class TestSample:
         seeds = X[:5]
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
         assert extremes.shape[0] <= 8
-        found = StabilityTest(SharedSamples(), 0.05, 0, None).measure(X, seeds, extremes)
+        test = StabilityTest(SharedSamples(), 0.05, 0, None)
+        found = test.measure(X, test.scorer(seeds, extremes))
         result = (
             AffinityScorer(centers=seeds, engine="shared", eps=0.05, random_state=0, influence="euclidean")
             .fit(X)
@@ -277,7 +279,7 @@ def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
     centers = NearestCenters.of(seeds, 1)
 
     def work(rows):
-        found = test.measure(rows, seeds, rows[centers.extreme_rows(rows)])
+        found = test.measure(rows, test.scorer(seeds, rows[centers.extreme_rows(rows)]))
         centers.assign(rows)
         return found
 

@@ -222,7 +222,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
             raise ValueError(f"n_samples={n} must be at least n_clusters={k}: X has too few rows.")
         seeds = dense(kmeans_plusplus(X, k, random_state=int(stream(test.seed, _SEEDS).integers(2**31)))[0])
         extremes = NearestCenters.of(seeds, test.n_jobs).extreme_rows(X)
-        stable = test.measure(X, seeds, X[extremes]).stable
+        stable = test.measure(X, test.scorer(seeds, X[extremes])).stable
         sample = _draw_sample(stable, _size_of_sample(self.sample_size, n, k), fraction, stream(test.seed, _SAMPLE))
         best = kmeans.best(X[sample], k, stream(test.seed, _STARTS), seeds=seeds)
         warn_if_empty(np.unique(best.labels_).size, k, stacklevel=2)
@@ -386,9 +386,9 @@ class StabilityTest:
             check_jobs(model.n_jobs),
         )
 
-    def measure(self, X: Rows, centers: FloatArray, extremes: Rows) -> Stability:
-        """Score rows of X (n, d) with respect to centres (k, d), in the box around the rows ``extremes``."""
-        scorer = AffinityScorer(
+    def scorer(self, centers: FloatArray, extremes: Rows) -> AffinityScorer:
+        """Return what scores rows with respect to centres (k, d), in the box around the rows ``extremes``."""
+        return AffinityScorer(
             centers=centers,
             influence="euclidean",
             engine=self.engine,
@@ -396,6 +396,9 @@ class StabilityTest:
             random_state=self.seed,
             n_jobs=self.n_jobs,
         ).fit(extremes)
+
+    def measure(self, X: Rows, scorer: AffinityScorer) -> Stability:
+        """Score rows of X (n, d), a block at a time."""
         n = X.shape[0]
         found = Stability(np.empty(n, dtype=bool), np.empty(n), np.empty(n, dtype=np.int64))
         with warnings.catch_warnings():

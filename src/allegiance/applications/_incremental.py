@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,15 +20,18 @@ from allegiance._core import (
     row_sums,
     stream,
 )
+from allegiance._scorer import AffinityScorer
 from allegiance.clusterers import KMeansStarts
 from allegiance.engines import Engine
 
-from ._active import NearestCenterMixin, NearestCenters, StabilityTest, check_squares
+from ._active import Assigned, NearestCenterMixin, NearestCenters, Stability, StabilityTest, check_squares
 
 #: What is drawn at random, one stream each.
 _START, _FOUNDERS = range(2)
 #: How many times the root mean square distance from its centre a point may be away and still be absorbed.
 REACH = 4.0
+#: How far a centroid may move before stability is measured with respect to its new place, in the same distance.
+_SLACK = 0.03
 #: Share by which the objective must fall before a cluster moves: more than rounding.
 _LEAST_GAIN = 1e-9
 
@@ -40,6 +43,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their
     owner is also the nearest centroid, and they are no farther from it than four times the root mean square distance.
     Finally all rows that wait are examined again, with the new centroids. Rows are kept only while they wait.
+    Territory is measured again once a centroid has moved by 3 % of that distance, or a row lies outside all before it.
 
     *Start*: rows wait until there are ``init_size`` of them, ``n_clusters`` distinct ones among them. Then k-means on
     all that wait gives the first centroids, with counts of zero.
@@ -155,10 +159,10 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         y
             Ignored.
         """
-        anew = not hasattr(self, "_state")
-        rules = self._rules(resolve_seed(self.random_state) if anew else self._seed)
-        batch = dense(check_squares(check_rows(self, X, reset=anew)))
-        state = StreamState.empty(batch.shape[1]) if anew else self._state
+        fresh = not hasattr(self, "_state")
+        rules = self._rules(resolve_seed(self.random_state) if fresh else self._seed)
+        batch = dense(check_squares(check_rows(self, X, reset=fresh)))
+        state = StreamState(_no_rows(batch)) if fresh else self._state
         self._publish(state.take(batch, rules), rules)
         return self
 
@@ -175,7 +179,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         self._forget("_state", "_seed")
         rules = self._rules(resolve_seed(self.random_state))
         rows = dense(check_squares(check_rows(self, X, reset=True)))
-        self._publish(StreamState.empty(rows.shape[1]).take(rows, rules).emptied(rules), rules)
+        self._publish(StreamState(_no_rows(rows)).take(rows, rules).emptied(rules), rules)
         self.labels_ = self._nearest().assign(rows).codes.astype(np.int32)
         return self
 
@@ -206,8 +210,8 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         k = check_count(self.n_clusters, "n_clusters")
         if hasattr(self, "counts_") and k != self.counts_.size:
             raise ValueError(
-                f"n_clusters={k} differs from the {self.counts_.size} clusters of the stream: leave it, or start "
-                "anew with fit or a clone."
+                f"n_clusters={k} differs from the {self.counts_.size} clusters of the stream: leave it, or "
+                "start again with fit or a clone."
             )
         return Rules(
             n_clusters=k,
@@ -229,40 +233,60 @@ class Rules:
     stability: StabilityTest
 
 
-@dataclass(frozen=True)
-class StreamState:
-    """All that is known of a stream.
+class Ruler:
+    """Measures stability with respect to centroids as they were once, as long as they have hardly moved since.
 
-    Attributes
-    ----------
-    pending
-        (m, d) rows that wait, in the order in which they came.
-    clusters
-        The clusters; None before there are any.
-    extremes
-        (at most 2 (k - 1), d) rows that reached farthest along the axes in which volume is measured: the box.
-    n_iter
-        Iterations of k-means for the first clusters.
-    n_batches
-        Batches so far: it names the stream of random numbers of the next one.
-    n_births
-        Clusters that were given up and founded elsewhere.
-    n_forced
-        Rows that were absorbed before their time because too many waited.
+    A new triangulation for each batch would make small batches as slow as large ones.
     """
 
+    def __init__(self, centers: FloatArray, seen: FloatArray, test: StabilityTest) -> None:
+        self.centers, self.test = centers, test
+        self.near = NearestCenters.of(centers, test.n_jobs)
+        self.extremes = seen[self.near.extreme_rows(seen)]
+        """At most 2 (k - 1) rows that reach farthest along the axes in which volume is measured: the box."""
+        reached = self._positions(self.extremes)
+        self.box = reached.min(axis=0), reached.max(axis=0)
+        self._scorer: AffinityScorer | None = None
+
+    def holds(self, centers: FloatArray, rows: FloatArray, slack: float, test: StabilityTest) -> bool:
+        """Tell whether no centroid has moved farther than ``slack``, and all rows lie in the box."""
+        same = (test.eps, test.seed) == (self.test.eps, self.test.seed) and repr(test.engine) == repr(self.test.engine)
+        if not same or row_sums((centers - self.centers) ** 2).max() > slack**2:
+            return False
+        positions = self._positions(rows)
+        return bool((positions >= self.box[0]).all() and (positions <= self.box[1]).all())
+
+    def measure(self, rows: FloatArray) -> Stability:
+        """Score rows (m, d)."""
+        if self._scorer is None and rows.size:
+            self._scorer = self.test.scorer(self.centers, self.extremes)
+        return self.test.measure(rows, cast("AffinityScorer", self._scorer))
+
+    def _positions(self, rows: FloatArray) -> FloatArray:
+        return self.near.diagram.locate(rows, 1).position
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The scorer follows from the rest.
+        return self.__dict__ | {"_scorer": None}
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """All that is known of a stream."""
+
     pending: FloatArray
+    """(m, d) rows that wait, in the order in which they came."""
+    found: Stability | None = None
+    """What the ruler says of them."""
     clusters: SummarisedClusters | None = None
-    extremes: FloatArray | None = None
+    """None before there are any."""
+    ruler: Ruler | None = None
     n_iter: int = 0
+    """Iterations of k-means for the first clusters."""
     n_batches: int = 0
+    """Batches so far: it names the stream of random numbers of the next one."""
     n_births: int = 0
     n_forced: int = 0
-
-    @classmethod
-    def empty(cls, n_features: int) -> StreamState:
-        """Return the state before the first batch."""
-        return cls(np.empty((0, n_features)))
 
     def take(self, batch: FloatArray, rules: Rules) -> StreamState:
         """Receive a batch (m, d): absorb its stable rows, then look again at all that wait."""
@@ -286,84 +310,85 @@ class StreamState:
             state = state._started(state.pending, rules)
         assert state.clusters is not None
         codes = NearestCenters.of(state.clusters.centers, rules.stability.n_jobs).assign(state.pending).codes
-        return replace(state, clusters=state.clusters.absorb(state.pending, codes), pending=_no_rows(state.pending))
+        clusters = state.clusters.absorb(state.pending, codes)
+        return replace(state, clusters=clusters, pending=_no_rows(state.pending), found=None)
 
     def _started(self, rows: FloatArray, rules: Rules) -> StreamState:
         """Find the first clusters by k-means on all ``rows`` there are."""
         found = rules.kmeans.best(rows, rules.n_clusters, stream(rules.stability.seed, _START))
         centers = np.asarray(found.cluster_centers_, dtype=np.float64)
         clusters = SummarisedClusters(centers, np.zeros(rules.n_clusters, dtype=np.int64), 0.0)
-        none, n_iter = _no_rows(rows), int(found.n_iter_)
-        state = replace(self, pending=none, clusters=clusters, extremes=none, n_iter=n_iter)
+        state = replace(self, pending=_no_rows(rows), clusters=clusters, n_iter=int(found.n_iter_))
         return state._resumed(rows, rules)
 
     def _resumed(self, batch: FloatArray, rules: Rules) -> StreamState:
         """Let clusters be born, absorb what is stable in the batch, then what is stable of all that wait."""
         rows = np.vstack([self.pending, batch])
-        state = self._with_births(rows, stream(rules.stability.seed, _FOUNDERS, self.n_batches))
-        assert state.clusters is not None
-        assert state.extremes is not None
-        seen = np.vstack([state.extremes, rows])
-        reach = REACH**2 * state.clusters.objective(rows) / (state.clusters.counts.sum() + rows.shape[0])
-        first = _examine(batch, state.clusters, seen, reach, rules)
-        clusters = state.clusters.absorb(batch[first.safe], first.nearest[first.safe])
-        waiting = np.vstack([self.pending, batch[~first.safe]])
-        second = _examine(waiting, clusters, seen, reach, rules)
-        forced = second.surplus(rules.max_pending)
-        leaving = second.safe | forced
+        clusters, n_births = self._with_births(rows, stream(rules.stability.seed, _FOUNDERS, self.n_batches))
+        squared = clusters.objective(rows) / (clusters.counts.sum() + rows.shape[0])
+        ruler = self._ruler(clusters, rows, _SLACK * np.sqrt(squared), rules)
+        first = ruler.measure(batch)
+        near, safe = _examine(batch, first, clusters, REACH**2 * squared, rules)
+        clusters = clusters.absorb(batch[safe], near.codes[safe])
+        waiting = np.vstack([self.pending, batch[~safe]])
+        known = self.found if ruler is self.ruler else None
+        later = replace(self, ruler=ruler)._ruler(clusters, rows, _SLACK * np.sqrt(squared), rules)
+        if later is ruler and (known is not None or not self.pending.size):
+            parts = [first.stable[~safe], first.confidence[~safe], first.owner[~safe]]
+            found = Stability(*(parts if known is None else map(np.concatenate, zip(known, parts, strict=True))))
+        else:
+            found = later.measure(waiting)
+        near, safe = _examine(waiting, found, clusters, REACH**2 * squared, rules)
+        forced = _surplus(safe, found.confidence - (near.squared > REACH**2 * squared), rules.max_pending)
+        leaving = safe | forced
         return replace(
-            state,
+            self,
             pending=waiting[~leaving],
-            clusters=clusters.absorb(waiting[leaving], second.nearest[leaving]),
-            extremes=second.extremes,
-            n_forced=state.n_forced + int(forced.sum()),
+            found=Stability(*(values[~leaving] for values in found)),
+            clusters=clusters.absorb(waiting[leaving], near.codes[leaving]),
+            ruler=later,
+            n_births=self.n_births + n_births,
+            n_forced=self.n_forced + int(forced.sum()),
         )
 
-    def _with_births(self, rows: FloatArray, rng: np.random.Generator) -> StreamState:
+    def _with_births(self, rows: FloatArray, rng: np.random.Generator) -> tuple[SummarisedClusters, int]:
         """Give clusters up and found others among ``rows`` as long as that pays, each cluster once at most."""
-        state = self
-        assert state.clusters is not None
-        for _ in range(state.clusters.counts.size):
-            reseated = state.clusters.reseated(rows, rng)
+        clusters, births = self.clusters, 0
+        assert clusters is not None
+        for _ in range(clusters.counts.size):
+            reseated = clusters.reseated(rows, rng)
             if reseated is None:
                 break
-            state = replace(state, clusters=reseated, n_births=state.n_births + 1)
-        return state
+            clusters, births = reseated, births + 1
+        return clusters, births
+
+    def _ruler(self, clusters: SummarisedClusters, rows: FloatArray, slack: float, rules: Rules) -> Ruler:
+        """Return the ruler that there is, or another one if it no longer fits."""
+        if self.ruler is not None and self.ruler.holds(clusters.centers, rows, slack, rules.stability):
+            return self.ruler
+        seen = rows if self.ruler is None else np.vstack([self.ruler.extremes, rows])
+        return Ruler(clusters.centers, seen, rules.stability)
 
 
-class _Verdict(NamedTuple):
-    """What is to become of m rows."""
+def _examine(
+    rows: FloatArray, found: Stability, clusters: SummarisedClusters, reach: float, rules: Rules
+) -> tuple[Assigned, BoolArray]:
+    """Return the nearest clusters of rows (m, d), and which can be absorbed.
 
-    safe: BoolArray
-    """(m,) whether the row can be absorbed: stable, owned by the cluster it is nearest to, and not far from it."""
-    nearest: IntArray
-    """(m,) number of the nearest cluster."""
-    readiness: FloatArray
-    """(m,) the largest affinity, less 1 for rows that are far: the higher, the less harm in absorbing the row."""
-    extremes: FloatArray
-    """Rows that span the box."""
-
-    def surplus(self, max_pending: int | None) -> BoolArray:
-        """Choose the rows that have to go, though not safe, so that no more than ``max_pending`` stay."""
-        forced = np.zeros(self.safe.shape, dtype=bool)
-        waiting = np.flatnonzero(~self.safe)
-        if max_pending is not None and waiting.size > max_pending:
-            order = waiting[np.argsort(-self.readiness[waiting], kind="stable")]
-            forced[order[: waiting.size - max_pending]] = True
-        return forced
+    These are stable, owned by the cluster they are nearest to, and no farther from it than the root of ``reach``.
+    """
+    near = NearestCenters.of(clusters.centers, rules.stability.n_jobs).assign(rows)
+    return near, found.stable & (found.owner == near.codes) & (near.squared <= reach)
 
 
-def _examine(rows: FloatArray, clusters: SummarisedClusters, seen: FloatArray, reach: float, rules: Rules) -> _Verdict:
-    """Judge ``rows`` (m, d) in the box around the rows ``seen``; a squared distance beyond ``reach`` is far."""
-    centers = NearestCenters.of(clusters.centers, rules.stability.n_jobs)
-    extremes = seen[centers.extreme_rows(seen)]
-    nearest, squared = centers.assign(rows)
-    if not rows.size:
-        return _Verdict(np.empty(0, dtype=bool), nearest, squared, extremes)
-    found = rules.stability.measure(rows, clusters.centers, extremes)
-    near = squared <= reach
-    safe = found.stable & (found.owner == nearest) & near
-    return _Verdict(safe, nearest, found.confidence - ~near, extremes)
+def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) -> BoolArray:
+    """Choose the rows (m,) that have to go, though not safe, so that no more than ``max_pending`` stay."""
+    forced = np.zeros(safe.shape, dtype=bool)
+    waiting = np.flatnonzero(~safe)
+    if max_pending is not None and waiting.size > max_pending:
+        order = waiting[np.argsort(-readiness[waiting], kind="stable")]
+        forced[order[: waiting.size - max_pending]] = True
+    return forced
 
 
 def _no_rows(like: FloatArray) -> FloatArray:
@@ -388,7 +413,7 @@ class _Swap(NamedTuple):
     heir: int
     """The cluster that takes its points over."""
     founded_at: FloatArray
-    """(d,) where to start it anew."""
+    """(d,) where to start it again."""
 
 
 @dataclass(frozen=True)
@@ -468,7 +493,7 @@ class SummarisedClusters:
         return _Swap(int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0))
 
     def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> SummarisedClusters:
-        """Move the points of one cluster to another, and start it anew."""
+        """Move the points of one cluster to another, and start it again."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         total = counts[heir] + counts[gone]
         if counts[gone]:
