@@ -1,11 +1,14 @@
-"""Reports of data that would run as code, opened in a browser."""
+"""Pages of data that would run as code, opened from disk or served, in a browser."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -49,8 +52,8 @@ _PAYLOADS = (
 )
 #: How many of them one page holds: as many as it has clusters and features.
 _PER_PAGE = 3
-#: Where in a report data appears.
-_PLACES = ("labels", "features", "ids", "texts", "title", "index")
+#: Where on a page data appears.
+_PLACES = ("labels", "features", "ids", "texts", "title", "index", "columns", "values", "names")
 _PORTS = ("http://", "https://", "ws://", "wss://", "ftp://")
 
 
@@ -66,7 +69,9 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
         pages = [(payloads, place) for payloads in groups for place in _PLACES]
         for number in rng.permutation(len(pages))[: -(-attempts // _PER_PAGE)].tolist():
             payloads, place = pages[number]
-            if problem := opened(browser, _report(payloads, place, number, folder)):
+            with _page(payloads, place, number, folder) as address:
+                problem = opened(browser, address)
+            if problem:
                 tally.broken.append(f"one of {payloads!r} in {place}: {problem}")
             else:
                 tally.held[f"in {place}"] += len(payloads)
@@ -92,26 +97,38 @@ def start_browser() -> tuple[Any, str | None]:
     return webdriver.Chrome(options=options, service=Service(driver)), None
 
 
-def _report(payloads: tuple[str, ...], place: str, number: int, folder: Path) -> Path:
-    """Write a report with the payloads in one place."""
+@contextmanager
+def _page(payloads: tuple[str, ...], place: str, number: int, folder: Path) -> Iterator[str]:
+    """Write a page with the payloads in one place, or serve it, and yield its address."""
     texts = [payload.format(mark=f"(window.hacked={number},alert({number}))", n=number) for payload in payloads]
     n = 45
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 3)), columns=["a", "b", "c"])
     labels: Any = np.arange(n) % 3
+    values = np.random.default_rng(0).normal(size=(n, 3)) + 3 * np.eye(3)[labels]
+    X = pd.DataFrame(values, columns=["a", "b", "c"])
+    repeated = [f"{texts[i % 3]}{i}" for i in range(n)]
     settings: dict[str, Any] = {}
     if place == "labels":
         labels = np.array(texts)[labels]
     elif place == "features":
         X.columns = texts
     elif place in ("ids", "texts"):
-        settings[place] = [f"{texts[i % 3]}{i}" for i in range(n)]
+        settings[place] = repeated
     elif place == "title":
         settings["title"] = " ".join(texts)
+    elif place == "columns":
+        settings["data"] = pd.DataFrame(dict.fromkeys(texts, X["a"]))
+    elif place == "values":
+        settings["data"] = pd.DataFrame({"category": np.array(texts)[labels], "text": repeated})
+    elif place == "names":
+        settings["names"] = dict(enumerate(texts))
     else:
-        X.index = [f"{texts[i % 3]}{i}" for i in range(n)]
-    path = folder / f"report-{number}.html"
-    trust(X, labels, n_resamples=2, eps=0.2).report(path, X, **settings)
-    return path
+        X.index = repeated
+    result = trust(X, labels, n_resamples=2, eps=0.2)
+    if number % 2:
+        with result.serve(X, log=folder / f"log-{number}.jsonl", open_browser=False, **settings) as review:
+            yield review.url
+    else:
+        yield result.report(folder / f"report-{number}.html", X, **settings).as_uri()
 
 
 #: Hovers over, presses and opens everything that a page has.
@@ -125,7 +142,7 @@ for (const element of document.querySelectorAll("button, summary, [id=lure]")) i
 """
 
 
-def opened(browser: Any, path: Path) -> str | None:
+def opened(browser: Any, address: str) -> str | None:
     """Open a page and touch everything; return what the data got done, None if nothing."""
     from selenium.common.exceptions import UnexpectedAlertPresentException, WebDriverException
     from selenium.webdriver.support.wait import WebDriverWait
@@ -133,7 +150,7 @@ def opened(browser: Any, path: Path) -> str | None:
     for log in ("browser", "performance"):  # reading a log empties it
         browser.get_log(log)
     try:
-        browser.get(path.as_uri())
+        browser.get(address)
         WebDriverWait(browser, 60, poll_frequency=0.05).until(
             lambda driver: driver.execute_script("return document.documentElement.dataset.ready === 'true'")
         )
@@ -151,14 +168,14 @@ def opened(browser: Any, path: Path) -> str | None:
         message = json.loads(entry["message"])["message"]
         if message["method"] == "Network.requestWillBeSent":
             url = message["params"]["request"]["url"]
-            if url.startswith(_PORTS):
+            if url.startswith(_PORTS) and urlsplit(url).netloc != urlsplit(address).netloc:
                 return f"it called {url}"
     return None
 
 
 ATTACKS = {
     "injection": Attack(
-        "injection into reports",
+        "injection into pages",
         "No script, style or address of the data is run or called; every page opens.",
         full=len(_PAYLOADS) * len(_PLACES),
         short=6,

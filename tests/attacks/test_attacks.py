@@ -67,7 +67,7 @@ def test_what_a_page_lets_through_is_noticed(markup, says, tmp_path):
     page = tmp_path / "page.html"
     page.write_text(f"<!doctype html><html data-ready=true><body>{markup}</body></html>")
     try:
-        found = opened(browser, page)
+        found = opened(browser, page.as_uri())
     finally:
         browser.quit()
     assert (found is None) if says is None else (found is not None and says in found)

@@ -190,7 +190,7 @@ def test_affinities_stand_in_for_the_features(k, random_result):
     assert "affinit" in projection.description
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e300])
+@pytest.mark.parametrize("scale", [0.0, 1e-40, 1e40])
 def test_coordinates_are_finite(scale, random_result, rng):
     assert np.isfinite(project(random_result(30, 3), rng.normal(size=(30, 4)) * scale).xy).all()
 

@@ -6,7 +6,8 @@ points are like, ``_data`` chooses what travels with the page, ``_figures`` draw
 follows it.
 """
 
+from ._describe import describe_clusters
 from ._images import check_images
 from ._page import InlinePage, Page, render_report, write_report
 
-__all__ = ["InlinePage", "Page", "check_images", "render_report", "write_report"]
+__all__ = ["InlinePage", "Page", "check_images", "describe_clusters", "render_report", "write_report"]

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from allegiance._core import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
+from allegiance.results import AffinityResult
 
-from ._inputs import Column, Features
+from ._inputs import Column, Features, check_inputs
 
 #: Traits listed for a cluster, and those of them that make its name.
 _TRAITS, _IN_NAME = 8, 3
@@ -95,7 +96,16 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
             if value := float(difference[cluster, level]):
                 inside, outside = float(profile.means[cluster, level]), float(profile.rest[cluster, level])
                 found[cluster].append(Trait(place, level if column.kind == "category" else -1, inside, outside, value))
-    return [sorted(traits, key=lambda trait: -abs(trait.difference))[:_TRAITS] for traits in found]
+    return [_different(sorted(traits, key=lambda trait: -abs(trait.difference)))[:_TRAITS] for traits in found]
+
+
+def _different(traits: list[Trait]) -> list[Trait]:
+    """Leave out categories of just the same points as another one, which say nothing more."""
+    seen: dict[tuple[float, float], int] = {}
+    for trait in traits:
+        if trait.level >= 0:
+            seen.setdefault((round(trait.inside, 3), round(trait.outside, 3)), trait.column)
+    return [t for t in traits if t.level < 0 or seen[round(t.inside, 3), round(t.outside, 3)] == t.column]
 
 
 def name_clusters(columns: list[Column], traits: list[list[Trait]]) -> list[str]:
@@ -105,15 +115,12 @@ def name_clusters(columns: list[Column], traits: list[list[Trait]]) -> list[str]
 
 def _name(columns: list[Column], traits: list[Trait]) -> str:
     parts: list[str] = []
-    seen: set[tuple[float, float, str]] = set()
     for trait in traits:
         if abs(trait.difference) < _WORTH_A_NAME or len(parts) == _IN_NAME:
             break
         column = columns[trait.column]
-        same = (round(trait.inside, 2), round(trait.outside, 2), column.kind)
-        if not column.is_named or (column.kind == "category" and same in seen):
-            continue  # Another category of just the same points says nothing more.
-        seen.add(same)
+        if not column.is_named:
+            continue
         if column.kind == "category":
             level = column.levels[trait.level]
             level = level if len(level) <= _LEVEL_LENGTH else level[: _LEVEL_LENGTH - 1] + "…"
@@ -154,16 +161,41 @@ class Neighbours:
 
 def within_spread(rows: Rows, codes: IntArray) -> FloatArray:
     """Return the pooled standard deviation (d,) of each column within clusters, 1 where there is none."""
-    scale = np.maximum(np.ravel(dense(abs(rows).max(axis=0))).astype(np.float64), 1e-300)
-    squares = np.zeros(scale.size)
-    step = max(1, _BLOCK // scale.size)
+    squares = np.zeros(rows.shape[1])
+    step = max(1, _BLOCK // squares.size)
     for cluster in np.unique(codes[codes >= 0]).tolist():
         members = np.flatnonzero(codes == cluster)
-        mean = np.ravel(rows[members].mean(axis=0)) / scale
+        mean = np.ravel(rows[members].mean(axis=0))
         for start in range(0, members.size, step):
-            squares += ((dense(rows[members[start : start + step]]) / scale - mean) ** 2).sum(axis=0)
+            squares += ((dense(rows[members[start : start + step]]) - mean) ** 2).sum(axis=0)
     variance = squares / max(int((codes >= 0).sum()), 1)
-    return np.where(variance > 1e-24, np.sqrt(variance), 1.0) * scale
+    return np.where(variance > 0, np.sqrt(variance), 1.0)
+
+
+def describe_clusters(result: AffinityResult, X: Any = None, data: Any = None) -> dict[Any, str]:
+    """Return a short description of each cluster by its label, made from what sets it apart.
+
+    Parameters
+    ----------
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+    X
+        (n, d) the data that was clustered.
+    data
+        A frame with the user's own columns, in which clusters are described; by default X.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from allegiance import affinity
+    >>> from allegiance.report import describe_clusters
+    >>> X = pd.DataFrame({"revenue": [1.0, 2.0, 3.0, 90.0, 91.0, 92.0]})
+    >>> describe_clusters(affinity(X, [0, 0, 0, 1, 1, 1], random_state=0), X)
+    {0: 'low revenue', 1: 'high revenue'}
+    """
+    columns = check_inputs(result, X, data=data).columns
+    traits = cluster_traits(columns, profile_columns(columns, result.codes, result.n_clusters), result.n_clusters)
+    return dict(zip(result.classes.tolist(), name_clusters(columns, traits), strict=True))
 
 
 def described(columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray) -> list[dict[str, Any]]:

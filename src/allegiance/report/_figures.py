@@ -28,8 +28,6 @@ _NAME_LENGTH = 18
 _MANY_COLUMNS = 1000
 #: Entries up to which a sparse matrix is made dense.
 _SMALL = 10_000_000
-#: Numbers beyond this are scaled down, since their squares could overflow.
-_LARGE = 1e100
 #: Colours of trust at equal steps from low to high: strong where a label is doubtful, calm where it is not.
 _TRUST = ("#bd2f0c", "#cf5310", "#b07642", "#7f8794", "#6693cc")
 _SIZE = 256
@@ -84,14 +82,11 @@ def _principal_components(values: Rows, seed: int) -> tuple[FloatArray, FloatArr
     n, d = values.shape
     if is_sparse(values) and (n <= 3 or n * d <= _SMALL):
         values = dense(values)
-    largest = float(abs(values).max())
-    scale = largest if largest > _LARGE else 1.0
     solver = "covariance_eigh" if d <= _MANY_COLUMNS else "arpack" if is_sparse(values) else "randomized"
     pca = PCA(2, svd_solver=solver, random_state=seed % 2**32)
     with np.errstate(divide="ignore", invalid="ignore"):  # All points may be equal, without any variance.
-        coordinates = pca.fit_transform(values / scale)
-    shares = np.nan_to_num(pca.explained_variance_ratio_)
-    return np.asarray(coordinates, dtype=np.float64) * scale, shares
+        coordinates = pca.fit_transform(values)
+    return np.asarray(coordinates, dtype=np.float64), np.nan_to_num(pca.explained_variance_ratio_)
 
 
 class Figures(NamedTuple):
