@@ -4,10 +4,13 @@ import http.client
 import io
 import json
 import socket
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -330,3 +333,25 @@ def test_the_audit_speaks_through_labels_drawn_at_random(client, scored):
     page = client.ask("GET", f"/?token={client.review.token}")[2].decode()
     assert "right, by the audit" in page
     assert client.get("/state")["audit"] == expected.sentence()
+
+
+@pytest.mark.slow
+def test_a_kill_loses_no_acknowledged_decision(tmp_path):
+    program = """
+import sys
+import numpy as np
+from allegiance import trust
+from allegiance.review import serve
+X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0, 0], [9, 0], [0, 9]], 20, axis=0)
+review = serve(trust(X, np.repeat([0, 1, 2], 20)), X, log=sys.argv[1], open_browser=False)
+print(review.port, review.token, flush=True)
+review.wait()
+"""
+    path = tmp_path / "log.jsonl"
+    with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True) as server:
+        port, token = server.stdout.readline().split()
+        client = Client(SimpleNamespace(port=port, token=token))
+        kept = [client.post("/decide", {"row": row, "decision": "keep"})["row"] for row in range(30)]
+        server.kill()
+    assert [json.loads(line)["row"] for line in path.read_text().splitlines()] == kept
+    assert (apply_decisions(np.repeat([0, 1, 2], 20), path) == np.repeat([0, 1, 2], 20)).all()

@@ -225,7 +225,7 @@ class DecisionLog:
         """Names that clusters were given, by their labels as text."""
         try:
             if lock(self._descriptor) is False:
-                raise ValueError(f"{self.path} is in use by another server: close it, or name another file (--log).")
+                raise ValueError(f"{self.path} is in use by another server: close it, or name another file (log=..., --decisions).")
             self._records = self._resume()
         except BaseException:
             close_locked(self._descriptor)
@@ -251,7 +251,7 @@ class DecisionLog:
                 known = "that row is not there" if here is None else f"here it is {here!r}"
                 raise ValueError(
                     f"{self.path} holds decisions about another clustering: row {record['row']} was labelled "
-                    f"{record.get('label')!r}, but {known}. Name another file (log=..., --log)."
+                    f"{record.get('label')!r}, but {known}. Name another file (log=..., --decisions)."
                 )
         for line in lines:
             if line.get("decision") == NAME:
