@@ -225,7 +225,9 @@ class DecisionLog:
         """Names that clusters were given, by their labels as text."""
         try:
             if lock(self._descriptor) is False:
-                raise ValueError(f"{self.path} is in use by another server: close it, or name another file (log=..., --decisions).")
+                raise ValueError(
+                    f"{self.path} is in use by another server: close it, or name another file (log=..., --decisions)."
+                )
             self._records = self._resume()
         except BaseException:
             close_locked(self._descriptor)
