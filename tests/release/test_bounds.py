@@ -1,4 +1,4 @@
-"""Lower bounds are stated in pyproject.toml; the constraints, the recipe and ``allegiance info`` say the same."""
+"""Lower bounds are stated in pyproject.toml; the constraints and the recipe say the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import allegiance
-from allegiance.cli._info import EXTRAS, LIBRARIES
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -60,18 +59,18 @@ def test_groups_and_extras_state_the_same_bound(group):
     assert shared == {name: promised[name] for name in shared}
 
 
-def test_info_lists_what_each_extra_brings():
-    stated = {
-        extra: tuple(requirement.name for requirement in parsed(lines))
-        for extra, lines in METADATA["optional-dependencies"].items()
-    }
-    assert {extra: names for extra, names in stated.items() if names} == EXTRAS
-    assert tuple(requirement.name for requirement in parsed(METADATA["dependencies"])) == LIBRARIES
-
-
-def test_all_brings_every_extra_but_those_that_hold_pandas_back():
+def test_all_brings_every_extra_but_the_one_that_holds_pandas_back():
     (everything,) = METADATA["optional-dependencies"]["all"]
-    assert Requirement(everything).extras == set(EXTRAS) - {"anndata", "scanpy"}
+    assert Requirement(everything).extras == set(METADATA["optional-dependencies"]) - {"all", "anndata"}
+
+
+def test_errors_name_extras_that_exist():
+    sources = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
+    named = {extra for text in sources for extra in re.findall(r"require\(\s*\"[\w.]+\", \"(\w+)\"", text)}
+    named |= {
+        extra for text in sources for found in re.findall(r"allegiance\[([\w,]+)\]", text) for extra in found.split(",")
+    }
+    assert named <= set(METADATA["optional-dependencies"])
 
 
 @pytest.fixture(scope="module")

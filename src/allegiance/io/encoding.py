@@ -428,7 +428,7 @@ def _one_row(names: list[str]) -> Any:
     """Return a frame of zeros with these columns, of a library that is installed."""
     backend = next((library for library in ("pandas", "polars") if find_spec(library) is not None), None)
     if backend is None:
-        raise ImportError("this model finds columns by name, which needs frames: pip install 'allegiance[pandas]'.")
+        raise ImportError("this model finds columns by name, which needs frames: pip install 'allegiance[io]'.")
     return nw.from_dict({name: [0.0] for name in names}, backend=backend).to_native()  # type: ignore[arg-type]
 
 
