@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -270,7 +269,7 @@ def _score(
     chunk_size: int,
     settings: dict[str, Any],
 ) -> _Scored:
-    """Score the cells, and warn if trust cannot judge their labels."""
+    """Score the cells, and return all that the result was found with."""
     groups, matrix = _find_groups(adata, groupby), find_matrix(adata, **where)
     made_by = _made_by(adata, groupby) if clusterer is None else clusterer
     calibration = Calibration(settings.pop("n_resamples", Calibration.n_resamples), clusterer=made_by)
@@ -284,8 +283,6 @@ def _score(
     label = np.where(found.noise, _NOISE, groups.names[np.maximum(groups.codes, 0)])
     index = FrameLike(index=adata.obs_names)
     found = replace(found, classes=groups.names[found.classes], label=label, frame_like=index)
-    if found.trust_map is not None and found.trust_map.warning:
-        warnings.warn(f"obs[{groupby!r}]: {found.trust_map.warning}", UserWarning, stacklevel=3)
     parameters = scorer.get_params(deep=False) | {
         "groupby": groupby,
         "matrix": matrix.name,
