@@ -111,8 +111,8 @@ def test_every_column_has_a_role_and_a_reason(tmp_path):
     assert "too many" in roles["words"][1]
     assert (roles["segment"][0], roles["list"][0]) == ("label", "kept")
     assert plan.used == ("x", "kind")
-    said = "\n".join(plan.describe())
-    assert all(column.name in said for column in plan.columns if column.role != "kept")
+    output = "\n".join(plan.describe())
+    assert all(column.name in output for column in plan.columns if column.role != "kept")
 
 
 def test_wishes_are_followed(table):
@@ -183,11 +183,11 @@ def test_a_later_table_is_read_as_the_first_one_was(tmp_path):
     assert plan.names == ("code=01", "code=1", "price", "x")
     (tmp_path / "later.csv").write_text("x,new,price,code\n7,0,6,1\n,0,,01\n3,0,$1,2\n")
     later = open_table(tmp_path / "later.csv")
-    said = " ".join(plan.check(later))
+    output = " ".join(plan.check(later))
     np.testing.assert_array_equal(plan.matrix(later), [[0, 1, 6, 7], [1, 0, 4, 1.5], [0, 0, 1, 3]])
-    assert "2 (1)" in said
-    assert "ignored: new" in said
-    assert "price (1)" in said
+    assert "2 (1)" in output
+    assert "ignored: new" in output
+    assert "price (1)" in output
     for text, message in (
         ("x\n1\n", "'code', 'price'"),
         ("x,price,code\nlots,1,1\n", "'x' should hold numbers.*'lots'"),

@@ -24,7 +24,7 @@ def german(number):
 
 
 DAYS = [date(2024, 1 + i % 12, 1 + i % 28) for i in range(ROWS)]
-#: Each: the bytes, the id that is proposed, the columns of the matrix, and what must be said.
+#: Each: the bytes, the id that is proposed, the columns of the matrix, and what the output must contain.
 MESSY = {
     "plain": (lines("ab", lambda i: (i % 7, i / 4)), (), ("a", "b"), ""),
     "semicolons, decimal comma": (
@@ -160,14 +160,14 @@ MESSY = {
 
 @pytest.mark.parametrize("name", MESSY)
 def test_messy_tables_become_features_without_an_option(tmp_path, name):
-    content, ids, names, said = MESSY[name]
+    content, ids, names, output = MESSY[name]
     path = tmp_path / ("table.csv.gz" if name == "compressed" else "table.csv")
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     table = open_table(path)
     plan = propose(table)
     plan.raise_problems()
     assert (plan.ids, plan.names) == (ids, names)
-    assert said in " ".join([*plan.describe(), *table.notes])
+    assert output in " ".join([*plan.describe(), *table.notes])
     matrix = plan.matrix(table)
     assert np.isfinite(matrix).all()
     assert matrix.shape == (table.n_rows, len(names))

@@ -304,10 +304,10 @@ def test_sheets_of_a_workbook(tmp_path):
     assert (found["id"], found["visits"], found["spent"]) == ([1, 2, 3], [3, None, 5], [1200.5, 7, 8])
     assert (found["mixed"], found["active"]) == (["1", "x", "2.5"], [True, False, None])
     assert found["since"] == [datetime(1970, 1, 2), datetime(1970, 1, 3, 12), None]
-    said = " ".join(table.notes)
-    assert "'customers'" in said
-    assert "'notes', 'nothing'" in said
-    assert "Customers 2024" in said
+    output = " ".join(table.notes)
+    assert "'customers'" in output
+    assert "'notes', 'nothing'" in output
+    assert "Customers 2024" in output
     assert open_table(path, sheet="notes").columns == ["see the other sheet"]
     with pytest.raises(TableError, match=r"no sheet 'othr'\. Its sheets are 'notes', 'customers', 'nothing'"):
         open_table(path, sheet="othr")

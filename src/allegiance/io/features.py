@@ -11,9 +11,10 @@ import numpy as np
 
 from allegiance.io import TableError
 
-from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, Prepared, counted, label_values, prepared
+from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, Prepared, counted, prepared
 from .profile import ColumnProfile, Profile, named_like_id
 from .tables import Table, open_table
+from .values import label_values
 
 __all__ = ["ColumnPlan", "FeaturePlan", "Prepared", "label_values", "prepared", "propose"]
 
@@ -112,7 +113,7 @@ def propose(
 
 
 class _Wishes:
-    """What the user said about columns, and what becomes of each."""
+    """What the user asked for, and what becomes of each column."""
 
     raw = False
     impute: str | None = None

@@ -98,7 +98,7 @@ class Part:
     def __init__(self, where: str, files: Sequence[str], schema: Any, n_rows: int | None) -> None:
         self.where, self.files, self.n_rows = where, tuple(files), n_rows
         self.notes: list[str] = []
-        self.schema = _plain_schema(schema)
+        self.schema = plain_schema(schema)
         try:
             self.names = list(self.schema.names)
         except UnicodeDecodeError as error:
@@ -114,7 +114,7 @@ class Part:
         raise NotImplementedError
 
 
-def _plain_schema(schema: Any) -> Any:
+def plain_schema(schema: Any) -> Any:
     """Return a schema with types that all of pyarrow knows in place of views and runs."""
     plain = {arrow.string_view(): arrow.string(), arrow.binary_view(): arrow.binary()}
     kinds = [one.type.value_type if arrow.types.is_run_end_encoded(one.type) else one.type for one in schema]

@@ -14,7 +14,7 @@ from allegiance.io import TableError
 from .formats import as_arrow
 from .profile import ColumnProfile
 from .tables import BATCH_ROWS, Table, open_table
-from .values import MICROSECONDS, as_texts, is_number, is_text, is_time, read_column
+from .values import MICROSECONDS, as_texts, is_number, is_text, is_time, label_values, read_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -625,62 +625,3 @@ def prepared(
             kept = kept.take(arrow.array(numbers))
         yield Prepared(matrix, first + numbers, kept, consumed)
         first += consumed
-
-
-def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArray]:
-    """Return labels (n,) as numbers or texts, and which rows have one.
-
-    Numbers and truth values stay what they are, decimal numbers without a fraction are whole numbers, and everything
-    else, such as dates, becomes text. A blank is the only word for a missing label.
-
-    Parameters
-    ----------
-    column
-        An Arrow array, or several in a row.
-    name
-        The name of the column.
-    where
-        What to call its table in messages.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from allegiance.io.features import label_values
-    >>> label_values(pa.array([3, None, -1]), "kind", "the table")
-    (array([ 3,  0, -1]), array([ True, False,  True]))
-    """
-    types = arrow.types
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
-        column = _whole_or_text(column, name, where)
-    missing = compute.is_null(column, nan_is_null=True)
-    if is_text(column.type):
-        blank = compute.equal(compute.utf8_trim_whitespace(column), "")
-        missing = compute.or_(missing, compute.fill_null(blank, False))
-        column = compute.fill_null(column, "")
-    elif not types.is_boolean(column.type):
-        column = compute.fill_null(column, 0)
-    else:
-        column = compute.fill_null(column, False)
-    present = ~np.asarray(missing.to_numpy(zero_copy_only=False))
-    return np.asarray(column.to_numpy(zero_copy_only=False)), present
-
-
-def _whole_or_text(column: Any, name: str, where: str) -> Any:
-    """Return values that are not plain numbers as whole numbers, if their type has no fraction, or as text."""
-    kind = column.type
-    try:
-        if arrow.types.is_decimal(kind) and kind.scale == 0 and kind.precision <= 18:
-            return column.cast(arrow.int64())
-        texts = column.cast(arrow.string())
-    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError) as error:
-        raise TableError(
-            f"column {name!r} of {where} cannot be labels, being of type {kind}: use numbers or names. {error}"
-        ) from error
-    if arrow.types.is_decimal(kind) and kind.scale > 0:
-        texts = compute.replace_substring_regex(texts, r"\.?0+$", "")
-    if compute.any(compute.ends_with(texts, pattern="\0")).as_py():
-        # NumPy cannot tell such a text from the one without: two labels would become one.
-        raise TableError(f"column {name!r} of {where} holds a label that ends in a NUL character: remove it first.")
-    return texts

@@ -41,7 +41,7 @@ compute: Any = require("pyarrow.compute", "io", "reading tables")
 
 #: Distinct values of a column that are counted.
 MOST_VALUES = 1_000
-#: Numbers that people write for a missing value; those of the first line count as missing where they stand apart.
+#: Numbers that people write for a missing value; the first four count as missing where all other values are far away.
 _SENTINELS = np.array([-99.0, -999.0, -9999.0, -99999.0, -9.0, 99.0, 999.0, 9999.0, 99999.0])
 _CERTAIN = 4
 #: A sentinel counts if this share of the values, and more than one, are equal to it.
@@ -50,7 +50,7 @@ _NOTABLE = 0.001
 _KEPT_NUMBERS, _MOST_KEPT, _LEAST_KEPT = 1 << 22, 1 << 20, 1 << 10
 #: Bytes of texts kept, over all columns, to tell whether they are unique.
 _KEPT_BYTES = 1 << 27
-#: Whole numbers from here on are codes: floating-point numbers cannot tell them apart.
+#: Whole numbers from here on are codes: floating-point numbers cannot distinguish them.
 _EXACT = float(1 << 53)
 
 
@@ -249,9 +249,9 @@ class _Stats:
     def _merge(self, count: int, mean: float, values: FloatArray | None) -> None:
         """Combine sums of squares about two means, without cancellation."""
         own = 0.0 if values is None else float(((values - mean) ** 2).sum())
-        total, apart = self.seen + count, mean - self.mean
-        self.squares += own + apart * apart * (self.seen * count / total)
-        self.mean += apart * (count / total)
+        total, shift = self.seen + count, mean - self.mean
+        self.squares += own + shift * shift * (self.seen * count / total)
+        self.mean += shift * (count / total)
         self.seen = total
 
     def _return_sentinels(self, but: float | None = None) -> None:
@@ -263,15 +263,15 @@ class _Stats:
         self.sentinels[:] = 0
 
     def sentinel(self) -> tuple[float, int, bool] | None:
-        """Return a number that stands apart as one does that means missing, its count, and whether it is certain."""
+        """Return a number far from all others that means missing, its count, and whether that is certain."""
         width = self.high - self.low
         if not np.isfinite(width) or (self.sentinels > 0).sum() != 1:
             return None
         place = int(np.flatnonzero(self.sentinels)[0])
         value, count = float(_SENTINELS[place]), int(self.sentinels[place])
         below, above = self.low - value, value - self.high
-        apart = (below > 0 and (below > width or self.low >= 0)) or above > max(width, 0.0)
-        if not apart or count < 2 or count < _NOTABLE * (self.seen + count):
+        far = (below > 0 and (below > width or self.low >= 0)) or above > max(width, 0.0)
+        if not far or count < 2 or count < _NOTABLE * (self.seen + count):
             return None
         return value, count, place < _CERTAIN
 

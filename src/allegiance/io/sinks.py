@@ -21,6 +21,8 @@ from xml.sax.saxutils import escape, quoteattr
 from allegiance._core import require
 from allegiance.io import TableError, check_writable, replacing
 
+from .formats import cast_column, plain_schema
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -166,7 +168,7 @@ class Sink:
         writers: dict[str, Callable[[IO[bytes], Any], Any]] = {
             "csv": lambda file, schema: _Delimited(file, schema, ",", escape_formulas),
             "tsv": lambda file, schema: _Delimited(file, schema, "\t", escape_formulas),
-            "parquet": _parquet,
+            "parquet": _Parquet,
             "arrow": lambda file, schema: require("pyarrow.ipc", "io", "writing tables").new_file(file, schema),
             "jsonl": lambda file, schema: _Json(file, b"", b"\n", b"\n"),
             "json": lambda file, schema: _Json(file, b"[\n", b",\n", b"\n]\n"),
@@ -251,27 +253,16 @@ class Sink:
         self._stack.__exit__(kind, error, traceback)
 
 
-def _parquet(file: IO[bytes], schema: pa.Schema) -> Any:
-    """Return a writer of Parquet, a row group for each batch; views and runs are written out."""
-    plain = {arrow.string_view(): arrow.string(), arrow.binary_view(): arrow.binary()}
-    kinds = [one.type.value_type if arrow.types.is_run_end_encoded(one.type) else one.type for one in schema]
-    fields = [one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)]
-    target = arrow.schema(fields, metadata=schema.metadata)
-    return _Plain(require("pyarrow.parquet", "io", "writing tables").ParquetWriter(file, target), target)
+class _Parquet:
+    """Parquet, a row group for each batch; views and runs are written out."""
 
-
-class _Plain:
-    """A writer that gets columns as the types of its schema."""
-
-    def __init__(self, writer: Any, schema: pa.Schema) -> None:
-        self._writer, self._schema = writer, schema
+    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
+        self._schema = plain_schema(schema).with_metadata(schema.metadata)
+        self._writer = require("pyarrow.parquet", "io", "writing tables").ParquetWriter(file, self._schema)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
-        arrays = [
-            compute.run_end_decode(array) if arrow.types.is_run_end_encoded(array.type) else array.cast(one.type)
-            for array, one in zip(batch.columns, self._schema, strict=True)
-        ]
+        arrays = [cast_column(array, one.type) for array, one in zip(batch.columns, self._schema, strict=True)]
         self._writer.write_batch(arrow.RecordBatch.from_arrays(arrays, schema=self._schema))
 
     def close(self) -> None:
