@@ -95,7 +95,9 @@ def served(influence, domain):
     return plain
 
 
-@pytest.mark.parametrize("influence", KINDS)
+@pytest.mark.parametrize(
+    "influence", [kind if kind == "euclidean" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+)
 def test_every_combination_runs_or_says_why(influence):
     cells = {domain: served(influence, domain) for domain in DOMAINS}
     for domain in ("box", "ball"):
