@@ -433,7 +433,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         """
         check_is_fitted(self)
         fitted = self.fitted_
-        _ = fitted.engine
+        fitted.engine.prepare()
         if fitted.centers is not None:
             rng = np.random.default_rng(0)
             centers = fitted.centers

@@ -217,3 +217,13 @@ def test_few_samples_of_banks_give_no_biased_shares(max_samples, largest_bias):
     assert np.abs(bias).max() < largest_bias
     if max_samples == 4000:
         assert (np.abs(bias) / np.maximum(found.std(axis=0) / np.sqrt(200), 1e-3)).max() < 5.5
+
+
+@pytest.mark.parametrize("k", [8, 24])
+def test_preparing_changes_no_bit(rng, k):
+    centers = 1.5 * rng.normal(size=(k, 9))
+    tessellation, queries = make_scene(centers, centers[np.arange(40) % k] + rng.normal(size=(40, 9)))
+    plain, prepared = measurer(tessellation, "shared"), measurer(tessellation, "shared")
+    prepared.prepare()
+    for mine, theirs in zip(prepared.estimate(queries), plain.estimate(queries), strict=True):
+        np.testing.assert_array_equal(mine, theirs)

@@ -106,7 +106,7 @@ def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings)
     return _Cascade(tessellation, settings, engine, engine.build(tessellation, settings))
 
 
-class _SingleSite:
+class _SingleSite(FittedEngine):
     """One distinct site owns everything."""
 
     block = 65_536
@@ -117,7 +117,7 @@ class _SingleSite:
         return estimate
 
 
-class _SinglePlace:
+class _SinglePlace(FittedEngine):
     """All sites are in one place, and differ only in weight: the heaviest owns it, unless the query is heavier."""
 
     block = 65_536
@@ -132,13 +132,13 @@ class _SinglePlace:
         return estimate
 
 
-class _Cascade:
+class _Cascade(FittedEngine):
     """What needs no measuring first, then the main engine, then a walk for the cells that it could not measure."""
 
     def __init__(self, tessellation: Tessellation, settings: Settings, engine: Engine, main: FittedEngine) -> None:
         self._tessellation = tessellation
         self._main = main
-        self.block = main.block
+        self.block = main.block  # type: ignore[misc]
         bounded = tessellation.region.bounded
         self._walk = FittedHitAndRun(tessellation, settings, engine.max_samples) if bounded else None
 
@@ -155,6 +155,10 @@ class _Cascade:
         if others.size:
             estimate.put(others, self._measure(queries.take(others)))
         return estimate
+
+    def prepare(self) -> None:
+        """Prepare the main engine."""
+        self._main.prepare()
 
     def _measure(self, queries: Queries) -> Estimate:
         estimate = self._main.estimate(queries)

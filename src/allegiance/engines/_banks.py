@@ -19,7 +19,7 @@ from allegiance._core import (
     stream,
 )
 
-from ._base import MAX_SAMPLES, SHARED, Estimate, Queries, Settings, look_at, unit_of_samples
+from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
 from ._tessellation import SingleFunctions, Tessellation
 
 #: Units of samples (:func:`unit_of_samples`) in a round, up to as many samples as a bank can count.
@@ -27,6 +27,8 @@ _ROUND = 0.5
 _MAX_ROUND = 2**18
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
+#: Rounds that are drawn in advance, and those of which the banks are filled: as many as most queries need.
+_PREPARED_DRAWS, _PREPARED_BANKS = 16, 4
 #: Units before the first look at how precise a query is, and before one is given up.
 _FIRST_LOOK, _FIRST_VERDICT = 1, 4
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
@@ -48,7 +50,7 @@ class _Tally:
         self.active = np.ones(n, dtype=bool)
 
 
-class BankCounts:
+class BankCounts(FittedEngine):
     """Estimate shares by counting which samples of the region each query steals, and from whom.
 
     The owner of every sample is known in advance, and for each site which samples a query close to it may steal
@@ -78,14 +80,31 @@ class BankCounts:
         estimate.put(order, self._estimate(queries.take(order), site[order]))
         return estimate
 
+    def prepare(self) -> None:
+        """Draw the first rounds, and fill the banks of some of them; what is asked for twice is kept."""
+        with Threads(self._settings.threads) as threads:
+            supply = BankSupply(self._banks, threads)
+            for index in range(_PREPARED_DRAWS):
+                self._banks.again(index)
+                supply.draw(index, self._round_size)
+            for index in range(_PREPARED_BANKS):
+                supply.draw(index, self._round_size)
+                for site in range(self._tessellation.n_sites):
+                    self._banks.again(index, site)
+                    supply.bank(site)
+
+    @property
+    def _round_size(self) -> int:
+        """Samples in a round: whole blocks, of which the places decide what is chosen, so a part would be biased."""
+        most = max(self._max_samples // _BLOCK, 1) * _BLOCK
+        return min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, most)
+
     def _estimate(self, queries: Queries, site: IntArray) -> Estimate:
         """Count for queries sorted by site."""
         n, k = queries.n, self._tessellation.n_sites
         estimate = Estimate.blank(n, k, SHARED)
         tally = _Tally(n, k)
-        # Whole blocks only: places in a block decide which samples are chosen, so a part of one would be biased.
-        most = max(self._max_samples // _BLOCK, 1) * _BLOCK
-        size = min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, most)
+        size = self._round_size
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         active = np.arange(n)
         index, drawn = 0, 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -118,14 +118,18 @@ class Estimate(NamedTuple):
         return row_sums(self.affinity) > 0
 
 
-class FittedEngine(Protocol):
+class FittedEngine(ABC):
     """An engine at work on one tessellation."""
 
-    block: int
-    """How many queries it likes to be given at a time."""
+    #: How many queries it likes to be given at a time.
+    block: ClassVar[int] = 4096
 
+    @abstractmethod
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate affinities; the answer for a query does not depend on the other queries."""
+
+    def prepare(self) -> None:  # noqa: B027
+        """Compute and keep what the first queries would otherwise wait for; by default nothing."""
 
 
 class Engine(Parameters):

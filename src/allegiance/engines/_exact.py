@@ -72,7 +72,7 @@ class Exact(Engine):
             raise ValueError(f"engine='exact' failed on these sites: {error}. Use engine='auto'.") from error
 
 
-class FittedExact:
+class FittedExact(FittedEngine):
     """Measure shares by exact volumes.
 
     Inside the cell of site i no site is closer than i, so the part that a query takes from it is cut off by the single
@@ -207,7 +207,7 @@ class FittedExact:
         return reaches
 
 
-class GrowingBoxes:
+class GrowingBoxes(FittedEngine):
     """Exact volumes of bounded cells, each in the smallest box whose walls it does not reach."""
 
     block = 65_536

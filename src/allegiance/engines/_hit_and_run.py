@@ -113,7 +113,7 @@ class HitAndRun(Engine):
         return FittedHitAndRun(tessellation, settings, self.max_samples)
 
 
-class FittedHitAndRun:
+class FittedHitAndRun(FittedEngine):
     """Estimate shares by a random walk in the cell of each query that counts the owners it visits.
 
     A sweep is one step along each axis and one in a random direction. All queries follow the same directions and

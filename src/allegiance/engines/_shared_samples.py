@@ -115,7 +115,7 @@ class _Bank(NamedTuple):
         return cls(blocks, *group_by_owner(columns, owner, sizes, blocks))
 
 
-class PlainCounts:
+class PlainCounts(FittedEngine):
     """Estimate shares by counting which of a fixed set of uniform samples each query steals, and from whom.
 
     The owner of every sample is known in advance; a query then steals y if f_x(y) <= f_owner(y). Samples inside
@@ -150,6 +150,11 @@ class PlainCounts:
         threads = self._settings.threads if products > _MANY_TESTED else 1
         for_row_blocks(work, queries.n, threads, blocks_per_thread=1)
         return estimate
+
+    def prepare(self) -> None:
+        """Draw and keep the banks that most queries need."""
+        for index in range(_SMALL_BANKS):
+            self._drawn(index)
 
     def _count_adaptively(self, queries: Queries, active: AnyArray, counts: AnyArray, estimate: Estimate) -> None:
         """Count for the queries in ``active`` until they are precise; zero for queries given up."""

@@ -54,7 +54,7 @@ class ClosedForm(Engine):
         return FittedClosedForm(tessellation, settings)
 
 
-class FittedClosedForm:
+class FittedClosedForm(FittedEngine):
     """Affinity by one linear solve, if the sites are affinely independent and the query lies in their hull.
 
     There Sibson's identity, Σ alpha_i a_i = a_x with Σ alpha_i = 1, has only one solution.
@@ -98,7 +98,7 @@ class FittedClosedForm:
 _TURN = 2.0 * np.pi
 
 
-class PlaneDirections:
+class PlaneDirections(FittedEngine):
     """Measure, in two dimensions, the far end of the cell of a query outside the hull of the sites.
 
     Far away a site owns the arc between the outward normals of its two edges of the hull, and the query owns the
@@ -205,7 +205,7 @@ class RecessionDiagram:
         return self
 
 
-class FittedWholeSpace:
+class FittedWholeSpace(FittedEngine):
     """Measure over the whole space, with an engine for each side of the hull of the sites.
 
     Queries inside the hull have a bounded cell, which the engine measures where it can. Outside the hull the cell is
