@@ -61,6 +61,11 @@ def test_nothing_is_said_of_one_cluster_an_empty_one_texts_or_constant_columns()
     assert [[t.column for t in traits] for traits in traits_of(columns, np.array([0, 0, 2]), 3)] == [[0], [], [0]]
 
 
+def test_a_number_that_is_constant_in_each_cluster_tells_them_apart():
+    column = Column("shop", "number", np.array([1.0, 1.0, 7.0, 7.0]))
+    assert name_clusters([column], traits_of([column], np.array([0, 0, 1, 1]), 2)) == ["low shop", "high shop"]
+
+
 def test_names_say_what_sets_a_cluster_apart():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1, 2], 100)

@@ -14,8 +14,8 @@ from ._inputs import Column, Features, check_inputs
 
 #: Traits listed for a cluster, and those of them that make its name.
 _TRAITS, _IN_NAME = 8, 3
-#: Differences from the rest, in standard deviations within clusters, that are worth a place in a name.
-_WORTH_A_NAME = 0.6
+#: Differences from the rest that are worth a place in a name: in standard deviations, and in shares of a category.
+_WORTH_A_NAME, _WORTH_A_SHARE = 0.6, 0.25
 #: Characters of a name, and of a category inside it.
 _NAME_LENGTH, _LEVEL_LENGTH = 60, 24
 #: Values that say nothing without the name of their column.
@@ -35,7 +35,7 @@ class Trait(NamedTuple):
     outside: float
     """The same of all other clusters together."""
     difference: float
-    """In standard deviations within clusters."""
+    """In standard deviations: within clusters, for a category over all."""
 
 
 class ColumnProfile(NamedTuple):
@@ -44,7 +44,7 @@ class ColumnProfile(NamedTuple):
     means: FloatArray
     """(k, 1) means, or (k, levels) shares; NaN where a cluster has no values."""
     spread: FloatArray
-    """(1,) or (levels,) pooled standard deviation within clusters, NaN where there is none."""
+    """(1,) pooled standard deviation within clusters, or (levels,) of each category over all; NaN if constant."""
     rest: FloatArray
     """Shaped like ``means``: the same over all other clusters."""
 
@@ -70,10 +70,13 @@ def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
         means = sums / sizes
         rest = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)
         if category:
-            variance = np.nansum(sizes * means * (1 - means), axis=0) / sizes.sum()
+            share = sums.sum(axis=0) / sizes.sum()
+            variance = share * (1 - share)
             factor = 1.0
         else:
-            variance = np.array([((values / scale - means[own, 0]) ** 2).sum() / max(own.size, 1)])
+            within = ((values / scale - means[own, 0]) ** 2).sum() / max(own.size, 1)
+            # A number that is the same throughout each cluster, but not in all, tells them apart perfectly.
+            variance = np.array([max(within, 1e-4 * float(np.var(values / scale)) if own.size else 0.0)])
             factor = scale
         # What is left of a constant column is rounding.
         spread = np.where(variance > 1e-24, np.sqrt(variance), np.nan)
@@ -86,10 +89,7 @@ def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], 
     for place, (column, profile) in enumerate(zip(columns, profiles, strict=True)):
         if profile is None:
             continue
-        # A category whose members are all alike has no spread within clusters: what it would have with one more.
-        spread = np.maximum(np.nan_to_num(profile.spread), 0.05 if column.kind == "category" else 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            difference = np.nan_to_num((profile.means - profile.rest) / spread, nan=0.0, posinf=99.0, neginf=-99.0)
+        difference = np.nan_to_num((profile.means - profile.rest) / profile.spread)
         # Of two categories alike, the one that is more frequent here.
         strongest = (np.abs(difference) * np.where(difference > 0, 1 + 1e-9, 1)).argmax(axis=1)
         for cluster, level in enumerate(strongest.tolist()):
@@ -125,7 +125,7 @@ def _name(columns: list[Column], traits: list[Trait]) -> str:
             level = column.levels[trait.level]
             level = level if len(level) <= _LEVEL_LENGTH else level[: _LEVEL_LENGTH - 1] + "…"
             said = f"{column.name} {level}" if level.strip().lower() in _BARE else level
-            if trait.difference < 0:
+            if trait.inside - trait.outside < _WORTH_A_SHARE:
                 continue
             part = said
         else:
