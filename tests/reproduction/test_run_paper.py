@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from types import ModuleType
 
 import pytest
 
-from reproduction.__main__ import main
 from reproduction.framework import (
     EXPERIMENTS,
     Check,
     Finding,
-    Outcome,
     Picture,
     Section,
-    Store,
     Table,
     percent_spread,
     run_paper,
@@ -72,12 +68,6 @@ def test_runs_all_in_the_order_of_the_paper(made_up, tmp_path):
     assert [outcome.name for outcome in outcomes] == list(EXPERIMENTS)
     assert announced == [(name, i, len(EXPERIMENTS)) for i, name in enumerate(EXPERIMENTS)]
     assert all(experiment.runs == 1 for experiment in made_up.values())
-
-
-def test_runs_only_what_is_asked_for(made_up, tmp_path):
-    outcomes = run_paper(tmp_path, only=["ratios", "maps"])
-    assert [outcome.name for outcome in outcomes] == ["maps", "ratios"]
-    assert made_up["growth"].runs == 0
 
 
 def test_the_page_keeps_what_another_run_finished(made_up, tmp_path):
@@ -157,11 +147,6 @@ def test_pages_show_tables_pictures_findings_and_remarks(made_up, tmp_path):
         assert "a caption" in page
 
 
-def test_a_section_survives_its_file(tmp_path):
-    section = Experiment(picture=False).run(type("Setup", (), {"n_seeds": 1}))
-    assert Section.from_json(json.loads(json.dumps(section.to_json()))) == section
-
-
 def test_spreads():
     assert spread([1.0, 2.0, 3.0]) == "2.00 ± 1.00"
     assert spread([0.5]) == "0.50"
@@ -185,44 +170,3 @@ def test_steps_of_an_experiment_are_kept_until_it_is_run_afresh(made_up, tmp_pat
     assert computed == ["a", "b"]
     run_paper(tmp_path, only=["maps"], fresh=True)
     assert computed == ["a", "b"] * 2
-
-
-def test_the_command_hands_over_its_options(tmp_path, monkeypatch, capsys):
-    asked = {}
-
-    def run_paper(out, *, only, n_seeds, fresh, announce):
-        asked.update(out=out, only=only, n_seeds=n_seeds, fresh=fresh)
-        announce("maps", 0, 1)
-        return [Outcome("maps", None, "no data")]
-
-    monkeypatch.setattr("reproduction.__main__.run_paper", run_paper)
-    main(["-o", str(tmp_path), "--only", "maps", "--seeds", "3"])
-    assert asked == {"out": str(tmp_path), "only": ["maps"], "n_seeds": 3, "fresh": False}
-    said = capsys.readouterr().err
-    assert "[1/1] maps" in said
-    assert "Skipped maps: no data" in said
-
-
-@pytest.mark.parametrize(
-    ("relation", "value", "holds"),
-    [("<", 1, False), ("<=", 1, True), (">", 1, False), (">=", 1, True), ("<", 0.9, True)],
-)
-def test_checks_say_what_decides(relation, value, holds):
-    check = Check("a number", value, relation, 1.0, ".1f")
-    assert check.holds is holds
-    assert str(check) == f"a number {value:.1f}, needs {relation} 1.0"
-
-
-def test_a_claim_with_two_checks_needs_both():
-    holds, fails = Check("a", 1, ">", 0), Check("b", 1, "<", 0)
-    assert Finding("", (holds, holds), "").confirmed
-    assert not Finding("", (holds, fails), "").confirmed
-    assert Finding("", (holds, fails), "").decided_by == "a 1, needs > 0; b 1, needs < 0"
-
-
-def test_the_time_of_a_resumed_experiment_is_that_of_a_whole_run(tmp_path):
-    store = Store(tmp_path, {})
-    store.save("maps/a", {"value": 7, "seconds": 100.0})
-    assert store.once("maps/a", lambda: 8) == 7
-    assert store.once("maps/b", lambda: 9) == 9
-    assert store.seconds_saved == 100.0
