@@ -19,6 +19,12 @@ def rng():
 SCAFFOLD = {"attacks", "benchmarks", "docs", "release", "reproduction"}
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Leave scaffolding alone where it is not asked for: importing it takes seconds."""
+    inside = SCAFFOLD & set(collection_path.relative_to(Path(__file__).parent).parts)
+    return True if inside and "not scaffold" in config.option.markexpr else None
+
+
 def pytest_collection_modifyitems(items):
     """Mark the tests of what stands around the package."""
     for item in items:
