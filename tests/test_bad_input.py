@@ -168,7 +168,6 @@ CANNOT_SERVE = [
     case(ValueError, r"influence='mahalanobis' needs covariance: pass Mahalanobis", influence="mahalanobis", id="bare"),
     case(ValueError, "covariance", influence=Mahalanobis(np.eye(2)), id="of another width"),
     case(ValueError, "covariance", influence=Mahalanobis(np.ones((3, 3))), id="singular"),
-    case(ValueError, "labels", X, None, centers=CENTERS, influence="within", id="within without labels"),
     case(ValueError, "within", X[:3], [0, 1, 2], influence="within", id="within without variation"),
     case(ValueError, r"X.*row 0, column 1", influence="kl", id="negative counts"),
     case(ValueError, r"centers.*row 0, column 1", abs(X), None, centers=CENTERS, influence="kl", id="negative centers"),

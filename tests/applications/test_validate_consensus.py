@@ -133,7 +133,7 @@ def test_prints_a_table_and_html(overlapping, validated):
         ({"scorer": AffinityScorer(centers=[[0.0]], calibration=3)}, ValueError, "centers"),
         ({"scorer": AffinityScorer()}, ValueError, "calibration"),
         ({"scorer": "within"}, TypeError, "scorer must be an AffinityScorer"),
-        ({"X": [[np.nan]] * 4}, ValueError, "X contains NaN"),
+        ({"X": [[np.nan]] * 4}, ValueError, "NaN"),
     ],
 )
 def test_bad_input_is_named(change, error, message):
