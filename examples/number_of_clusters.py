@@ -2,8 +2,8 @@
 How many clusters?
 ==================
 
-For each number of clusters, halves of the data are clustered anew, and the points that were left out say how much of
-their company they keep. The same is asked of data without clusters, so that "none" is an answer too.
+For each number of clusters, subsamples of the data are clustered, and the points that were left out say whether their
+label comes back. The same is asked of data without clusters, so that "none" is an answer too.
 """
 
 import numpy as np

@@ -39,8 +39,8 @@ def run(setup: Setup) -> Section:
         title="Active clustering",
         asks="k-means++ seeds, affinities towards them, a sample of 2 √n points of which a share is stable, "
         "k-means on the sample, and all other points to the nearest centre, against k-means on all points. The "
-        "share is set by cross-validation; the paper does not say of what. `ActiveKMeans` takes the one with the "
-        "smallest mean squared distance of points set aside from their nearest centre. LiftEMD uses a Gaussian "
+        "paper sets the share by cross-validation and does not say of what; `ActiveKMeans` takes the share of stable "
+        "points among all. LiftEMD uses a Gaussian "
         "kernel with the median distance as bandwidth.",
         tables=(
             Table(

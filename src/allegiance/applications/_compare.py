@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -54,7 +55,7 @@ class CandidateLine(NamedTuple):
     replication: float
     """Mean trust in the labels."""
     above_chance: float
-    """What candidates are judged by: 1 if all labels hold, 0 if no more than unrelated ones would."""
+    """What candidates are judged by: 1 if all labels come back, 0 if no more than unrelated ones would."""
     supported: int
     contested: int
     contradicted: int
@@ -95,17 +96,17 @@ class ClusteringComparison:
 
     @cached_property
     def above_chance(self) -> FloatArray:
-        """(m,) trust above chance in the labels of each candidate: what they are judged by."""
+        """(m,) replication above chance in the labels of each candidate: what they are judged by."""
         return np.array([result.above_chance() for result in self.results.values()])
 
     @property
     def best(self) -> str:
-        """The name of the candidate with the most trust above chance; the first of equals."""
+        """The name of the candidate that comes back most, above chance; the first of equals."""
         return self.names[int(self.above_chance.argmax())]
 
     @cached_property
     def trust(self) -> FloatArray:
-        """(n, m) chance that the label of each point holds under each candidate, NaN for noise."""
+        """(n, m) chance that the label of each point comes back under each candidate, NaN for noise."""
         return np.column_stack([result.trust for result in self.results.values()])
 
     @cached_property
@@ -181,7 +182,7 @@ class ClusteringComparison:
 
     def __repr__(self) -> str:
         table = text_table(_CANDIDATE_HEADINGS, self._cells(), left=("candidate",))
-        return "\n".join([self._title(), self._headline(), "", *table, *self._notes()])
+        return "\n".join([self._title(), self._headline(), "", *table, *self.notes()])
 
     def _repr_html_(self) -> str:
         bars = [
@@ -194,7 +195,7 @@ class ClusteringComparison:
             headings=(*_CANDIDATE_HEADINGS[:5], "", *_CANDIDATE_HEADINGS[5:]),
             rows=[[*cells[:5], bar, *cells[5:]] for cells, bar in zip(self._cells(), bars, strict=True)],
             words=("candidate", ""),
-            notes=self._notes(),
+            notes=self.notes(),
         ).html()
 
     def _cells(self) -> list[tuple[str, ...]]:
@@ -220,11 +221,11 @@ class ClusteringComparison:
         nowhere = int(self.never_supported.sum())
         some = self.n_points - everywhere - nowhere
         return (
-            f"Most trust above chance: {self.best}. Labels supported under every candidate: {everywhere:,} points, "
-            f"under some {some:,}, under none {nowhere:,}"
+            f"Most replication above chance: {self.best}. Labels supported under every candidate: "
+            f"{everywhere:,} points, under some {some:,}, under none {nowhere:,}"
         )
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Say where trust should not be believed as it is."""
         notes = [f"{name}: {result.clusterer_note}" for name, result in self.results.items() if result.clusterer_note]
         if any(result.noise.any() for result in self.results.values()):
@@ -237,9 +238,9 @@ def compare_clusterings(
 ) -> ClusteringComparison:
     """Score every point under several candidate clusterings, and say which labels can be trusted more.
 
-    Candidates are judged by trust above chance, (E - C) / (1 - C) with E the expected share of right labels and C that
-    of labels unrelated to the data. So numbers of clusters may differ. All candidates are scored with the same settings
-    and the same random numbers.
+    Candidates are judged by replication above chance, (S - C) / (1 - C) with S the share of labels that come back and C
+    that of labels unrelated to the data. So numbers of clusters may differ. All candidates are scored with the same
+    settings and the same random numbers.
 
     Parameters
     ----------
@@ -263,8 +264,9 @@ def compare_clusterings(
 
     Notes
     -----
-    Trust says whether labels come back when the data are clustered anew, by k-means unless the calibration of the
-    scorer names another clusterer. A clustering can be stable and wrong: two classes that always come out as one.
+    Subsamples are clustered by the candidate itself if it is a clusterer, else by the stand-in that reproduces its
+    labels best, unless the calibration of the scorer names a clusterer. Labels can come back and be wrong: two classes
+    that always come out as one.
 
     Examples
     --------
@@ -315,7 +317,7 @@ class ConsensusValidation:
     rand_distance
         (m,) Rand distance between each clustering and the consensus.
     considerable
-        The change of trust above chance that counts as considerable.
+        The change of replication above chance that counts as considerable.
 
     See Also
     --------
@@ -333,7 +335,7 @@ class ConsensusValidation:
 
     @property
     def gain(self) -> FloatArray:
-        """(m,) trust above chance in the consensus minus that in each clustering."""
+        """(m,) replication above chance in the consensus minus that in each clustering."""
         *others, consensus = self.comparison.above_chance
         return consensus - np.array(others)
 
@@ -358,7 +360,7 @@ class ConsensusValidation:
     def verdict(self) -> str:
         """What the median gain over the clusterings says about the consensus, in words."""
         gain, doubtful = float(np.median(self.gain)), ~self.comparison.supported[:, -1]
-        typical, word = f"trust above chance {gain:+.2f} at the median", self._word(gain)
+        typical, word = f"replication above chance {gain:+.2f} at the median", self._word(gain)
         if word == "improved":
             return f"Improved: the labels of the consensus can be trusted more ({typical})."
         if word == "lost":
@@ -433,7 +435,7 @@ class ConsensusValidation:
 
     def __repr__(self) -> str:
         table = text_table(_CONSENSUS_HEADINGS, self._cells(), left=("clustering", "verdict"))
-        return "\n".join([self._title(), "", *table, "", self.verdict])
+        return "\n".join([self._title(), "", *table, "", self.verdict, *self.comparison.notes()])
 
     def _repr_html_(self) -> str:
         supported = self.comparison.supported.mean(axis=0)
@@ -444,6 +446,7 @@ class ConsensusValidation:
             headings=(*_CONSENSUS_HEADINGS[:4], "", *_CONSENSUS_HEADINGS[4:]),
             rows=[[*cells[:4], bar, *cells[4:]] for cells, bar in zip(self._cells(), bars, strict=True)],
             words=("clustering", "verdict", ""),
+            notes=self.comparison.notes(),
         ).html()
 
 
@@ -452,9 +455,9 @@ def validate_consensus(
 ) -> ConsensusValidation:
     """Say whether a consensus clustering is better than those it was made of, by how far its labels can be trusted.
 
-    Every clustering is scored with the same settings and seed. The consensus improved if its labels have more trust
-    above chance; if little changed, the clusterings agreed already, or the points are ambiguous under all; if labels
-    have less, it has little to do with them.
+    Every clustering is scored with the same settings and seed. The consensus improved if more of its labels come back,
+    above chance; if little changed, the clusterings agreed already, or the points are ambiguous under all; if fewer
+    come back, it has little to do with them.
 
     Parameters
     ----------
@@ -468,7 +471,7 @@ def validate_consensus(
         How labels are scored, with calibration and without clusters of its own. By default
         ``AffinityScorer(influence="within", calibration=20)``.
     considerable
-        The change of trust above chance from which on the consensus counts as improved, or lost.
+        The change of replication above chance from which on the consensus counts as improved, or lost.
 
     Returns
     -------
@@ -533,9 +536,11 @@ def _score(scorer: AffinityScorer, X: Any, candidate: Any, where: str) -> Affini
     """Score labels (n,), or a clusterer of which a clone is fitted; errors get a note that names ``where`` it is."""
     clusters_itself = hasattr(candidate, "fit") and not isinstance(candidate, type)
     try:
-        if clusters_itself:
-            return clone(scorer).set_params(estimator=candidate).fit_affinity(X)
-        return clone(scorer).fit_affinity(X, candidate)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*stand-in")  # the table says it, with the candidate's name
+            if clusters_itself:
+                return clone(scorer).set_params(estimator=candidate).fit_affinity(X)
+            return clone(scorer).fit_affinity(X, candidate)
     except (TypeError, ValueError) as error:
         error.add_note(f"This happened with {where}.")
         raise
