@@ -14,7 +14,6 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.mixture import GaussianMixture
@@ -33,6 +32,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.slow
 @parametrize_with_checks(MODELS)
 def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
@@ -174,12 +174,6 @@ def test_takes_fitted_and_unfitted_clusterers_and_labels(blobs):
     assert adjusted_rand_score(truth, model.labels_) == 1.0
 
 
-def test_names_come_from_a_dictionary(blobs):
-    X, truth = blobs
-    model = ConsensusClustering({"mine": truth, "theirs": FrozenEstimator(KMeans(4).fit(X))}, 4).fit(X)
-    assert model.base_names_ == ["mine", "theirs"]
-
-
 def test_noise_belongs_to_no_cluster_but_gets_a_consensus_label(blobs):
     X, truth = blobs
     noisy = truth.copy()
@@ -235,13 +229,6 @@ def test_a_centre_without_points_is_left_out(rng):
     assert model.n_clusters_ <= 2
     assert set(model.lift_groups_) == {-1, *range(model.n_clusters_)}
     assert np.isfinite(model.centers_).all()
-
-
-def test_one_point_and_identical_points():
-    assert ConsensusClustering(n_clusters=1).fit_predict([[3.0]]).tolist() == [0]
-    with pytest.warns(ConvergenceWarning):
-        labels = ConsensusClustering([[0, 0, 1, 1]], 2).fit_predict(np.ones((4, 2)))
-    assert labels.tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -57,6 +57,7 @@ def assert_same_state(a, b):
         assert getattr(a, name) == getattr(b, name), name
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         IncrementalKMeans(3, n_init=1, random_state=0),
@@ -71,7 +72,7 @@ def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
 class TestAnyBatchSplit:
     """A stream ends near the centroids of k-means on all of it, however it was cut."""
 
-    @pytest.mark.parametrize("size", [240, 100, 37, 8])
+    @pytest.mark.parametrize("size", [100, 8])
     @pytest.mark.parametrize("order", ["shuffled", "sorted"])
     def test_blobs(self, size, order):
         X, labels = three_blobs()
@@ -146,13 +147,6 @@ class TestWaiting:
         np.testing.assert_array_equal(model.counts_[match], np.bincount(labels))
         assert model.inertia_ == pytest.approx(((X[:-1] - means[labels]) ** 2).sum())
 
-    def test_those_that_wait_keep_their_order(self):
-        X, _ = three_blobs()
-        between = BETWEEN + np.array([[0.1, 0.0], [0.0, 0.0], [0.0, 0.1], [-0.1, 0.0]])
-        model = IncrementalKMeans(3, random_state=0).partial_fit(X)
-        model.partial_fit(between[:1]).partial_fit(np.vstack([between[1:3], X[:3]])).partial_fit(between[3:])
-        np.testing.assert_array_equal(model.pending_, between)
-
     def test_one_may_become_stable_later(self):
         # Centroids at first 0 and 10; then points around 11 draw the right one away, and the point between falls to
         # the left.
@@ -209,11 +203,6 @@ class TestStart:
         model.partial_fit([[5.0]]).finalize()
         assert model.counts_.sum() == 4
 
-    def test_one_cluster_is_the_mean(self):
-        X, _ = three_blobs()
-        model = fed(IncrementalKMeans(1, random_state=0), X, [50, 51]).finalize()
-        np.testing.assert_allclose(model.cluster_centers_, [X.mean(axis=0)])
-
 
 class TestBirth:
     def test_a_blob_that_comes_late_gets_a_cluster(self):
@@ -226,11 +215,6 @@ class TestBirth:
         assert model.n_births_ >= 1
         assert apart_from(TRIANGLE, model.cluster_centers_) < 0.5
         assert model.counts_.tolist() == [80, 80, 80]
-
-    def test_no_birth_where_it_does_not_pay(self):
-        X, _ = three_blobs()
-        model = fed(IncrementalKMeans(3, random_state=0), X, in_batches_of(40)).partial_fit([BETWEEN])
-        assert model.n_births_ == 0
 
     def test_an_empty_cluster_moves_to_where_it_serves(self, rng):
         clusters = SummarisedClusters(np.array([[0.0], [1.0], [50.0]]), np.array([100, 100, 0]), 10.0)
@@ -319,8 +303,7 @@ class TestBound:
 
 
 class TestSavedAndResumed:
-    @pytest.mark.parametrize("cut", [1, 2, 5])
-    @pytest.mark.parametrize("random_state", [3, None])
+    @pytest.mark.parametrize(("cut", "random_state"), [(1, 3), (2, None), (5, None)])
     def test_identical_from_there_on(self, cut, random_state):
         X, _ = make_blobs(300, n_features=4, centers=5, cluster_std=3.0, random_state=4)
         batches = np.array_split(X, 7)
@@ -346,6 +329,19 @@ class TestSavedAndResumed:
         assert model._state.ruler.extremes.shape[0] <= 2 * 3
         assert len(pickle.dumps(model)) < 8 * 10 * rows + 8000
         assert len(pickle.dumps(model)) < X.nbytes / 10
+
+    def test_one_row_at_a_time_is_measured_rarely(self, monkeypatch):
+        X, _ = three_blobs(400)
+        model = IncrementalKMeans(3, random_state=0).partial_fit(X[:300])
+        built, scorer = [], _incremental.StabilityTest.scorer
+
+        def counted(*arguments):
+            built.append(arguments)
+            return scorer(*arguments)
+
+        monkeypatch.setattr(_incremental.StabilityTest, "scorer", counted)
+        fed(model, X[300:], np.arange(1, 100))
+        assert len(built) < 20
 
     def test_the_number_of_threads_changes_nothing(self):
         X, _ = make_blobs(300, n_features=4, centers=5, cluster_std=3.0, random_state=4)
@@ -373,11 +369,6 @@ class TestFit:
         model = IncrementalKMeans(3, random_state=0).partial_fit(X + 100.0).fit(X)
         assert_same_state(model, clone(model).fit(X))
 
-    def test_labels_do_not_outlive_the_fit(self):
-        X, _ = three_blobs()
-        model = IncrementalKMeans(3, random_state=0).fit(X).partial_fit(X[:5])
-        assert not hasattr(model, "labels_")
-
     def test_sparse_batches_equal_dense_ones(self, rng):
         X = rng.poisson(0.5, size=(200, 8)).astype(float)
         cuts = [60, 130]
@@ -393,14 +384,9 @@ class TestBadInput:
         ("changes", "kind", "says"),
         [
             ({"n_clusters": 0}, ValueError, "n_clusters"),
-            ({"n_clusters": "3"}, TypeError, "n_clusters"),
             ({"init_size": 0}, ValueError, "init_size"),
-            ({"init_size": 2.5}, TypeError, "init_size"),
             ({"max_pending": 0}, ValueError, "max_pending"),
-            ({"max_pending": "all"}, TypeError, "max_pending"),
             ({"n_init": 0}, ValueError, "n_init"),
-            ({"max_iter": 0}, ValueError, "max_iter"),
-            ({"tol": -1.0}, ValueError, "tol"),
             ({"engine": "fast"}, ValueError, "engine"),
             ({"eps": 2.0}, ValueError, "eps"),
             ({"n_jobs": 0}, ValueError, "n_jobs"),

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from allegiance.clusterers import BregmanKMeans
+from allegiance.clusterers import ALGORITHMS, BregmanKMeans, clusterer_by_name
 from allegiance.influence import KL, Bregman, ItakuraSaito, Within, divergence_by_name
 
 
@@ -37,6 +37,7 @@ def needs_positive_data(model):
     return {"check_clustering": "its data are negative, which the divergence cannot take"}
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         BregmanKMeans(3, influence="euclidean", n_init=1, random_state=0),
@@ -153,3 +154,11 @@ def test_bad_parameters(changes, match):
 def test_no_weight_at_all():
     with pytest.raises(ValueError, match="zero"):
         BregmanKMeans(1, influence="euclidean").fit([[1.0], [2.0]], sample_weight=[0.0, 0.0])
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_name_makes_a_clusterer(name):
+    known = clusterer_by_name(name, 3, 7, 9).get_params()
+    assert known.get("n_clusters", known.get("n_components", 3)) == 3
+    assert known.get("random_state", 7) == 7
+    assert known.get("min_cluster_size", 9) == 9

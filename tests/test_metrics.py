@@ -1,7 +1,8 @@
-"""LiftEMD against its definition, as a metric, and at size."""
+"""LiftEMD and Rand distance against their definitions, as metrics, and at size."""
 
 import sys
 import tracemalloc
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,10 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.metrics import rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from allegiance.influence import Kernel
-from allegiance.metrics import by_linear_programming, lift_emd, median_distance, transport_cost
+from allegiance.metrics import (
+    Pool,
+    by_linear_programming,
+    lift_clusters,
+    lift_emd,
+    median_distance,
+    one_hot,
+    rand_distance,
+    separate_noise,
+    transport_cost,
+)
 
 #: Distances are roots of differences of numbers of size 1.
 ROUNDING = 1e-7
@@ -32,7 +44,7 @@ def by_definition(K, a, b):
     return linprog(cost.ravel(), A_eq=np.array(moves_out + moves_in), b_eq=masses).fun
 
 
-def one_hot(labels):
+def memberships(labels):
     return (np.asarray(labels)[:, None] == np.unique(labels)).astype(float)
 
 
@@ -49,12 +61,14 @@ def rbf(bandwidth):
 def test_equals_its_definition(data, bandwidth):
     X, a, b = data
     K = rbf_kernel(X, gamma=1 / (2 * bandwidth**2))
-    assert lift_emd(X, a, b, kernel=rbf(bandwidth)) == pytest.approx(by_definition(K, one_hot(a), one_hot(b)), abs=1e-9)
+    assert lift_emd(X, a, b, kernel=rbf(bandwidth)) == pytest.approx(
+        by_definition(K, memberships(a), memberships(b)), abs=1e-9
+    )
 
 
 def test_equals_its_definition_for_the_laplacian_kernel_and_a_function(data):
     X, a, b = data
-    expected = by_definition(laplacian_kernel(X, gamma=1 / 2.5), one_hot(a), one_hot(b))
+    expected = by_definition(laplacian_kernel(X, gamma=1 / 2.5), memberships(a), memberships(b))
     assert lift_emd(X, a, b, kernel=Kernel("laplacian", gamma=1 / 2.5)) == pytest.approx(expected, abs=1e-9)
     by_function = lift_emd(X, a, b, kernel=lambda A, B: laplacian_kernel(A, B, gamma=1 / 2.5))
     assert by_function == pytest.approx(expected, abs=1e-9)
@@ -63,14 +77,14 @@ def test_equals_its_definition_for_the_laplacian_kernel_and_a_function(data):
 def test_equals_its_definition_for_soft_memberships(data, rng):
     X, a, _ = data
     soft = rng.dirichlet([0.5, 0.5, 0.5], 60)
-    expected = by_definition(rbf_kernel(X, gamma=0.5), one_hot(a), soft)
+    expected = by_definition(rbf_kernel(X, gamma=0.5), memberships(a), soft)
     assert lift_emd(X, a, soft, kernel=rbf(1.0)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_memberships_of_one_are_labels(data):
     X, a, b = data
-    assert lift_emd(X, one_hot(a), b) == lift_emd(X, a, b)
-    assert lift_emd(X, one_hot(a), a) == 0.0
+    assert lift_emd(X, memberships(a), b) == lift_emd(X, a, b)
+    assert lift_emd(X, memberships(a), a) == 0.0
 
 
 def test_the_bandwidth_is_the_median_distance(data):
@@ -257,3 +271,125 @@ def test_bad_input_is_named(data, change, error, message):
     arguments = {"X": X, "labels_a": a, "labels_b": b} | change
     with pytest.raises(error, match=message):
         lift_emd(**arguments)
+
+
+@pytest.fixture
+def pooled(rng):
+    X = rng.normal(size=(300, 2))
+    return X, Pool.of([one_hot(rng.integers(0, 3, 300)), one_hot(rng.integers(0, 4, 300))])
+
+
+def test_lifts_are_unit_vectors_with_the_right_angles(pooled):
+    X, pool = pooled
+    # Rows of V are points of a space in which their products are the kernel.
+    values, vectors = np.linalg.eigh(rbf_kernel(X, gamma=0.5))
+    V = vectors * np.sqrt(np.maximum(values, 0))
+    expected = pool.columns.toarray().T @ V
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+
+    with_points = np.empty((300, 7))
+    lifts = lift_clusters(X, pool.columns, Kernel("rbf", gamma=0.5), 0, threads=2, with_points=with_points)
+
+    np.testing.assert_allclose(lifts.gram, expected @ expected.T, atol=1e-12)
+    np.testing.assert_allclose(with_points, V @ expected.T, atol=1e-7)
+    np.testing.assert_allclose(lifts.with_rows(X), with_points, atol=1e-13)
+    apart = np.linalg.norm(expected[:, None] - expected, axis=2)
+    np.testing.assert_allclose(lifts.distances(), apart, atol=1e-7)
+    assert (np.diagonal(lifts.distances()) == 0).all()
+
+
+@pytest.mark.parametrize("approximation", [None, "fourier"])
+def test_a_row_alone_has_the_same_bits_as_among_others(pooled, approximation):
+    X, pool = pooled
+    lifts = lift_clusters(X, pool.columns, Kernel("rbf", gamma=0.5, approximation=approximation), 0, threads=1)
+    together = lifts.with_rows(X)
+    alone = np.vstack([lifts.with_rows(X[i : i + 1]) for i in (0, 130, 299)])
+    np.testing.assert_array_equal(alone, together[[0, 130, 299]])
+
+
+def test_features_give_unit_vectors_too(pooled):
+    X, pool = pooled
+    with_points = np.empty((300, 7))
+    kernel = Kernel("rbf", gamma=0.5, approximation="fourier")
+    lifts = lift_clusters(X, pool.columns, kernel, 0, 2, with_points)
+    np.testing.assert_allclose(np.diagonal(lifts.gram), 1.0, atol=1e-12)
+    assert np.abs(with_points).max() <= 1 + 1e-12
+    np.testing.assert_allclose(with_points, lifts.with_rows(X), atol=1e-13)
+
+
+def test_the_pool_holds_equal_clusters_once():
+    pool = Pool.of([one_hot(np.array(codes)) for codes in ([0, 0, 1, 2], [1, 1, 0, 0], [2, 0, 1, -1])])
+    assert pool.columns.toarray().T.tolist() == [
+        [1, 1, 0, 0],
+        [0, 0, 1, 0],
+        [0, 0, 0, 1],
+        [0, 0, 1, 1],
+        [0, 1, 0, 0],
+        [1, 0, 0, 0],
+    ]
+    assert [numbers.tolist() for numbers in pool.numbers] == [[0, 1, 2], [3, 0], [4, 1, 5]]
+    assert [masses.tolist() for masses in pool.masses] == [[2, 1, 1], [2, 2], [1, 1, 1]]
+
+
+def test_noise_is_separated_into_new_clusters():
+    assert separate_noise(np.array([0, -1, 1, -1])).tolist() == [0, 2, 1, 3]
+    assert separate_noise(np.array([1, 0])).tolist() == [1, 0]
+
+
+labelings = st.integers(2, 25).flatmap(
+    lambda n: st.tuples(*[st.lists(st.integers(0, 4), min_size=n, max_size=n) for _ in range(3)])
+)
+
+
+def by_counting(a, b):
+    pairs = list(combinations(range(len(a)), 2))
+    return sum((a[i] == a[j]) != (b[i] == b[j]) for i, j in pairs) / len(pairs)
+
+
+@given(labelings)
+def test_counts_pairs_and_is_a_metric(case):
+    a, b, c = case
+    assert rand_distance(a, b) == by_counting(a, b)
+    assert rand_distance(a, b) == rand_distance(b, a)
+    assert rand_distance(a, c) <= rand_distance(a, b) + rand_distance(b, c) + 1e-12
+    assert rand_distance(a, [4 - label for label in a]) == 0
+    together = np.array(a)[:, None] == a
+    assert (rand_distance(a, b) == 0) == (together == (np.array(b)[:, None] == b)).all()
+
+
+def test_is_one_minus_the_rand_index_of_scikit_learn(rng):
+    a, b = rng.integers(0, 7, 3000), rng.integers(0, 5, 3000)
+    assert rand_distance(a, b) == pytest.approx(1 - rand_score(a, b), abs=1e-14)
+
+
+def test_rand_takes_names_and_treats_noise_as_points_apart():
+    assert rand_distance(["x", "x", "y"], [2, 2, 7]) == 0
+    assert rand_distance([0, 0, -1, -1], [0, 0, 1, 2]) == 0
+    assert rand_distance([0, 0, -1, -1], [0, 0, 1, 1]) == pytest.approx(1 / 6)
+
+
+def test_extremes_of_the_rand_distance():
+    assert rand_distance([0], [5]) == 0
+    assert rand_distance([0, 0, 0], [0, 1, 2]) == 1
+
+
+def test_many_labels_need_no_table_of_all_pairs_of_labels():
+    n = 1_000_000  # a dense table would need 10^12 numbers
+    everyone_alone, in_pairs = np.arange(n), np.arange(n) // 2
+    assert rand_distance(everyone_alone, in_pairs) == 1 / (n - 1)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "error", "message"),
+    [
+        ([0, 1], [0, 1, 2], ValueError, "labels_b cannot be used: labels has 3 entries"),
+        ([[0, 1]], [0], ValueError, "labels_a cannot be used"),
+        ([0.5, 1], [0, 1], ValueError, "labels_a cannot be used"),
+        (3, [0, 1], TypeError, "labels_a must be one label per point"),
+        ([], [], ValueError, "labels_a cannot be used"),
+    ],
+    ids=["lengths", "shape", "fractions", "number", "empty"],
+)
+def test_bad_labels_are_named(a, b, error, message):
+    with pytest.raises(error, match=message):
+        rand_distance(a, b)
