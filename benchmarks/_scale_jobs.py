@@ -52,16 +52,16 @@ def write(folder: str, n: str) -> dict[str, Any]:
 
 def fit(folder: str) -> dict[str, Any]:
     from allegiance import AffinityScorer
-    from allegiance.io.streams import fit_stream
+    from allegiance.io import fit_stream
 
     settings = AffinityScorer(random_state=0, influence="euclidean")
     seconds, scorer = _timed(lambda: fit_stream(Path(folder) / "points.parquet", settings, n_clusters=CLUSTERS))
-    scorer.save(Path(folder) / "points.scorer")
+    scorer.save(Path(folder) / "points.model")
     return {"seconds": seconds, "peak": peak()}
 
 
 def read(folder: str) -> dict[str, Any]:
-    from allegiance.io.tables import open_table
+    from allegiance.io import open_table
 
     source = open_table(Path(folder) / "points.parquet")
     seconds, rows = _timed(lambda: sum(batch.num_rows for batch in source.batches(rows=BATCH)))
@@ -72,10 +72,10 @@ def predict(folder: str) -> dict[str, Any]:
     """Label the same batches by k-means: what a user of scikit-learn would do."""
     from sklearn.cluster import MiniBatchKMeans
 
-    from allegiance import AffinityScorer
-    from allegiance.io.tables import open_table
+    from allegiance import load
+    from allegiance.io import open_table
 
-    centers = AffinityScorer.load(Path(folder) / "points.scorer").cluster_centers_.astype(np.float32)
+    centers = load(Path(folder) / "points.model").cluster_centers_.astype(np.float32)
     kmeans = MiniBatchKMeans(CLUSTERS, init=centers, n_init=1, max_iter=1).fit(np.repeat(centers, 3, axis=0))
     source = open_table(Path(folder) / "points.parquet")
 
@@ -90,11 +90,11 @@ def predict(folder: str) -> dict[str, Any]:
 
 
 def score(folder: str) -> dict[str, Any]:
-    from allegiance import AffinityScorer
-    from allegiance.io.streams import score_stream
+    from allegiance import load
+    from allegiance.io import score_stream
 
     _compile_kernels()
-    scorer = AffinityScorer.load(Path(folder) / "points.scorer")
+    scorer = load(Path(folder) / "points.model")
     output = Path(folder) / "out.parquet"
     parts: list[float] = []
 
@@ -122,10 +122,10 @@ def dask(folder: str, n: str, workers: str) -> dict[str, Any]:
     import dask.array as da
     from dask.distributed import Client, LocalCluster
 
-    from allegiance import AffinityScorer
-    from allegiance.io.tables import open_table
+    from allegiance import load
+    from allegiance.io import open_table
 
-    scorer = AffinityScorer.load(Path(folder) / "points.scorer")
+    scorer = load(Path(folder) / "points.model")
     del scorer.feature_names_in_
     batches = open_table(Path(folder) / "points.parquet").batches(rows=int(n))
     X = np.column_stack([column.to_numpy() for column in next(batches).columns])

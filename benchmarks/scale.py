@@ -23,7 +23,6 @@ JOBS = Path(__file__).with_name("_scale_jobs.py")
 #: Bytes on disk for each row: the table, the parts, the output.
 BYTES_PER_ROW = 300
 LIMIT = 2e9
-BILLION = 1e9
 #: What we aim at: rows in a second, and for a thousand clusters seconds once and for each point.
 RATE, PREPARE, EACH = 300_000, 5.0, 1e-3
 
@@ -75,7 +74,10 @@ def _stream_rows(folder: Path, n: int) -> list[Row]:
         limit_row("peak memory of score_stream", score["peak"], "B", LIMIT),
         limit_row("peak memory of fit_stream", fit["peak"], "B", LIMIT),
         *_share_rows(score),
-        *_billion_rows(written["bytes"] / n, read["seconds"] / n, score["processor"] / n, score),
+        Row("processor time of a row in score_stream", score["processor"] / n),
+        Row("the table on disk, for each row", written["bytes"] / n, "B"),
+        Row("parts on disk while it runs, for each row", score["part_bytes"], "B"),
+        Row("output on disk, for each row", score["output_bytes"], "B"),
     ]
 
 
@@ -85,18 +87,6 @@ def _share_rows(score: dict[str, Any]) -> list[Row]:
     return [
         Row(f"share of {part} in the time of score_stream", 100 * spent / score["seconds"], "%")
         for part, spent in seconds.items()
-    ]
-
-
-def _billion_rows(table: float, reading: float, processor: float, score: dict[str, Any]) -> list[Row]:
-    """Scale bytes of the table and seconds, all for one row, up to a billion."""
-    return [
-        Row("processor time of a row in score_stream", processor),
-        Row("computed: 1e9 rows, processor time", processor * BILLION / 3600, "core hours"),
-        Row("computed: 1e9 rows, reading by one process", reading * BILLION / 60, "min"),
-        Row("computed: 1e9 rows, the table on disk", table * BILLION, "B"),
-        Row("computed: 1e9 rows, parts on disk", score["part_bytes"] * BILLION, "B"),
-        Row("computed: 1e9 rows, output on disk", score["output_bytes"] * BILLION, "B"),
     ]
 
 

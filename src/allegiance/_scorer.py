@@ -438,8 +438,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             rng = np.random.default_rng(0)
             centers = fitted.centers
             first, second = (np.tile(np.arange(len(centers)), 64) for _ in range(2))
-            share = rng.uniform(0.0, 0.5, (first.size, 1))
             rng.shuffle(second)
+            share = rng.uniform(0.0, 0.5, (first.size, 1))
             rows = fitted.influence.prepare(centers[first] * (1.0 - share) + centers[second] * share)
             for part in (rows, rows[:1]):
                 _ = fitted.score_prepared(PreparedInput(part, None, FrameLike())).verdict

@@ -238,11 +238,9 @@ def headline(tally: Tally) -> str:
     if tally.replication is None or not tally.n_labelled:
         counts = ", ".join(f"{tally.total(name):,} {name}" for name in _VERDICTS)
         return f"{labels}: {counts}."
-    share, low, high = (100 * value for value in tally.replication)
-    return (
-        f"{share:.0f} % of {labels} would come back if the data were collected and clustered again (in nine of ten "
-        f"repeats {low:.0f} to {high:.0f} %)."
-    )
+    share, low, high = (f"{100 * value:.0f}" for value in tally.replication)
+    repeats = "" if low == high else f" (in nine of ten repeats {low} to {high} %)"
+    return f"{share} % of {labels} would come back if the data were collected and clustered again{repeats}."
 
 
 def print_summary(summary: dict[str, Any], worst: Worst, log: Log, *, err: bool, footer: list[str]) -> None:

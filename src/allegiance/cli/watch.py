@@ -63,11 +63,11 @@ def in_units(plan: FeaturePlan, X: Any) -> Any:
 
 def compare_with_baseline(scorer: AffinityScorer, profiler: Profiler, log: Log) -> Any:
     """Return how the rows differ from those of the model, and note each finding; None without a baseline."""
-    if profiler.total is None or "baseline" not in scorer.fitted_.parts:
-        return None
     from allegiance.drift import baseline_of, compare_profiles
 
     baseline = baseline_of(scorer.fitted_)
+    if profiler.total is None or baseline is None:
+        return None
     found = compare_profiles(scorer.fitted_, baseline, profiler.total)
     for finding in found.findings[:_SHOWN]:
         log.note(f"drift: {finding.sentence}.")
@@ -147,6 +147,7 @@ def _compared(o: Any, scorer: AffinityScorer, file: str, log: Log) -> Any:
     if profiler.total is None:
         raise TableError(f"{file} has no rows.")
     baseline = baseline_of(scorer.fitted_)
+    assert baseline is not None
     return compare_profiles(scorer.fitted_, baseline, profiler.total)
 
 

@@ -155,9 +155,9 @@ def decode(value: Any) -> Any:
         if kind == "parameters":
             return Parameters.named(parts["class"])(**parts["params"])
         if kind == "objects":
-            made = np.empty(len(parts["values"]), dtype=object)
-            made[:] = parts["values"]
-            return made
+            values = np.empty(len(parts["values"]), dtype=object)
+            values[:] = parts["values"]
+            return values
         if kind == "dtype":
             return np.dtype(_DTYPES[_DTYPES.index(parts["name"])]).type
         cls, attributes, _ = _kinds()[kind]
@@ -220,7 +220,7 @@ def _codecs() -> dict[str, _Codec]:
     extent: dict[str, Spec] = dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), row)
     middle: dict[str, Spec] = dict.fromkeys(("center_", "scale_"), OrNone(row))
     explained = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
-    axes: dict[str, Spec] = {"components_": matrix} | dict.fromkeys(explained, _Finite("m"))
+    axes: dict[str, Spec] = {"components_": matrix, **dict.fromkeys(explained, _Finite("m"))}
     pca = axes | {"mean_": row, "n_components_": Size("m"), "noise_variance_": Number(), "n_samples_": later}
     centers: dict[str, Spec] = {"cluster_centers_": matrix, "inertia_": later, "n_iter_": later}
     mixed: dict[str, Spec] = {"weights_": _Finite("m"), "means_": matrix, "converged_": later, "n_iter_": later}

@@ -154,7 +154,7 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     parts = {name: found[name] for name in ("classes", "centers", "trust_map")}
     parts["members"] = None if found["members"] is None else Lazy.known(found["members"])
     parts["tessellation"] = Tessellation(found["diagram"], found["region"])
-    columns = Columns(found["n_features"], found["feature_names"])
+    columns: Columns | PreparedColumns = Columns(found["n_features"], found["feature_names"])
     try:
         extra = state.get("parts") or {}
         if "baseline" in extra:

@@ -51,8 +51,8 @@ StreamProgress = Progress
 _IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
 #: Batches measured at a time in this process: while one is in Python, another computes.
 _TOGETHER, _MOST_TOGETHER = 2, 4
-#: Rows that k-means sees, and numbers in them: a sample of this size finds the centers as well as all rows do.
-_SAMPLE_ROWS, _SAMPLE_NUMBERS = 65_536, 2**24
+#: Rows that k-means sees, at least for each cluster, and numbers in them at most.
+_SAMPLE_ROWS, _ROWS_PER_CLUSTER, _SAMPLE_NUMBERS = 16_384, 100, 2**24
 #: Where a record batch of scores carries the counts of its rows.
 _TALLY, _IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
 
@@ -614,8 +614,8 @@ def fit_stream(
         The settings, by default those of :class:`AffinityScorer`; it is cloned. With its ``centers`` no labels are
         needed. Kernels, medians, medoids and estimators need all rows at once and are refused.
     n_clusters
-        Cluster by k-means: a random sample of up to 65,536 rows gives the centers, and every row the label of the
-        nearest.
+        Cluster by k-means: a random sample of 16,384 rows, or 100 for each cluster, gives the centers, and every row
+        gets the label of the nearest.
     labels
         The column that holds the labels of any clustering, -1 for noise.
     columns
@@ -685,7 +685,8 @@ def _kmeans(rows: Rows, n_clusters: int, batch_rows: int, seed: int) -> Any:
     from sklearn.cluster import KMeans
 
     random = stream(seed, *b"k-means")
-    most = max(n_clusters, min(_SAMPLE_ROWS, _SAMPLE_NUMBERS // max(len(rows.names), 1)))
+    wanted = max(_SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
+    most = max(n_clusters, min(wanted, _SAMPLE_NUMBERS // max(len(rows.names), 1)))
     keys, sample = np.empty(0), np.empty((0, len(rows.names)))
     for X, _ in rows.matrices(batch_rows):
         # Each row has a random key, and those with the smallest are the sample, in the order of the table.
