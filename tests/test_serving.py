@@ -1,0 +1,86 @@
+"""The service of docs/how-to/behind-an-api.md: many threads and forked workers get the answers of one caller."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allegiance
+from allegiance.io import fit_stream, open_table, propose
+
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "behind-an-api.md"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(3, size=300)
+    spent = np.array([50.0, 400.0, 900.0])[groups] + 30 * rng.normal(size=300)
+    return pd.DataFrame({"spent": spent, "visits": rng.normal(size=300), "plan": np.array(["a", "b", "a"])[groups]})
+
+
+@pytest.fixture(scope="module")
+def model(rows, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("service")
+    table = open_table(rows)
+    settings = allegiance.AffinityScorer(calibration=3, random_state=0)
+    fit_stream(table, settings, plan=propose(table), n_clusters=3).save(folder / "january.model")
+    return folder / "january.model"
+
+
+def test_prepare_changes_no_score(model, rows):
+    plain, prepared = allegiance.load(model), allegiance.load(model).prepare()
+    one, other = plain.affinity(rows), prepared.affinity(rows)
+    np.testing.assert_array_equal(one.affinity, other.affinity)
+    np.testing.assert_array_equal(one.trust, other.trust)
+
+
+def test_rows_one_at_a_time_from_many_threads(model, rows):
+    scorer = allegiance.load(model).set_params(n_jobs=1).prepare()
+    expected = scorer.affinity(rows).trust
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda row: float(scorer.affinity(rows.iloc[[row]]).trust[0]), range(60)))
+    np.testing.assert_array_equal(found, expected[:60])
+
+
+def _score_in_child(scorer, rows, results):
+    results.put(scorer.affinity(rows).trust.tolist())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_forked_workers_score_with_a_model_that_was_loaded_before(model, rows):
+    scorer = allegiance.load(model).set_params(n_jobs=1).prepare()
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    workers = [context.Process(target=_score_in_child, args=(scorer, rows[:40], results)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    found = [results.get(timeout=60) for _ in workers]
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    expected = scorer.affinity(rows[:40]).trust.tolist()
+    assert found == [expected, expected]
+
+
+@pytest.mark.slow
+def test_the_service_of_the_page_with_many_threads(model, rows, monkeypatch):
+    pytest.importorskip("fastapi", reason="fastapi is not installed")
+    testing = pytest.importorskip("fastapi.testclient", reason="httpx is not installed")
+    monkeypatch.chdir(model.parent)
+    namespace: dict[str, object] = {}
+    exec(re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1], namespace)
+    expected = allegiance.load(model).affinity(rows)
+    with testing.TestClient(namespace["app"]) as client, ThreadPoolExecutor(8) as pool:
+        bodies = [row.to_dict() for _, row in rows[:80].iterrows()]
+        answers = list(pool.map(lambda body: client.post("/score", json=body).json(), bodies))
+    assert [answer["trust"] for answer in answers] == expected.trust[:80].tolist()
+    assert [answer["verdict"] for answer in answers] == expected.verdict[:80].tolist()
