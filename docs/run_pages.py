@@ -117,7 +117,7 @@ def run_python(example: Example) -> None:
     """Run a block of Python in the namespace of its page, unless the tests run it with an engine of its own."""
     engine = ENGINE_BLOCK.search(example.document.text, 0, example.start)
     if engine:
-        pytest.skip(f"run with {engine[1]} by tests/io/arrow/test_engines.py")
+        pytest.skip(f"run with {engine[1]} by tests/io/test_arrow.py")
     PythonEvaluator()(example)
 
 
