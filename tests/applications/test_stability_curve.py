@@ -248,7 +248,6 @@ X = np.random.default_rng(0).normal(size=(12, 3))
         ({"n_jobs": 0}, ValueError, "n_jobs"),
         ({"random_state": -1}, ValueError, "random_state"),
     ],
-    ids=str,
 )
 def test_bad_input_is_named(changes, kind, message):
     with pytest.raises(kind, match=message):
