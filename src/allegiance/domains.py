@@ -106,21 +106,9 @@ _MIN_ACCEPTANCE = 1e-3
 class Region:
     """A region in unit coordinates z, with y = center + scale * z in the coordinates of the diagram.
 
-    It is {z: |z_c| <= half_width, |z| <= radius, walls z <= wall_offsets}. Any of the three may be absent; if all are,
-    the region is the whole space. Bounded regions lie inside the cube [-1, 1]^r.
-
-    Attributes
-    ----------
-    name
-        What users call the domain it comes from.
-    center, scale
-        (r,) the map between the coordinates.
-    half_width
-        Of the cube around the centre; inf for none.
-    radius
-        Of the ball around the centre; inf for none.
-    walls, wall_offsets
-        (m, r) unit normals and (m,) offsets of further walls.
+    It is {z: |z_c| <= half_width, |z| <= radius, walls z <= wall_offsets}, with unit normals as rows of ``walls``. Any
+    of the three may be absent (inf, inf, no row); if all are, the region is the whole space. Bounded regions lie inside
+    the cube [-1, 1]^r. ``name`` is what users call the domain it comes from.
     """
 
     name: str

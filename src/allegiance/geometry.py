@@ -25,7 +25,7 @@ from allegiance._core import (
 __all__ = ["sample_polytope"]
 
 #: Cells whose largest ball is smaller than this, in a domain of size one, have no volume worth counting.
-_FLAT = 1e-13
+_FLAT_RADIUS = 1e-13
 
 
 class TooManySimplicesError(ValueError):
@@ -51,19 +51,14 @@ def triangulate(normals: FloatArray, offsets: FloatArray, max_simplices: int, *,
     gives no simplex. Facets with many corners may come out of Qhull with overlapping simplices; ``joggle`` avoids that
     by a random perturbation while the facets are found, at the price of more simplices.
 
-    Raises
-    ------
-    TooManySimplicesError
-        If about more than ``max_simplices`` simplices would be needed. Told from the number of vertices, before the
-        expensive part.
-    ArithmeticError
-        If Qhull finds the cell too thin or too narrow for its arithmetic.
+    TooManySimplicesError, told from the number of vertices, if about more than ``max_simplices`` would be needed;
+    ArithmeticError if Qhull finds the cell too thin or too narrow for its arithmetic.
     """
     r = normals.shape[1]
     if r == 1:
         return _interval(normals, offsets)
     center, radius = chebyshev_center(normals, offsets)
-    if radius < _FLAT:
+    if radius < _FLAT_RADIUS:
         return Triangulation(np.empty((0, r)), np.empty((0, r + 1), np.int32), np.empty(0))
     halfspaces = np.column_stack([normals, -offsets])
     try:
@@ -82,7 +77,7 @@ def _interval(normals: FloatArray, offsets: FloatArray) -> Triangulation:
     right = normals[:, 0] > 0
     low = (offsets[~right] / normals[~right, 0]).max()
     high = (offsets[right] / normals[right, 0]).min()
-    if high - low < _FLAT:
+    if high - low < _FLAT_RADIUS:
         return Triangulation(np.empty((0, 1)), np.empty((0, 2), np.int32), np.empty(0))
     return Triangulation(np.array([[low], [high]]), np.array([[0, 1]], np.int32), np.array([high - low]))
 
@@ -312,8 +307,8 @@ _BLOCK_ENTRIES = 2**15
 
 #: Rounding stops when the sample covariance has at most this condition number; below the second number, what
 #: is left may be the noise of a short walk, and the next one is twice as long.
-_ISOTROPIC = 3.0
-_NEARLY = 100.0
+_ISOTROPIC_CONDITION = 3.0
+_NEARLY_ISOTROPIC_CONDITION = 100.0
 _MAX_ROUNDS = 40
 
 #: Added to a sample covariance, relative to its largest eigenvalue, so that a factor exists for any skewness.
@@ -417,9 +412,9 @@ def _round(normals: FloatArray, offsets: FloatArray, origin: FloatArray, seed: i
             break
         origin = origin + transform @ walk[-1]
         transform = transform @ np.linalg.cholesky(spread + _RIDGE * variances[-1] * np.eye(d))
-        if variances[-1] <= _ISOTROPIC * variances[0] or n_kept >= longest:
+        if variances[-1] <= _ISOTROPIC_CONDITION * variances[0] or n_kept >= longest:
             break
-        if variances[-1] <= _NEARLY * variances[0]:
+        if variances[-1] <= _NEARLY_ISOTROPIC_CONDITION * variances[0]:
             n_kept *= 2
     return origin, transform
 

@@ -67,14 +67,8 @@ class Either(Spec):
 class Array(Spec):
     """An array of float64, in the range [low, high], without NaN; or of whole numbers, or of anything that labels.
 
-    Attributes
-    ----------
-    shape
-        A size for each side: a number, a name, or a name with "+1".
-    dtype
-        "float", "int", "uint64", or "label" for integers, truth values and texts.
-    low, high
-        The range, ends included. Infinite ends exclude infinity unless ``infinite``.
+    ``shape`` has a size for each side: a number, a name, or a name with "+1". ``dtype`` is "float", "int", "uint64", or
+    "label" for integers, truth values and texts. Infinite ends of the range exclude infinity unless ``infinite``.
     """
 
     shape: tuple[str | int, ...]
@@ -128,14 +122,7 @@ def floats(*shape: str | int, low: float = -inf, high: float = inf, infinite: bo
 class Starts(Spec):
     """Where the pieces start that an array of ``size`` entries is cut into: ascending from 0, the last one its end.
 
-    Attributes
-    ----------
-    pieces
-        The size of the array of starts: "k+1" with the end of the last piece, "k" without.
-    size
-        The size of the array that is cut.
-    empty
-        Whether pieces may have no entry.
+    ``pieces`` is the size of the array of starts: "k+1" with the end of the last piece, "k" without.
     """
 
     pieces: str
@@ -232,12 +219,7 @@ class Unchecked(Spec):
 class Part(Spec):
     """Another object, of one of some kinds.
 
-    Parameters
-    ----------
-    *kinds
-        The kinds.
-    **sizes
-        What its own sizes are called here: ``Part("linear", d="m")`` is one over m features.
+    ``sizes`` are what its own sizes are called here: ``Part("linear", d="m")`` is one over m features.
     """
 
     def __init__(self, *kinds: str, **sizes: str) -> None:
@@ -297,16 +279,7 @@ def stored(
 
     The names are part of the file format: the class may be renamed, they may not. A file may come from a stranger, and
     an object that is loaded does not pass through its constructor: what is declared here is all that stands between
-    the file and the arithmetic.
-
-    Parameters
-    ----------
-    kind
-        The name in the file.
-    agree
-        What else must hold; see :class:`Kind`.
-    **parts
-        What each attribute must be. Names of sizes are the object's own; see :class:`Part`.
+    the file and the arithmetic. ``agree`` checks what else must hold; see :class:`Kind`.
     """
 
     def keep(cls: Cls) -> Cls:

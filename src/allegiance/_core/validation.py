@@ -89,17 +89,7 @@ def power_of_two(size: float) -> float:
 
 
 def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
-    """Return a list of n_points values, or say what is wrong with the argument ``name``.
-
-    Parameters
-    ----------
-    values
-        A list, an array, or a series of pandas, polars or pyarrow.
-    name
-        What the argument is called.
-    n_points
-        How many there must be.
-    """
+    """Return a list of n_points values from a list, an array or a series, or say what is wrong with ``name``."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{name} must have one entry for each point, got a single {type(values).__name__}.")
     series = nw.from_native(values, series_only=True, pass_through=True)

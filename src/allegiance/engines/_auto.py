@@ -86,14 +86,9 @@ class Auto(Engine):
 
 
 def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-    """Return what measures over a tessellation with the engine a user asked for, or say why it cannot.
+    """Return what measures over a tessellation with the engine a user asked for; ValueError if it cannot.
 
     Queries that need no measuring, and cells too small for the engine, are taken care of around it.
-
-    Raises
-    ------
-    ValueError
-        If the engine cannot serve the tessellation.
     """
     if tessellation.n_sites == 1:
         return _SingleSite()

@@ -23,7 +23,7 @@ from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Setting
 from ._tessellation import SingleFunctions, Tessellation
 
 #: Units of samples (:func:`unit_of_samples`) in a round, up to as many samples as a bank can count.
-_ROUND = 0.5
+_ROUND_UNITS = 0.5
 _MAX_ROUND = 2**18
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
@@ -35,7 +35,7 @@ _FIRST_LOOK, _FIRST_VERDICT = 1, 4
 _MAX_GROWTH = 2.0
 #: A cell with less than this share of the region, which would need more than this many units, is walked: that is
 #: cheaper than waiting for samples to fall into it.
-_RARE = 0.02
+_RARE_SHARE = 0.02
 _PATIENCE = 16
 
 
@@ -97,7 +97,7 @@ class BankCounts(FittedEngine):
     def _round_size(self) -> int:
         """Samples in a round: whole blocks, of which the places decide what is chosen, so a part would be biased."""
         most = max(self._max_samples // _BLOCK, 1) * _BLOCK
-        return min(-(-int(_ROUND * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, most)
+        return min(-(-int(_ROUND_UNITS * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, most)
 
     def _estimate(self, queries: Queries, site: IntArray) -> Estimate:
         """Count for queries sorted by site."""
@@ -161,7 +161,7 @@ class BankCounts(FittedEngine):
         weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings, threads)
         precise = growth <= 1.0
         needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
-        hopeless = ~precise & (weight < _RARE * drawn) & (needed > _PATIENCE * self._unit)
+        hopeless = ~precise & (weight < _RARE_SHARE * drawn) & (needed > _PATIENCE * self._unit)
         hopeless &= drawn >= min(_FIRST_VERDICT * self._unit, self._max_samples)
         estimate.affinity[looked[hopeless]] = 0.0
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
@@ -207,13 +207,6 @@ class OwnerBanks:
 
     One draw of uniform samples serves all sites in a round. What is asked for in a second call is kept for later ones,
     as long as it fits into memory; the rest is made again, bit for bit, in memory that a call uses over and over.
-
-    Parameters
-    ----------
-    tessellation
-        Sites and region.
-    settings
-        Seed and threads.
     """
 
     def __init__(self, tessellation: Tessellation, settings: Settings) -> None:
@@ -353,7 +346,7 @@ class BankSupply:
 
 #: Queries from which the chance is learnt, and how far they are from their site towards a random place, at most.
 _PILOTS = 64
-_REACH = 0.5
+_PILOT_REACH = 0.5
 #: Samples of the region for it: enough that some fall into an average cell.
 _SURVEY_PER_SITE = 32
 _MIN_SURVEY, _MAX_SURVEY = 2**11, 2**14
@@ -363,7 +356,7 @@ _FIRST_EDGE = 0.25
 _PER_OCTAVE = 2
 #: Least probability, in means divided by the number of sites: queries that steal what others hardly ever do should not
 #: wait too long.
-_LEAST = 5.0
+_LEAST_PROBABILITY = 5.0
 
 
 def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Generator) -> AnyArray:
@@ -427,7 +420,7 @@ def _kept(
     falling = np.maximum.accumulate(np.minimum(chance, 1.0)[::-1])[::-1]
     probabilities = np.sqrt(falling)
     mean = own_volume / len(pilots[0]) + (probabilities * np.diff(np.minimum(edges, 1.0), prepend=0.0)).sum()
-    return np.maximum(probabilities, min(_LEAST / tessellation.n_sites, 1.0) * mean)
+    return np.maximum(probabilities, min(_LEAST_PROBABILITY / tessellation.n_sites, 1.0) * mean)
 
 
 def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -435,7 +428,7 @@ def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[Float
     region = tessellation.region
     sites = tessellation.positions[rng.integers(tessellation.n_sites, size=_PILOTS)]
     places = region.center + region.scale * region.sample(_PILOTS, rng)
-    share = _REACH * rng.random((_PILOTS, 1))
+    share = _PILOT_REACH * rng.random((_PILOTS, 1))
     queries = tessellation.queries(sites + share * (places - sites))
     return queries.a, queries.b
 

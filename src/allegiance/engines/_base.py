@@ -160,17 +160,10 @@ ENGINES: Registry[Engine] = Registry("engine", Engine, first="auto")
 
 
 def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
-    """Return standard errors of the shares ``counts / total`` of independent samples.
+    """Return standard errors of the shares ``counts / total`` of independent samples, for hits (n, k) of total (n,).
 
     Two successes and two failures are added (Agresti and Coull), so that a share of 0 or 1 seen in a few samples does
-    not claim certainty.
-
-    Parameters
-    ----------
-    counts
-        (n, k) hits by owner.
-    total
-        (n,) hits; may be an effective number of independent samples.
+    not claim certainty. The total may be an effective number of samples.
     """
     size = np.asarray(total, dtype=np.float64)[:, None] + 4.0
     share = (counts + 2.0) / size

@@ -19,16 +19,16 @@ MAX_SIMPLICES = 500_000
 MAX_DIM = 8
 #: Where the query is ahead of the sites by less than this share of the size of their functions, rounding of the
 #: functions would show: the cell is measured again, from the query's own position.
-_SHALLOW = 1e-4
+_SHALLOW_DEPTH = 1e-4
 #: Cells less deep than this share of the numbers they are then computed from are so small that rounding would show
 #: again: they are left to a walk around the query, or to the limit of a vanishing cell.
-_THIN = 1e-11
+_THIN_DEPTH = 1e-11
 #: Clearances of shallow cells held at a time: small enough for the cache.
 _NEAR_CLEARANCES = 2**15
 #: Half-widths of the boxes in which bounded cells of the whole space are measured, in units of the sites' spread.
 _HALF_WIDTHS = tuple(4.0 * 8.0**level for level in range(8))
 #: How exactly the cells must fill the region.
-_TILING = 1e-10
+_TILING_ERROR = 1e-10
 
 
 @ENGINES.register("exact")
@@ -77,14 +77,7 @@ class FittedExact(FittedEngine):
 
     Inside the cell of site i no site is closer than i, so the part that a query takes from it is cut off by the single
     plane f_x = f_i. The cells do not depend on the query: they are triangulated once, and a query only needs the
-    values of its function at their vertices.
-
-    Raises
-    ------
-    TooManySimplicesError
-        If the cells need more than ``max_simplices`` simplices.
-    ArithmeticError
-        If the cells do not tile the region to ten digits.
+    values of its function at their vertices. ArithmeticError if the cells do not tile the region to ten digits.
     """
 
     # Small enough that the numbers of a block stay in the cache from one step to the next.
@@ -128,7 +121,7 @@ class FittedExact(FittedEngine):
             whole = triangulate(region.walls, region.wall_offsets, MAX_SIMPLICES).volumes.sum()
         else:
             whole = (2.0 * region.half_width) ** self._tessellation.dim
-        return bool(abs(self._cell_volumes.sum() - whole) <= _TILING * whole)
+        return bool(abs(self._cell_volumes.sum() - whole) <= _TILING_ERROR * whole)
 
     @property
     def n_simplices(self) -> int:
@@ -153,7 +146,7 @@ class FittedExact(FittedEngine):
 
         for_row_blocks(measure, queries.n, self._threads)
         size = max(float(np.abs(part).max()) for part in self._tessellation.functions)
-        shallow = np.flatnonzero(depth <= _SHALLOW * size)
+        shallow = np.flatnonzero(depth <= _SHALLOW_DEPTH * size)
 
         def measure_again(rows: slice) -> None:
             step = max(_NEAR_CLEARANCES // self._tessellation.n_sites, 1)
@@ -168,7 +161,7 @@ class FittedExact(FittedEngine):
         """Return the volumes (n, k) of queries with a shallow cell, zeros if it is empty or too thin."""
         stolen, depth = np.empty((queries.n, self._tessellation.n_sites)), np.empty(queries.n)
         self._cut(queries, stolen, depth, self._tessellation.clearance(queries))
-        stolen[depth <= _THIN] = 0.0
+        stolen[depth <= _THIN_DEPTH] = 0.0
         return stolen
 
     def _cut(

@@ -44,14 +44,14 @@ _SWEEPS_PER_BATCH = 8
 #: Where successive batches are more alike than this, 32 of them cannot tell how much more.
 _MAX_CORRELATION = 0.9
 #: Where they are more alike than this at the first look, the walk is slow, and starts again along the axes of its cell.
-_SLOW = 0.1
+_SLOW_CORRELATION = 0.1
 _TINY = np.finfo(np.float64).tiny
 #: Counts held at a time (queries x batches x sites).
 _MAX_COUNTS = 2**23
 #: Most steps handed to the kernel in one call.
 _MAX_STEPS = 2**16
 #: A cell less deep than this share of the numbers it is computed from is empty.
-_EMPTY = 1e-13
+_EMPTY_DEPTH = 1e-13
 
 
 class _Steps(NamedTuple):
@@ -163,7 +163,7 @@ class FittedHitAndRun(FittedEngine):
             deepest = deepest_point(self._tessellation, queries.take(slice(row, row + 1)))
             offset[row] = deepest.position - queries.position[row]
             multipliers[row] = deepest.multipliers
-            empty_cell[row] = deepest.depth <= _EMPTY
+            empty_cell[row] = deepest.depth <= _EMPTY_DEPTH
         return offset, empty_cell, multipliers
 
     def _walk(self, walkers: _Walkers, axes: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
@@ -184,7 +184,7 @@ class FittedHitAndRun(FittedEngine):
             spent = 2 * _BATCHES * length > self._max_samples
             more = (Z95 * error[active].max(axis=1) > settings.eps) & (not spent)
             if axes is None and level == 1 and not spent:
-                slow = correlation > _SLOW
+                slow = correlation > _SLOW_CORRELATION
                 affinity[active[slow]], error[active[slow]] = self._walk_along_cells(walkers.take(slow))
                 more &= ~slow
             active, walkers = active[more], walkers.take(more)
@@ -308,11 +308,11 @@ def _dependence(correlation: FloatArray) -> FloatArray:
 #: Most Newton steps to the middle of a cell, and the decrement that is near enough. The shape need not be exact: a walk
 #: is right along any axes.
 _NEWTON_STEPS = 30
-_NEAR = 0.1
+_NEAR_DECREMENT = 0.1
 #: Added to the diagonal of a matrix that is scaled to ones there, against rounding.
 _RIDGE = 1e-13
 #: A slack whose inverse square is still a number.
-_THIN = 1e-150
+_THIN_SLACK = 1e-150
 
 
 def cell_axes(
@@ -321,27 +321,18 @@ def cell_axes(
     """Return axes (r, r), one in each row, in whose coordinates the cell is about as long as wide.
 
     The cell is where <slopes_i, z> <= clearance_i and position + z lies in the region. The ellipsoid of the logarithmic
-    barrier in its middle has its shape, up to the number of walls, and exactly for a simplex.
-
-    Parameters
-    ----------
-    slopes
-        (k, r)
-    clearance
-        (k,), inf for a wall that is absent.
-    position, inside
-        (r,) the origin of z in the region, and a z inside the cell.
+    barrier in its middle has its shape, up to the number of walls, and exactly for a simplex. ``inside`` (r,) is a z
+    inside the cell.
     """
     walls, wall_offsets = region.halfspaces()
-    present = np.isfinite(clearance)
-    normals = np.vstack([slopes[present], walls])
-    offsets = np.concatenate([clearance[present], wall_offsets - walls @ position])
+    normals = np.vstack([slopes, walls])
+    offsets = np.concatenate([clearance, wall_offsets - walls @ position])
     z, hessian = inside, np.eye(inside.size)
     for _ in range(_NEWTON_STEPS):
         slack = offsets - normals @ z
         y = position + z
         room = region.radius**2 - y @ y
-        if not (slack > _THIN).all() or not room > _TINY:
+        if not (slack > _THIN_SLACK).all() or not room > _THIN_SLACK:
             # Rounding has carried the point to a wall: what is known of the shape must do.
             break
         scaled = normals / slack[:, None]
@@ -349,7 +340,7 @@ def cell_axes(
         hessian = scaled.T @ scaled + 2.0 * np.eye(y.size) / room + 4.0 * np.outer(y, y) / room**2
         step = -np.linalg.solve(hessian + _RIDGE * np.diag(np.diag(hessian)), gradient)
         decrement = np.sqrt(max(float(-gradient @ step), 0.0))
-        if decrement < _NEAR:
+        if decrement < _NEAR_DECREMENT:
             break
         # A damped step of this length stays inside, whatever the walls.
         z = z + step / (1.0 + decrement)
@@ -365,9 +356,9 @@ def cell_axes(
 _MAX_TANGENTS = 200
 _TANGENCY = 1e-7
 #: How far away, in spreads of the sites, a query or a heavy site still matters for where a cell vanishes.
-_FAR = 1e4
+_MAX_SPREADS = 1e4
 #: The solver takes numbers some orders larger than this for infinite.
-_LARGEST = 1e15
+_LARGEST_NUMBER = 1e15
 
 
 class Deepest(NamedTuple):
@@ -415,7 +406,7 @@ class _Program:
     """The linear program in a form that stays well scaled for queries far away.
 
     With h <= f_i(z) for all i, maximise h - f_x(z). The constraints then hold only the sites, and of the query only
-    the slope of f_x matters. Its length beyond ``_FAR`` times the spread of the sites changes nothing but rounding.
+    the slope of f_x matters. Beyond ``_MAX_SPREADS`` times the spread of the sites its length changes only rounding.
     """
 
     def __init__(self, a: FloatArray, b: FloatArray, query_a: FloatArray, bounded: bool) -> None:
@@ -423,13 +414,13 @@ class _Program:
         size = max(float(np.abs(a - middle).max()), np.finfo(float).tiny)
         self._slopes = (a - middle) / size
         # Over a region of size one a site that starts more than 2 r sizes above another is nowhere the lowest.
-        matters = size * (max(_FAR, 4.0 * a.shape[1]) if bounded else _LARGEST)
+        matters = size * (max(_MAX_SPREADS, 4.0 * a.shape[1]) if bounded else _LARGEST_NUMBER)
         above = b - b.min()
         if above.max() > matters:
             b = np.minimum(above, matters)
         self._offsets = (b - b.mean()) / size
         target = (query_a - middle) / size
-        self._target = target * min(1.0, _FAR / max(float(np.abs(target).max()), _FAR))
+        self._target = target * min(1.0, _MAX_SPREADS / max(float(np.abs(target).max()), _MAX_SPREADS))
 
     def solve(self, walls: FloatArray, wall_offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the best position (r,) and the multipliers (k,) of the sites, which sum to 1."""

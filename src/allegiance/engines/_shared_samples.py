@@ -73,7 +73,7 @@ class SharedSamples(Engine):
 #: which only queries with small cells need, are larger.
 _HITS_PER_BANK = 256
 _SMALL_BANKS = 14
-_LATER = 8
+_LATER_FACTOR = 8
 _MAX_LATER = 2**16
 #: Most samples in a bank, and most coordinates in one of more than ``_MAX_LATER``. With hundreds of sites a bank must
 #: be large, since the kernel handles the samples of one owner at a time.
@@ -91,7 +91,7 @@ _FIRST_LOOK = 2
 _MAX_GROWTH = 3.0
 #: A cell with less than this share of the region, which would need more than this many small banks, or units of samples
 #: if these are more, is walked: that is cheaper than waiting for samples to fall into it.
-_RARE = 0.02
+_RARE_SHARE = 0.02
 _PATIENCE = 40
 _PATIENCE_IN_UNITS = 9
 
@@ -174,7 +174,7 @@ class PlainCounts(FittedEngine):
             weight, growth = look_at(looked, counts, counts, estimate, self._settings)
             needed = np.ceil(drawn * np.where(weight > 0, growth, _MAX_GROWTH))
             precise = growth <= 1.0
-            hopeless = ~precise & (weight < _RARE * drawn) & (needed > patience)
+            hopeless = ~precise & (weight < _RARE_SHARE * drawn) & (needed > patience)
             estimate.affinity[looked[hopeless]] = 0.0
             next_look[looked] = np.clip(needed, drawn + 1, most)
             due[due] = precise | hopeless | (drawn >= most)
@@ -184,7 +184,7 @@ class PlainCounts(FittedEngine):
         """Return the number of samples in a bank; the last one ends at ``max_samples``."""
         most = min(_MAX_BANK, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MAX_LATER))
         small = min(_HITS_PER_BANK * (self._tessellation.n_sites + 1), most)
-        large = max(small, min(small * _LATER, _MAX_LATER))
+        large = max(small, min(small * _LATER_FACTOR, _MAX_LATER))
         before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
         return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
 

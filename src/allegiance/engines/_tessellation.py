@@ -14,20 +14,13 @@ from allegiance.influence import AffineFunctions, Diagram
 from ._base import Queries
 
 #: Functions closer than this, in a region of size one, are the same site up to rounding.
-_SAME = 1e-14
+_SITE_TOLERANCE = 1e-14
 
 
 class Tessellation:
     """The distinct sites of a diagram as functions over a region of size one.
 
     Sites that coincide exactly are one site here; their clusters share its affinity equally (:meth:`expand`).
-
-    Parameters
-    ----------
-    diagram
-        Which functions.
-    region
-        Where.
     """
 
     def __init__(self, diagram: Diagram, region: Region) -> None:
@@ -117,10 +110,10 @@ class Tessellation:
         sites: list[AnyArray] = []
         size = max(np.abs(part).max(initial=1.0) for part in self.functions)
         for i in range(self.n_sites):
-            near = np.abs(queries.b - self.functions.b[i]) <= _SAME * size
+            near = np.abs(queries.b - self.functions.b[i]) <= _SITE_TOLERANCE * size
             candidates = np.flatnonzero(near)
             gap = np.abs(queries.a[candidates] - self.functions.a[i]).max(axis=1, initial=0.0)
-            same = candidates[gap <= _SAME * size]
+            same = candidates[gap <= _SITE_TOLERANCE * size]
             rows.append(same)
             sites.append(np.full(same.shape[0], i))
         return np.concatenate(rows), np.concatenate(sites)
@@ -140,7 +133,7 @@ class Tessellation:
 
 
 #: Values closer than this, as a share of the numbers they are summed from, are compared in double precision.
-_CLOSE = 1e-6
+_CLOSE_VALUES = 1e-6
 
 
 class SingleFunctions(NamedTuple):
@@ -164,4 +157,4 @@ class SingleFunctions(NamedTuple):
         # Beyond single precision is infinity: no two of those are told apart, so double precision decides.
         with np.errstate(over="ignore"):
             slopes[:k], constants[:k] = a, -b
-        return cls(slopes, constants, float(_CLOSE * (np.abs(a).sum(axis=1) + np.abs(b)).max()))
+        return cls(slopes, constants, float(_CLOSE_VALUES * (np.abs(a).sum(axis=1) + np.abs(b)).max()))

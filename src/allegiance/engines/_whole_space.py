@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, Rows, for_row_blocks, row_dots, row_sums
+from allegiance._core import AnyArray, BoolArray, FloatArray, for_row_blocks, row_dots, row_sums
 from allegiance.domains import Region
 from allegiance.geometry import Hull
-from allegiance.influence import AffineFunctions, Located, no_bounds, product_by_rows
+from allegiance.influence import AffineFunctions, Diagram, product_by_rows
 
 from ._base import CLOSED_FORM, ENGINES, EXACT, Engine, Estimate, FittedEngine, Queries, Settings
 from ._hit_and_run import FittedHitAndRun
@@ -138,29 +139,15 @@ class PlaneDirections(FittedEngine):
 
 
 class RecessionDiagram:
-    """Only the slopes of a diagram: who owns the far end of each ray from the origin.
+    """Only the slopes (k, r) of a diagram: who owns the far end of each ray from the origin.
 
     Cells become cones. Points outside the hull of the sites have an unbounded cell, and its shares in a growing ball
     tend to the shares of this diagram in the unit ball. Positions here are the slopes themselves.
-
-    Parameters
-    ----------
-    slopes
-        (k, r) slopes a_i of the diagram.
     """
 
     def __init__(self, slopes: FloatArray) -> None:
         self.positions = slopes
         self.functions = self.query_functions(slopes)
-
-    @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """No limits: directions point everywhere."""
-        return no_bounds(self.positions.shape[1])
-
-    def locate(self, X: Rows, threads: int = 1) -> Located:
-        """Take slopes as they are."""
-        return Located(np.asarray(X, dtype=np.float64), np.zeros(X.shape[0]))
 
     def query_functions(self, position: FloatArray) -> AffineFunctions:
         """Return the linear function of each slope."""
@@ -182,49 +169,13 @@ class RecessionDiagram:
         """Return the cone of one site."""
         return self.positions - self.positions[site], np.zeros(self.positions.shape[0])
 
-    affine = axis_aligned = False
-
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
-        """Return the slopes."""
-        return located.position
-
-    def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Refuse: slopes have no divergence from each other."""
-        raise TypeError("a recession diagram has no divergence")
-
-    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Refuse: slopes have no distance from each other."""
-        raise TypeError("a recession diagram has no distance")
-
-    def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Refuse: slopes have no divergence from each other."""
-        raise TypeError("a recession diagram has no divergence")
-
-    def weighted(self, weights: FloatArray, query_weight: float) -> RecessionDiagram:
-        """Return this diagram: infinitely far away weights do not count."""
-        return self
-
 
 class FittedWholeSpace(FittedEngine):
     """Measure over the whole space, with an engine for each side of the hull of the sites.
 
     Queries inside the hull have a bounded cell, which the engine measures where it can. Outside the hull the cell is
     unbounded, and the limit of a growing ball is measured: the shares of the directions in which the query lies
-    beyond every site.
-
-    Parameters
-    ----------
-    tessellation
-        Over the whole space.
-    settings
-        Precision and means.
-    engine
-        What the user asked for.
-
-    Raises
-    ------
-    ValueError
-        If the engine can serve neither side; from :meth:`estimate`, if it cannot serve some of the queries.
+    beyond every site. ValueError where the engine asked for can serve neither side, or not some of the queries.
     """
 
     block = 4096
@@ -236,7 +187,8 @@ class FittedWholeSpace(FittedEngine):
         self._hull = None if independent else Hull(tessellation.functions.a)
         self._corners = FittedClosedForm(tessellation, settings) if independent else None
         ball = Region.ball("ball", np.zeros(tessellation.dim), 1.0)
-        self._far_away = Tessellation(RecessionDiagram(tessellation.functions.a), ball)
+        # Of a diagram it has only what engines use.
+        self._far_away = Tessellation(cast("Diagram", RecessionDiagram(tessellation.functions.a)), ball)
         self._inside = _built(engine, tessellation, settings)
         in_plane = tessellation.dim == 2 and engine.exact_where_possible
         self._outside = PlaneDirections(self._far_away) if in_plane else _built(engine, self._far_away, settings)
