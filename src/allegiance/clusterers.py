@@ -311,7 +311,7 @@ def order_by_content(X: FloatArray) -> IntArray:
 
     They are sorted along a fixed direction, in which different rows almost surely differ.
     """
-    direction: FloatArray = stream(0, X.shape[1]).standard_normal(X.shape[1])
+    direction: FloatArray = stream(0, X.shape[1]).standard_normal((X.shape[1],))
     parts = [slice(start, start + _CHUNK) for start in range(0, X.shape[0], _CHUNK)]
     return np.argsort(np.concatenate([row_dots(dense(X[part]), direction) for part in parts]), kind="stable")
 
@@ -388,7 +388,7 @@ class KMeansStarts:
         return min(runs, key=lambda run: run.inertia_)
 
 
-#: Algorithms that k-means stands in for when halves of the data are clustered anew.
+#: Algorithms like k-means.
 LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
 ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 #: Runs of k-means from different starts, of which the best is kept.

@@ -366,6 +366,18 @@ class Stability(NamedTuple):
     owner: IntArray
     """(n,) number of the centre with the largest affinity."""
 
+    def take(self, rows: BoolArray) -> Stability:
+        """Return what is known of some points."""
+        return Stability(self.stable[rows], self.confidence[rows], self.owner[rows])
+
+    def plus(self, other: Stability) -> Stability:
+        """Return what is known of the points of both."""
+        return Stability(
+            np.concatenate([self.stable, other.stable]),
+            np.concatenate([self.confidence, other.confidence]),
+            np.concatenate([self.owner, other.owner]),
+        )
+
 
 @dataclass(frozen=True)
 class StabilityTest:

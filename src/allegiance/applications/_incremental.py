@@ -334,8 +334,7 @@ class StreamState:
         known = self.found if ruler is self.ruler else None
         later = replace(self, ruler=ruler)._ruler(clusters, rows, _SLACK * np.sqrt(squared), rules)
         if later is ruler and (known is not None or not self.pending.size):
-            parts = [first.stable[~safe], first.confidence[~safe], first.owner[~safe]]
-            found = Stability(*(parts if known is None else map(np.concatenate, zip(known, parts, strict=True))))
+            found = first.take(~safe) if known is None else known.plus(first.take(~safe))
         else:
             found = later.measure(waiting)
         near, safe = _examine(waiting, found, clusters, REACH**2 * squared, rules)
@@ -344,7 +343,7 @@ class StreamState:
         return replace(
             self,
             pending=waiting[~leaving],
-            found=Stability(*(values[~leaving] for values in found)),
+            found=found.take(~leaving),
             clusters=clusters.absorb(waiting[leaving], near.codes[leaving]),
             ruler=later,
             n_births=self.n_births + n_births,

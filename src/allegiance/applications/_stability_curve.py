@@ -1,4 +1,4 @@
-"""How many labels come back against the number of clusters, or any other parameter, beside data without clusters."""
+"""How many labels come back, against the number of clusters or any other parameter of a clusterer."""
 
 from __future__ import annotations
 

@@ -198,8 +198,11 @@ def _ks_distance(first: FloatArray, second: FloatArray) -> float:
     rounding = ROUNDING * max(np.abs(first).max(), np.abs(second).max())
     places = np.concatenate([first, second])
     apart = 0.0
-    for side, aside in (("left", -rounding), ("right", rounding)):
-        one, other = (np.searchsorted(values, places + aside, side=side) / values.size for values in (first, second))
+    for aside in (-rounding, rounding):
+        one, other = (
+            np.searchsorted(values, places + aside, "left" if aside < 0.0 else "right") / values.size
+            for values in (first, second)
+        )
         apart = max(apart, float(np.abs(one - other).max()))
     return max(apart - 2.0 / first.size, 0.0)
 

@@ -412,11 +412,11 @@ class _Causes:
                 continue
             name = str(self.features[i])
             if column.factor == 1.0:
-                means = [_overall_mean(profile)[i] for profile in (self.then, self.now)]
+                then, now = (float(_overall_mean(profile)[i]) for profile in (self.then, self.now))
                 verb = "rose" if column.offset > 0 else "fell"
-                average = f"(from {means[0]:.4g} to {means[1]:.4g} on average)"
+                average = f"(from {then:.4g} to {now:.4g} on average)"
                 said = f"{name} {verb} by {abs(column.offset):.4g} in all clusters {average}"
-                found.append(Finding(SHIFTED, (), name, *means, None, column.p, column.apart, said))
+                found.append(Finding(SHIFTED, (), name, then, now, None, column.p, column.apart, said))
                 continue
             power = 10.0 ** round(float(np.log10(column.factor)))
             factor = power if power != 1.0 and abs(column.factor / power - 1.0) <= 0.05 else column.factor
