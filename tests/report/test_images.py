@@ -76,7 +76,8 @@ def album(tmp_path, rng):
     exif = turned.getexif()
     exif[274] = 6  # Hold the picture a quarter turned.
     turned.save(tmp_path / "turned.jpg", exif=exif)
-    return check_images(["photo.jpg", "small.png", None, "half.png", "turned.jpg", ""], 6, folder=tmp_path)
+    names = ["photo.jpg", "small.png", None, "half.png", "turned.jpg", ""]
+    return check_images([name and tmp_path / name for name in names], 6)
 
 
 def test_files_become_small_upright_images_on_white(album):

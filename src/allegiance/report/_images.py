@@ -99,9 +99,8 @@ class PixelImages(Images):
 class ImageFiles(Images):
     """Images in files, opened one at a time; None for a point without an image."""
 
-    def __init__(self, paths: list[Path | None], folder: Path | None = None) -> None:
+    def __init__(self, paths: list[Path | None]) -> None:
         self._paths = paths
-        self._folder = folder or Path()
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -112,7 +111,7 @@ class ImageFiles(Images):
             return None
         image_module = _pillow()
         try:
-            with image_module.open(self._folder / path, formats=_FORMATS) as image:
+            with image_module.open(path, formats=_FORMATS) as image:
                 image.draft("RGB", (2 * longest, 2 * longest))  # JPEG files need not be decoded in full size.
                 upright = require("PIL.ImageOps", "report", "images").exif_transpose(image)
                 upright.thumbnail((longest, longest))
@@ -147,16 +146,14 @@ def _encoded(image: Any, kind: str) -> Thumbnail:
     return Thumbnail(kind, file.getvalue())
 
 
-def check_images(images: Any, n_points: int, *, folder: Path | None = None) -> Images | None:
+def check_images(images: Any, n_points: int) -> Images | None:
     """Return the images of all points, or None if there are none. Files are opened when they are needed."""
     if images is None or isinstance(images, Images):
         return images
     if not isinstance(images, np.ndarray) or images.dtype.kind in "OUT":
         images = one_for_each(images, "images", n_points)
         if all(is_missing(entry) or isinstance(entry, (str, os.PathLike)) for entry in images):
-            return ImageFiles(
-                [None if is_missing(entry) or not str(entry) else Path(entry) for entry in images], folder
-            )
+            return ImageFiles([None if is_missing(entry) or not str(entry) else Path(entry) for entry in images])
     return PixelImages(_check_pixels(images, n_points))
 
 
