@@ -20,7 +20,8 @@ from inventories import compile_inventories  # noqa: E402
 
 def parameter_names() -> list[str]:
     """Return the names of the public classes whose objects are parameters."""
-    public = {name: getattr(allegiance, name) for name in allegiance.__all__}
+    homes = (allegiance, allegiance.influence, allegiance.domains, allegiance.engines)
+    public = {name: getattr(home, name) for home in homes for name in dir(home)}
     return [name for name, cls in public.items() if isinstance(cls, type) and issubclass(cls, Parameters)]
 
 

@@ -30,7 +30,8 @@ READABLE = {
 }
 #: Names in types that have a page, here or in the documentation of others.
 LINKS = {
-    **{name: f"allegiance.{name}" for name in ("AffinityResult", "AffinityScorer", "Calibration", "Weights")},
+    **{name: f"allegiance.{name}" for name in ("AffinityResult", "AffinityScorer", "Calibration")},
+    "Weights": "allegiance.influence.Weights",
     "Generator": "numpy.random.Generator",
     "Path": "pathlib.Path",
     "ndarray": "numpy.ndarray",

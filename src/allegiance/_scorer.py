@@ -54,7 +54,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     influence
         What closeness means: "within", Mahalanobis distance with the pooled covariance of the clusters; "euclidean",
         as in the paper; "cosine", for embeddings; "kl", "itakura-saito", "logistic"; the name of a kernel such as
-        "rbf"; or an object of :mod:`allegiance.influence`. "within" needs labels: with ``centers`` alone, points begin
+        "rbf"; or an object of ``allegiance.influence``. "within" needs labels: with ``centers`` alone, points begin
         with the label of the nearest centre by Euclidean distance.
     weights
         Importance of the clusters: None, all alike; "size", their share of the points; "density", their share of points
@@ -64,10 +64,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         What stands for a cluster: "mean", "median" (coordinate by coordinate) or "medoid" (one of its points).
     domain
         Where volume is measured: "box" around the data, "ball" around the representatives, "space", all of it; or an
-        object of :mod:`allegiance.domains`.
+        object of ``allegiance.domains``.
     engine
         How volume is measured: "auto", "exact", "shared", "hit-and-run", "closed-form"; or an object of
-        :mod:`allegiance.engines`.
+        ``allegiance.engines``.
     eps
         Half-width of the 95 % interval of every affinity that is not exact.
     calibration

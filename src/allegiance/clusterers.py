@@ -56,7 +56,7 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         The number of clusters.
     influence
         What divergence: "euclidean" (squared distance), "kl", "itakura-saito" or "logistic"; or an object such as
-        ``KL(smoothing=0.5)`` for counts with zeros, or :class:`Bregman` for a divergence of your own.
+        ``KL(smoothing=0.5)`` for counts with zeros, or ``Bregman`` for a divergence of your own.
     init
         "k-means++", which draws starting centres that diverge from each other, or the centres (n_clusters, d).
     n_init

@@ -63,7 +63,7 @@ class Domain(Parameters):
 
     #: Whether it is given in the coordinates of X, so that the space must not be reduced to the span of the sites.
     keeps_axes: ClassVar[bool] = False
-    #: Whether it needs :attr:`Extent.squared_radius`.
+    #: Whether it needs ``Extent.squared_radius``.
     needs_radius: ClassVar[bool] = False
 
     def check_with(self, influence: Influence) -> None:

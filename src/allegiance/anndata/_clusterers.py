@@ -102,7 +102,7 @@ class Leiden(ClusterMixin, BaseEstimator):
 
 
 class Louvain(Leiden):
-    """scanpy's neighbours and Louvain clustering as a scikit-learn clusterer; parameters as in :class:`Leiden`."""
+    """scanpy's neighbours and Louvain clustering as a scikit-learn clusterer; parameters as in ``Leiden``."""
 
     def _partition(self, scanpy: Any, cells: Any) -> Any:
         igraph = require("igraph", "anndata", "Louvain")

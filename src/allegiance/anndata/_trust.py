@@ -61,7 +61,7 @@ def trust(
         of no cluster.
     clusterer
         What made the labels: a scikit-learn clusterer, which is cloned and fitted to subsamples of the cells. By
-        default :class:`Leiden` or :class:`Louvain` with the resolution and the neighbours that scanpy recorded, if it
+        default ``Leiden`` or ``Louvain`` with the resolution and the neighbours that scanpy recorded, if it
         made the labels; else what reproduces them best, with a warning if nothing does.
     use_rep
         The key of ``obsm`` that holds what was clustered, or "X". By default what scanpy's neighbours were computed
@@ -218,7 +218,7 @@ def resolution_curve(
     resolutions
         The resolutions to try.
     clusterer
-        :class:`Leiden` or :class:`Louvain` with other parameters, or a clusterer with a parameter ``resolution``. By
+        ``Leiden`` or ``Louvain`` with other parameters, or a clusterer with a parameter ``resolution``. By
         default Leiden with the neighbours that scanpy recorded.
     use_rep, layer, n_pcs
         The matrix to cluster, as in :func:`trust`.

@@ -67,7 +67,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     method
         How lifts are clustered: "kmeans", weighted k-means; "hac", weighted agglomerative by Ward's cost.
     kernel
-        "rbf", "laplacian", a function k(X, Y) -> (n, m), positive and positive definite, or :class:`Kernel` with
+        "rbf", "laplacian", a function k(X, Y) -> (n, m), positive and positive definite, or ``Kernel`` with
         parameters. By default gamma comes from the median distance between points, as in
         :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
         approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.

@@ -291,7 +291,7 @@ def compare_periods(scorer: AffinityScorer, X_then: Any, X_now: Any, *, level: f
         Fitted.
     X_then
         (n, d) points of the first period, often those of the fit; None for the baseline that
-        :meth:`AffinityScorer.keep_baseline` kept.
+        :meth:`allegiance.AffinityScorer.keep_baseline` kept.
     X_now
         (m, d) points of the second period: like X_then an array, a sparse matrix or a frame, or a Dask collection.
     level
@@ -337,7 +337,7 @@ def compare_periods(scorer: AffinityScorer, X_then: Any, X_now: Any, *, level: f
 def compare_profiles(
     fitted: Fitted, then: Profile, now: Profile, *, level: float = 0.05, frame: FrameLike | None = None
 ) -> PeriodComparison:
-    """Compare the profiles of two periods; see :func:`compare_periods`.
+    """Compare the profiles of two periods; see :func:`allegiance.drift.compare_periods`.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def propose(
     Parameters
     ----------
     table
-        What :func:`allegiance.io.tables.open_table` returned, or takes.
+        What ``allegiance.io.tables.open_table`` returned, or takes.
     id
         The columns that identify rows; by default a column of unique texts, of unique whole numbers with the name of
         an identifier, or of whole numbers that count.

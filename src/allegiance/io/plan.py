@@ -113,7 +113,7 @@ def counted(counts: Mapping[str, int]) -> str:
 class FeaturePlan:
     """What becomes of each column of a table, and how rows become the matrix that is clustered.
 
-    Built by :func:`allegiance.io.features.propose`.
+    Built by ``allegiance.io.features.propose``.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class FeaturePlan:
     scaled
         Whether columns are scaled by ``center`` and ``spread``.
     impute
-        What happens to missing values; see :func:`allegiance.io.features.propose`.
+        What happens to missing values; see ``allegiance.io.features.propose``.
     single
         Whether the matrix is in single precision, as all its columns are in the table.
     n_rows
@@ -207,7 +207,7 @@ class FeaturePlan:
         return np.float32 if self.single else np.float64
 
     def raise_problems(self) -> None:
-        """Raise a :class:`TableError` that names all problems, if there are any."""
+        """Raise a ``TableError`` that names all problems, if there are any."""
         if self.problems:
             raise TableError("\n".join(self.problems))
 
@@ -335,7 +335,7 @@ class FeaturePlan:
         Parameters
         ----------
         rows
-            As in :meth:`prepare`, or what :func:`allegiance.io.tables.open_table` takes.
+            As in :meth:`prepare`, or what ``allegiance.io.tables.open_table`` takes.
 
         Raises
         ------

@@ -278,7 +278,7 @@ def score_stream(
     source
         What :func:`allegiance.io.open_table` takes, or a table that it returned.
     scorer
-        A fitted :class:`AffinityScorer`, or the path of a saved one. One that was fitted with a feature plan, such as
+        A fitted ``AffinityScorer``, or the path of a saved one. One that was fitted with a feature plan, such as
         those of ``allegiance score --save``, prepares the columns by it.
     sink
         The output; its ending gives the format. Or what :func:`allegiance.io.open_sink` returns.
@@ -611,7 +611,7 @@ def fit_stream(
     source
         What :func:`allegiance.io.open_table` takes, or a table that it returned.
     scorer
-        The settings, by default those of :class:`AffinityScorer`; it is cloned. With its ``centers`` no labels are
+        The settings, by default those of ``AffinityScorer``; it is cloned. With its ``centers`` no labels are
         needed. Kernels, medians, medoids and estimators need all rows at once and are refused.
     n_clusters
         Cluster by k-means: a random sample of 16,384 rows, or 100 for each cluster, gives the centers, and every row

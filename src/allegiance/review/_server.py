@@ -79,7 +79,7 @@ def serve(
     open_browser
         Whether to open the page in a browser; by default yes, but in a notebook, which shows it in the cell.
     **settings
-        As in :func:`allegiance.report.render_report`: ``data``, ``ids``, ``texts``, ``images``, ``coordinates``,
+        As in ``result.report``: ``data``, ``ids``, ``texts``, ``images``, ``coordinates``,
         ``feature_names``, ``row_numbers``, ``names``, ``title``.
 
     Returns
@@ -113,7 +113,7 @@ def serve(
 
 
 class Review:
-    """A page being served; built by :func:`serve`. Close it, or use it as a context manager."""
+    """A page being served; built by :func:`allegiance.review.serve`. Close it, or use it as a context manager."""
 
     def __init__(
         self, page: Page, *, log: str | os.PathLike[str], host: str, port: int, allow_hosts: Iterable[str] = ()
@@ -184,7 +184,7 @@ class Review:
 
     @property
     def audit(self) -> Any:
-        """What the labels looked at so far say about all labels, as :meth:`AffinityResult.audit` does.
+        """What the labels looked at so far say about all labels, as :meth:`allegiance.AffinityResult.audit` does.
 
         None while no label that was drawn at random was decided. Labels that were unsure count as not answered.
         """
