@@ -77,8 +77,9 @@ bench-scale: $(VENV)/.group-bench ## ten million rows from disk, and Dask (some 
 # Tables that the project does not hold take part in the study where they are at hand.
 STUDY_TABLES := $(if $(ALLEGIANCE_DATA),$(wildcard $(ALLEGIANCE_DATA)/tables))
 
-study: $(VENV)/.group-bench ## does trust find wrong labels, and is it calibrated? beside other scores (under half an hour)
+study: $(VENV)/.group-bench ## do labels come back as often as trust says, does the order of review find wrong ones, do audits hold? (about two hours)
 	@$(RUN) benchmarks/study.py $(if $(STUDY_TABLES),--folder $(STUDY_TABLES))
+	@$(RUN) benchmarks/replication.py
 
 paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (about an hour)
 	@$(RUN) -m reproduction -o out/paper

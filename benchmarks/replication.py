@@ -1,6 +1,6 @@
 """Do labels come back as often as trust says? ``python benchmarks/replication.py [--quick] [--fresh] [--only PART]``.
 
-Three parts, each with its own table in ``docs/benchmarks.md``:
+Four parts, each with its own table in ``docs/benchmarks.md``:
 
 - ``repeats``: populations that are large enough for disjoint samples. One sample is clustered and gets its trust; the
   others are clustered in the same way, the points of the first are placed in their clusters and matched. So the share
@@ -8,6 +8,8 @@ Three parts, each with its own table in ``docs/benchmarks.md``:
 - ``audit``: labelled data. Labels are right if their class is that of most of their cluster. How often does the 95 %
   interval of an audit hold the true share?
 - ``rows``: what a limit on the rows of a subsample costs, at 20,000 rows.
+- ``order``: the cells of the study (``benchmarks/study.py``). Does the order of review find wrong labels, beside the
+  scores that the study has measured on the same clusterings?
 
 Results go to ``docs/benchmarks/replication_*.csv`` as they come, and a run that was stopped continues where it was.
 ``--quick`` takes a few scenes and prints only. Everything runs on one thread.
@@ -38,6 +40,7 @@ from allegiance import Calibration, trust
 from allegiance.calibration import matches
 from quality._datasets import UnavailableError, all_sets
 from quality._misassigned import by_majority
+from quality._peers import PEER_SCORES
 
 REPEATS = 16
 SIZES = (3, 12, 6, 26)
@@ -46,6 +49,7 @@ ROWS_PER_CLUSTER = 12
 MOST_ROWS = 800
 AUDITS = (20, 50, 100)
 AUDIT_DRAWS = 200
+ORDER_SEEDS = 2
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -400,6 +404,80 @@ def run_rows(store: Path, quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
+# --- order of review ---------------------------------------------------------------------------------------------
+
+
+def run_order(store: Path, quick: bool) -> list[dict[str, Any]]:
+    """Measure how well the order of review, and trust, find the labels that are wrong in the cells of the study."""
+    from quality._cell import measures
+    from quality._clusterers import CLUSTERERS as STUDY
+    from quality._misassigned import by_matching
+
+    rows = _read(store)
+    done = {(row["set"], row["clusterer"], row["seed"]) for row in rows}
+    for seed in range(1 if quick else ORDER_SEEDS):
+        for data in all_sets(_folder()):
+            if quick and data.name not in ("iris", "blobs", "digits"):
+                continue
+            try:
+                X, classes = data.draw(seed)
+            except UnavailableError:
+                continue
+            for name, cluster in STUDY.items():
+                if (data.name, name, seed) in done:
+                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    labels = cluster(X, int(classes.max()) + 1, seed).labels
+                    result = trust(X, labels, n_jobs=1)
+                wrong, unmatched = by_majority(labels, classes), by_matching(labels, classes)
+                found: dict[str, Any] = {"set": data.name, "kind": data.kind, "clusterer": name, "seed": seed}
+                for what, score in (("order", result.ranking), ("trust", result.trust)):
+                    measured = measures(score, wrong, unmatched)
+                    found |= {f"{what}_{key}": measured[key] for key in ("auroc", "ap", "matched_auroc")}
+                _append(store, [found])
+                rows.append(found)
+            print(f"order: {data.name}, seed {seed}", file=sys.stderr)
+    return rows
+
+
+def order_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Return means over sets, and p values over sets against the order of review."""
+    from scipy.stats import wilcoxon
+
+    earlier = _read(ROOT / "docs" / "benchmarks" / "quality_scores.csv")
+    stored = {(row["set"], row["clusterer"], row["seed"], row["score"]): row for row in earlier}
+    names = dict.fromkeys(row["score"] for row in earlier)
+    rivals = {name: name for name in names if name in (*PEER_SCORES, "own affinity + closeness", "former trust")}
+    values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in rows:
+        key = (row["set"], row["clusterer"], row["seed"])
+        for measure in ("auroc", "ap", "matched_auroc"):
+            cells = {"order of review": row[f"order_{measure}"], "trust": row[f"trust_{measure}"]}
+            cells |= {name: stored[*key, score][measure] for name, score in rivals.items() if (*key, score) in stored}
+            if all(cell == cell for cell in cells.values()) and len(cells) == 2 + len(rivals):
+                for name, cell in cells.items():
+                    values.setdefault((name, measure), {}).setdefault(row["set"], []).append(cell)
+    lines = [
+        "| score | AUROC | p | average precision | p | AUROC by matching | p |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in ("order of review", "trust", *rivals):
+        cells = []
+        for measure in ("auroc", "ap", "matched_auroc"):
+            ours, theirs = (
+                np.array([np.mean(found) for found in values.get((one, measure), {}).values()])
+                for one in ("order of review", name)
+            )
+            cells.append(f"{theirs.mean():.3f}" if theirs.size else "")
+            same = name == "order of review" or theirs.size < 6 or np.allclose(ours, theirs)
+            cells.append("" if same else f"{wilcoxon(ours, theirs).pvalue:.3f}")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    sets = values.get(("order of review", "auroc"), {})
+    clusterings = sum(len(found) for found in sets.values())
+    return [*lines, "", f"{len(sets)} sets, {clusterings} clusterings; p values by Wilcoxon's test over sets."]
+
+
 # --- files and tables --------------------------------------------------------------------------------------------
 
 
@@ -528,6 +606,7 @@ PARTS = {
     "repeats": (run_repeats, repeats_table),
     "audit": (run_audit, audit_table),
     "rows": (run_rows, rows_table),
+    "order": (run_order, order_table),
 }
 
 

@@ -1,11 +1,10 @@
-"""Do low scores find wrong labels, and is trust calibrated? ``python benchmarks/study.py [--quick] [--fresh]``.
+"""Do low scores find wrong labels? ``python benchmarks/study.py [--quick] [--fresh]``.
 
 Clusters labelled data without looking at the labels, scores every point in every way, and measures how well low scores
-point at the points whose class is not that of their cluster, and how far a score read as a chance is from what happens.
-Raw results go to ``docs/benchmarks/quality_*.csv`` as they come, and a run that was stopped continues where it was;
-tables and pictures go to ``docs/benchmarks.md``. ``--folder`` adds labelled tables that the project does not hold.
-``--quick`` takes two seeds of a few sets and writes to ``benchmarks/results`` only: a check that everything runs.
-``--page`` measures nothing and writes the page again.
+point at the points whose class is not that of their cluster. Raw results go to ``docs/benchmarks/quality_*.csv`` as
+they come, and a run that was stopped continues where it was; ``python benchmarks/replication.py --only order`` writes
+the table. ``--folder`` adds labelled tables that the project does not hold. ``--quick`` takes two seeds of a few sets and
+writes to ``benchmarks/results`` only: a check that everything runs.
 """
 
 from __future__ import annotations
@@ -39,21 +38,16 @@ def main() -> None:
     store = Store(folder, "quality")
     if options.fresh:
         store.clear()
-    if not options.page:
-        _note_versions(store)
-        names = options.only or (QUICK_SETS if options.quick else None)
-        _run(store, _jobs(store, names, options.folder, 2 if options.quick else options.seeds), options)
-        store.tidy()
-    from quality._page import write_page
-
-    print(write_page(store, None if options.quick else ROOT / "docs"))
+    _note_versions(store)
+    names = options.only or (QUICK_SETS if options.quick else None)
+    _run(store, _jobs(store, names, options.folder, 2 if options.quick else options.seeds), options)
+    store.tidy()
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two seeds of a few sets, nothing kept in docs")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
-    parser.add_argument("--page", action="store_true", help="write tables and pictures from the results there are")
     parser.add_argument("--folder", type=Path, help="more labelled sets: NAME.csv with the class in the last column")
     parser.add_argument("--only", nargs="+", metavar="SET", help="these sets only")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="draws of each set (default %(default)s)")

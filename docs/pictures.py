@@ -10,14 +10,17 @@ import argparse
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 
 from allegiance import AffinityResult, AffinityScorer, trust
+from allegiance.calibration import matches
 from allegiance.displays import AffinityMapDisplay, AffinityProfileDisplay, FlowDisplay, GalleryDisplay
 
 #: Four corners and a centre, as in the paper's figures.
@@ -78,6 +81,35 @@ def gallery() -> GalleryDisplay:
     return GalleryDisplay.from_result(digits(), load_digits().images, cmap="gray_r")
 
 
+class _Drawn(NamedTuple):
+    """A figure, where displays have theirs."""
+
+    figure_: Figure
+
+
+def two_samples() -> _Drawn:
+    """Draw a sample with its clusters, and the same points with the clusters of another sample."""
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.4), sharex=True, sharey=True, layout="constrained")
+    centers = [[0, 0], [3, 0], [1.5, 2.6], [6, 3]]
+    samples = [make_blobs(240, centers=centers, cluster_std=1.0, random_state=seed)[0] for seed in (1, 2)]
+    first, second = (KMeans(4, n_init=10, random_state=0).fit(X) for X in samples)
+    X, labels = samples[0], first.labels_
+    back = matches(labels, second.predict(X))
+    axes[0].set_title("a sample, clustered")
+    axes[1].set_title(f"another sample: {back.mean():.0%} of the labels come back")
+    for place, fitted, other in zip(axes, (first, second), (None, samples[1]), strict=True):
+        grid = np.stack(np.meshgrid(np.linspace(-3.5, 9.5, 300), np.linspace(-3.5, 6.5, 300)), axis=-1)
+        cells = fitted.predict(grid.reshape(-1, 2)).reshape(300, 300)
+        place.contour(grid[..., 0], grid[..., 1], cells, levels=np.arange(3) + 0.5, colors="0.6", linewidths=0.8)
+        if other is not None:
+            place.scatter(*other.T, s=6, color="0.8")
+        place.scatter(*X[back].T, s=12, c=labels[back], cmap="tab10", vmin=0, vmax=9)
+        place.scatter(*X[~back].T, s=36, c=labels[~back], cmap="tab10", vmin=0, vmax=9, marker="X", edgecolors="black")
+        place.set_xticks([])
+        place.set_yticks([])
+    return _Drawn(figure)
+
+
 PICTURES: dict[str, Callable[[], object]] = {
     "map_contour": contour_map,
     "map_heat": heat_map,
@@ -86,6 +118,7 @@ PICTURES: dict[str, Callable[[], object]] = {
     "profile": profile,
     "flow": flow,
     "gallery_images": gallery,
+    "two_samples": two_samples,
 }
 
 

@@ -13,10 +13,9 @@ from ._clusterers import CLUSTERERS
 from ._datasets import LabelledSet
 from ._measures import Bools, Floats, auroc, average_precision, kept_accuracy, precision_at
 from ._misassigned import by_majority, by_matching
-from ._reliability import binned, brier
-from ._scores import CHANCES, all_scores, as_chance
+from ._scores import all_scores
 
-#: With fewer misassigned points a cell says too little about finding them, and only the chances are measured.
+#: With fewer misassigned points a cell says too little about finding them.
 LEAST_WRONG = 5
 PRECISION_SHARES = (0.05,)
 COVERAGES = (0.1, 0.3, 0.5, 0.8, 0.9)
@@ -26,11 +25,9 @@ class Cell(NamedTuple):
     """What is stored of a cell."""
 
     about: dict[str, Any]
-    """Size of the data, how many points are misassigned, and how many trust expects to be right."""
+    """Size of the data, and how many points are misassigned."""
     scores: list[dict[str, Any]]
     """One row of measures for each score."""
-    bins: list[dict[str, Any]]
-    """One row for each score that is read as a chance: its bins, (bins, 4)."""
 
 
 def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> Iterator[Cell]:
@@ -44,13 +41,7 @@ def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> I
         wrong, unmatched = by_majority(case.labels, classes), by_matching(case.labels, classes)
         scored = all_scores(case)
         key = {"set": data.name, "clusterer": name, "seed": seed}
-        low, high = scored.replication
-        chances = {score: as_chance(score, scored.scores[score]) for score in CHANCES}
-        scores = [
-            {**key, "score": score, **measures(trust, wrong, unmatched), **briers(chances.get(score), wrong, unmatched)}
-            for score, trust in scored.scores.items()
-        ]
-        bins = [{**key, "score": score, "bins": binned(chances[score], wrong, unmatched)} for score in CHANCES]
+        scores = [{**key, "score": score, **measures(trust, wrong, unmatched)} for score, trust in scored.items()]
         about = {
             **key,
             "kind": data.kind,
@@ -59,11 +50,9 @@ def measured_cells(data: LabelledSet, seed: int, clusterers: Sequence[str]) -> I
             "clusters": k,
             "wrong": float(wrong.mean()),
             "unmatched": float(unmatched.mean()),
-            "low": low,
-            "high": high,
             "seconds": time.process_time() - started,
         }
-        yield Cell(about, scores, bins)
+        yield Cell(about, scores)
 
 
 def measures(trust: Floats, wrong: Bools, unmatched: Bools) -> dict[str, float]:
@@ -89,10 +78,3 @@ FINDING = (
     *(f"p{100 * share:.0f}" for share in PRECISION_SHARES),
     *(f"keep{100 * share:.0f}" for share in COVERAGES),
 )
-
-
-def briers(chance: Floats | None, wrong: Bools, unmatched: Bools) -> dict[str, float]:
-    """Return the Brier score under both readings of right; NaN for a score that is not read as a chance."""
-    if chance is None:
-        return {"brier": float("nan"), "matched_brier": float("nan")}
-    return {"brier": brier(chance, wrong), "matched_brier": brier(chance, unmatched)}

@@ -1,8 +1,8 @@
-"""The library's scores: trust as it is shipped, and the parts it is made of.
+"""The library's scores: the order of review as it is shipped, and the parts it is made of.
 
-Ours in the comparison is ``trust(X, labels)`` with its defaults. The others are ablations: trust without the prior on
-large and wide clusters, the two scores that trust is a map of, their mean, and the two readings of affinity with plain
-Euclidean influence, of which ``confidence`` was the headline before trust.
+Ours in the comparison is the order of ``trust(X, labels).review()`` with its defaults. The others are ablations: trust,
+which also knows the effects of clusters, the two scores that both are a map of, their mean, and the two readings of
+affinity with plain Euclidean influence.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from allegiance import affinity, trust
 from ._case import Case
 from ._clusterers import Floats
 
-OURS = "trust"
+OURS = "order of review"
 OUR_ABLATIONS = (
-    "trust without crowding",
+    "trust",
     "own affinity + closeness",
     "own affinity",
     "closeness",
@@ -23,17 +23,16 @@ OUR_ABLATIONS = (
 )
 
 
-def our_scores(case: Case) -> tuple[dict[str, Floats], tuple[float, float]]:
-    """Return all of them, each (n,), more meaning more trusted; and the interval of the share expected to be right."""
+def our_scores(case: Case) -> dict[str, Floats]:
+    """Return all of them, each (n,), more meaning more trusted."""
     result = trust(case.X, case.labels, n_jobs=1)
     plain = affinity(case.X, case.labels, n_jobs=1, influence="euclidean")
-    scores = {
-        OURS: result.trust,
-        "trust without crowding": trust(case.X, case.labels, crowding=0.0, n_jobs=1).trust,
+    return {
+        OURS: result.ranking,
+        "trust": result.trust,
         "own affinity + closeness": (result.own_affinity + result.closeness) / 2.0,
         "own affinity": result.own_affinity,
         "closeness": result.closeness,
         "own affinity euclidean": plain.own_affinity,
         "confidence euclidean": plain.affinity.max(axis=1),
     }
-    return scores, result.replication_interval

@@ -1,8 +1,7 @@
-"""The raw results: three CSV files, and what they were made with.
+"""The raw results: two CSV files, and what they were made with.
 
-One file has a row per cell, one a row per cell and score, one the bins of each score that is read as a chance. A cell's
-row is written last, so an interrupted run leaves at worst scores without a cell, which are dropped when the files are
-read again.
+One file has a row per cell, one a row per cell and score. A cell's row is written last, so an interrupted run leaves at
+worst scores without a cell, which are dropped when the files are read again.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._cell import FINDING, Cell
-from ._reliability import BINS, COLUMNS, Floats
 
 _KEY = ("set", "clusterer", "seed")
-_ABOUT = (*_KEY, "kind", "rows", "columns", "clusters", "wrong", "unmatched", "low", "high", "seconds")
-MEASURES = (*FINDING, "brier", "matched_brier")
+_ABOUT = (*_KEY, "kind", "rows", "columns", "clusters", "wrong", "unmatched", "seconds")
+MEASURES = FINDING
 _SCORES = (*_KEY, "score", *MEASURES)
-_BINS = (*_KEY, "score", *(f"{column}{b}" for b in range(BINS) for column in COLUMNS))
 _TEXTS = ("set", "clusterer", "score", "kind")
 _WHOLE = ("seed", "rows", "columns", "clusters")
 
@@ -34,8 +31,6 @@ class Stored(NamedTuple):
 
     cells: list[Row]
     scores: list[Row]
-    bins: list[Row]
-    """With an array (bins, 4) as "bins"."""
 
 
 class Store:
@@ -44,12 +39,11 @@ class Store:
     def __init__(self, folder: Path, name: str) -> None:
         self.cells_path = folder / f"{name}_cells.csv"
         self.scores_path = folder / f"{name}_scores.csv"
-        self.bins_path = folder / f"{name}_bins.csv"
         self.made_with_path = folder / f"{name}.json"
 
     def clear(self) -> None:
         """Forget everything."""
-        for path in (self.cells_path, self.scores_path, self.bins_path, self.made_with_path):
+        for path in (self.cells_path, self.scores_path, self.made_with_path):
             path.unlink(missing_ok=True)
 
     def read(self) -> Stored:
@@ -58,22 +52,19 @@ class Store:
         return Stored(
             [cells[key] for key in sorted(cells)],
             _of_cells(cells, _read(self.scores_path)),
-            _of_cells(cells, [_with_array(row) for row in _read(self.bins_path)]),
         )
 
     def append(self, cell: Cell) -> None:
         """Add a cell."""
-        _append(self.bins_path, _BINS, [_with_columns(row) for row in cell.bins])
         _append(self.scores_path, _SCORES, cell.scores)
         _append(self.cells_path, _ABOUT, [cell.about])
 
     def tidy(self) -> None:
         """Write the files anew, sorted."""
-        cells, scores, bins = self.read()
+        cells, scores = self.read()
         for path, columns, rows in (
             (self.cells_path, _ABOUT, cells),
             (self.scores_path, _SCORES, scores),
-            (self.bins_path, _BINS, [_with_columns(row) for row in bins]),
         ):
             fresh = path.with_suffix(".new")
             fresh.unlink(missing_ok=True)
@@ -100,16 +91,6 @@ def _key(row: Row) -> tuple[str, str, int]:
 def _of_cells(cells: dict[tuple[str, str, int], Row], rows: list[Row]) -> list[Row]:
     known = {(*_key(row), row["score"]): row for row in rows if _key(row) in cells}
     return [known[key] for key in sorted(known)]
-
-
-def _with_array(row: Row) -> Row:
-    """Gather the columns of the bins into one array."""
-    table: Floats = np.array([row[name] for name in _BINS[4:]]).reshape(BINS, len(COLUMNS))
-    return {**{name: row[name] for name in _BINS[:4]}, "bins": table}
-
-
-def _with_columns(row: Row) -> Row:
-    return {**row, **dict(zip(_BINS[4:], row["bins"].ravel().tolist(), strict=True))}
 
 
 def _read(path: Path) -> list[Row]:
@@ -142,6 +123,4 @@ def _text(name: str, value: Any) -> str:
         return str(value)
     if np.isnan(value):
         return ""
-    if name in _BINS:
-        return f"{value:.2f}".rstrip("0").rstrip(".")
     return f"{value:.3f}" if name.startswith(("keep", "p5", "seconds")) else f"{value:.4f}"

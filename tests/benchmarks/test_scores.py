@@ -3,12 +3,10 @@ import pytest
 
 from quality._case import Case
 from quality._clusterers import CLUSTERERS, k_means
-from quality._gaps import gap_rows
 from quality._measures import auroc
-from quality._merged import cluster_rows, digits_rows
 from quality._ours import OUR_ABLATIONS, OURS, our_scores
 from quality._peers import PEER_SCORES
-from quality._scores import CHANCES, HEADLINE, SCORES, all_scores, as_chance
+from quality._scores import HEADLINE, SCORES, all_scores
 from quality._whitened import WHITENED_SCORES, whitened, whitened_scores
 
 OTHER_LIBRARIES = {"fuzzy membership": "skfuzzy", "hdbscan": "hdbscan", "cake": "cake_ensemble"}
@@ -39,10 +37,9 @@ def test_a_peer_trusts_the_border_least(scene, name):
 
 def test_ours_trust_the_border_least(scene):
     case, border = scene
-    scores, (low, high) = our_scores(case)
+    scores = our_scores(case)
     assert tuple(scores) == (OURS, *OUR_ABLATIONS)
     assert {name for name, trust in scores.items() if auroc(trust, border) <= 0.9} == set()
-    assert low < scores[OURS].mean() < high
 
 
 def test_whitened_peers_trust_the_border_least(scene):
@@ -66,14 +63,9 @@ def test_every_score_is_computed_for_every_clusterer(rng, clusterer):
         pytest.importorskip(library)
     X = np.repeat([[0.0, 0.0], [5.0, 0.0]], 25, axis=0) + rng.normal(size=(50, 2))
     shared = {"cake": np.zeros(50)}  # its own test takes seconds
-    scores = all_scores(Case(X, 2, 0, CLUSTERERS[clusterer], shared)).scores
+    scores = all_scores(Case(X, 2, 0, CLUSTERERS[clusterer], shared))
     assert tuple(scores) == SCORES
     assert set(HEADLINE) <= set(SCORES)
-    for name in CHANCES:
-        chance = as_chance(name, scores[name])
-        # Nothing is cut off but what rounding has put beyond the ends.
-        scale = (scores[name] + 1.0) / 2.0 if "silhouette" in name else scores[name]
-        np.testing.assert_allclose(chance, scale, atol=1e-6)
 
 
 def test_readings_at_the_own_cluster():
@@ -90,17 +82,3 @@ def test_labels_are_consecutive_and_predicted(rng, clusterer):
     clustering = CLUSTERERS[clusterer](X, 3, 0)
     assert set(clustering.labels) == {0, 1, 2}
     np.testing.assert_array_equal(clustering.predict(X), clustering.labels)
-
-
-def test_affinity_loses_to_the_gap_where_clusters_are_unevenly_far_apart():
-    rows = dict(gap_rows())
-    even, uneven = rows[2.5, 2.5], rows[2.5, 6.0]
-    assert abs(even["own affinity"] - even["d2 - d1"]) < 0.01
-    assert uneven["own affinity"] < uneven["d2 - d1"] - 0.02
-
-
-def test_merged_digits_are_trusted_more_than_they_are_right():
-    (eight,) = digits_rows((8,))
-    assert eight.expected > eight.right + 0.05
-    worst = cluster_rows(8)[0]
-    assert worst.expected > 0.6 > 0.5 > worst.right

@@ -3,29 +3,25 @@ import pytest
 
 from quality._cell import Cell, measured_cells
 from quality._datasets import LabelledSet, Sample
-from quality._reliability import binned
-from quality._results import Results
-from quality._store import MEASURES, Store, Stored
+from quality._store import MEASURES, Store
 
 
 def make_cell(name="iris", clusterer="ward", seed=0, auroc=0.75):
     key = {"set": name, "clusterer": clusterer, "seed": seed}
     about = {**key, "kind": "real", "rows": 10, "columns": 2, "clusters": 3, "wrong": 0.2, "unmatched": 0.25}
-    about |= {"low": 0.5, "high": 0.75, "seconds": 1.5}
+    about |= {"seconds": 1.5}
     scores = [{**key, "score": score, **dict.fromkeys(MEASURES, auroc)} for score in ("a", "b")]
-    bins = binned(np.linspace(0.0, 1.0, 10), np.arange(10) < 2, np.arange(10) < 3)
-    return Cell(about, scores, [{**key, "score": "a", "bins": bins}])
+    return Cell(about, scores)
 
 
 def test_cells_come_back_sorted(tmp_path):
     store = Store(tmp_path, "quality")
     store.append(make_cell(seed=1))
     store.append(make_cell(seed=0))
-    cells, scores, bins = store.read()
+    cells, scores = store.read()
     assert [cell["seed"] for cell in cells] == [0, 1]
     assert cells[0] == make_cell().about
     assert scores[:2] == make_cell().scores
-    np.testing.assert_allclose(bins[0]["bins"], make_cell().bins[0]["bins"], atol=0.005)
 
 
 def test_what_is_not_known_comes_back_as_nan(tmp_path):
@@ -42,10 +38,9 @@ def test_scores_without_their_cell_are_dropped(tmp_path):
     store.cells_path.write_text(kept)  # as if the run had been stopped between the two files
     store.append(make_cell(seed=2))
     store.tidy()
-    cells, scores, bins = store.read()
+    cells, scores = store.read()
     assert [cell["seed"] for cell in cells] == [0, 2]
     assert [row["seed"] for row in scores] == [0, 0, 2, 2]
-    assert [row["seed"] for row in bins] == [0, 2]
     assert len(store.scores_path.read_text().splitlines()) == 5
 
 
@@ -56,35 +51,7 @@ def test_versions_are_remembered_once(tmp_path):
     assert store.made_with() == []
 
 
-def results_of(cells):
-    return Results.of(Stored([cell.about for cell in cells], [row for cell in cells for row in cell.scores], []))
-
-
-def test_results_average_over_seeds_then_clusterers():
-    cells = [make_cell("iris", "ward", 0, 0.5), make_cell("iris", "ward", 1, 0.7), make_cell("iris", "k-means", 0, 0.8)]
-    results = results_of(cells)
-    assert results.blocks() == [("iris", "k-means"), ("iris", "ward")]
-    assert results.blocks(clusterer="ward") == [("iris", "ward")]
-    names, values = results.by_set(["a", "b"], "auroc", results.blocks())
-    assert names == ["iris"]
-    np.testing.assert_allclose(values, [[0.7, 0.7]])
-    # Seed 1 lacks k-means and takes its mean, 0.8.
-    mean, half = results.overall("a", "auroc", results.blocks())
-    assert mean == pytest.approx((0.65 + 0.75) / 2)
-    assert half > 0
-
-
-def test_two_clusters_are_apart_and_too_few_mistakes_are_left_out():
-    two = make_cell("moons")
-    two.about["clusters"] = 2
-    results = results_of([make_cell("iris"), make_cell("wine", auroc=float("nan")), two])
-    assert results.blocks() == [("iris", "ward")]
-    assert results.blocks(all_cells=True) == [("iris", "ward"), ("wine", "ward")]
-    assert results.blocks(two=True) == [("moons", "ward")]
-    assert results.blocks(("generated",)) == []
-
-
-def test_a_clustering_without_mistakes_is_measured_as_a_chance_only(rng):
+def test_a_clustering_without_mistakes_has_nothing_to_find(rng):
     for library in ("skfuzzy", "hdbscan", "cake_ensemble"):
         pytest.importorskip(library)
     X = np.repeat([[0.0, 0.0], [90.0, 0.0]], 20, axis=0) + rng.normal(size=(40, 2))
@@ -94,4 +61,3 @@ def test_a_clustering_without_mistakes_is_measured_as_a_chance_only(rng):
     assert cell.about["rows"] == 40
     trust = next(row for row in cell.scores if row["score"] == "trust")
     assert np.isnan(trust["auroc"])
-    assert trust["brier"] < 0.01
