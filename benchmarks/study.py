@@ -3,8 +3,8 @@
 Clusters labelled data without looking at the labels, scores every point in every way, and measures how well low scores
 point at the points whose class is not that of their cluster. Raw results go to ``docs/benchmarks/quality_*.csv`` as
 they come, and a run that was stopped continues where it was; ``python benchmarks/replication.py --only order`` writes
-the table. ``--folder`` adds labelled tables that the project does not hold. ``--quick`` takes two seeds of a few sets and
-writes to ``benchmarks/results`` only: a check that everything runs.
+the table. ``--folder`` adds labelled tables that the project does not hold. ``--quick`` takes two seeds of a few sets
+and writes to ``benchmarks/results`` only: a check that everything runs.
 """
 
 from __future__ import annotations

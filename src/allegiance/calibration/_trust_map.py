@@ -46,6 +46,10 @@ _NEWTON_STEPS = 4
 _CERTAIN = 40.0
 #: Neighbours that agree less than this, above chance, while labels come back less than that, are what shuffling leaves.
 _INCOHERENT, _LOST = 0.1, 0.2
+_UNRELATED = (
+    "The labels look unrelated to the data: neighbouring points share a label hardly more often than chance, and no "
+    "repeat brings the labels back. Check that labels and rows are in the same order."
+)
 #: Points whose neighbours are looked up.
 _QUERIES = 500
 #: Points below which neighbours say nothing.
@@ -220,15 +224,16 @@ def calibrate(
     if normal is not None and normal.weight > 0.0 and normal.correction > 1.0:
         share = max(0.0, 1.0 - (1.0 - share) * normal.correction**normal.weight)
         parts["intercept"] += _shift_to(share, own, close, codes, parts)
+    unrelated = above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
         share=share,
         half_width=found.half_width,
         chance=found.chance,
-        normal_share=normal.share if normal is not None and normal.as_good else None,
+        normal_share=normal.share if normal is not None and normal.as_good and not unrelated else None,
         note=_note(known, chosen, found),
-        warning=_warning(rows, codes, known, chosen, found),
+        warning=_UNRELATED if unrelated else _warning(codes, known, chosen, found),
     )
 
 
@@ -364,13 +369,8 @@ def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
     return " ".join(said)
 
 
-def _warning(rows: Any, codes: IntArray, clusterer: Any, chosen: Any, found: Replication) -> str | None:
+def _warning(codes: IntArray, clusterer: Any, chosen: Any, found: Replication) -> str | None:
     """Say why trust should not be taken at face value; None if nothing speaks against it."""
-    if above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes):
-        return (
-            "The labels look unrelated to the data: neighbouring points share a label hardly more often than chance, "
-            "and no repeat brings the labels back. Check that labels and rows are in the same order."
-        )
     other = finds_other_clusters(codes, found)
     if chosen is None:
         if other is None:
