@@ -342,7 +342,7 @@ def _audits(result: Any, right: Any, draws: int) -> Iterator[dict[str, Any]]:
                 rows = result.audit_sample(m, random=random, random_state=draw)
                 audit = result.audit(rows, right[rows])
                 low, high = audit.interval
-                held.append(low <= truth <= high)
+                held.append(low - 1e-12 <= truth <= high + 1e-12)
                 widths.append(high - low)
                 answers = right[rows.rows[rows.drawn == "random"]]
                 ends = wilson(answers.mean(), answers.size)

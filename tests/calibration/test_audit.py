@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from allegiance import trust
-from allegiance.calibration import AuditSample, audit_sample
+from allegiance.calibration import AuditSample, audit_sample, wilson
 
 
 def wilson_by_hand(share, m, z=1.959964):
@@ -107,6 +107,10 @@ class TestShareRight:
         sample = AuditSample(np.array([4, 7]), np.array(["random", "random"]), 0).with_rows([7, 9])
         assert sample.rows.tolist() == [4, 7, 9]
         assert sample.drawn.tolist() == ["random", "random", "listed"]
+
+    def test_the_bound_at_the_end_is_the_end(self):
+        assert [wilson(1.0, m)[1] for m in (3, 10, 25.7)] == [1.0] * 3
+        assert [wilson(0.0, m)[0] for m in (3, 10, 25.7)] == [0.0] * 3
 
     def test_plain_counting_where_the_score_says_nothing(self):
         from allegiance.calibration import audit

@@ -302,7 +302,9 @@ def wilson(share: float, m: float) -> tuple[float, float]:
     square = _Z95 * _Z95
     center = (share + square / (2 * m)) / (1 + square / m)
     half = _Z95 / (1 + square / m) * np.sqrt(max(share * (1 - share), 0.0) / m + square / (4 * m * m))
-    return max(float(center - half), 0.0), min(float(center + half), 1.0)
+    # At the ends the bound is the end itself, whatever rounding says.
+    low = 0.0 if share <= 0.0 else max(float(center - half), 0.0)
+    return low, 1.0 if share >= 1.0 else min(float(center + half), 1.0)
 
 
 def _recalibrated(ranking: FloatArray, codes: IntArray, reviewed: IntArray, y: BoolArray) -> FloatArray:
