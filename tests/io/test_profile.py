@@ -46,7 +46,14 @@ def test_numbers_with_a_decimal_point(text, number):
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("1.452,74 €", 1452.74), ("3,5", 3.5), ("-1.000", -1000.0), ("12,5 %", 0.125), ("1 452,7", 1452.7)],
+    [
+        ("1.452,74 €", 1452.74),
+        ("3,5", 3.5),
+        ("-1.000", -1000.0),
+        ("0,123", 0.123),
+        ("12,5 %", 0.125),
+        ("1 452,7", 1452.7),
+    ],
 )
 def test_numbers_with_a_decimal_comma(text, number):
     assert parse_number(text, ",") == number
@@ -188,3 +195,10 @@ def test_identifiers_in_any_order_are_unique(rng):
     ids[-1] = ids[0]
     found = open_table(pa.table({"order_id": ids, "key": [f"k{i}" for i in ids]})).profile().columns
     assert (found["order_id"].unique, found["key"].unique) == (False, False)
+
+
+def test_the_order_of_rows_does_not_decide_what_a_point_is():
+    groups = ["1.200", "2.300"] * 40
+    for values in ([*groups, "0.200"], ["0.200", *groups], [*groups, "1.25"], [*groups, "1234.567"]):
+        found = column(values)
+        assert (found.max < 3 or found.max == 1234.567, found.remark) == (True, "")

@@ -50,6 +50,8 @@ _NOTABLE = 0.001
 _KEPT_NUMBERS, _MOST_KEPT, _LEAST_KEPT = 1 << 22, 1 << 20, 1 << 10
 #: Bytes of texts kept, over all columns, to tell whether they are unique.
 _KEPT_BYTES = 1 << 27
+#: What a point cannot be in if it separates groups of three digits.
+_NOT_GROUPED = re.compile(r"\.(?!\d{3}(?:\.|[eE]|$))|^\D*(?:\d{4,}\.|0\d*\.|\.)")
 #: Whole numbers from here on are codes: floating-point numbers cannot distinguish them.
 _EXACT = float(1 << 53)
 
@@ -405,6 +407,8 @@ class _Column:
             return
         for order in ORDERS:
             self.readings.pop(order, None)
+        if "," in self.readings and any(_NOT_GROUPED.search(text or "") for text in column[:50].to_pylist()):
+            del self.readings[","]
         comma = self.readings.get(",")
         grouped = comma is not None and comma is not self.readings["."]
         if comma is not None and (grouped or compute.any(compute.match_substring(column, ".")).as_py()):

@@ -142,7 +142,7 @@ def _number_pattern(decimal: str) -> str:
     """Return the expression for a number with this decimal mark, its parts named."""
     marks = [re.escape("," if decimal == "." else "."), *_SPACES]
     # Groups of three; of two, but for the last one, in India. One separator throughout.
-    groups = "|".join(rf"\d{{1,3}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" for mark in marks)
+    groups = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" for mark in marks)
     number = rf"(?P<whole>{groups}|\d+)?(?:{re.escape(decimal)}(?P<fraction>\d*))?(?P<power>[eE][+-]?\d+)?"
     sign, space = r"[+\-\x{2212}]?", "[ \u00a0\u202f]*"
     amount = rf"(?P<sign>{sign}){space}{_CURRENCY}{space}(?P<inner>{sign}){number}{space}{_CURRENCY}{space}"
