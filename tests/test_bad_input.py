@@ -257,24 +257,12 @@ class TestPolytope:
         with pytest.raises(ValueError, match=r"lower|Polytope|\bA\b"):
             Polytope.box(lower, upper).check()
 
-    def test_corners_at_infinity(self):
-        with pytest.raises(ValueError, match=r"finite|unbounded"):
-            Polytope.box([0, 0], [1, np.inf]).check()
-
-    def test_checked_when_it_is_used(self):
-        with pytest.raises(ValueError, match="Polytope has no interior"):
-            affinity(X[:, :2], LABELS, domain=Polytope(self.SQUARE, [1, -2, 1, 1]))
-
 
 class TestNewPoints:
     @pytest.mark.parametrize("method", ["affinity", "transform", "predict", "score_samples"])
     def test_before_the_fit(self, method):
         with pytest.raises(NotFittedError, match="AffinityScorer"):
             getattr(AffinityScorer(KMeans(2)), method)(X)
-
-    def test_names_before_the_fit(self):
-        with pytest.raises(NotFittedError, match="AffinityScorer"):
-            AffinityScorer(KMeans(2)).get_feature_names_out()
 
     @pytest.mark.parametrize("method", ["affinity", "transform", "predict", "score_samples"])
     @pytest.mark.parametrize(
@@ -313,23 +301,12 @@ class TestEstimatorInside:
         with pytest.raises(NotFittedError):
             check_is_fitted(scorer)
 
-    def test_estimator_that_does_not_cluster(self):
-        from sklearn.preprocessing import StandardScaler
-
-        with pytest.raises(TypeError, match=r"\bestimator\b"):
-            AffinityScorer(StandardScaler()).fit(X)
-
     def test_estimator_that_fails_leaves_nothing_fitted(self):
         scorer = AffinityScorer(KMeans(100))
         with pytest.raises(ValueError, match="n_samples"):
             scorer.fit(X)
         with pytest.raises(NotFittedError):
             check_is_fitted(scorer)
-
-
-def test_unknown_setting():
-    with pytest.raises(TypeError, match="epsilon"):
-        affinity(X, LABELS, epsilon=0.1)
 
 
 def test_labels_of_a_frame_with_a_missing_value_are_named():

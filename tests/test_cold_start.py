@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HEAVY = ["matplotlib", "narwhals", "numba", "numpy", "pandas", "polars", "scipy", "sklearn"]
 
 
@@ -36,10 +38,6 @@ def loaded(statements: str, candidates: list[str]) -> list[str]:
 
 def test_importing_the_package_loads_no_library():
     assert loaded("import allegiance", HEAVY) == []
-
-
-def test_listing_the_names_loads_no_library():
-    assert loaded("import allegiance; dir(allegiance); allegiance.__all__; allegiance.__version__", HEAVY) == []
 
 
 def test_importing_the_names_compiles_nothing():
@@ -155,7 +153,6 @@ COUNT_SIGNATURES = """
 """
 
 
-@pytest.mark.slow
 def test_each_kernel_is_compiled_for_one_signature():
     signatures = json.loads(run(textwrap.dedent(EVERY_ENGINE) + textwrap.dedent(COUNT_SIGNATURES)))
     called_by_kernels = {"_product", "fill_columns", "find_owners"}
@@ -190,7 +187,6 @@ FIRST_CALLS = """
 """
 
 
-@pytest.mark.slow
 def test_compiling_is_remarked_on_in_the_first_call_of_the_first_process(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", textwrap.dedent(FIRST_CALLS)]
@@ -203,7 +199,6 @@ def test_compiling_is_remarked_on_in_the_first_call_of_the_first_process(tmp_pat
     assert REMARK not in second
 
 
-@pytest.mark.slow
 def test_the_command_remarks_on_compiling_if_it_is_verbose(tmp_path):
     """Also where no progress is shown, since standard error is not a terminal."""
     (tmp_path / "points.csv").write_text("a,b,cluster\n" + "".join(f"{i},{i % 3},{i // 5}\n" for i in range(10)))

@@ -11,7 +11,9 @@ from allegiance.influence import Weights
 from reference.rejection import rejection
 
 
-@pytest.mark.parametrize("engine", ["exact", "shared", "hit-and-run"])
+@pytest.mark.parametrize(
+    "engine", ["shared", *(pytest.param(engine, marks=pytest.mark.slow) for engine in ("exact", "hit-and-run"))]
+)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("r", [2, 4])
 def test_shares_are_those_of_rejection(r, weighted, engine):

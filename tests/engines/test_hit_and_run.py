@@ -1,11 +1,13 @@
-"""The errors of walks against chains whose precision is known, and against cells that are hard to walk in."""
+"""Walks: their errors, the axes of a cell, and cells that own nothing."""
 
 import numpy as np
 import pytest
 
-from allegiance import affinity
-from allegiance.engines._hit_and_run import _batch_means, _dependence
-from scenes import points_in_hull
+from allegiance import AffinityScorer, affinity
+from allegiance.domains import Region
+from allegiance.engines import Queries
+from allegiance.engines._hit_and_run import _batch_means, _dependence, cell_axes, deepest_point
+from scenes import make_scene, points_in_hull
 
 BATCHES = 32
 
@@ -53,6 +55,7 @@ def test_a_walk_that_never_moves_has_an_error():
     assert (error > 0).all()
 
 
+@pytest.mark.slow
 def test_intervals_cover_in_long_thin_cells():
     """Cells inside a simplex of ten random sites in nine dimensions, against barycentric coordinates: at least 93 % of
     1,600 intervals. Along the coordinates it was 82 %; over 10 other sets of 20 scenes the mean is 96 % with a standard
@@ -70,6 +73,7 @@ def test_intervals_cover_in_long_thin_cells():
     assert np.mean(covered) >= 0.93
 
 
+@pytest.mark.slow
 def test_intervals_cover_in_tiny_cells():
     """Sites 1e-3 apart in a box of size one, four dimensions, shares from .05 to .5, 25 scenes: at least 92 % of some
     1,000 intervals, of which 95 to 96 % hold over many scenes, with a standard error of 0.9 % for 25."""
@@ -86,3 +90,111 @@ def test_intervals_cover_in_tiny_cells():
     pooled = np.concatenate(held)
     assert pooled.size > 700
     assert 0.92 <= pooled.mean() < 1.0
+
+
+SPACE = Region.everywhere("space", np.zeros(3), 1.0)
+
+
+def _same_shape(axes, spread):
+    """Compare the ellipsoid of ``axes`` with a covariance, up to size."""
+    shape = axes.T @ axes
+    np.testing.assert_allclose(shape / np.trace(shape), spread / np.trace(spread), rtol=0.02, atol=0.02 / len(shape))
+
+
+def _simplex(rng, skew, r=3):
+    """Return corners (r + 1, r) of a skewed simplex, and its walls."""
+    corners = rng.normal(size=(r + 1, r)) * np.geomspace(1.0, skew, r) @ np.linalg.qr(rng.normal(size=(r, r)))[0]
+    inverse = np.linalg.inv(np.vstack([corners.T, np.ones(r + 1)]))
+    return corners, -inverse[:, :r], inverse[:, r]
+
+
+@pytest.mark.parametrize("skew", [1.0, 1e-2, 1e-4])
+def test_the_shape_of_a_simplex_is_that_of_its_corners(rng, skew):
+    """Whatever the point inside it starts from. The ellipsoid of a simplex is affinely equivalent to a ball."""
+    corners, slopes, offsets = _simplex(rng, skew)
+    inside = rng.dirichlet(np.ones(4)) @ corners
+    axes = cell_axes(slopes, offsets, SPACE, np.zeros(3), inside)
+    around = corners - corners.mean(axis=0)
+    whiten = np.linalg.inv(np.linalg.cholesky(around.T @ around))
+    np.testing.assert_allclose(np.linalg.cond(axes @ whiten.T), 1.0, rtol=0.2)
+
+
+def test_the_shape_of_a_region_alone(rng):
+    """A wall infinitely far away counts for nothing, the cube and the ball are round, and a slab makes them flat."""
+    absent = (np.ones((1, 3)), np.array([np.inf]))
+    cube = Region.box("box", -np.ones(3), np.ones(3))
+    ball = Region.ball("ball", np.zeros(3), 1.0)
+    for region in (cube, ball):
+        _same_shape(cell_axes(*absent, region, np.full(3, 0.3), np.zeros(3)), np.eye(3))
+    slab = (np.array([[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]), np.full(2, 1e-3))
+    axes = cell_axes(*slab, cube, np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(np.sort(np.linalg.norm(axes, axis=1)), [1e-3, 1.0, 1.0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("domain", ["box", "ball"])
+def test_queries_far_outside_are_hidden(rng, domain):
+    X = rng.normal(size=(50, 3))
+    scorer = AffinityScorer(centers=rng.normal(size=(5, 3)), domain=domain, random_state=0, influence="euclidean").fit(
+        X
+    )
+    result = scorer.affinity(50 * rng.normal(size=(10, 3)))
+    assert result.empty_cell.all()
+    assert set(result.engine) == {"limit"}
+    np.testing.assert_allclose(result.affinity.sum(axis=1), 1, atol=1e-12)
+    assert (result.standard_error == 0).all()
+
+
+@pytest.mark.parametrize("r", [2, 3])
+def test_affinity_is_continuous_where_the_cell_vanishes(rng, r):
+    """Moving a query outwards until its cell in the box is empty: the last measured affinities tend to the limit."""
+    X = rng.uniform(-1, 1, (100, r))
+    centers = rng.uniform(-1, 1, (6, r))
+    scorer = AffinityScorer(centers=centers, engine="exact", influence="euclidean").fit(X)
+    direction = rng.normal(size=r)
+    direction /= np.linalg.norm(direction)
+
+    def hidden_at(distance):
+        return bool(scorer.affinity((distance * direction)[None]).empty_cell[0])
+
+    low, high = 1.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if hidden_at(middle) else (middle, high)
+    before = scorer.affinity((low * (1 - 1e-4) * direction)[None])
+    after = scorer.affinity((high * direction)[None])
+    assert not before.empty_cell[0]
+    assert after.empty_cell[0]
+    np.testing.assert_allclose(before.affinity, after.affinity, atol=0.01)
+
+
+def test_deepest_point_is_in_the_cell(rng):
+    for domain in ("box", "ball"):
+        tessellation, queries = make_scene(rng.normal(size=(6, 3)), rng.normal(size=(10, 3)), domain)
+        for row in range(10):
+            query = queries.take(slice(row, row + 1))
+            deepest = deepest_point(tessellation, query)
+            slack = (tessellation.functions.b - query.b) - (tessellation.functions.a - query.a) @ deepest.position
+            assert deepest.depth > 0
+            assert slack.min() == pytest.approx(deepest.depth, rel=1e-4, abs=1e-6)
+            assert np.abs(deepest.position).max() <= 1 + 1e-9
+
+
+def test_multipliers_are_barycentric_for_a_shrinking_cell(rng):
+    """A function with a constant so large that it owns nothing, its slope in the hull: the limit of its affinities is
+    the barycentric coordinate vector of the slope."""
+    tessellation, _ = make_scene(rng.normal(size=(4, 3)), 20 * rng.normal(size=(10, 3)))
+    shares = np.array([0.1, 0.2, 0.3, 0.4])
+    slope = shares @ tessellation.functions.a
+    height = shares @ tessellation.functions.b
+    deepest = deepest_point(tessellation, Queries(slope[None], np.array([height + 1e-3]), np.zeros((1, 3))))
+    assert deepest.depth < 0
+    np.testing.assert_allclose(deepest.multipliers, shares, atol=1e-9)
+
+
+@pytest.mark.parametrize("domain", ["box", "ball"])
+@pytest.mark.parametrize("weight", [1e20, 1e300])
+def test_a_cluster_of_any_weight_owns_everything(domain, weight):
+    """Numbers beyond 1e20 are infinite to the solver, which refused them."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    result = affinity(X, [0, 1, 2] * 4, weights=[weight, 1.0, 1.0], domain=domain, influence="euclidean")
+    np.testing.assert_allclose(result.affinity, [[1.0, 0.0, 0.0]] * 12, atol=1e-12)

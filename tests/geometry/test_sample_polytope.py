@@ -89,7 +89,7 @@ class TestDistribution:
     """Seeds are fixed; with fresh ones each of these would raise a false alarm once in a million runs."""
 
     @BOTH
-    @pytest.mark.parametrize("d", [1, 2, 5])
+    @pytest.mark.parametrize("d", [1, pytest.param(5, marks=pytest.mark.slow)])
     def test_cube(self, d, directions):
         A, b = cube(d)
         y = sample_polytope(A, b, 20_000, thin=d**2, directions=directions, random_state=1)
@@ -97,7 +97,7 @@ class TestDistribution:
         assert p_value(*unit_cube_statistics(y)) > 1e-6
 
     @BOTH
-    @pytest.mark.parametrize("d", [2, 4, 8])
+    @pytest.mark.parametrize("d", [2, pytest.param(8, marks=pytest.mark.slow)])
     def test_simplex(self, d, directions):
         """The coordinates are Dirichlet distributed."""
         A, b = simplex(d)
@@ -112,7 +112,7 @@ class TestDistribution:
         assert p_value(values, truth) > 1e-6
 
     @BOTH
-    @pytest.mark.parametrize("d", [2, 3, 6])
+    @pytest.mark.parametrize("d", [2, pytest.param(6, marks=pytest.mark.slow)])
     def test_needle(self, d, directions):
         """A rotated box a million times as long as wide, with widths of all sizes between."""
         A, b, unmap = turned_box(np.geomspace(1e6, 1.0, d), np.full(d, 1e3))

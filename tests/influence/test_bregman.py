@@ -1,7 +1,5 @@
 """Diagrams of Bregman divergences against brute force and against theorems."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -72,13 +70,13 @@ SHORT = {"ids": lambda divergence: divergence.name}
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("divergence", ALL, **SHORT)
 def test_cells_are_those_of_the_divergence(rng, divergence, weighted):
-    """A million points. They may differ only where two sites are equally close up to rounding."""
+    """200,000 points. They may differ only where two sites are equally close up to rounding."""
     sites = draw(rng, divergence, (7, 3))
     weights = rng.uniform(0, 0.3, 7) if weighted else np.zeros(7)
     diagram = BregmanDiagram.of_sites(sites, divergence).weighted(weights, 0.0)
     a, b = diagram.functions
     assert diagram.dim == 3
-    for _ in range(10):
+    for _ in range(2):
         Y = draw(rng, divergence, (100_000, 3))
         expected = divergence.between(Y, sites) - weights
         owner = (b - Y @ a.T).argmin(axis=1)
@@ -175,7 +173,7 @@ def test_rows_do_not_depend_on_each_other(rng, divergence):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("divergence", ALL, **SHORT)
+@pytest.mark.parametrize("divergence", [ALL[0], ALL[-1]], **SHORT)
 @pytest.mark.parametrize("d", [2, 9])
 def test_a_site_has_its_own_function(rng, divergence, d):
     sites = draw(rng, divergence, (5, d))
@@ -185,7 +183,7 @@ def test_a_site_has_its_own_function(rng, divergence, d):
         np.testing.assert_allclose(ours, theirs, rtol=1e-15, atol=1e-15)
 
 
-@pytest.mark.parametrize("divergence", ALL, **SHORT)
+@pytest.mark.parametrize("divergence", [ALL[0], ALL[-1]], **SHORT)
 @pytest.mark.parametrize("d", [3, 9])
 def test_renumbering_changes_nothing(rng, divergence, d):
     sites, X = draw(rng, divergence, (5, d)), draw(rng, divergence, (8, d))
@@ -196,7 +194,7 @@ def test_renumbering_changes_nothing(rng, divergence, d):
     np.testing.assert_array_equal(first.functions.a[order], second.functions.a)
 
 
-@pytest.mark.parametrize("divergence", ALL, **SHORT)
+@pytest.mark.parametrize("divergence", [ALL[0], ALL[-1]], **SHORT)
 @pytest.mark.parametrize("d", [3, 9])
 def test_bisectors_are_differences_of_functions(rng, divergence, d):
     diagram = BregmanDiagram.of_sites(draw(rng, divergence, (5, d)), divergence).weighted(rng.random(5), 0.2)
@@ -240,7 +238,7 @@ def shares(diagram, X, lower, upper):
 
 
 @pytest.mark.parametrize("query_weight", [None, 0.01])
-@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("d", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("divergence", ALL, **SHORT)
 def test_shares_of_an_uncut_cell_give_back_the_gradient(rng, divergence, d, query_weight):
     """Sum alpha_i ∇phi(c_i) = ∇phi(x), with more sites than needed, on all sides of x."""
@@ -283,9 +281,3 @@ def test_clearance_counts_weights(rng):
     queries = diagram.query_functions(position)
     assert isinstance(queries, AffineFunctions)
     np.testing.assert_allclose(diagram.clearance(queries, position), without - weights + 0.3, atol=1e-12)
-
-
-def test_pickles(rng):
-    _, X, diagram = reduced(rng, divergence_by_name("kl"))
-    again = pickle.loads(pickle.dumps(diagram))
-    np.testing.assert_array_equal(again.locate(X).position, diagram.locate(X).position)
