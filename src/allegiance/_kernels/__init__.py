@@ -1,20 +1,13 @@
 """Every compiled function of the package, and nothing else.
 
-=====================  ==================================================================================
-``_projection``        rows of X to coordinates in the span of the sites, one row at a time
-``_site_distances``    how far positions are from their own site and the nearest other one
-``_affine_block``      six affine functions at a block of samples: values, or their signs
-``_owners``            who owns each sample, and each position
-``_grouping``          samples grouped by the site that owns them
-``_owner_counts``      how many shared samples each query steals from each site
-``_sample_choice``     for which sites each sample is worth testing
-``_owner_banks``       the samples chosen for one site, sorted for counting
-``_stolen_counts``     how much of a bank each query steals from each site, and its share
-``_bits``              bits of words
-``_simplex_fraction``  exact volume that each query steals from each triangulated cell
-``_owner_chain``       hit-and-run inside the cell of each query, counting the owners it passes
-``_polytope_chain``    hit-and-run inside one polytope, keeping the positions
-=====================  ==================================================================================
+================  ==================================================================================================
+``jit``           the decorator that compiles and caches
+``affine_block``  six affine functions at a block of samples: values, or their signs, in LLVM's language
+``counting``      projections, distances from sites, owners of samples, and how many samples each query steals
+``banks``         which samples are worth testing for a site, the banks of them, and how much of a bank is stolen
+``cutting``       exact volume that each query steals from each triangulated cell
+``walking``       hit-and-run inside the cell of each query, and inside one polytope
+================  ==================================================================================================
 
 Rules
 -----
