@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance import AffinityScorer
+from allegiance import load
 from allegiance.io.saved import write_state
 
 from ._common import Attack, Saved, Tally, finish, found, leaves, replaced, saved_scorers, start
@@ -26,7 +26,7 @@ def damaged_files(attempts: int, rng: np.random.Generator, folder: Path) -> Tall
         kind, damaged = _damaged(content, originals[int(rng.integers(len(originals)))][0], rng)
         path.write_bytes(damaged)
         try:
-            same = np.array_equal(AffinityScorer.load(path).affinity(rows).affinity, affinity)
+            same = np.array_equal(load(path).affinity(rows).affinity, affinity)
         except ValueError:
             tally.held[f"{kind}: refused"] += 1
             continue
@@ -69,12 +69,12 @@ _PATIENCE = 10.0
 _VICTIM = """
 import json, sys, warnings
 import numpy as np
-from allegiance import AffinityScorer
+from allegiance import load
 warnings.simplefilter("ignore")
 for path in json.load(sys.stdin):
     rows = np.load(path + ".npy")
     try:
-        scorer = AffinityScorer.load(path)
+        scorer = load(path)
     except ValueError:
         print("refused", flush=True)
         continue

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from allegiance import AffinityScorer, affinity
+from allegiance import affinity, load
 from allegiance.io.streams import score_stream
 
 from ._common import Attack, Tally, finish, prepare, score, start
@@ -103,7 +103,7 @@ def _stream(place: Path, folder: Path) -> str | None:
 def _save(place: Path, folder: Path) -> str | None:
     """Save a scorer over another one."""
     path = place / "a.scorer"
-    scorer = AffinityScorer.load(folder / "table.scorer")
+    scorer = load(folder / "table.scorer")
     if problem := _no_room(lambda: scorer.save(path), path):
         return problem
     before = path.read_bytes() if path.exists() else None

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from allegiance.cli._main import program
 from click.testing import CliRunner
+
+from allegiance.cli._app import program
 
 from ._common import Attack, Tally
 
@@ -40,7 +41,7 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
     for attempt in range(attempts):
         kind = (_csv, _broken_csv, _parquet)[attempt % 3]
         path, ids, told = kind(rng, folder)
-        stream = ["--stream", "--batch-rows", "7"] if rng.random() < 0.5 else []
+        stream = ["--stream"] if rng.random() < 0.5 else []
         out = folder / "out.parquet"
         words = [
             "score",
@@ -51,8 +52,9 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
             "id",
             "-o",
             out,
-            "--force",
             "--quiet",
+            "--resamples",
+            "0",
             "--eps",
             "0.3",
             *stream,
@@ -72,7 +74,7 @@ def _outcome(words: list[str], out: Path, ids: list[str] | None) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         return f"broken: {type(result.exception).__name__}: {result.exception}"
     if result.exit_code:
-        if "Run again with --debug" in result.output or "Traceback" in result.output:
+        if "run again with --debug" in result.output or "Traceback" in result.output:
             return f"broken: an unforeseen error: {result.output[-300:]}"
         return "refused" if not out.exists() else "broken: refused, and yet wrote"
     found = [str(value) for value in pq.read_table(out)["id"].to_pylist()]

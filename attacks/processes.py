@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from allegiance import AffinityScorer
+from allegiance import load
 
 from ._common import CONTEXT, Attack, Tally, leftovers, prepare, run, score
 
@@ -87,10 +87,10 @@ def one_output(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
 
 
 def _save_often(scorer: Path, path: Path) -> None:
-    loaded = AffinityScorer.load(scorer)
+    loaded = load(scorer)
     for _ in range(10):
         loaded.save(path)
-        AffinityScorer.load(path)
+        load(path)
 
 
 def _save_at_once(scorer: Path, path: Path, tally: Tally, attempt: int) -> None:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import allegiance
-from allegiance import AffinityScorer, PrecisionWarning
+from allegiance import AffinityScorer, PrecisionWarning, load
 from allegiance.domains import Ball, Box, Polytope
 from allegiance.engines import Auto, ClosedForm, Exact, HitAndRun, SharedSamples
 from allegiance.geometry import sample_polytope
@@ -135,7 +135,7 @@ def _saved(draw: Draw, folder: Path) -> None:
     scorer = AffinityScorer(**draw.settings()).fit(X, labels)
     path = folder / f"{os.getpid()}.scorer"
     scorer.save(path)
-    before, after = scorer.affinity(X), AffinityScorer.load(path).affinity(X)
+    before, after = scorer.affinity(X), load(path).affinity(X)
     assert np.array_equal(before.affinity, after.affinity), "a saved scorer gives other bits"
 
 

@@ -14,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer
+from allegiance import AffinityScorer, load
 from allegiance.drift import _changes, compare_periods, compare_profiles, profile_rows
 from allegiance.drift._profile import Moments
 
@@ -242,7 +242,7 @@ class TestProfile:
 
     def test_the_baseline_is_saved_without_rows(self, scorer, tmp_path):
         scorer.save(tmp_path / "january.model")
-        loaded = AffinityScorer.load(tmp_path / "january.model")
+        loaded = load(tmp_path / "january.model")
         february, cluster = draw(2)
         february.loc[cluster == 1, "age"] += 1.0
         known, again = (compare_periods(each, None, february) for each in (scorer, loaded))

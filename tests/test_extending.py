@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.model_selection import GridSearchCV
 
-from allegiance import AffinityScorer, affinity, trust
+from allegiance import AffinityScorer, affinity, load, trust
 from allegiance._core import Parameters
 from allegiance.domains import DOMAINS
 from allegiance.engines import ENGINES
@@ -98,7 +98,7 @@ def test_all_three_with_an_estimator(toys, tmp_path):
     copied = pickle.loads(pickle.dumps(scorer))
     np.testing.assert_array_equal(copied.transform(X), scorer.transform(X))
     scorer.save(tmp_path / "toy.scorer")
-    loaded = AffinityScorer.load(tmp_path / "toy.scorer")
+    loaded = load(tmp_path / "toy.scorer")
     np.testing.assert_array_equal(loaded.transform(X), scorer.transform(X))
     assert (loaded.influence, loaded.domain, loaded.engine) == (toys.Stretched(3.0), toys.Cube(0.1), toys.Grid(40))
 

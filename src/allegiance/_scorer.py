@@ -500,19 +500,6 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
 
         write_state(self.to_dict(), path)
 
-    @classmethod
-    def load(cls, path: Any) -> AffinityScorer:
-        """Return the scorer of a saved file: the same as :func:`allegiance.load`.
-
-        Parameters
-        ----------
-        path
-            The file.
-        """
-        from .io.saved import load
-
-        return load(path)
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how ``fit`` passes metadata to the estimator."""
         router = MetadataRouter(owner=self)

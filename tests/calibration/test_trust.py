@@ -17,7 +17,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer, Calibration, trust
+from allegiance import AffinityScorer, Calibration, load, trust
 from allegiance.calibration import TrustMap, calibrate, matches, replicate
 
 
@@ -348,7 +348,7 @@ class TestMap:
         assert np.array_equal(pickle.loads(pickle.dumps(scorer)).affinity(X).trust, expected)
         bare = AffinityScorer(influence="within", calibration=4).fit(X, kmeans_labels(X, 4))
         bare.save(tmp_path / "a.model")
-        loaded = AffinityScorer.load(tmp_path / "a.model")
+        loaded = load(tmp_path / "a.model")
         assert np.array_equal(loaded.affinity(X).trust, bare.affinity(X).trust)
         assert loaded.affinity(X).clusterer_note == bare.affinity(X).clusterer_note
 
