@@ -119,7 +119,7 @@ def test_categories_that_the_model_does_not_know_are_noted(january, tmp_path):
     assert "extra" in text
 
 
-@pytest.mark.parametrize("way", ["--in-memory", "--stream"])
+@pytest.mark.parametrize("way", ["--in-memory", pytest.param("--stream", marks=pytest.mark.slow)])
 def test_drift_is_noticed_while_scoring(january, tmp_path, way):
     """A unit that changed by 100 once gave exit code 0 and a low share."""
     frame = customers(np.random.default_rng(2))

@@ -44,7 +44,9 @@ def test_the_same_table_comes_out_with_the_scores_of_the_library(flowers, tmp_pa
     assert "high height" in result.stdout, "a short name of the cluster at the top"
 
 
-@pytest.mark.parametrize("ending", ["parquet", "xlsx", "arrow", "jsonl", "tsv"])
+@pytest.mark.parametrize(
+    "ending", ["parquet", "xlsx", *(pytest.param(name, marks=pytest.mark.slow) for name in ("arrow", "jsonl", "tsv"))]
+)
 def test_every_format_holds_the_same_columns(flowers, tmp_path, ending):
     out = tmp_path / f"out.{ending}"
     call("score", flowers, "--labels", "species", *FAST, "-o", out)
@@ -118,7 +120,10 @@ def test_rows_without_a_label_are_left_out_and_counted(flowers, tmp_path):
     assert "59 labels" in result.stdout
 
 
-@pytest.mark.parametrize("algorithm", ["kmeans", "gmm", "agglomerative", "hdbscan"])
+@pytest.mark.parametrize(
+    "algorithm",
+    ["kmeans", "hdbscan", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gmm", "agglomerative"))],
+)
 def test_clusters_are_made_by_any_algorithm(flowers, tmp_path, algorithm):
     clusters = [] if algorithm == "hdbscan" else ["--clusters", 3]
     words = [

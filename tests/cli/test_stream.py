@@ -33,7 +33,11 @@ def small_batches(monkeypatch):
     monkeypatch.setitem(streams.score_rows.__kwdefaults__, "batch_rows", 100)
 
 
-@pytest.mark.parametrize("way", [["--labels", "kind"], ["--drop", "kind", "--clusters", 4]], ids=["labels", "clusters"])
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(["--labels", "kind"], marks=pytest.mark.slow), ["--drop", "kind", "--clusters", 4]],
+    ids=["labels", "clusters"],
+)
 def test_streams_give_what_memory_gives(table, tmp_path, way):
     common = ["score", table, *way, "--resamples", 5, "-o"]
     memory = call(*common, tmp_path / "memory.csv", "--in-memory")

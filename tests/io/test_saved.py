@@ -106,7 +106,13 @@ def assert_scores_alike(one: AffinityScorer, other: AffinityScorer, X: Any = IRI
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+#: Loaded every day; the others in the slow run.
+DAILY = ("within", "kl in a ball", "rbf", "nystroem", "own region", "given weights", "calibrated by a clusterer")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in DAILY else pytest.param(name, marks=pytest.mark.slow) for name in SETTINGS]
+)
 def test_a_loaded_scorer_gives_the_same_bits(name, tmp_path):
     scorer = fitted(**SETTINGS[name])
     scorer.save(tmp_path / "a.model")
@@ -188,7 +194,8 @@ def one_of_their_own(A: Any, B: Any) -> Any:
     ("settings", "names"),
     [
         ({"influence": Kernel(one_of_their_own)}, "influence.name is <function one_of_their_own"),
-        ({"influence": Bregman(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, np.cbrt, name="quartic")},
+        ({"influence": Bregman(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, inverse_gradient=lambda G: np.cbrt(G / 4),
+                               name="quartic")},
          "influence.phi is <function"),
     ],
 )  # fmt: skip
@@ -355,14 +362,14 @@ def test_archives_that_are_none_are_refused(change, says, tmp_path):
 
 
 def test_random_splices_are_refused_or_do_no_harm(tmp_path):
-    """500 files with a piece cut out, doubled or exchanged: 355 raised OSError once."""
+    """150 files with a piece cut out, doubled or exchanged: two of three raised OSError once."""
     whole, path = tmp_path / "a.model", tmp_path / "b.model"
     scorer = fitted(random_state=0)
     scorer.save(whole)
     content = whole.read_bytes()
     rng = np.random.default_rng(0)
     loaded = 0
-    for _ in range(500):
+    for _ in range(150):
         start, stop = np.sort(rng.integers(0, len(content), 2)).tolist()
         to = int(rng.integers(len(content)))
         path.write_bytes(content[:to] + content[start:stop] + content[to + int(rng.integers(0, 200)) :])
@@ -370,7 +377,7 @@ def test_random_splices_are_refused_or_do_no_harm(tmp_path):
             state = read_state(path)
             loaded += 1
             assert fingerprint(state) == fingerprint(scorer.to_dict())
-    assert loaded < 50
+    assert loaded < 20
 
 
 def npy(header: bytes, data: bytes = b"\0" * 64) -> bytes:
@@ -587,7 +594,7 @@ def test_indices_of_sparse_rows_are_compared_with_their_number_of_columns(tmp_pa
         (("trust_map", "chance"), 7.0, "trust_map.chance"),
         (("diagram", "kind"), "region", "'region', which is unknown there"),
         (("diagram", "embedding"), None, "diagram.embedding"),
-        (("diagram", "embedding", "reduction", "factor"), 0.0, "reduction.factor"),
+        (("diagram", "embedding", "unit"), 0.0, "embedding.unit"),
         (("params",), {"influence": "psychic"}, "influence"),
         (("params",), {"colour": "red"}, "colour"),
         (("params",), None, "params"),
