@@ -77,10 +77,14 @@ def _outcome(words: list[str], out: Path, ids: list[str] | None) -> str:
         if "run again with --debug" in result.output or "Traceback" in result.output:
             return f"broken: an unforeseen error: {result.output[-300:]}"
         return "refused" if not out.exists() else "broken: refused, and yet wrote"
-    found = [str(value) for value in pq.read_table(out)["id"].to_pylist()]
+    found = ["" if value is None else str(value) for value in pq.read_table(out)["id"].to_pylist()]
     if ids is None:
         return "broken: a table that no one can read was scored"
-    return "every row" if found == ids else f"broken: {len(found)} rows of {len(ids)}, or other identifiers"
+    return (
+        "every row"
+        if found == ["" if value == "None" else value for value in ids]
+        else f"broken: {len(found)} rows of {len(ids)}, or other identifiers"
+    )
 
 
 def _columns(rng: np.random.Generator) -> tuple[list[list[str]], list[str]]:
@@ -118,7 +122,7 @@ def _csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str] | None
 
 def _broken_csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str] | None, str]:
     """Write a CSV that something is wrong with, so that rows would be lost or mixed up."""
-    cells, _ = _columns(rng)
+    cells, ids = _columns(rng)
     text = _written(cells, ",", csv.QUOTE_MINIMAL, "\n")
     lines = text.split("\n")
     # Not inside a value of several lines, where anything may stand.
@@ -144,7 +148,16 @@ def _broken_csv(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str]
     path = folder / "broken.csv"
     encoding = "latin-1" if kind == "UTF-16" else "utf-8"
     path.write_bytes(breaks[kind]().encode(encoding, "surrogateescape"))
-    return path, None, kind
+    # Some of these the rules of tables mend: a gap is filled, a column with a word among its numbers or a row without a
+    # label is left out, a name made unique.
+    mended = {
+        "a number missing": [*ids, "last"],
+        "no number": [*ids, "last"],
+        "a label missing": ids,
+        "a name twice": ids,
+        "UTF-16": ids,
+    }
+    return path, mended.get(kind), kind
 
 
 def _parquet(rng: np.random.Generator, folder: Path) -> tuple[Path, list[str] | None, str]:
