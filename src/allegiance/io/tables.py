@@ -373,10 +373,10 @@ class Table:
                 if first_pass and part.format != "csv":
                     _validate(chunk, part.where)
                 # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
-                arrays = dict(zip(chunk.schema.names, chunk.columns, strict=True))
+                found = dict(zip(chunk.schema.names, chunk.columns, strict=True))
                 for name in self._added:
-                    arrays[name] = arrow.repeat(arrow.scalar(keys[name], arrow.string()), chunk.num_rows)
-                arrays = [cast_column(arrays[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
+                    found[name] = arrow.repeat(arrow.scalar(keys[name], arrow.string()), chunk.num_rows)
+                arrays = [cast_column(found[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
                 yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
             start = max(0, start - (count if part.n_rows is None else part.n_rows))
 
