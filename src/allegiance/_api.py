@@ -7,7 +7,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ._core import RandomState, Verbose
-from ._scorer import AffinityScorer
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine
@@ -81,6 +80,8 @@ def affinity(
            [0.1, 0.9],
            [0. , 1. ]])
     """
+    from ._scorer import AffinityScorer
+
     scorer = AffinityScorer(
         centers=centers,
         influence=influence,
@@ -164,6 +165,8 @@ def trust(
     >>> bool(result.replication > 0.8)
     True
     """
+    from ._scorer import AffinityScorer
+
     given: dict[str, Any] = {
         "centers": centers,
         "influence": influence,
