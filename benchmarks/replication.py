@@ -587,6 +587,16 @@ def audit_table(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def audit_widths(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the short table of docs/trust.md: how wide the interval is after how many labels."""
+    lines = ["| labels looked at | all at random: width | half at random: width, wrong among them |", "|---|---|---|"]
+    for m in AUDITS:
+        whole, half = ([row for row in rows if row["m"] == m and row["random"] == share] for share in (1.0, 0.5))
+        cells = [_mean(whole, "width"), _mean(half, "width")]
+        lines.append(f"| {m} | {cells[0]:.2f} | {cells[1]:.2f}, {_mean(half, 'found'):.0%} |")
+    return lines
+
+
 def rows_table(rows: list[dict[str, Any]]) -> list[str]:
     """Return the table of the part ``rows``."""
     names = list(dict.fromkeys(row["population"] for row in rows))
@@ -631,6 +641,8 @@ def main() -> None:
         print("\n".join(lines))
         if not options.quick:
             write_parts(ROOT / "docs" / "benchmarks.md", {f"replication {name}": "\n".join(lines)})
+            if name == "audit":
+                write_parts(ROOT / "docs" / "trust.md", {"trust-audit": "\n".join(audit_widths(rows))})
 
 
 if __name__ == "__main__":

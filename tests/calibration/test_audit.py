@@ -108,6 +108,13 @@ class TestShareRight:
         assert sample.rows.tolist() == [4, 7, 9]
         assert sample.drawn.tolist() == ["random", "random", "listed"]
 
+    def test_where_all_are_right_the_interval_holds_that_all_are(self, scene):
+        result, _, _ = scene
+        for seed in range(10):
+            rows = result.audit_sample(20, random_state=seed)
+            audit = result.audit(rows, np.ones(20, dtype=bool))
+            assert audit.share_right == audit.interval[1] == 1.0
+
     def test_the_bound_at_the_end_is_the_end(self):
         assert [wilson(1.0, m)[1] for m in (3, 10, 25.7)] == [1.0] * 3
         assert [wilson(0.0, m)[0] for m in (3, 10, 25.7)] == [0.0] * 3

@@ -287,6 +287,8 @@ def _share_right(y: BoolArray, t: FloatArray, T: FloatArray) -> tuple[float, flo
     about = t - t.mean()
     weight = float(((y - y.mean()) * about).sum() + _PSEUDO_REVIEWS * spread)
     weight = float(np.clip(weight / max(float((about**2).sum()) + _PSEUDO_REVIEWS * spread, 1e-12), 0.0, 1.0))
+    if y.min() == y.max():
+        weight = 0.0  # all alike: which of them the score prefers says nothing
     estimate = float(np.clip(y.mean() + weight * (T.mean() - t.mean()), 0.0, 1.0))
     residual, guess = y - weight * t, (y.sum() + 2) / (m + 4)
     pseudo = 4 * guess * (1 - guess)

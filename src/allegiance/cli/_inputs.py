@@ -191,7 +191,7 @@ def clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
 def make_scorer(
     o: SimpleNamespace, log: Log, *, estimator: Any = None, centers: Any = None, again: Any = None
 ) -> AffinityScorer:
-    """Return the scorer, not fitted; ``again`` is what clusters halves of the data again, None for the library's."""
+    """Return the scorer, not fitted; ``again`` is what clusters subsamples again, None for the library's."""
     from allegiance import AffinityScorer, Calibration
 
     resamples = 20 if o.resamples is None else o.resamples

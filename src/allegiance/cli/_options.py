@@ -138,7 +138,7 @@ INFLUENCE_OPTION = option(
 )  # fmt: skip
 RESAMPLES_OPTION = option(
     TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
-    help="How many times halves of the data are clustered again; 0 leaves trust out.  [default: 20]",
+    help="How many subsamples are clustered again; 0 leaves trust out.  [default: 20]",
 )  # fmt: skip
 SEED_OPTION = option(
     TRUST, "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,

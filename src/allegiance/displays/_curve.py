@@ -24,7 +24,7 @@ class StabilityCurveDisplay:
     values
         (m,) values of the parameter, such as numbers of clusters.
     above_chance, low, high
-        (m,) trust above chance: median and quartiles over the halves that were clustered.
+        (m,) trust above chance: median and quartiles over the subsamples that were clustered.
     reference, reference_high
         (m,) median and largest of that in data without clusters.
     suggestion
@@ -115,7 +115,7 @@ class StabilityCurveDisplay:
         ax.set(xlabel=named, ylabel="trust above chance", ylim=(min(0.0, *ax.get_ylim()), 1.03))
         ax.set_xticks(x[:: -(-x.size // _TICKS)])
         ax.legend(frameon=False, loc="best")
-        set_title(ax, "How far labels replicate on halves of the data", "bands: middle 50 %; median to largest")
+        set_title(ax, "How far labels come back on subsamples", "bands: middle 50 %; median to largest")
         return self
 
     def frame(self) -> Any:
