@@ -252,6 +252,7 @@ class TestInput:
             check_is_fitted(model)
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
     # An array (n, k) of floats would take 8 n k = 19 MB, and the scorer makes two of them and more.
     n, k = 60_000, 40

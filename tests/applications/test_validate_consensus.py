@@ -53,6 +53,7 @@ def test_separate_blobs_are_supported_before_and_after():
     assert "nothing to gain" in validation.verdict
 
 
+@pytest.mark.slow
 def test_a_consensus_of_unlucky_runs_of_k_means_improves():
     corners = [[8 * i, 8 * j] for i in range(4) for j in range(4)]
     X, truth = make_blobs(1600, centers=corners, cluster_std=1.3, random_state=0)

@@ -313,8 +313,9 @@ def _replication(
     X: FloatArray, clusterer: Any, calibration: Calibration, seed: int, threads: int, *, strict: bool
 ) -> tuple[int, FloatArray]:
     """Cluster X (n, d); return the number of clusters, and replication above chance in each subsample."""
-    if hasattr(clusterer, "get_params") and clusterer.get_params(deep=False).get("random_state", 0) is None:
-        clusterer = clone(clusterer).set_params(random_state=seed % 2**32)
+    if hasattr(clusterer, "get_params"):  # of a pipeline the steps
+        seeds = {name: seed % 2**32 for name, value in clusterer.get_params().items() if _is_free_seed(name, value)}
+        clusterer = clone(clusterer).set_params(**seeds)
     try:
         with on_one_thread():
             labels = Labels.of(cluster(clusterer, X), X.shape[0])
@@ -327,6 +328,10 @@ def _replication(
             raise
         return 0, np.zeros(1)  # data without clusters, in which none was found
     return labels.classes.size, found.above_chance
+
+
+def _is_free_seed(name: str, value: Any) -> bool:
+    return name.rsplit("__", 1)[-1] == "random_state" and value is None
 
 
 def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:
