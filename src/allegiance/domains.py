@@ -395,7 +395,16 @@ class Polytope(Domain):
 
     def region(self, diagram: Diagram, extent: Extent) -> Region:
         """Return the polytope in the coordinates of the diagram, its bounding box scaled to the unit cube."""
-        A, b = _with_bounds(*_in_diagram_coordinates(*self._walls(), diagram), *diagram.bounds)
+        A, b = self._walls()
+        d, n_features = A.shape[1], diagram.positions.shape[1]
+        if d != n_features:
+            raise ValueError(f"domain is a Polytope in {d} dimensions but X has {n_features} columns: must be equal.")
+        origin = diagram.locate(np.zeros((1, d))).position[0]
+        A = np.linalg.solve(diagram.locate(np.eye(d)).position - origin, A.T).T
+        low, high = diagram.bounds
+        axes, below, above = np.eye(d), np.isfinite(low), np.isfinite(high)
+        b = np.concatenate([b + A @ origin, -low[below], high[above]])
+        A = np.vstack([A, -axes[below], axes[above]])
         lower, upper = bounding_box(A, b)
         center, scale = (lower + upper) / 2.0, (upper - lower) / 2.0
         walls, offsets = A * scale, b - A @ center
@@ -411,22 +420,3 @@ class Polytope(Domain):
     def __repr__(self) -> str:
         m, d = np.shape(self.A)
         return f"Polytope({m} walls in {d} dimensions)"
-
-
-def _with_bounds(A: FloatArray, b: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Add the bounds of a diagram to the walls of a polytope."""
-    axes = np.eye(lower.size)
-    rows = [A, -axes[np.isfinite(lower)], axes[np.isfinite(upper)]]
-    offsets = [b, -lower[np.isfinite(lower)], upper[np.isfinite(upper)]]
-    return np.vstack(rows), np.concatenate(offsets)
-
-
-def _in_diagram_coordinates(A: FloatArray, b: FloatArray, diagram: Diagram) -> tuple[FloatArray, FloatArray]:
-    """Return walls, given in the coordinates of X, in those of the diagram."""
-    d, n_features = A.shape[1], diagram.positions.shape[1]
-    if d != n_features:
-        raise ValueError(f"domain is a Polytope in {d} dimensions but X has {n_features} columns: must be equal.")
-    origin = diagram.locate(np.zeros((1, d))).position[0]
-    unit = diagram.locate(np.eye(d)).position - origin
-    moved = np.linalg.solve(unit, A.T).T
-    return moved, b + moved @ origin
