@@ -104,7 +104,7 @@ def _star(points: FloatArray, joggle: bool) -> Triangulation:
 
 
 def _first_line(error: QhullError) -> str:
-    """Return what of an error of Qhull is not the state of its memory."""
+    """Return the first line of an error of Qhull; the others describe the state of its memory."""
     return str(error).partition("\n")[0]
 
 

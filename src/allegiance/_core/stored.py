@@ -14,14 +14,14 @@ from .validation import AnyArray
 
 #: The low end of numbers that must not be zero.
 POSITIVE = 5e-324
-#: What a state can hold besides arrays and dicts.
+#: What a state can hold in addition to arrays and dicts.
 PLAIN = (bool, int, float, str)
 
 
 class Sizes(dict[str, int]):
-    """The sizes of an object by name, such as k for its clusters: the first array to use a name settles it."""
+    """The sizes of an object by name, such as k for its clusters: the first array to use a name defines it."""
 
-    def settle(self, size: str | int, found: int, name: str) -> None:
+    def agree(self, size: str | int, found: int, name: str) -> None:
         """Raise ValueError unless a size, its name, or its name with "+1", is what was found in the part ``name``."""
         if isinstance(size, str):
             symbol, _, more = size.partition("+")
@@ -87,7 +87,7 @@ class Array(Spec):
         if value.ndim != len(self.shape):
             raise ValueError(f"{name} must have {len(self.shape)} dimensions, not shape {value.shape}.")
         for size, found in zip(self.shape, value.shape, strict=True):
-            sizes.settle(size, found, name)
+            sizes.agree(size, found, name)
         if value.dtype.kind in "fiu":
             self._check_range(value, name)
 
@@ -153,8 +153,8 @@ class Matrix(Spec):
         shape = value.get("shape")
         if not isinstance(shape, list) or len(shape) != 2 or not all(type(side) is int and side >= 0 for side in shape):
             raise ValueError(f"{name}.shape must be two numbers of rows and columns, not {shape!r}.")
-        sizes.settle(self.rows, shape[0], name)
-        sizes.settle(self.columns, shape[1], name)
+        sizes.agree(self.rows, shape[0], name)
+        sizes.agree(self.columns, shape[1], name)
         own = Sizes(rows=shape[0])
         floats("entries").check(value.get("data"), f"{name}.data", own, kinds)
         indices = Array(("entries",), "int", low=0, high=shape[1] - 1)
@@ -181,14 +181,14 @@ class Number(Spec):
 
 @dataclass(frozen=True)
 class Size(Spec):
-    """A whole number that is a size of arrays beside it, at least 1."""
+    """A whole number that is a size of other arrays, at least 1."""
 
     name: str
 
     def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
         """See :class:`Spec`."""
         Number(1, whole=True).check(value, name, sizes, kinds)
-        sizes.settle(self.name, value, name)
+        sizes.agree(self.name, value, name)
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class Part(Spec):
                 raise ValueError(f"{name}: {error}") from error
         for inner, outer in self._sizes.items():
             if inner in own:
-                sizes.settle(outer, own[inner], name)
+                sizes.agree(outer, own[inner], name)
 
 
 def check_parts(

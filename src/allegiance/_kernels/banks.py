@@ -191,7 +191,7 @@ def _product(slope: FloatArray, point: AnyArray) -> float:
     return total
 
 
-#: Factor that keeps squares of weights apart from weights in one integer.
+#: Weights and their squares share one integer: squares are multiplied by this.
 SQUARE_FACTOR = 2**28
 
 

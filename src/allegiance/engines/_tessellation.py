@@ -154,7 +154,7 @@ class SingleFunctions(NamedTuple):
         k, r = a.shape
         rows = -(-k // N_FUNCTIONS) * N_FUNCTIONS
         slopes, constants = np.zeros((rows, r), np.float32), np.zeros(rows, np.float32)
-        # Beyond single precision is infinity: no two of those are told apart, so double precision decides.
+        # Beyond single precision is infinity: two of those compare equal, so double precision decides.
         with np.errstate(over="ignore"):
             slopes[:k], constants[:k] = a, -b
         return cls(slopes, constants, float(_CLOSE_VALUES * (np.abs(a).sum(axis=1) + np.abs(b)).max()))

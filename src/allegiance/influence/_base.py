@@ -175,7 +175,7 @@ class Influence(Parameters):
         return None
 
     def coordinates(self, diagram: Diagram, X: Rows, located: Located) -> Rows:
-        """Return rows (n, p), dense or CSR, where distance is influence: what calibration clusters anew.
+        """Return rows (n, p), dense or CSR, where distance is influence: calibration clusters subsamples of them.
 
         Unlike the positions in ``located`` they are not projected on the span of the sites, which the labels chose.
         """

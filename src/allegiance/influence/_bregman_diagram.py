@@ -39,7 +39,7 @@ def _in_domain(parts: dict[str, Any], sizes: Sizes) -> None:
         if not ((parts[name] > low) & (parts[name] < high)).all():
             raise ValueError(f"{name} lies outside the domain of the divergence.")
     if parts["axes"] is None:
-        sizes.settle("r", sizes["d"], "sites")
+        sizes.agree("r", sizes["d"], "sites")
 
 
 @stored(

@@ -203,7 +203,7 @@ class Embedding(Protocol):
 def _without_basis(parts: dict[str, Any], sizes: Sizes) -> None:
     """Without a basis no coordinate is lost."""
     if parts["basis"] is None:
-        sizes.settle("r", sizes["d"], "shift")
+        sizes.agree("r", sizes["d"], "shift")
 
 
 @stored(

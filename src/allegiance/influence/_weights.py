@@ -15,7 +15,7 @@ from ._base import Diagram
 #: Clusters tighter than this share of the average spread count as this tight: a single point has no spread at all.
 _LEAST_SPREAD = 1e-3
 _OVERFLOW = (
-    "weights, or squared distances of X, are beyond the numbers there are when one is measured in the other: scale X, "
+    "weights and squared distances of X are too far apart in scale: rescale X "
     "or the weights, or use Weights(.., scale='auto')."
 )
 

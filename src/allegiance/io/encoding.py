@@ -73,7 +73,7 @@ def _feature_maps() -> dict[str, Kind]:
 
 def _hashes_in_range(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless every column, and the constant one if there is one, has a place among the features."""
-    sizes.settle("hashed", sizes["d"] + (parts["coef0"] != 0), "indexHash_")
+    sizes.agree("hashed", sizes["d"] + (parts["coef0"] != 0), "indexHash_")
     if parts["indexHash_"].max() >= sizes["m"]:
         raise ValueError(f"indexHash_ names features beyond the {sizes['m']} there are.")
 
@@ -200,7 +200,7 @@ class _Finite(Spec):
         if self._shape and value.ndim != len(self._shape):
             raise ValueError(f"{name} must have {len(self._shape)} dimensions, not shape {value.shape}.")
         for size, found in zip(self._shape, value.shape, strict=False):
-            sizes.settle(size, found, name)
+            sizes.agree(size, found, name)
 
 
 #: What every estimator knows about the columns that it was fitted to.
