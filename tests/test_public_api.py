@@ -123,7 +123,7 @@ class TestNames:
         found = {name for name in vars(allegiance.AffinityScorer) if not name.startswith("_")}
         expected = {"affinity", "fit", "fit_affinity", "fit_predict", "fit_transform", "get_feature_names_out"}
         expected |= {"get_metadata_routing", "predict", "score", "score_samples", "transform"}
-        expected |= {"from_dict", "keep_baseline", "load", "prepare", "profile", "save", "score_arrow", "to_dict"}
+        expected |= {"from_dict", "keep_baseline", "prepare", "profile", "save", "score_arrow", "to_dict"}
         assert found == expected
 
     @pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES, *RETURNED])
