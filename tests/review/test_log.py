@@ -184,6 +184,7 @@ def test_a_log_in_use_is_refused(log):
         DecisionLog(log.path, labels_of())
 
 
+@pytest.mark.slow
 def test_what_was_decided_survives_a_kill(tmp_path):
     program = """
 import os, signal, sys

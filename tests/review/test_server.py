@@ -65,8 +65,17 @@ def client(review):
     return Client(review)
 
 
-def test_nothing_is_told_without_the_token(client):
-    token = client.review.token
+@pytest.fixture(scope="module")
+def calm(scored, tmp_path_factory):
+    """A client of one server for all tests in which nothing is decided."""
+    result, X, table = scored
+    with serve(result, X, log=tmp_path_factory.mktemp("calm") / "log.jsonl", data=table, open_browser=False) as review:
+        yield Client(review)
+        assert not review.decisions
+
+
+def test_nothing_is_told_without_the_token(calm):
+    token = calm.review.token
     for path in (
         "/",
         "/?token=",
@@ -76,16 +85,16 @@ def test_nothing_is_told_without_the_token(client):
         "/export/table.csv",
         "/find?query=c1",
     ):
-        status, _, content = client.ask("GET", path, token="")
+        status, _, content = calm.ask("GET", path, token="")
         assert status == 403
         assert b"token" in content
-    assert client.ask("POST", "/decide", {"row": 1, "decision": "keep"}, token="x")[0] == 403
-    assert client.ask("GET", f"/?token={token}", token="")[0] == 200
-    assert not client.review.decisions
+    assert calm.ask("POST", "/decide", {"row": 1, "decision": "keep"}, token="x")[0] == 403
+    assert calm.ask("GET", f"/?token={token}", token="")[0] == 200
+    assert not calm.review.decisions
 
 
-def test_the_page_runs_its_own_scripts_and_nothing_else(client):
-    status, headers, page = client.ask("GET", f"/?token={client.review.token}")
+def test_the_page_runs_its_own_scripts_and_nothing_else(calm):
+    status, headers, page = calm.ask("GET", f"/?token={calm.review.token}")
     assert status == 200
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == "'none'"
@@ -95,21 +104,21 @@ def test_the_page_runs_its_own_scripts_and_nothing_else(client):
     assert policy["frame-ancestors"].split() == ["http://localhost:*", "http://127.0.0.1:*"]
     assert headers["Referrer-Policy"] == "no-referrer"
     assert headers["Cache-Control"] == "no-store"
-    assert client.review.token.encode() not in page
+    assert calm.review.token.encode() not in page
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "", None])
-def test_a_wrong_host_is_what_is_named(host, client):
-    status, _, content = client.ask("GET", "/state", Host=host)
+def test_a_wrong_host_is_what_is_named(host, calm):
+    status, _, content = calm.ask("GET", "/state", Host=host)
     assert status == 403
     assert b"not called" in content
     assert b"token" not in content
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", None])
-def test_other_pages_may_not_decide(origin, client):
-    assert client.ask("POST", "/decide", {"row": 1, "decision": "keep"}, Origin=origin)[0] == 403
-    assert not client.review.decisions
+def test_other_pages_may_not_decide(origin, calm):
+    assert calm.ask("POST", "/decide", {"row": 1, "decision": "keep"}, Origin=origin)[0] == 403
+    assert not calm.review.decisions
 
 
 def test_all_addresses_and_proxies_can_be_allowed(serving):
