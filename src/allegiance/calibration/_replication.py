@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from allegiance._core import (
     AnyArray,
@@ -176,7 +176,7 @@ class Replication(NamedTuple):
         R = len(self.seen)
         if R < 2:
             return 1.0
-        quantile = float(student.ppf((1 + _LEVEL) / 2, R - 1))
+        quantile = float(stdtrit(R - 1, (1 + _LEVEL) / 2))
         # Labels come back or not: shares of points that all did still differ in other samples.
         n = float(self.seen.sum(axis=1).mean())
         smoothed = (self.share * n + 1.0) / (n + 2.0)
