@@ -60,6 +60,7 @@ def assert_same(one: Any, other: Any, names: tuple[str, ...] = ARRAYS) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("top", [None, 2])
 def test_given_centers_give_the_bits_of_numpy(settings, top):
+    settings = {"influence": "euclidean"} | settings
     data, centers = X / 20, CENTERS / 20
     expected = affinity(data, centers=centers, random_state=0, top=top, **settings)
     lazy = affinity(in_dask(data), centers=centers, random_state=0, top=top, **settings)
@@ -101,10 +102,13 @@ def test_methods_return_lazy_arrays():
         expected = getattr(scorer, method)(X)
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
         np.testing.assert_array_equal(found.compute(), expected)
-    fitted = AffinityScorer(centers=CENTERS, random_state=0)
-    np.testing.assert_array_equal(fitted.fit_predict(lazy).compute(), AffinityScorer(centers=CENTERS).fit_predict(X))
+    fitted = AffinityScorer(influence="euclidean", centers=CENTERS, random_state=0)
     np.testing.assert_array_equal(
-        fitted.fit_transform(lazy).compute(), AffinityScorer(centers=CENTERS, random_state=0).fit_transform(X)
+        fitted.fit_predict(lazy).compute(), AffinityScorer(influence="euclidean", centers=CENTERS).fit_predict(X)
+    )
+    np.testing.assert_array_equal(
+        fitted.fit_transform(lazy).compute(),
+        AffinityScorer(influence="euclidean", centers=CENTERS, random_state=0).fit_transform(X),
     )
 
 
@@ -139,14 +143,14 @@ def test_empty_partitions():
     frame = dd.from_pandas(pd.DataFrame(X, columns=columns).assign(row=np.arange(600)), npartitions=3)
     some = frame[frame["row"] >= 300][columns]
     kept = some.compute().to_numpy()
-    result = affinity(some, centers=CENTERS, random_state=0)
-    assert_same(result.compute(), affinity(kept, centers=CENTERS, random_state=0))
-    scorer = AffinityScorer(centers=CENTERS, random_state=0).fit(some)
+    result = affinity(some, centers=CENTERS, random_state=0, influence="euclidean")
+    assert_same(result.compute(), affinity(kept, centers=CENTERS, random_state=0, influence="euclidean"))
+    scorer = AffinityScorer(influence="euclidean", centers=CENTERS, random_state=0).fit(some)
     np.testing.assert_array_equal(
         scorer.predict(some).compute(), scorer.predict(pd.DataFrame(kept, columns=list("abcdef")))
     )
     with pytest.raises(ValueError, match="no rows"):
-        affinity(frame[frame["row"] >= 600][columns], centers=CENTERS)
+        affinity(frame[frame["row"] >= 600][columns], centers=CENTERS, influence="euclidean")
 
 
 def test_noise_and_partitions_of_noise():
@@ -166,7 +170,7 @@ def test_nothing_is_computed_before_it_is_asked_for():
         return block
 
     lazy = in_dask(X).map_blocks(counted, dtype=float, meta=np.empty((0, 0)))
-    scorer = AffinityScorer(centers=CENTERS, random_state=0).fit(X)
+    scorer = AffinityScorer(influence="euclidean", centers=CENTERS, random_state=0).fit(X)
     result = scorer.affinity(lazy)
     assert calls == []
     assert "600 points in 4 partitions, 8 clusters" in repr(result)
@@ -180,7 +184,9 @@ def test_nothing_is_computed_before_it_is_asked_for():
 
 
 def test_imprecise_points_are_said_once_computed():
-    scorer = AffinityScorer(centers=CENTERS, eps=0.01, engine=Auto(max_samples=3000), random_state=0).fit(X)
+    scorer = AffinityScorer(
+        influence="euclidean", centers=CENTERS, eps=0.01, engine=Auto(max_samples=3000), random_state=0
+    ).fit(X)
     with pytest.warns(PrecisionWarning, match="of 600 points"):
         scorer.affinity(in_dask(X)).compute()
 
@@ -207,7 +213,7 @@ def test_bad_input(make, says):
 @pytest.mark.parametrize("again", [copy.copy, lambda lazy: pickle.loads(pickle.dumps(lazy))], ids=["copy", "pickle"])
 def test_a_lazy_result_can_be_copied_and_pickled(again):
     """Once: RecursionError."""
-    lazy = affinity(in_dask(X), centers=CENTERS, random_state=0)
+    lazy = affinity(in_dask(X), centers=CENTERS, random_state=0, influence="euclidean")
     np.testing.assert_array_equal(again(lazy).affinity.compute(), lazy.affinity.compute())
     with pytest.raises(AttributeError, match="_missing"):
         _ = lazy._missing

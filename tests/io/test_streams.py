@@ -851,7 +851,7 @@ def test_labels_give_what_they_give_in_memory(name, k, tmp_path):
 def test_given_centers_give_the_same_bits(settings, points):
     data = positive()
     centers = data[FEATURES].to_numpy()[[0, 9, 99]]
-    scorer = AffinityScorer(centers=centers, **settings)
+    scorer = AffinityScorer(influence="euclidean", centers=centers, **settings)
     streamed = fit_stream(points, scorer, columns=FEATURES, batch_rows=64)
     expected = scorer.fit(data[FEATURES])
     for one, other in zip(
@@ -927,7 +927,7 @@ def test_kmeans_sees_a_sample_of_a_long_table(tmp_path, monkeypatch):
 def test_an_array_on_disk_has_no_names(tmp_path):
     X = positive()[FEATURES].to_numpy(dtype=np.float32)
     np.save(tmp_path / "x.npy", X)
-    scorer = AffinityScorer(centers=X[:3])
+    scorer = AffinityScorer(influence="euclidean", centers=X[:3])
     streamed = fit_stream(open_table(tmp_path / "x.npy"), scorer, batch_rows=64)
     assert not hasattr(streamed, "feature_names_in_")
     expected = scorer.fit(X)
@@ -943,7 +943,6 @@ def test_an_array_on_disk_has_no_names(tmp_path):
         ({"representative": "medoid"}, {"labels": "kind"}, "representative='medoid' needs all rows"),
         ({"estimator": KMeans(3)}, {"labels": "kind"}, "estimator needs all rows"),
         ({}, {"labels": "nothing"}, "no column 'nothing'"),
-        ({"centers": np.eye(4), "influence": "within"}, {"columns": FEATURES}, "needs labels"),
         ({"centers": np.eye(3)}, {"columns": FEATURES}, "centers has 3 columns but X has 4"),
         ({"centers": np.eye(4)}, {"labels": "kind"}, "labels names 6 clusters but centers has 4"),
         ({}, {"labels": "a", "columns": ["b"]}, "discrete"),
@@ -969,7 +968,7 @@ def test_trust_is_calibrated_with_the_same_rows_whatever_the_batches(batch_rows,
     data = positive(n=1_500)
     data.to_parquet(tmp_path / "points.parquet", index=False)
     X = data[FEATURES]
-    scorer = AffinityScorer(centers=X.to_numpy()[[0, 9, 99, 500]], domain="ball", calibration=4)
+    scorer = AffinityScorer(influence="euclidean", centers=X.to_numpy()[[0, 9, 99, 500]], domain="ball", calibration=4)
     streamed = fit_stream(tmp_path / "points.parquet", scorer, columns=FEATURES, batch_rows=batch_rows)
     expected = scorer.fit(X)
     one, other = streamed.affinity(X), expected.affinity(X)
