@@ -128,7 +128,9 @@ def _page(payloads: tuple[str, ...], place: str, number: int, folder: Path) -> I
         with result.serve(X, log=folder / f"log-{number}.jsonl", open_browser=False, **settings) as review:
             yield review.url
     else:
-        yield result.report(folder / f"report-{number}.html", X, **settings).as_uri()
+        path = folder / f"report-{number}.html"
+        result.report(path, X, **settings)
+        yield path.as_uri()
 
 
 #: Hovers over, presses and opens everything that a page has.

@@ -108,6 +108,12 @@ class TestNeverTheWrongWayRound:
 
 
 class TestInvariance:
+    def test_rounding_of_the_columns_moves_nothing(self):
+        X, labels = make_blobs(300, 4, centers=3, cluster_std=2.5, random_state=3)
+        rounded = X * (1 + 2**-51)
+        assert (rounded != X).any()
+        np.testing.assert_allclose(trust(rounded, labels).trust, trust(X, labels).trust, rtol=1e-6)
+
     def test_order_of_rows(self):
         X, _ = mixture(400, 4)
         X = np.round(X, 1)  # with duplicates

@@ -14,6 +14,8 @@ from allegiance._core import AnyArray, Array, FloatArray, IntArray, Rows, Starts
 
 _STEP = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
+#: Half of the last bit of an entry that counts.
+_HALF = np.uint64(2**19)
 #: Most members of a cluster whose distances are kept: p-values come in steps of a thousandth.
 MOST_MEMBERS = 1024
 Keys = NDArray[np.uint64]
@@ -59,8 +61,11 @@ def content_keys(rows: Any) -> Keys:
 
 
 def _entry_keys(values: FloatArray, column: Any) -> Keys:
-    """Return the hash of entries in one column, or in the columns (n,)."""
-    bits = np.ascontiguousarray(values).view(np.uint64)
+    """Return the hash of entries in one column, or in the columns (n,).
+
+    Entries are rounded to 32 bits of mantissa, so that a sum taken in another order moves no row.
+    """
+    bits = (np.ascontiguousarray(values).view(np.uint64) + _HALF) & ~(2 * _HALF - np.uint64(1))
     return mix(bits + mix((np.atleast_1d(column) + 1).astype(np.uint64) * np.uint64(_STEP)))
 
 

@@ -326,7 +326,7 @@ class Fitted:
         if given is None or (behind and not has_pipeline(clusterer)):
             # These rows have passed the transformers already, which stay as they are.
             return restored[places], last_step(clusterer) if behind else clusterer
-        table = given if hasattr(given, "columns") or is_sparse(given) else np.asarray(given)
+        table = given.tocsr() if is_sparse(given) else given if hasattr(given, "columns") else np.asarray(given)
         return take(table, sample.numbers[places]), clusterer
 
     def _stand_ins(self, codes: IntArray) -> list[tuple[str, Any]]:
