@@ -9,7 +9,7 @@ from numpydoc.xref import DEFAULT_LINKS
 from sphinx.application import Sphinx
 
 import allegiance
-from allegiance._core import Parameters
+from allegiance._core.parameters import Parameters
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))

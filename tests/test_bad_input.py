@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance import AffinityScorer, Calibration, affinity
-from allegiance._core import Parameters
+from allegiance._core.parameters import Parameters
 from allegiance.domains import Box, Polytope
 from allegiance.engines import Auto, Exact, HitAndRun, SharedSamples
 from allegiance.influence import KL, ItakuraSaito, Kernel, Mahalanobis, Weights, Within

@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 from sklearn.model_selection import GridSearchCV
 
 from allegiance import AffinityScorer, affinity, load, trust
-from allegiance._core import Parameters
+from allegiance._core.parameters import Parameters
 from allegiance.domains import DOMAINS
 from allegiance.engines import ENGINES
 from allegiance.influence import INFLUENCES

@@ -6,7 +6,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ._core import RandomState, Verbose
+from ._core.progress import Verbose
+from ._core.validation import RandomState
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine

@@ -12,7 +12,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._core import AnyArray, FloatArray, Rows, check_count, check_table, is_lazy
+from ._core.validation import AnyArray, FloatArray, Rows, check_count, check_table, is_lazy
 from .drift import Profile, profile_rows, with_baseline
 from .fitting import (
     Columns,

@@ -13,18 +13,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ._core import (
-    FloatArray,
-    IntArray,
-    Rows,
-    check_centers,
-    check_count,
-    check_number,
-    dense,
-    resolve_seed,
-    row_dots,
-    stream,
-)
+from ._core.parallel import resolve_seed, stream
+from ._core.validation import FloatArray, IntArray, Rows, check_centers, check_count, check_number, dense, row_dots
 from .influence import (
     INFLUENCES,
     KL,

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
-from allegiance._core import (
+from allegiance._core.parallel import resolve_seed, stream
+from allegiance._core.validation import (
     AnyArray,
     BoolArray,
     FloatArray,
@@ -18,8 +19,6 @@ from allegiance._core import (
     check_choice,
     check_count,
     real_array,
-    resolve_seed,
-    stream,
 )
 
 __all__ = ["sample_polytope"]

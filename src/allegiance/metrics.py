@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
 from threadpoolctl import threadpool_limits
 
-from ._core import (
+from ._core.parallel import effective_threads, for_row_blocks, resolve_seed, stream
+from ._core.validation import (
     FloatArray,
     IntArray,
     Rows,
@@ -20,14 +21,10 @@ from ._core import (
     check_jobs,
     check_rows,
     dense,
-    effective_threads,
-    for_row_blocks,
     is_sparse,
     real_array,
     require,
-    resolve_seed,
     row_dots,
-    stream,
 )
 from .fitting import Labels
 from .influence import (

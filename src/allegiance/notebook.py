@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from allegiance._core import FloatArray, IntArray
+from allegiance._core.validation import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from allegiance.fitting import Fitted

@@ -17,7 +17,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.model_selection import GridSearchCV
 
 from allegiance import AffinityScorer, Calibration
-from allegiance._core import Parameters, Registry
+from allegiance._core.parameters import Parameters, Registry
 from allegiance.domains import DOMAINS, Box, Polytope
 from allegiance.engines import ENGINES, Auto
 from allegiance.influence import INFLUENCES, KL, Bregman, Kernel, Mahalanobis, Weights, Within

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allegiance._core import Threads, for_row_blocks
+from allegiance._core.parallel import Threads, for_row_blocks
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 63, 130, 1000])

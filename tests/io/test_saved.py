@@ -38,7 +38,7 @@ from sklearn.preprocessing import (
 )
 
 from allegiance import AffinityScorer, Calibration, load
-from allegiance._core import STORED, Spec
+from allegiance._core.stored import STORED, Spec
 from allegiance.domains import Ball, Box, Polytope
 from allegiance.engines import HitAndRun
 from allegiance.influence import KL, Bregman, ItakuraSaito, Kernel, Mahalanobis, Weights, Within

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from allegiance import AffinityResult
-from allegiance._core import Lazy
+from allegiance._core.parameters import Lazy
 from allegiance.calibration import MemberDistances, TrustMap
 from allegiance.results import Distances, FrameLike, HowMeasured
 

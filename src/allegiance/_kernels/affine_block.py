@@ -21,7 +21,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from allegiance._core import AnyArray
+from allegiance._core.validation import AnyArray
 
 from .jit import jit
 

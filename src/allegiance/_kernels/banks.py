@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray
+from allegiance._core.validation import AnyArray, FloatArray
 
 from .affine_block import BLOCK, N_FUNCTIONS, STRIPS, WORD, WORDS, count_bits, fill_columns, write_signs
 from .counting import find_owners, site_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray
+from allegiance._core.validation import AnyArray, FloatArray
 
 from .jit import jit
 

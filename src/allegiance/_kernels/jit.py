@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 
-from allegiance._core import remark
+from allegiance._core.progress import remark
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from allegiance._core import IntArray, require
+from allegiance._core.validation import IntArray, require
 
 
 class Leiden(ClusterMixin, BaseEstimator):

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, IntArray, check_count, effective_threads, is_sparse, require
+from allegiance._core.parallel import effective_threads
+from allegiance._core.validation import AnyArray, IntArray, check_count, is_sparse, require
 from allegiance._scorer import AffinityScorer
 from allegiance.applications import StabilityCurve, stability_curve
 from allegiance.calibration import Calibration

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from allegiance._core import require
+from allegiance._core.validation import require
 
 __all__ = ["embedding", "umap"]
 

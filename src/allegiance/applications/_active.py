@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import (
+from allegiance._core.parallel import effective_threads, resolve_seed, stream
+from allegiance._core.validation import (
     AnyArray,
     BoolArray,
     FloatArray,
@@ -24,10 +25,7 @@ from allegiance._core import (
     check_number,
     check_rows,
     dense,
-    effective_threads,
     is_sparse,
-    resolve_seed,
-    stream,
 )
 from allegiance._scorer import AffinityScorer
 from allegiance.clusterers import KMeansStarts, warn_if_empty

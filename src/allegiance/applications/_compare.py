@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_number, resolve_seed
+from allegiance._core.parallel import resolve_seed
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
 from allegiance.metrics import rand_distance

@@ -15,7 +15,8 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import (
+from allegiance._core.parallel import effective_threads, for_row_blocks, resolve_seed, stream
+from allegiance._core.validation import (
     AnyArray,
     FloatArray,
     IntArray,
@@ -25,11 +26,7 @@ from allegiance._core import (
     check_jobs,
     check_rows,
     dense,
-    effective_threads,
-    for_row_blocks,
     is_sparse,
-    resolve_seed,
-    stream,
 )
 from allegiance.clusterers import KMeansStarts
 from allegiance.fitting import cluster

@@ -9,17 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from allegiance._core import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_count,
-    check_rows,
-    dense,
-    resolve_seed,
-    row_sums,
-    stream,
-)
+from allegiance._core.parallel import resolve_seed, stream
+from allegiance._core.validation import BoolArray, FloatArray, IntArray, check_count, check_rows, dense, row_sums
 from allegiance._scorer import AffinityScorer
 from allegiance.clusterers import KMeansStarts
 from allegiance.engines import Engine

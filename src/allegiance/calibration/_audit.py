@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number, resolve_seed
+from allegiance._core.parallel import resolve_seed
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number
 
 #: How a row came into an audit: only those drawn at random speak for the others.
 RANDOM, LEAST_TRUSTED, LISTED = "random", "least trusted", "listed"

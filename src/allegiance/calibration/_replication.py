@@ -15,19 +15,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import stdtrit
 
-from allegiance._core import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    Parameters,
-    Verbose,
-    check_count,
-    check_number,
-    is_sparse,
-    progress,
-    stream,
-)
+from allegiance._core.parallel import stream
+from allegiance._core.parameters import Parameters
+from allegiance._core.progress import Verbose, progress
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number, is_sparse
 
 from ._samples import Keys, mix, row_keys
 

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from allegiance._core import AnyArray, Array, FloatArray, IntArray, Rows, Starts, floats, is_sparse, stored
+from allegiance._core.stored import Array, Starts, floats, stored
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
 _STEP = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1

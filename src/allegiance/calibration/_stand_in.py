@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
 #: A stand-in with a lower adjusted Rand index does not reproduce the labels.
 REPRODUCED = 0.6

@@ -10,18 +10,9 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
-from allegiance._core import (
-    AnyArray,
-    FloatArray,
-    IntArray,
-    Number,
-    OrNone,
-    Text,
-    Verbose,
-    floats,
-    is_sparse,
-    stored,
-)
+from allegiance._core.progress import Verbose
+from allegiance._core.stored import Number, OrNone, Text, floats, stored
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 
 from ._replication import (
     Calibration,

@@ -242,7 +242,7 @@ def begin(values: dict[str, Any], *, where: Any) -> tuple[SimpleNamespace, Log]:
     root.debug = options.debug
     root.log = log = Log(options)
     if options.verbose:
-        from allegiance._core import watched
+        from allegiance._core.progress import watched
 
         context.with_resource(watched())
     log.start(context.command.name or "", where if isinstance(where, str) else ", ".join(where))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allegiance import AffinityScorer
-    from allegiance._core import AnyArray, FloatArray
+    from allegiance._core.validation import AnyArray, FloatArray
     from allegiance.io import FeaturePlan, Table
 
 #: Options that a saved model fixes, by the name of their parameter.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, require
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

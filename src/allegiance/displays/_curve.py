@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray
+from allegiance._core.validation import AnyArray, FloatArray
 
 from ._canvas import ALARM, axes_to_draw_on, frame_of, look_of, set_title, text_color
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, check_choice, require
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_choice, require
 
 from ._canvas import (
     COLOR_SCALE,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, check_count, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, is_sparse
 
 from ._canvas import Scored, axes_to_draw_on, frame_of, run_layout, set_title, shortened, text_color
 

@@ -8,7 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import AnyArray, FloatArray, Rows, check_choice, check_count, check_rows, dense, is_sparse
+from allegiance._core.validation import (
+    AnyArray,
+    FloatArray,
+    Rows,
+    check_choice,
+    check_count,
+    check_rows,
+    dense,
+    is_sparse,
+)
 
 from ._canvas import (
     ALARM,

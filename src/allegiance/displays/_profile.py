@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray, check_choice
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_choice
 
 from ._canvas import (
     ALARM,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, dense
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, dense
 from allegiance.engines import Z95
 from allegiance.results import ATYPICAL
 

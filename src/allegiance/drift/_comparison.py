@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, check_number, is_lazy
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number, is_lazy
 from allegiance.engines import Z95
 from allegiance.fitting import Fitted
 from allegiance.notebook import Card

@@ -11,21 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from allegiance._core import (
-    AnyArray,
-    Array,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    OrNone,
-    Part,
-    Rows,
-    Sizes,
-    dense,
-    floats,
-    is_sparse,
-    stored,
-)
+from allegiance._core.stored import Array, OrNone, Part, Sizes, floats, stored
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, Rows, dense, is_sparse
 from allegiance.calibration import RowSample
 from allegiance.fitting import Fitted
 from allegiance.influence import Kernel

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from allegiance._core import FloatArray, check_count, progress, row_sums
+from allegiance._core.progress import progress
+from allegiance._core.validation import FloatArray, check_count, row_sums
 
 from ._base import CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, FittedEngine, Queries, Settings
 from ._exact import Exact

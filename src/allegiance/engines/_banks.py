@@ -8,16 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import (
-    AnyArray,
-    FloatArray,
-    IntArray,
-    Threads,
-    for_row_blocks,
-    kernel_ready,
-    row_dots,
-    stream,
-)
+from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, stream
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, row_dots
 
 from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
 from ._tessellation import SingleFunctions, Tessellation

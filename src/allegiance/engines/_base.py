@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from allegiance._core import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    Parameters,
-    Registry,
-    Threads,
-    Verbose,
-    for_row_blocks,
-    row_sums,
-)
+from allegiance._core.parallel import Threads, for_row_blocks
+from allegiance._core.parameters import Parameters, Registry
+from allegiance._core.progress import Verbose
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, row_sums
 
 if TYPE_CHECKING:
     from ._tessellation import Tessellation

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from allegiance._core import BoolArray, FloatArray, for_row_blocks, kernel_ready, row_dots, row_sums
+from allegiance._core.parallel import for_row_blocks, kernel_ready
+from allegiance._core.validation import BoolArray, FloatArray, row_dots, row_sums
 from allegiance.domains import Region
 from allegiance.geometry import TooManySimplicesError, Triangulation, triangulate
 

@@ -9,16 +9,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.special import stdtrit
 
-from allegiance._core import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    check_count,
-    for_row_blocks,
-    kernel_ready,
-    row_sums,
-    stream,
-)
+from allegiance._core.parallel import for_row_blocks, kernel_ready, stream
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_count, row_sums
 from allegiance.domains import Region
 
 from ._base import (

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, check_count, for_row_blocks, kernel_ready, stream
+from allegiance._core.parallel import for_row_blocks, kernel_ready, stream
+from allegiance._core.validation import AnyArray, check_count
 
 from ._banks import BankCounts
 from ._base import (

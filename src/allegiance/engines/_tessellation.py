@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, row_dots
+from allegiance._core.validation import AnyArray, FloatArray, row_dots
 from allegiance.domains import Region
 from allegiance.influence import AffineFunctions, Diagram
 

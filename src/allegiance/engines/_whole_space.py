@@ -8,7 +8,8 @@ from typing import cast
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, for_row_blocks, row_dots, row_sums
+from allegiance._core.parallel import for_row_blocks
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, row_dots, row_sums
 from allegiance.domains import Region
 from allegiance.geometry import Hull
 from allegiance.influence import AffineFunctions, Diagram, product_by_rows

@@ -10,20 +10,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import (
+from allegiance._core.parallel import effective_threads, resolve_seed
+from allegiance._core.parameters import Lazy
+from allegiance._core.validation import (
     AnyArray,
     FloatArray,
     IntArray,
-    Lazy,
     Rows,
     check_centers,
     check_choice,
     check_jobs,
     check_number,
     dense,
-    effective_threads,
     is_sparse,
-    resolve_seed,
 )
 from allegiance.calibration import Calibration, ContentSample, MemberDistances
 from allegiance.domains import DOMAINS, Domain, Extent

@@ -12,16 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import (
-    AnyArray,
-    FloatArray,
-    IntArray,
-    Lazy,
-    Rows,
-    for_row_blocks,
-    is_sparse,
-    kernel_ready,
-)
+from allegiance._core.parallel import for_row_blocks, kernel_ready
+from allegiance._core.parameters import Lazy
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 from allegiance.calibration import (
     Calibration,
     ContentSample,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from allegiance._core import AnyArray, Rows, check_rows, is_missing, is_sparse
+from allegiance._core.validation import AnyArray, Rows, check_rows, is_missing, is_sparse
 
 #: Columns named in one message.
 _NAMED = 3

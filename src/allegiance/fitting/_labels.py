@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, IntArray, is_missing
+from allegiance._core.validation import AnyArray, BoolArray, IntArray, is_missing
 
 #: The label that clusterers give to points of no cluster; as a name it is "-1".
 NOISE = -1

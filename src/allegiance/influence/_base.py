@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, Parameters, Registry, Rows
+from allegiance._core.parameters import Parameters, Registry
+from allegiance._core.validation import AnyArray, FloatArray, Rows
 
 
 class AffineFunctions(NamedTuple):

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from allegiance._core import FloatArray, Rows, check_number, dense, is_sparse, row_dots, stream
+from allegiance._core.parallel import stream
+from allegiance._core.validation import FloatArray, Rows, check_number, dense, is_sparse, row_dots
 
 from ._base import INFLUENCES, Diagram, Influence, Located, Training
 

@@ -8,21 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    Number,
-    OrNone,
-    Part,
-    Rows,
-    Sizes,
-    dense,
-    floats,
-    for_row_blocks,
-    row_dots,
-    stored,
-)
+from allegiance._core.parallel import for_row_blocks
+from allegiance._core.stored import Number, OrNone, Part, Sizes, floats, stored
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, Rows, dense, row_dots
 
 from ._base import AffineFunctions, Located
 from ._bregman import BregmanDivergence, divergence_by_name

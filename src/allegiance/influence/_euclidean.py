@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import AnyArray, FloatArray, Rows, check_choice, dense, is_sparse, real_array, row_dots
+from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, dense, is_sparse, real_array, row_dots
 
 from ._base import INFLUENCES, Diagram, Influence, Located, Training
 from ._power_diagram import LinearEmbedding, PowerDiagram

@@ -11,31 +11,32 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import (
+from allegiance._core.parallel import for_row_blocks, stream
+from allegiance._core.stored import (
     POSITIVE,
-    AnyArray,
     Array,
-    FloatArray,
-    IntArray,
     Matrix,
     Number,
     OrNone,
     Part,
-    Rows,
     Sizes,
     Starts,
     Text,
     Unchecked,
-    check_choice,
     check_parts,
-    dense,
     floats,
-    for_row_blocks,
+    stored,
+)
+from allegiance._core.validation import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    check_choice,
+    dense,
     is_sparse,
     row_dots,
     row_sums,
-    stored,
-    stream,
 )
 
 from ._base import INFLUENCES, Diagram, Influence, Located, Training

@@ -9,25 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import (
-    POSITIVE,
-    AnyArray,
-    Either,
-    FloatArray,
-    Number,
-    OrNone,
-    Part,
-    Rows,
-    Sizes,
-    dense,
-    floats,
-    for_row_blocks,
-    is_sparse,
-    kernel_ready,
-    power_of_two,
-    row_dots,
-    stored,
-)
+from allegiance._core.parallel import for_row_blocks, kernel_ready
+from allegiance._core.stored import POSITIVE, Either, Number, OrNone, Part, Sizes, floats, stored
+from allegiance._core.validation import AnyArray, FloatArray, Rows, dense, is_sparse, power_of_two, row_dots
 
 from ._base import AffineFunctions, Located, no_bounds
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, Parameters, Registry, check_choice, check_number, real_array
+from allegiance._core.parameters import Parameters, Registry
+from allegiance._core.validation import AnyArray, FloatArray, check_choice, check_number, real_array
 
 from ._base import Diagram
 

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pyarrow as pa
 
-from allegiance._core import check_count
+from allegiance._core.validation import check_count
 from allegiance.fitting import Fitted
 
 from .features import FeaturePlan

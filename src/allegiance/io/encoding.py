@@ -15,15 +15,14 @@ from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from allegiance._core import (
+from allegiance._core.parameters import Parameters
+from allegiance._core.stored import (
     STORED,
-    AnyArray,
     Array,
     Kind,
     Matrix,
     Number,
     OrNone,
-    Parameters,
     Size,
     Sizes,
     Spec,
@@ -31,8 +30,8 @@ from allegiance._core import (
     Unchecked,
     check_parts,
     floats,
-    is_sparse,
 )
+from allegiance._core.validation import AnyArray, is_sparse
 from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence, divergence_by_name
 
 _CSR = ("data", "indices", "indptr")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, require
+from allegiance._core.validation import AnyArray, require
 from allegiance.io import TableError
 
 from .values import parse_number

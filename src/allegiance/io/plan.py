@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, require
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, require
 from allegiance.io import TableError
 
 from .formats import as_arrow

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import BoolArray, FloatArray, require
+from allegiance._core.validation import BoolArray, FloatArray, require
 
 from .values import (
     MARKS,

@@ -14,7 +14,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, Array, Lazy, OrNone, Part, Size, Spec, Text, Unchecked, floats
+from allegiance._core.parameters import Lazy
+from allegiance._core.stored import Array, OrNone, Part, Size, Spec, Text, Unchecked, floats
+from allegiance._core.validation import AnyArray
 from allegiance.engines import Tessellation
 from allegiance.fitting import Columns, Fitted, PreparedColumns
 

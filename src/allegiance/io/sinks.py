@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
-from allegiance._core import require
+from allegiance._core.validation import require
 from allegiance.io import TableError, check_writable, replacing
 
 from .formats import cast_column, plain_schema

@@ -18,17 +18,9 @@ import pyarrow as pa
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core import (
-    AnyArray,
-    FloatArray,
-    Progress,
-    Verbose,
-    check_count,
-    effective_threads,
-    progress,
-    require,
-    stream,
-)
+from allegiance._core.parallel import effective_threads, stream
+from allegiance._core.progress import Progress, Verbose, progress
+from allegiance._core.validation import AnyArray, FloatArray, check_count, require
 from allegiance.fitting import Chunk, Columns, Fitted, PreparedInput, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
 from allegiance.results import AffinityResult, FrameLike, Tally

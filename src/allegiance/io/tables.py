@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from allegiance._core import require
+from allegiance._core.validation import require
 from allegiance.io import TableError
 
 from .formats import (

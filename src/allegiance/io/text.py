@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from allegiance._core import require
+from allegiance._core.validation import require
 from allegiance.io import TableError
 
 from .formats import HEAD_ROWS, Options, Part, find_layout, skipped

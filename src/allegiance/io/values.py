@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, require
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, require
 from allegiance.io import TableError
 
 arrow: Any = require("pyarrow", "io", "reading tables")

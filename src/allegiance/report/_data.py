@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Rows, stream
+from allegiance._core.parallel import stream
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, Rows
 from allegiance.engines import Z95
 from allegiance.results import ATYPICAL, CONTESTED, CONTRADICTED, SUPPORTED, VERDICTS, AffinityResult
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
 from allegiance.results import AffinityResult
 
 from ._inputs import Column, Features, check_inputs

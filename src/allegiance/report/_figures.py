@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.decomposition import PCA
 
-from allegiance._core import FloatArray, IntArray, Rows, dense, is_sparse, require
+from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require
 from allegiance.results import AffinityResult
 
 from ._data import STEPS, Profile, all_affinities

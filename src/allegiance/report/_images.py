@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, IntArray, is_missing, one_for_each, require
+from allegiance._core.validation import AnyArray, IntArray, is_missing, one_for_each, require
 
 #: Longest side of an image on a page, in pixels.
 THUMBNAIL = 96

@@ -9,7 +9,16 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from allegiance._core import AnyArray, FloatArray, IntArray, Rows, check_rows, dense, one_for_each, texts_for_each
+from allegiance._core.validation import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+    Rows,
+    check_rows,
+    dense,
+    one_for_each,
+    texts_for_each,
+)
 from allegiance.results import AffinityResult
 
 from ._images import Images, check_images

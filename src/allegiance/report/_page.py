@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core import IntArray, require
+from allegiance._core.validation import IntArray, require
 from allegiance.fitting import NOISE
 from allegiance.io import check_writable, write_whole
 from allegiance.notebook import element, markup

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, FloatArray, IntArray
+from allegiance._core.validation import AnyArray, FloatArray, IntArray
 from allegiance.calibration import TrustMap
 from allegiance.engines import Z95
 

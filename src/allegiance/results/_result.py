@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core import AnyArray, BoolArray, FloatArray, IntArray, Lazy, check_number, for_row_blocks
+from allegiance._core.parallel import for_row_blocks
+from allegiance._core.parameters import Lazy
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number
 from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located

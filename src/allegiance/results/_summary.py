@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from allegiance._core import AnyArray, IntArray, require
+from allegiance._core.validation import AnyArray, IntArray, require
 from allegiance.engines import Z95
 from allegiance.notebook import Card, Cell, Share, count, histogram_picture, share_bar
 

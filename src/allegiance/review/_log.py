@@ -15,7 +15,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from allegiance._core import AnyArray
+from allegiance._core.validation import AnyArray
 from allegiance.fitting import NOISE
 from allegiance.io import close_locked, lock
 

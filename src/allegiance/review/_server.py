@@ -23,7 +23,8 @@ from urllib.parse import parse_qs, urlsplit
 import narwhals as nw
 import numpy as np
 
-from allegiance._core import AnyArray, in_notebook
+from allegiance._core.progress import in_notebook
+from allegiance._core.validation import AnyArray
 from allegiance.notebook import element, markup
 from allegiance.report import InlinePage, Page
 from allegiance.results import AffinityResult
