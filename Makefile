@@ -33,16 +33,16 @@ $(VENV)/.browser: $(VENV)/.core
 	fi
 	@touch $@
 
-demo: $(VENV)/.core ## cluster the digits of scikit-learn, say which labels to trust, write a report
-	@$(RUN) examples/digits.py out/digits.csv
-	$(VENV)/bin/allegiance score out/digits.csv --clusters 10 --id image --id digit --image-shape 8x8 \
-	  --title "Handwritten digits in ten clusters" -o out/scored.csv --report out/report.html --force
-	@echo && echo "The report, to look at in a browser: out/report.html"
+demo: $(VENV)/.core ## cluster the wines of scikit-learn, say which labels would come back, write a page to look at
+	@$(RUN) examples/wines.py out/wines.csv
+	$(VENV)/bin/allegiance score out/wines.csv --clusters 3 --drop cultivar -o out/scored.csv \
+	  --report out/report.html --if-exists replace
+	@echo && echo "The table with its labels and trust: out/scored.csv. The page, for a browser: out/report.html"
 
 # Tests of one file run in one process, and processes share the compiled kernels.
 PYTEST := $(RUN) -m pytest -n 2 --dist loadfile
 
-test: $(VENV)/.group-test ## the everyday tests
+test: $(VENV)/.group-test $(VENV)/.browser ## the everyday tests
 	$(PYTEST) -m "not slow and not scaffold"
 
 test-slow: $(VENV)/.group-test $(VENV)/.browser ## tests that take longer, or start a process, a cluster or a browser
