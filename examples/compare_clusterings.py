@@ -35,7 +35,7 @@ ax.set(xlabel="labels, least trusted first", ylabel="trust", title="Trust in the
 ax.legend()
 
 # %%
-# Trust says that labels come back when the data are clustered anew, not that they are the classes one has in mind: the
+# Trust says that labels come back when the data are clustered again, not that they are the classes one has in mind: the
 # true digits come last. These have no supported label, whichever clustering is chosen:
 rows = np.flatnonzero(comparison.never_supported)
 print(f"rows {rows}")

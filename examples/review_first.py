@@ -2,7 +2,7 @@
 Which labels should I look at first?
 ====================================
 
-Ten clusters of handwritten digits, without the truth. Trust says how many labels to expect to be right, which clusters
+Ten clusters of handwritten digits, without the truth. Trust says how many labels would come back, which clusters
 are in trouble, and which images to look at first; the truth, which it has not seen, says how good that advice is.
 """
 
@@ -18,7 +18,7 @@ digits = load_digits()
 labels = np.array(list("ABCDEFGHIJ"))[KMeans(10, n_init=10, random_state=0).fit_predict(digits.data)]
 
 # %%
-# One call. What it prints is the answer: expected right, each cluster, its usual rival.
+# One call. It prints how many labels would come back, each cluster, and its usual rival.
 result = trust(digits.data, labels)
 print(result)
 
@@ -31,7 +31,7 @@ AffinityProfileDisplay.from_result(result)
 GalleryDisplay.from_result(result, digits.images, cmap="gray_r")
 
 # %%
-# The rows to review are the least trusted ones. How many of them are wrong? A label counts as wrong here if the image
+# The rows to review, the least sure first. How many of them are wrong? A label counts as wrong here if the image
 # shows another digit than most of its cluster.
 review = result.review("5%")
 print(review)
