@@ -75,7 +75,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     # All scripts run but the one that writes the table of the demo, and the review, which waits for a person.
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"(digits|review)\.py$",
+    "ignore_pattern": r"(wines|review)\.py$",
     "abort_on_example_error": True,
     # Displays draw; what they are called in memory is not worth a line.
     "capture_repr": (),
