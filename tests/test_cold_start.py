@@ -98,7 +98,7 @@ def test_numpy_input_and_the_summary_need_no_frame_library():
     """
     said = run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements))
     assert "10 points" in said
-    assert "a table needs pandas: pip install 'allegiance[pandas]'" in said
+    assert "a table needs pandas: pip install 'allegiance[io]'" in said
 
 
 #: Every engine, in one, few and many dimensions, over every domain, with inputs of every kind.
@@ -135,8 +135,9 @@ EVERY_ENGINE = """
             joblib.load(pathlib.Path(folder) / "scorer", mmap_mode="r").affinity(X).closeness
         for engine in [ENGINES["shared"](20_000), ENGINES["hit-and-run"](20_000), "exact"]:
             if engine != "exact" or min(d, k - 1) <= 3:
-                affinity(X[:8], labels[:8], eps=0.2, engine=engine)
-                affinity(frozen(X[:8]), frozen(labels[:8]), centers=frozen(X[:k]), eps=0.2, engine=engine)
+                few = dict(influence="euclidean", eps=0.2, engine=engine)
+                affinity(X[:8], labels[:8], **few)
+                affinity(frozen(X[:8]), frozen(labels[:8]), centers=frozen(X[:k]), **few)
         affinity(X[:8], np.arange(8) % 2, domain="space", **common)
     for directions in ["random", "coordinate"]:
         walls = np.vstack([np.eye(3), -np.eye(3)])
