@@ -17,6 +17,14 @@ from allegiance import __version__
 from allegiance.cli._app import program
 from cli.command import INSTALLED, call, start
 
+ORDER = [
+    "Which clustering",
+    "Which columns are features",
+    "How is DATA read",
+    "How is trust measured",
+    "What is written",
+    "How does it run",
+]
 COMMANDS = ["audit", "check", "compare", "curve", "model", "review", "score", "watch"]
 
 
@@ -33,7 +41,10 @@ def test_help_describes_every_option_under_a_question(name):
     assert [
         option.name for option in command(name).params if isinstance(option, click.Option) and not option.help
     ] == []
-    assert "How does it run?" in text
+    asked = [line for line in text.splitlines() if line.endswith("?:")]
+    order = [f"{question}?:" for question in ORDER]
+    assert asked == [question for question in order if question in asked]
+    assert asked[-1] == "How does it run?:"
 
 
 def test_there_are_no_other_commands_and_few_options():

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -194,6 +197,29 @@ def test_a_report_is_written_with_the_columns_of_the_file(flowers, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "f001" in page
     assert "species" in page
+    assert "<title>Labels of flowers.csv" in page, "the name of the file, not its path"
+
+
+def test_the_page_and_the_summary_name_clusters_alike(flowers, tmp_path):
+    """Once: numbers of a CSV file were texts for the page, which left clusters unnamed."""
+    page = tmp_path / "page.html"
+    words = ["--drop", "species", "--clusters", 3, *FAST, "-o", tmp_path / "out.csv", "--report", page, "--json"]
+    lines = json.loads(call("score", flowers, *words).stdout)["clusters"]
+    names = {line["name"] for line in lines}
+    found = re.search(r'"clusterNames": *(\[[^]]*\])', page.read_text())
+    assert found is not None
+    assert set(json.loads(found[1])) == names
+    assert all("width" in name or "height" in name for name in names)
+    assert not any("species" in name for name in names), "it was dropped"
+
+
+@pytest.mark.slow
+def test_the_summary_needs_no_library_of_the_page(flowers):
+    code = "import sys; from allegiance.cli import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"
+    words = [sys.executable, "-c", code, "score", str(flowers), "--labels", "species", "--resamples", "2"]
+    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert "allegiance.report" in found
+    assert not {"bokeh", "jinja2", "PIL"} & set(found)
 
 
 def test_outputs_are_never_written_over_each_other(flowers, tmp_path, monkeypatch):

@@ -83,6 +83,13 @@ def test_review_and_scores_only_in_a_stream(table, tmp_path):
     one, other = (pd.read_csv(tmp_path / f"review{way}.csv") for way in ("--stream", "--in-memory"))
     assert list(one) == list(other)
     assert set(one["id"]) & set(other["id"])
+    model = ["--model", tmp_path / "kind.model", "--labels", "kind"]
+    call(*common, "--save", tmp_path / "kind.model", "-o", tmp_path / "saved.csv")
+    for way in ("--stream", "--in-memory"):
+        review = ["--review", 40, "--review-output", tmp_path / f"model{way}.csv"]
+        call("score", table, *model, way, *review, "-o", tmp_path / f"scored{way}.csv")
+    one, other = (pd.read_csv(tmp_path / f"model{way}.csv") for way in ("--stream", "--in-memory"))
+    assert one["id"].tolist() == other["id"].tolist(), "a stream is reviewed in the order of a run in memory"
     one, other = (pd.read_parquet(tmp_path / f"scores{way}.parquet") for way in ("--stream", "--in-memory"))
     assert list(one) == list(other)
     assert one["id"].tolist() == other["id"].tolist()

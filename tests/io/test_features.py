@@ -98,6 +98,15 @@ def test_batches_of_any_size_and_start_give_the_same_rows(path, impute):
             assert kept["y"].to_pylist() == [table.read(typed=False)["y"][i].as_py() for i in rows]
 
 
+def test_a_constant_date_is_shown_as_a_date(tmp_path):
+    """Once: "is always 19874", in days."""
+    rows = [f"{i % 7},2024-05-31,2024-05-31T06:30:00" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,day,moment", *rows]))
+    reasons = {column.name: column.reason for column in propose(tmp_path / "t.csv").columns}
+    assert reasons["day"] == "is always 2024-05-31"
+    assert reasons["moment"] == "is always 2024-05-31T06:30:00"
+
+
 def test_every_column_has_a_role_and_a_reason(tmp_path):
     rows = [f"k{i},{i + 7},{i % 4},3,,text {i // 2},{'ab'[i % 2]},{i * 7919 % 1000},{i % 3},[{i}]" for i in range(200)]
     header = "name,number,x,constant,empty,words,kind,orderID,segment,list"

@@ -5,12 +5,19 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from allegiance.report._describe import Neighbours, cluster_traits, name_clusters, profile_columns, within_spread
+from allegiance import affinity
+from allegiance.io import propose
+from allegiance.report import center_descriptions, cluster_descriptions, describe_clusters
+from allegiance.report._describe import Neighbours, cluster_traits, describe, profile_columns, within_spread
 from allegiance.report._inputs import Column, check_features
 
 
 def traits_of(columns, codes, k):
     return cluster_traits(columns, profile_columns(columns, codes, k), k)
+
+
+def names_of(columns, codes, k):
+    return [description.name for description in describe(columns, traits_of(columns, codes, k))]
 
 
 def test_numbers_are_compared_with_all_other_clusters(rng):
@@ -63,7 +70,7 @@ def test_nothing_is_said_of_one_cluster_an_empty_one_texts_or_constant_columns()
 
 def test_a_number_that_is_constant_in_each_cluster_tells_them_apart():
     column = Column("shop", "number", np.array([1.0, 1.0, 7.0, 7.0]))
-    assert name_clusters([column], traits_of([column], np.array([0, 0, 1, 1]), 2)) == ["low shop", "high shop"]
+    assert names_of([column], np.array([0, 0, 1, 1]), 2) == ["low shop", "high shop"]
 
 
 def test_names_say_what_sets_a_cluster_apart():
@@ -77,7 +84,7 @@ def test_names_say_what_sets_a_cluster_apart():
         Column("since", "date", dates),
         Column("x3", "number", rng.normal(size=300) + 30 * (codes == 1), is_named=False),
     ]
-    first, second, third = name_clusters(columns, traits_of(columns, codes, 3))
+    first, second, third = names_of(columns, codes, 3)
     assert "high revenue, fibre" in first
     assert "Partner Yes" in second
     assert "x3" not in second
@@ -87,7 +94,46 @@ def test_names_say_what_sets_a_cluster_apart():
 def test_a_category_of_the_same_points_is_named_once():
     codes = np.repeat([0, 1], 50)
     columns = [Column(name, "category", codes.copy(), ("none", level)) for name, level in (("a", "one"), ("b", "two"))]
-    assert name_clusters(columns, traits_of(columns, codes, 2))[1] == "one"
+    assert names_of(columns, codes, 2)[1] == "one"
+
+
+def test_a_cluster_that_differs_little_is_named_by_its_strongest_trait():
+    codes = np.repeat([0, 1], 50)
+    weak = Column("height", "number", np.tile(np.arange(50.0), 2) + 3 * codes)
+    assert names_of([weak], codes, 2) == ["somewhat low height", "somewhat high height"]
+    levels = np.r_[np.repeat([0, 1, 2], [20, 15, 15]), np.repeat([0, 1, 2], [15, 20, 15])]
+    (first, second) = names_of([Column("line", "category", levels, ("dsl", "fibre", "none"))], codes, 2)
+    assert first == "more often dsl"
+    assert second == "more often fibre"
+    assert names_of([Column("n" * 90, "number", 9.0 * codes)], codes, 2)[1].startswith("somewhat high nnn")
+    assert names_of([weak._replace(is_named=False)], codes, 2) == ["", ""]
+
+
+def test_a_column_of_the_labels_does_not_describe_clusters(rng):
+    labels = np.repeat([1.0, 2.0, 3.0], 20)
+    data = pd.DataFrame({"segment": labels, "age": rng.normal(size=60) + 9 * labels, "place": rng.normal(size=60)})
+    found = describe_clusters(affinity(data[["age", "place"]], labels, random_state=0), data=data)
+    assert "age" in found[1.0]
+    assert not any("segment" in name for name in found.values())
+
+
+def test_centers_say_what_rows_say(rng):
+    """A stream knows centers and sizes: means, shares and differences are those of the rows."""
+    codes = rng.integers(3, size=400)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(size=400) + 5 * codes,
+            "joined": pd.to_datetime("2024-01-01") + pd.to_timedelta(np.round(9 * rng.normal(size=400) - codes), "D"),
+            "plan": np.where(rng.random(400) < 0.2 + 0.3 * codes, "gold", np.where(codes == 1, "basic", "none")),
+        }
+    )
+    plan = propose(frame)
+    X = plan.matrix(frame)
+    centers = np.array([X[codes == c].mean(axis=0) for c in range(3)])
+    rows = cluster_descriptions(affinity(X, codes, random_state=0), data=frame)
+    assert center_descriptions(centers, np.bincount(codes), plan) == rows
+    assert "age" in rows[0].details
+    assert "2024-01-0" in rows[0].details or "2023-12" in rows[0].details
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])

@@ -234,7 +234,14 @@ def _shift_to(share: float, own: FloatArray, closeness: FloatArray, codes: IntAr
     logit = (
         parts["intercept"] + parts["slopes"] @ np.array([own[inner], closeness[inner]]) + parts["effects"][codes[inner]]
     )
-    return float(brentq(lambda shift: float(expit(logit + shift).mean()) - share, -_CERTAIN, _CERTAIN))
+
+    def excess(shift: float) -> float:
+        return float(expit(logit + shift).mean()) - share
+
+    # Where points lie far outside all others, no shift may reach the share.
+    if excess(-_CERTAIN) >= 0.0:
+        return -_CERTAIN
+    return _CERTAIN if excess(_CERTAIN) <= 0.0 else float(brentq(excess, -_CERTAIN, _CERTAIN))
 
 
 def _moderate(rows: Any) -> Any:

@@ -23,6 +23,8 @@ CLUSTERING = "Which clustering?"
 TRUST = "How is trust measured?"
 OUTPUT = "What is written?"
 RUNNING = "How does it run?"
+#: The order of ``--help``.
+QUESTIONS = (CLUSTERING, COLUMNS, READING, TRUST, OUTPUT, RUNNING)
 
 if TYPE_CHECKING:
     ParamType = click.ParamType
@@ -38,7 +40,7 @@ else:
 class _Option(click.Option):
     """An option with the question that it answers."""
 
-    def __init__(self, *args: Any, question: str = "Options", **settings: Any) -> None:
+    def __init__(self, *args: Any, question: str = RUNNING, **settings: Any) -> None:
         self.question = question
         super().__init__(*args, **settings)
 
@@ -48,14 +50,15 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options."""
-        groups: dict[str, list[tuple[str, str]]] = {}
+        groups: dict[str, list[tuple[str, str]]] = {question: [] for question in QUESTIONS}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
-                groups.setdefault(getattr(param, "question", RUNNING), []).append(record)
+            if record is not None and isinstance(param, click.Option):
+                groups[getattr(param, "question", RUNNING)].append(record)
         for title, records in groups.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 def option(question: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
@@ -138,7 +141,11 @@ INFLUENCE_OPTION = option(
 )  # fmt: skip
 RESAMPLES_OPTION = option(
     TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
-    help="How many subsamples are clustered again; 0 leaves trust out.  [default: 20]",
+    help="Number of subsamples that are clustered again; 0 leaves trust out.  [default: 20]",
+)  # fmt: skip
+RESAMPLES_NEEDED = option(
+    TRUST, "--resamples", metavar="N", type=click.IntRange(min=2),
+    help="Number of subsamples that are clustered again.  [default: 20]",
 )  # fmt: skip
 SEED_OPTION = option(
     TRUST, "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,

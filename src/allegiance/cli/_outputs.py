@@ -16,14 +16,15 @@ import click
 from ._app import Log, console, print_line, print_table, provenance
 
 if TYPE_CHECKING:
-    from allegiance.io import FeaturePlan
-    from allegiance.results import Tally
+    from collections.abc import Sequence
+
+    from allegiance.io import FeaturePlan, Table
+    from allegiance.report import Description
+    from allegiance.results import AffinityResult, Tally
 
 _VERDICTS = ("supported", "contested", "contradicted")
 #: Columns of the output after those of the input, and the scores that they are.
 _SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival"}
-#: Features that describe a cluster, at most, and the least difference in standard deviations.
-_TRAITS, _NAMED, _LEAST = 3, 2, 0.3
 
 
 def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
@@ -98,6 +99,33 @@ def open_output(path: str | None, o: SimpleNamespace) -> Any:
     return open_sink(path, force=o.if_exists == "replace", metadata=provenance())
 
 
+def page_title(table: Table) -> str:
+    """Return the title of the page: the name of the file, without its folders."""
+    where = table.where.partition("?")[0] if "://" in table.where else table.where
+    return f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}"
+
+
+def describe_features(result: AffinityResult, columns: Any, plan: FeaturePlan) -> list[Description]:
+    """Return what sets each cluster apart in the features, from typed columns of the rows that were scored."""
+    import pyarrow as pa
+
+    from allegiance.report import cluster_descriptions
+
+    found = columns.select(list(plan.used))
+    for place, column in enumerate(plan.features):
+        kind = found.schema.types[place]
+        if column.kind == "category" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            found = found.set_column(place, column.name, found.column(place).cast(pa.string()))
+    return cluster_descriptions(result, data=found)
+
+
+def page_names(result: AffinityResult, described: Sequence[Description]) -> dict[Any, str] | None:
+    """Return the names of clusters for the page; None if their labels are words."""
+    if result.classes.dtype.kind not in "iuf":
+        return None
+    return {label: each.name for label, each in zip(result.classes.tolist(), described, strict=True)}
+
+
 def write_report(result: Any, path: str, X: Any, *, force: bool, **settings: Any) -> None:
     """Write the HTML page, which does not replace a file that appeared meanwhile."""
     from allegiance.io import replacing
@@ -117,23 +145,22 @@ def score_names(columns: Any, scores: Any) -> dict[str, str]:
 
 
 class Worst:
-    """The least trusted labels among scores that go by; equal ones stay in the order of the table."""
+    """The labels to look at first among those that go by; equal ones stay in the order of the table."""
 
-    def __init__(self, count: int, names: dict[str, str], shown: list[str]) -> None:
-        self.count, self._names, self._shown = count, names, shown
+    def __init__(self, count: int, shown: list[str]) -> None:
+        self.count, self._shown = count, shown
         self.rows: list[dict[str, Any]] = []
+        self._ranking: list[float] = []
 
-    def add(self, scores: Any) -> None:
-        """Look at some more scores, a record batch of the output."""
-        import numpy as np
+    def add(self, scores: Any, ranking: Any) -> None:
+        """Look at some more rows, a record batch of the output, with what orders them (m,), NaN for noise."""
+        from allegiance.results import review_rows
 
-        by = self._names.get("trust") or self._names["own_affinity"]
-        rank = np.asarray(scores.column(by).to_numpy(zero_copy_only=False), dtype=float)
-        verdict = np.asarray(scores.column(self._names["verdict"]).to_numpy(zero_copy_only=False))
-        rows = np.flatnonzero(verdict != "noise")
-        rows = rows[np.argsort(rank[rows], kind="stable")[: self.count]]
-        found = scores.take(rows).to_pylist()
-        self.rows = list(heapq.merge(self.rows, found, key=lambda row: row[by]))[: self.count]
+        chosen = review_rows(ranking, self.count)
+        found = zip(ranking[chosen].tolist(), scores.take(chosen).to_pylist(), strict=True)
+        known = zip(self._ranking, self.rows, strict=True)
+        merged = list(heapq.merge(known, found, key=lambda pair: pair[0]))[: self.count]
+        self._ranking, self.rows = [rank for rank, _ in merged], [row for _, row in merged]
 
     def table(self) -> list[list[str]]:
         """Return the rows to show, after their header."""
@@ -144,66 +171,12 @@ def _cell(value: Any) -> str:
     return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def describe_clusters(centers: Any, plan: FeaturePlan | None) -> list[tuple[str, str]]:
-    """Return of each cluster a short name, and the columns that set it apart, in the units of the file."""
-    import numpy as np
-
-    if centers is None or plan is None:
-        return []
-    start, scored = 0, []
-    for column in plan.features:
-        block = slice(start, start + column.width)
-        start += column.width
-        scale, middle = (column.spread or 1.0) if plan.scaled else 1.0, np.asarray(column.center or 0.0)
-        values = centers[:, block] * scale + (middle if plan.scaled else 0.0)
-        if column.kind == "category":
-            usual = np.broadcast_to(middle, values.shape[1:])
-            spread = np.sqrt(np.maximum(usual * (1 - usual), 1e-3))
-            best = np.abs((values - usual) / spread).argmax(axis=1)
-            rows = np.arange(len(values))
-            difference = ((values - usual) / spread)[rows, best]
-            said = [
-                (
-                    f"{column.name} {'' if d > 0 else 'not '}{column.categories[b]}",
-                    f"{column.name}={column.categories[b]} {values[r, b]:.0%} (all {usual[b]:.0%})",
-                )
-                for r, b, d in zip(rows, best, difference, strict=True)
-            ]
-        else:
-            spread = column.spread or 1.0
-            difference = (values[:, 0] - float(middle)) / spread
-            said = [
-                (
-                    f"{'high' if d > 0 else 'low'} {column.name}",
-                    f"{column.name} {_unit(column, v)} (all {_unit(column, float(middle))})",
-                )
-                for v, d in zip(values[:, 0], difference, strict=True)
-            ]
-        scored.append((difference, said))
-    found = []
-    for cluster in range(len(centers)):
-        # Of columns that say the same, such as several that are empty together, the first one speaks.
-        strengths = {round(float(scored[place][0][cluster]), 2): place for place in reversed(range(len(scored)))}
-        order = sorted(strengths, key=lambda strength: -abs(strength))
-        traits = [scored[strengths[each]][1][cluster] for each in order[:_TRAITS] if abs(each) >= _LEAST]
-        found.append((", ".join(name for name, _ in traits[:_NAMED]), ", ".join(text for _, text in traits)))
-    return found
-
-
-def _unit(column: Any, value: float) -> str:
-    """Return a number as the file would write it: days as dates."""
-    import numpy as np
-
-    if column.kind == "date":
-        return str(np.datetime64(0, "D") + np.timedelta64(round(value), "D"))
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def summarise(tally: Tally, note: str | None, plan: FeaturePlan | None, centers: Any, worst: Worst) -> dict[str, Any]:
-    """Return the summary as plain values."""
+def summarise(
+    tally: Tally, note: str | None, plan: FeaturePlan | None, described: Sequence[Description], worst: Worst
+) -> dict[str, Any]:
+    """Return the summary as plain values; ``described`` are the clusters in their order, or nothing."""
     from allegiance.results import headlines
 
-    described = describe_clusters(centers, plan)
     lines = tally.clusters()
     clusters = []
     for place, line in enumerate(lines):

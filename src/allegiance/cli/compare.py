@@ -15,7 +15,9 @@ from ._options import (
     DATA,
     OUTPUT_OPTIONS,
     READING_OPTIONS,
+    RESAMPLES_NEEDED,
     RUN_OPTIONS,
+    SEED_OPTION,
     TRUST_OPTIONS,
     Command,
     option,
@@ -44,7 +46,7 @@ _HEADER = ("candidate", "clusters", "come back", "above chance", "supported", "c
     ],
     COLUMN_OPTIONS,
     READING_OPTIONS,
-    TRUST_OPTIONS,
+    [*TRUST_OPTIONS[:2], RESAMPLES_NEEDED, SEED_OPTION],
     OUTPUT_OPTIONS,
     RUN_OPTIONS,
 )  # fmt: skip
@@ -60,8 +62,6 @@ def compare(**values: Any) -> None:
     needing = [name for name in o.algorithm if name != "hdbscan"]
     if needing and o.clusters is None:
         raise click.UsageError(f"--algorithm {needing[0]} needs --clusters K.")
-    if o.resamples == 0:
-        raise click.UsageError("compare needs trust: pass --resamples 2 or more.")
     check_outputs(o)
     table = open_input(o)
     check_inputs(table.files, o.output)

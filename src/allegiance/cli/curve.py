@@ -16,7 +16,7 @@ from ._options import (
     DATA,
     OUTPUT_OPTIONS,
     READING_OPTIONS,
-    RESAMPLES_OPTION,
+    RESAMPLES_NEEDED,
     RUN_OPTIONS,
     SEED_OPTION,
     TRUST,
@@ -70,7 +70,7 @@ class Numbers(ParamType[tuple[int, ...]]):
     COLUMN_OPTIONS,
     READING_OPTIONS,
     [
-        RESAMPLES_OPTION,
+        RESAMPLES_NEEDED,
         option(
             TRUST, "--references", metavar="N", type=click.IntRange(min=2), default=10, show_default=True,
             help="Tables without clusters to compare DATA with; each takes half as long as DATA.",
@@ -87,8 +87,6 @@ def curve(**values: Any) -> None:
     from the box of DATA.
     """
     o, log = begin(values | {"centers": None, "labels": None, "influence": None}, where=values["data"])
-    if o.resamples == 0:
-        raise click.UsageError("curve needs resamples: pass --resamples 2 or more.")
     check_outputs(o)
     table = open_input(o)
     check_inputs(table.files, o.output)

@@ -25,7 +25,7 @@ from ._options import (
     option,
     options,
 )
-from ._outputs import check_inputs, headline
+from ._outputs import check_inputs, describe_features, headline, page_names, page_title
 
 EPILOG = """\b
 Examples:
@@ -88,6 +88,7 @@ def review(**values: Any) -> None:
     else:
         result = scorer_for(o, plan, points.labels, log).fit_affinity(points.X, points.labels)
     row = points.columns.column_names[0]
+    columns = points.columns.drop_columns([row])
     ids = list(o.ids) or [name for name in plan.ids if name in table.columns]
     from allegiance.review import serve
 
@@ -99,12 +100,13 @@ def review(**values: Any) -> None:
         port=o.port,
         allow_hosts=o.allow_host,
         open_browser=not o.no_browser,
-        data=points.columns.drop_columns([row]),
+        data=columns,
+        names=page_names(result, describe_features(result, columns, plan)),
         ids=ids or None,
         texts=None if o.text is None else points.columns.column(o.text),
         feature_names=list(plan.names),
         row_numbers=points.columns.column(row).to_numpy(),
-        title=f"Labels of {table.where}",
+        title=page_title(table),
     )
     try:
         if o.json:

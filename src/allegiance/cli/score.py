@@ -44,8 +44,11 @@ from ._outputs import (
     Worst,
     check_inputs,
     check_outputs,
+    describe_features,
     is_done,
     open_output,
+    page_names,
+    page_title,
     print_summary,
     score_names,
     summarise,
@@ -236,7 +239,7 @@ def _score_in_memory(
     whole = points.columns
     for name, shown in names.items():
         whole = whole.append_column(shown, pa.array(scores[name]))
-    worst = Worst(_SHOWN if o.review is None else 0, names, _shown(o, plan, table, row, names))
+    worst = Worst(_SHOWN if o.review is None else 0, _shown(o, plan, table, row, names))
     chosen = result.least_trusted(_SHOWN if o.review is None else o.review)
     worst.rows = whole.take(pa.array(chosen)).to_pylist()
     if o.scores_only:
@@ -249,11 +252,21 @@ def _score_in_memory(
         with open_output(o.review_output, o) as review:
             review.write(_without(whole.take(pa.array(chosen)), row, o.scores_only))
         log.wrote(o.review_output)
+    # The page and the summary are in the types of the columns, even if the output is as written.
+    columns = columns if typed else _typed(columns, table)
+    described = describe_features(result, columns, plan)
     if o.report is not None:
-        _report(o, result, points, plan, table)
+        _report(o, result, points, plan, table, data=columns, names=page_names(result, described))
         log.wrote(o.report)
-    summary = summarise(result.tally(), result.clusterer_note, plan, fitted.centers, worst)
+    summary = summarise(result.tally(), result.clusterer_note, plan, described, worst)
     return summary, worst, scorer, profiler, footer(result.tally(), result.how)
+
+
+def _typed(columns: Any, table: Table) -> Any:
+    """Return columns that were read as written with the types that their profile found."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([table.typed(batch) for batch in columns.to_batches()])
 
 
 def _without(whole: Any, row: str, scores_only: bool) -> Any:
@@ -289,7 +302,9 @@ def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any, row: str) -> 
     return sheet
 
 
-def _report(o: SimpleNamespace, result: AffinityResult, points: Points, plan: FeaturePlan, table: Table) -> None:
+def _report(
+    o: SimpleNamespace, result: AffinityResult, points: Points, plan: FeaturePlan, table: Table, **settings: Any
+) -> None:
     """Write the page, in the columns of the file."""
     row = points.columns.column_names[0]
     ids = _ids(o, plan, table)
@@ -298,12 +313,12 @@ def _report(o: SimpleNamespace, result: AffinityResult, points: Points, plan: Fe
         o.report,
         points.X,
         force=o.if_exists == "replace",
-        data=points.columns.drop_columns([row]),
-        ids=ids or None,
+        ids=points.columns.select(ids) if ids else None,
         texts=None if o.text is None else points.columns.column(o.text),
         feature_names=list(plan.names),
         row_numbers=points.columns.column(row).to_numpy(),
-        title=f"Labels of {table.where}",
+        title=page_title(table),
+        **settings,
     )
 
 
@@ -312,10 +327,12 @@ def _score_in_batches(
 ) -> tuple[dict[str, Any], Worst, AffinityScorer, Profiler, list[str]]:
     import time
 
+    import numpy as np
     import pyarrow as pa
 
     from allegiance.io import fit_stream
     from allegiance.io.streams import Rows, score_rows
+    from allegiance.report import center_descriptions
     from allegiance.results import FrameLike, footer
 
     started = time.perf_counter()
@@ -343,10 +360,10 @@ def _score_in_batches(
     )
     profiler = Profiler(inner, plan)
     rows.tap = lambda batch: profiler.add(batch.X, batch.first)
-    worst = Worst(_count(o.review, plan.n_rows), names, [])
+    worst = Worst(_count(o.review, plan.n_rows), [])
     log.resume = "The same command resumes where this one stopped." if table.files else ""
     done = score_rows(
-        rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, observe=worst.add
+        rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, rank=worst.add
     )
     log.resume = ""
     log.wrote(o.output)
@@ -362,7 +379,11 @@ def _score_in_batches(
     worst.rows = worst.rows if o.review is not None else worst.rows[:_SHOWN]
     trust_map = scorer.fitted_.trust_map
     note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
-    summary = summarise(done.tally, note, plan, inner.centers, worst)
+    described: list[Any] = []
+    if inner.centers is not None:
+        sizes = [line.points for line in done.tally.clusters() if line.name is not None]
+        described = center_descriptions(inner.centers, np.array(sizes), plan)
+    summary = summarise(done.tally, note, plan, described, worst)
     return summary, worst, scorer, profiler, footer(done.tally, inner.how(started))
 
 

@@ -14,7 +14,7 @@ from allegiance.io import TableError
 from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, Prepared, counted, prepared
 from .profile import ColumnProfile, Profile, named_like_id
 from .tables import Table, open_table
-from .values import label_values
+from .values import MICROSECONDS, label_values
 
 __all__ = ["ColumnPlan", "FeaturePlan", "Prepared", "label_values", "prepared", "propose"]
 
@@ -172,7 +172,7 @@ class _Wishes:
         if categories:
             return self._unfit_text(found)
         if found.min == found.max and not found.infinite:
-            return f"is always {found.min:g}" + (" or missing" if found.n_missing else "")
+            return f"is always {_one_value(found)}" + (" or missing" if found.n_missing else "")
         if found.integer and found.kind == "number" and named_like_id(found.name):
             many = found.values is None or len(found.values) > self.most
             if many and not found.unique:
@@ -199,6 +199,14 @@ class _Wishes:
             return f"is free text; {found.distinct_share:.0%} of its values are different" + odd
         count = "more than 1,000" if found.values is None else f"{len(found.values):,}"
         return f"has {count} distinct texts, too many to encode" + odd
+
+
+def _one_value(found: ColumnProfile) -> str:
+    """Return the only value of a column as a person would write it: days as a date."""
+    if found.kind != "date":
+        return f"{found.min:g}"
+    moment = np.datetime64(round(found.min * MICROSECONDS), "us")
+    return str(moment.astype("datetime64[D]") if found.min.is_integer() else moment.astype("datetime64[s]"))
 
 
 def _listed(names: Any) -> list[str]:

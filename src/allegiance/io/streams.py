@@ -47,6 +47,8 @@ _TOGETHER, _MOST_TOGETHER = 2, 4
 _SAMPLE_ROWS, _ROWS_PER_CLUSTER, _SAMPLE_NUMBERS = 16_384, 100, 2**24
 #: Where a record batch of scores carries the counts of its rows.
 _TALLY, _IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
+#: The last column of a part whose rows are ranked; the output does not have it.
+_RANKING = "allegiance.ranking"
 
 
 class Batch(NamedTuple):
@@ -146,7 +148,7 @@ class BatchScorer:
     """Scores batches, and adds to each the counts of its rows.
 
     ``names`` are the columns that are carried over, as they are called in the output; ``scores`` says which scores
-    follow, and their names there, None for all.
+    follow, and their names there, None for all. If ``ranked``, what orders a review is the last column.
     """
 
     def __init__(
@@ -158,9 +160,10 @@ class BatchScorer:
         top: int | None,
         details: bool,
         where: str,
+        ranked: bool = False,
     ) -> None:
         self._fitted, self._names, self._scores = fitted, list(names), scores
-        self._top, self._details, self._where = top, details, where
+        self._top, self._details, self._where, self._ranked = top, details, where, ranked
 
     @property
     def threads(self) -> int:
@@ -201,7 +204,10 @@ class BatchScorer:
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
         arrays = [*batch.kept.columns, *(pa.array(values) for values in scores.values())]
-        scored = pa.RecordBatch.from_arrays(arrays, names=[*self._names, *scores])
+        shown = [*self._names, *scores]
+        if self._ranked:
+            arrays, shown = [*arrays, pa.array(result.ranking, pa.float64())], [*shown, _RANKING]
+        scored = pa.RecordBatch.from_arrays(arrays, names=shown)
         imprecise = str(self._fitted.n_imprecise(result))
         return scored.replace_schema_metadata({_TALLY: result.tally().to_json(), _IMPRECISE: imprecise})
 
@@ -215,7 +221,7 @@ class BatchScorer:
             raise TableError(f"rows {batch.first:,} to {last:,} of {self._where}: {error}") from error
 
     def __reduce__(self) -> Any:
-        make = partial(BatchScorer, top=self._top, details=self._details, where=self._where)
+        make = partial(BatchScorer, top=self._top, details=self._details, where=self._where, ranked=self._ranked)
         return make, (self._fitted.with_threads(), self._names, self._scores)
 
 
@@ -378,9 +384,13 @@ def score_rows(
     resume: bool = True,
     verbose: Verbose = False,
     observe: Callable[[Any], Any] | None = None,
+    rank: Callable[[Any, FloatArray], Any] | None = None,
     executor: Executor | None = None,
 ) -> StreamSummary:
-    """Score rows and write them; see :func:`score_stream`. ``names`` and ``scores`` are those of the output."""
+    """Score rows and write them; see :func:`score_stream`. ``names`` and ``scores`` are those of the output.
+
+    ``rank`` is called with each record batch of the output and what orders a review of its rows, NaN for noise.
+    """
     started = time.perf_counter()
     table, fitted = rows.table, scorer.fitted_
     refuse_inputs(output.path, table.files)
@@ -394,6 +404,7 @@ def score_rows(
         "batch_rows": batch_rows,
         "top": top,
         "details": details,
+        "ranked": rank is not None,
     }
     # With a plan, or columns found by name, rows are plain numbers already.
     plain = rows.plan is not None and (fitted.columns.preparation is None or "plan" in fitted.parts)
@@ -402,7 +413,7 @@ def score_rows(
     folder = f"{output.path}.partial"
     with _keeping_parts(folder, resumable), Checkpoint(output.path, run, resume=resume and resumable) as parts:
         done, total = parts.n_rows, table.n_rows
-        score = BatchScorer(inner, names, scores, top=top, details=details, where=table.where)
+        score = BatchScorer(inner, names, scores, top=top, details=details, where=table.where, ranked=rank is not None)
         n_batches = None if total is None else -(-(total - parts.consumed) // batch_rows)
         times = {"reading": 0.0, "scoring": 0.0, "writing": 0.0}
         with progress(total, "scoring", verbose, unit="rows", done=parts.consumed) as advance:
@@ -416,7 +427,7 @@ def score_rows(
             parts.remove()
             raise TableError(f"{table.where} has no rows.")
         merging = time.perf_counter()
-        tally, imprecise = _merge(parts, output, observe, fitted)
+        tally, imprecise = _merge(parts, output, observe, rank, fitted)
         parts.remove()
     fitted.warn(imprecise, output.n_rows)
     now = time.perf_counter()
@@ -476,7 +487,13 @@ def _keeping_parts(folder: str, resumable: bool) -> Iterator[None]:
         raise OSError(error.errno, reason, error.filename) from error
 
 
-def _merge(parts: Checkpoint, output: Sink, observe: Callable[[Any], Any] | None, fitted: Fitted) -> tuple[Tally, int]:
+def _merge(
+    parts: Checkpoint,
+    output: Sink,
+    observe: Callable[[Any], Any] | None,
+    rank: Callable[[Any, FloatArray], Any] | None,
+    fitted: Fitted,
+) -> tuple[Tally, int]:
     """Write the parts to the output, and return the counts of their rows."""
     total: Tally | None = None
     imprecise = 0
@@ -487,6 +504,10 @@ def _merge(parts: Checkpoint, output: Sink, observe: Callable[[Any], Any] | None
             total = tally if total is None else total.plus(tally)
             imprecise += int(noted[_IMPRECISE])
             plain = part.replace_schema_metadata(None)
+            if rank is not None:
+                ranking = plain.column(_RANKING).to_numpy(zero_copy_only=False)
+                plain = plain.drop_columns([_RANKING])
+                rank(plain, ranking)
             output.write(plain)
             if observe is not None:
                 observe(plain)

@@ -6,8 +6,18 @@ points are like, ``_data`` chooses what travels with the page, ``_figures`` draw
 follows it.
 """
 
-from ._describe import describe_clusters
+from ._describe import Description, center_descriptions, cluster_descriptions, describe_clusters
 from ._images import check_images
 from ._page import InlinePage, Page, render_report, write_report
 
-__all__ = ["InlinePage", "Page", "check_images", "describe_clusters", "render_report", "write_report"]
+__all__ = [
+    "Description",
+    "InlinePage",
+    "Page",
+    "center_descriptions",
+    "check_images",
+    "cluster_descriptions",
+    "describe_clusters",
+    "render_report",
+    "write_report",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -12,14 +12,19 @@ from allegiance.results import AffinityResult
 
 from ._inputs import Column, Features, check_inputs
 
-#: Traits listed for a cluster, and those of them that make its name.
-_TRAITS, _IN_NAME = 8, 3
+if TYPE_CHECKING:
+    from allegiance.io import FeaturePlan
+
+#: Traits listed for a cluster, those of them that make its name, and those told with their values.
+_TRAITS, _IN_NAME, _IN_DETAILS = 8, 3, 3
 #: Differences from the rest that are worth a place in a name: in standard deviations, and in shares of a category.
 _WORTH_A_NAME, _WORTH_A_SHARE = 0.6, 0.25
 #: Characters of a name, and of a category inside it.
 _NAME_LENGTH, _LEVEL_LENGTH = 60, 24
 #: Values that say nothing without the name of their column.
 _BARE = {"yes", "no", "true", "false", "0", "1", "y", "n", "none", "other", "unknown", "ja", "nein"}
+#: Milliseconds.
+_DAY = 86_400_000.0
 #: Entries handled at a time.
 _BLOCK = 4_000_000
 
@@ -108,33 +113,69 @@ def _different(traits: list[Trait]) -> list[Trait]:
     return [t for t in traits if t.level < 0 or seen[round(t.inside, 3), round(t.outside, 3)] == t.column]
 
 
-def name_clusters(columns: list[Column], traits: list[list[Trait]]) -> list[str]:
-    """Return a short description of each cluster, such as "high revenue, long tenure, fibre"; maybe empty."""
-    return [_name(columns, of_cluster) for of_cluster in traits]
+class Description(NamedTuple):
+    """What sets a cluster apart."""
+
+    name: str
+    """A few words, such as "high revenue, fibre"; empty if nothing does."""
+    details: str
+    """The strongest traits with their values, those of the other clusters in brackets."""
+
+
+def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Description]:
+    """Return what sets each cluster apart, from :func:`cluster_traits`."""
+    return [
+        Description(
+            _name(columns, own), ", ".join(_detail(columns[trait.column], trait) for trait in own[:_IN_DETAILS])
+        )
+        for own in traits
+    ]
 
 
 def _name(columns: list[Column], traits: list[Trait]) -> str:
+    """Return the strongest traits in words; if all are weak, the strongest one."""
+    named = [trait for trait in traits if columns[trait.column].is_named]
     parts: list[str] = []
-    for trait in traits:
+    for trait in named:
         if abs(trait.difference) < _WORTH_A_NAME or len(parts) == _IN_NAME:
             break
-        column = columns[trait.column]
-        if not column.is_named:
+        if trait.level >= 0 and trait.inside - trait.outside < _WORTH_A_SHARE:
             continue
-        if column.kind == "category":
-            level = column.levels[trait.level]
-            level = level if len(level) <= _LEVEL_LENGTH else level[: _LEVEL_LENGTH - 1] + "…"
-            said = f"{column.name} {level}" if level.strip().lower() in _BARE else level
-            if trait.inside - trait.outside < _WORTH_A_SHARE:
-                continue
-            part = said
-        else:
-            words = ("late", "early") if column.kind == "date" else ("high", "low")
-            part = f"{words[trait.difference < 0]} {column.name}"
-        part = " ".join(part.split())
+        part = _words(columns[trait.column], trait)
         if part not in parts and sum(map(len, [*parts, part])) <= _NAME_LENGTH:
             parts.append(part)
+    if not parts and named:
+        weakly = ("less often", "more often")[named[0].difference > 0] if named[0].level >= 0 else "somewhat"
+        parts = [_cut(f"{weakly} {_words(columns[named[0].column], named[0])}", _NAME_LENGTH)]
     return ", ".join(parts)
+
+
+def _words(column: Column, trait: Trait) -> str:
+    if column.kind == "category":
+        level = column.levels[trait.level]
+        words = _cut(level, _LEVEL_LENGTH)
+        words = f"{column.name} {words}" if level.strip().lower() in _BARE else words
+    else:
+        ends = ("late", "early") if column.kind == "date" else ("high", "low")
+        words = f"{ends[trait.difference < 0]} {column.name}"
+    return " ".join(words.split())
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _detail(column: Column, trait: Trait) -> str:
+    if column.kind == "category":
+        return f"{column.name}={column.levels[trait.level]} {trait.inside:.0%} (others {trait.outside:.0%})"
+    inside, outside = (_in_unit(column, value) for value in (trait.inside, trait.outside))
+    return f"{column.name} {inside} (others {outside})"
+
+
+def _in_unit(column: Column, value: float) -> str:
+    if column.kind == "date":
+        return str(np.datetime64(round(value), "ms").astype("datetime64[D]"))
+    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
 class Neighbours:
@@ -193,9 +234,63 @@ def describe_clusters(result: AffinityResult, X: Any = None, data: Any = None) -
     >>> describe_clusters(affinity(X, [0, 0, 0, 1, 1, 1], random_state=0), X)
     {0: 'low revenue', 1: 'high revenue'}
     """
+    found = cluster_descriptions(result, X, data)
+    return {label: description.name for label, description in zip(result.classes.tolist(), found, strict=True)}
+
+
+def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None) -> list[Description]:
+    """Return what sets each cluster of a result apart; arguments as in :func:`describe_clusters`."""
     columns = check_inputs(result, X, data=data).columns
-    traits = cluster_traits(columns, profile_columns(columns, result.codes, result.n_clusters), result.n_clusters)
-    return dict(zip(result.classes.tolist(), name_clusters(columns, traits), strict=True))
+    return describe(columns, result_traits(result, columns)[1])
+
+
+def result_traits(
+    result: AffinityResult, columns: list[Column]
+) -> tuple[list[ColumnProfile | None], list[list[Trait]]]:
+    """Return what is typical of the clusters in each column, and their traits; a column of the labels is no trait."""
+    profiles = profile_columns(columns, result.codes, result.n_clusters)
+    told = [None if _repeats_labels(c, result) else profile for c, profile in zip(columns, profiles, strict=True)]
+    return profiles, cluster_traits(columns, told, result.n_clusters)
+
+
+def _repeats_labels(column: Column, result: AffinityResult) -> bool:
+    """Tell whether a column holds just the labels."""
+    rows = np.flatnonzero(result.codes >= 0)
+    if column.kind not in ("number", "category") or not rows.size:
+        return False
+    labels = [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in result.classes.tolist()]
+    # Most columns differ from the labels in one of the first rows.
+    return all(column.text(row) == labels[result.codes[row]] for row in rows)
+
+
+def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePlan) -> list[Description]:
+    """Return what sets clusters apart, from centers (k, d), numbers of points (k,) and the plan of the features.
+
+    It is for tables that are not in memory, and says the same as their rows would if centers are means.
+    """
+    columns: list[Column] = []
+    profiles: list[ColumnProfile | None] = []
+    weights = np.asarray(sizes, dtype=np.float64)[:, None]
+    start = 0
+    for planned in plan.features:
+        means = np.asarray(centers, dtype=np.float64)[:, start : start + planned.width]
+        start += planned.width
+        category = planned.kind == "category"
+        if plan.scaled:
+            means = means * planned.spread + np.asarray(planned.center)
+        unit = _DAY if planned.kind == "date" else 1.0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sums = np.where(weights > 0, weights * means, 0.0)
+            overall = sums.sum(axis=0) / weights.sum()
+            rest = (sums.sum(axis=0) - sums) / (weights.sum() - weights)
+            between = (weights * (means - overall) ** 2).sum(axis=0) / weights.sum()
+            # The plan of bare numbers has no spreads.
+            whole = planned.spread**2 if plan.scaled else 2 * between
+            variance = overall * (1 - overall) if category else np.maximum(whole - between, 1e-4 * whole)
+            spread = np.where(variance > 1e-24, np.sqrt(variance), np.nan)
+        columns.append(Column(planned.name, planned.kind or "number", None, tuple(planned.categories)))
+        profiles.append(ColumnProfile(np.where(weights > 0, means, np.nan) * unit, spread * unit, rest * unit))
+    return describe(columns, cluster_traits(columns, profiles, len(centers)))
 
 
 def described(columns: list[Column], profiles: list[ColumnProfile | None], place: IntArray) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from allegiance.notebook import element, markup
 from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, count
 
 from . import _data
-from ._describe import Neighbours, cluster_traits, described, name_clusters, profile_columns
+from ._describe import Neighbours, describe, described, result_traits
 from ._figures import VERDICT_COLOURS, cluster_colours, draw_figures, project, trust_palette
 from ._inputs import check_inputs
 from ._wording import answer, computed, percent, sample_note, verdict_counts
@@ -135,8 +135,7 @@ class Page:
         """Choose and describe what the page shows."""
         inputs, self.result = self.inputs, result
         self.groups = _data.group_points(result)
-        self._profiles = profile_columns(inputs.columns, result.codes, result.n_clusters)
-        self._traits = cluster_traits(inputs.columns, self._profiles, result.n_clusters)
+        self._profiles, self._traits = result_traits(result, inputs.columns)
         self.audit_rows, self.audit_random = _audit_order(self.audit_sample)
         self._typical = _data.typical_members(result)
         always = np.concatenate([*self._typical, self.audit_rows])
@@ -147,7 +146,7 @@ class Page:
 
     def _names(self, given: Any) -> list[str]:
         """Return a name (k,) for each cluster in the order of the page, empty where its label says it all."""
-        made = name_clusters(self.inputs.columns, self._traits)
+        made = [description.name for description in describe(self.inputs.columns, self._traits)]
         chosen = {} if given is None else {str(label): str(name) for label, name in dict(given).items()}
         unknown = set(chosen) - set(self.groups.labels)
         if unknown:
