@@ -260,7 +260,7 @@ def _repeats_labels(column: Column, result: AffinityResult) -> bool:
         return False
     labels = [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in result.classes.tolist()]
     # Most columns differ from the labels in one of the first rows.
-    return all(column.text(row) == labels[result.codes[row]] for row in rows)
+    return all(column.text(row) == labels[result.codes[row]] for row in rows.tolist())
 
 
 def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePlan) -> list[Description]:
