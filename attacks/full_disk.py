@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,17 +14,9 @@ import pyarrow.parquet as pq
 from allegiance import affinity, load
 from allegiance.io.streams import score_stream
 
-from ._common import Attack, Tally, finish, prepare, score, start
+from ._common import Attack, Tally, prepare, score
 
 #: Compiles a kernel with its cache on the full disk.
-_COMPILE = """
-import warnings
-warnings.simplefilter("ignore")
-import numpy as np
-from allegiance import affinity
-X = np.random.default_rng(0).normal(size=(20, 6))
-print("sum", affinity(X, np.arange(20) % 7, engine="shared", eps=0.3).affinity.sum())
-"""
 
 
 def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
@@ -39,7 +30,7 @@ def make(attempts: int, rng: np.random.Generator, folder: Path) -> Tally:
     subprocess.run(["umount", str(place)], check=True)
     table, scorer = prepare(folder)
     score(table, scorer, folder / "undisturbed.parquet", 500)
-    kinds = (_stream, _save, _report, _cache)
+    kinds = (_stream, _save, _report)
     for attempt in range(attempts):
         room = int(rng.integers(8, 200))
         kind = kinds[attempt % len(kinds)]
@@ -129,17 +120,10 @@ def _report(place: Path, folder: Path) -> str | None:
     return problem or (f"left behind: {left}" if (left := [other.name for other in place.iterdir()]) else None)
 
 
-def _cache(place: Path, folder: Path) -> str | None:
-    """Compile kernels where they cannot be kept."""
-    status, said = finish(start("-c", _COMPILE, env=os.environ | {"NUMBA_CACHE_DIR": str(place)}), 900.0)
-    return None if status == 0 and "sum 20." in said else f"exit status {status}: {said[-200:]}"
-
-
 _TOLD = {
     _stream: "run went on once there was room",
     _save: "scorer kept",
     _report: "no half report",
-    _cache: "kernels compiled without cache",
 }
 
 ATTACKS = {

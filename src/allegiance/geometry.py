@@ -118,6 +118,7 @@ _FAR_SLACK = 1e6
 #: HiGHS takes entries of a matrix below 1e-9 for zero: rows of the user that come near have coordinates in units too
 #: different for it.
 _SMALLEST_ENTRY = 1e-7
+_ROUNDED_ZERO = 1e-14
 
 
 def unit_rows(A: ArrayLike, b: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
@@ -145,7 +146,8 @@ def unit_rows(A: ArrayLike, b: ArrayLike | None = None) -> tuple[FloatArray, Flo
 def check_scaling(A: ArrayLike) -> None:
     """Raise ValueError if a row of A (m, d) mixes units too different for linear programming."""
     sizes = np.abs(unit_rows(A)[0])
-    if (sizes[sizes > 0] < _SMALLEST_ENTRY).any():
+    # Below that an entry is what rounding left of a zero, such as cos(pi / 2).
+    if ((sizes > _ROUNDED_ZERO) & (sizes < _SMALLEST_ENTRY)).any():
         raise ValueError(
             f"A is badly scaled: entries of one row differ by more than {1 / _SMALLEST_ENTRY:.0e} times. Measure the "
             "coordinates in units in which the polytope is about as long as wide."

@@ -19,7 +19,7 @@ def test_chains_measure_what_affinity_does():
     pytest.importorskip("hopsy")
     for scene in (Scene(12, 2, 4), Scene(12, 6, 3)):
         job = make_job(scene)
-        result = affinity(job.X, centers=job.centers, eps=0.01, random_state=0)
+        result = affinity(job.X, centers=job.centers, influence="euclidean", eps=0.01, random_state=0)
         # A chain keeps 1,000 dependent steps: its error is a few times that of independent ones.
         np.testing.assert_allclose(score_with_chains(job), result.affinity, atol=0.15)
         assert np.abs(score_with_chains(job) - result.affinity).mean() < 0.03

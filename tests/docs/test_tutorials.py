@@ -12,7 +12,7 @@ pytest.importorskip("ipykernel")
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 #: What the outputs of each must hold, and the package it needs.
 PROMISED = {
-    "digits": (["allegiance-card", "<iframe srcdoc=", "image/png", "Suggested: "], "matplotlib"),
+    "digits": (["allegiance-card", "<iframe srcdoc=", "image/png", "above chance"], "matplotlib"),
     "documents": (["allegiance-card", "replication", "words"], "pandas"),
     "cells": (["Leiden(", "CD34+", "image/png", "cells.html"], "scanpy"),
 }

@@ -375,7 +375,7 @@ def _warning(codes: IntArray, clusterer: Any, chosen: Any, found: Replication) -
             return None
         return (
             f"The clusterer {' '.join(repr(clusterer).split())} does not reproduce the labels: {other}. Low trust may "
-            "be due to the clusterer: pass clusterer= (--recluster) with the parameters that made the labels."
+            "be due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
         )
     reasons = []
     if chosen.ari < REPRODUCED:
@@ -388,7 +388,7 @@ def _warning(codes: IntArray, clusterer: Any, chosen: Any, found: Replication) -
         return None
     return (
         f"No stand-in reproduces the labels. The best is {chosen.name}: {', and '.join(reasons)}. Low trust may be due "
-        "to the stand-in: pass clusterer= (--recluster), the clusterer that made the labels."
+        "to the stand-in: pass clusterer= (--algorithm), the clusterer that made the labels."
     )
 
 

@@ -101,7 +101,7 @@ Examples:
         option(OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns of DATA."),
         option(
             OUTPUT, "--review", metavar="N|SHARE%", type=Budget(),
-            help="List the N least trusted labels.  [default: 10]",
+            help="List the N labels to look at first.  [default: 10]",
         ),
         option(OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
         option(
