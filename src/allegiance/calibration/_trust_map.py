@@ -213,7 +213,8 @@ def calibrate(
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
     share = found.share
     if normal is not None and normal.weight > 0.0 and normal.correction > 1.0:
-        share = max(0.0, 1.0 - (1.0 - share) * normal.correction**normal.weight)
+        # What comes back by chance alone comes back in independent samples, too.
+        share = max(min(share, found.chance), 1.0 - (1.0 - share) * normal.correction**normal.weight)
         parts["intercept"] += _shift_to(share, own, close, codes, parts)
     unrelated = above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
     return TrustMap(
