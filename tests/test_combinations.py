@@ -1,7 +1,7 @@
 """Every kind of influence with every domain, engine and weight: each runs, or says clearly why not.
 
 Kinds are read off the registries, and the outcome is the table in docs/combinations.md. After a change of what is
-served, write it anew with ``ALLEGIANCE_WRITE_DOCS=1 pytest tests/test_combinations.py``.
+served, write it again with ``ALLEGIANCE_WRITE_DOCS=1 pytest tests/test_combinations.py``.
 """
 
 import os

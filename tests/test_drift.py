@@ -322,7 +322,7 @@ def test_dask_gives_the_same(scorer):
 
 
 class TestTests:
-    """The tests themselves, beside those of SciPy."""
+    """The tests themselves, compared with those of SciPy."""
 
     def test_means_without_allowance_are_welchs_and_intervals_agree_with_p_values(self, rng):
         for n in (3, 5, 40):

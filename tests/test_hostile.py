@@ -31,7 +31,7 @@ each_measure = pytest.mark.parametrize(
 
 
 class Hostile(NamedTuple):
-    """A clustering, and points to score besides those of the fit."""
+    """A clustering, and more points to score."""
 
     X: Any
     labels: Any = None

@@ -95,7 +95,7 @@ class Card:
     lines
         What a reader should know first.
     picture
-        A small picture beside them; None for none.
+        A small picture next to them, or None.
     headings, rows
         A table; none if there are no headings. Cells of columns named in ``words`` are aligned to the left.
     notes

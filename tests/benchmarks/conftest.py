@@ -1,4 +1,4 @@
-"""The studies are scripts beside the package: their folder is put on the path for their tests."""
+"""The studies are scripts outside the package, so their folder is put on the path for the tests."""
 
 import sys
 from pathlib import Path

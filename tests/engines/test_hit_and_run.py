@@ -13,7 +13,7 @@ BATCHES = 32
 
 
 def _two_states(rng, memory, n, length):
-    """Return batch counts (n, B, 2) of chains that stay where they are with probability ``memory`` or else draw anew.
+    """Return batch counts (n, B, 2) of chains that stay where they are with probability ``memory`` or else draw again.
 
     The variance of the share of a state after m steps is share (1 - share) (1 + memory) / (1 - memory) / m.
     """

@@ -18,7 +18,7 @@ from allegiance.influence import (
 
 
 def coupled(Y):
-    """A convex function that is no sum over coordinates: log-sum-exp, made strictly convex."""
+    """A convex function that is not a sum over coordinates: log-sum-exp, made strictly convex."""
     return np.logaddexp.reduce(Y, axis=1) + 0.5 * (Y * Y).sum(axis=1)
 
 

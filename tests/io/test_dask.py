@@ -245,7 +245,7 @@ def client() -> Iterator[Client]:
 
 
 def slowly(block: np.ndarray) -> np.ndarray:
-    """Give somebody the time to kill a worker."""
+    """Leave time to kill a worker."""
     time.sleep(0.15)
     return block
 

@@ -342,7 +342,7 @@ def test_text_of_one_row(tmp_path, content, expected):
         ("wrong.xlsx", b"a,b\n1,2\n", "not a workbook"),
         ("wrong.json", b"a,b\n1,2\n", "JSON array"),
         ("wrong.jsonl", b"a,b\n1,2\n", "JSON object per line"),
-        ("table.sas", b"a", "--format csv"),
+        ("table.sas", b"a", "format='csv'"),
         ("latin.csv", b"a,b\n1,\x81\n" * 9, "cp1252"),
     ],
 )

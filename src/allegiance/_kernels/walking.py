@@ -146,7 +146,7 @@ def polytope_chain(
     """Walk one block of hit-and-run steps, in O(m + d) operations each.
 
     A step goes to a uniform point of the chord through the position along its direction; the length of the
-    direction is of no account. All arrays are float64 and C-contiguous.
+    direction does not matter. All arrays are float64 and C-contiguous.
 
     Parameters
     ----------

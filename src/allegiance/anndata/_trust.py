@@ -334,7 +334,7 @@ def _write(adata: Any, scored: _Scored, groupby: str, key: str) -> None:
     adata.uns[f"{key}_verdict_colors"] = list(_VERDICT_COLORS.values())
     if len(adata.uns.get(f"{groupby}_colors", [])) == names.size:
         adata.uns[f"{key}_rival_colors"] = list(adata.uns[f"{groupby}_colors"])
-    # Noise, which is no cluster, stands in the last row.
+    # The last row is noise, which is not a cluster.
     table = found.by_cluster().iloc[: found.classes.size].drop(columns=["most_typical", "least_trusted"])
     table["rival"] = ["" if pandas.isna(name) else str(name) for name in table["rival"]]
     installed = {name: version(name) for name in ("allegiance", "scanpy", "anndata") if find_spec(name)}

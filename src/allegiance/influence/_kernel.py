@@ -384,7 +384,7 @@ def check_kernel_values(*values: FloatArray | None) -> None:
 
 #: Diagonal values below this share of the largest are rounding.
 _NO_NORM = 1e-12
-#: Eigenvalues below minus this share of the largest are no rounding: the kernel has no feature space.
+#: Eigenvalues below minus this share of the largest are too large for rounding: the kernel has no feature space.
 _INDEFINITE = 1e-6
 
 

@@ -20,7 +20,7 @@ from .tables import open_table
 
 _WHERE = "the Arrow data"
 #: The plan of each model, and what scores prepared rows, so that volumes are prepared once and not with every batch.
-#: A value must not hold its key, or the scorer would live for ever.
+#: A value must not hold its key, or the scorer would never be freed.
 _READY: WeakKeyDictionary[Fitted, tuple[FeaturePlan | None, Fitted]] = WeakKeyDictionary()
 
 

@@ -528,7 +528,7 @@ def _open_part(path: str, options: Options) -> Part:
         listed = ", ".join(_ENDINGS)
         raise TableError(
             f"{path}: the ending does not tell what kind of table this is. Known endings are {listed}. "
-            "Otherwise pass format='csv' (--format csv)."
+            "For another one pass format='csv' in Python, or pipe the text into the command (-)."
         )
     if kind == "csv":
         return TextFile(path, [path], lambda: open_bytes(path), options)
