@@ -247,7 +247,7 @@ def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None
 def result_traits(
     result: AffinityResult, columns: list[Column]
 ) -> tuple[list[ColumnProfile | None], list[list[Trait]]]:
-    """Return what is typical of the clusters in each column, and their traits, without columns that repeat the labels."""
+    """Return what is typical of the clusters in each column that does not repeat the labels, and their traits."""
     profiles = profile_columns(columns, result.codes, result.n_clusters)
     told = [None if _repeats_labels(c, result) else profile for c, profile in zip(columns, profiles, strict=True)]
     return profiles, cluster_traits(columns, told, result.n_clusters)
