@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,23 +12,12 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ._core.parallel import resolve_seed, stream
-from ._core.validation import FloatArray, IntArray, Rows, check_centers, check_count, check_number, dense, row_dots
-from .influence import (
-    INFLUENCES,
-    KL,
-    BregmanDivergence,
-    BregmanInfluence,
-    Euclidean,
-    Influence,
-    ItakuraSaito,
-    divergence_by_name,
-)
+from ._core.parallel import on_one_thread, resolve_seed, stream
+from ._core.validation import FloatArray, IntArray, Rows, check_centers, check_count, check_number, row_dots
+from .influence import DIVERGENCES, INFLUENCES, KL, BregmanDivergence, BregmanInfluence, Influence, ItakuraSaito
 
 __all__ = ["BregmanKMeans"]
 
-#: Rows multiplied at a time.
-_CHUNK = 1024
 #: Divergences below these shares of the largest from the mean are rounding: between rows, and from a row to a mean.
 _ROUNDING_OF_ROWS, _ROUNDING_OF_MEANS = 1e-14, 1e-12
 
@@ -45,8 +33,8 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     n_clusters
         The number of clusters.
     influence
-        What divergence: "euclidean" (squared distance), "kl", "itakura-saito" or "logistic"; or an object such as
-        ``KL(smoothing=0.5)`` for counts with zeros, or ``Bregman`` for a divergence of your own.
+        What divergence: "kl", "itakura-saito" or "logistic"; or an object such as ``KL(smoothing=0.5)`` for counts with
+        zeros, or ``Bregman`` for a divergence of your own.
     init
         "k-means++", which draws starting centres that diverge from each other, or the centres (n_clusters, d).
     n_init
@@ -152,14 +140,10 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _resolved(self) -> tuple[Influence, BregmanDivergence]:
         influence = INFLUENCES.resolve(self.influence)
-        if isinstance(influence, Euclidean):
-            return influence, divergence_by_name("squared")
         if isinstance(influence, BregmanInfluence):
             return influence, influence.divergence
-        kinds = (Euclidean, BregmanInfluence)
-        served = [name for name, cls in INFLUENCES.items() if isinstance(cls, type) and issubclass(cls, kinds)]
         raise ValueError(
-            f"influence of BregmanKMeans must be one of {', '.join(map(repr, served))}, or a Bregman object, got "
+            f"influence of BregmanKMeans must be one of {', '.join(map(repr, DIVERGENCES))}, or a Bregman object, got "
             f"{self.influence!r}."
         )
 
@@ -220,7 +204,10 @@ class Lloyd:
         if not weights.any():
             raise ValueError("sample_weight is zero for every row: nothing is left to cluster.")
         self.X, self.weights, self.divergence = X, weights, divergence
-        self.order = order_by_content(X)
+        # Random choices depend on what is in the rows, not on their order: sorted along a fixed direction, in which
+        # different rows almost surely differ.
+        direction = stream(0, X.shape[1]).standard_normal(X.shape[1])
+        self.order = np.argsort(row_dots(X, direction), kind="stable")
         self.mean = weights @ X / weights.sum()
         self.from_mean = divergence.rowwise(X, self.mean)
         self.scale = float(self.from_mean.max())
@@ -296,16 +283,6 @@ class Lloyd:
         return codes
 
 
-def order_by_content(X: FloatArray) -> IntArray:
-    """Return the rows (n,) of X (n, d) in an order that depends only on what is in them, for random choices.
-
-    They are sorted along a fixed direction, in which different rows almost surely differ.
-    """
-    direction: FloatArray = stream(0, X.shape[1]).standard_normal((X.shape[1],))
-    parts = [slice(start, start + _CHUNK) for start in range(0, X.shape[0], _CHUNK)]
-    return np.argsort(np.concatenate([row_dots(dense(X[part]), direction) for part in parts]), kind="stable")
-
-
 def _draw(order: IntArray, shares: FloatArray, uniform: FloatArray) -> IntArray:
     """Return rows drawn in proportion to ``shares`` (n,), for uniform numbers (m,)."""
     shares = shares[order]
@@ -323,19 +300,6 @@ def warn_if_empty(n_found: int, n_clusters: int, *, stacklevel: int) -> None:
             ConvergenceWarning,
             stacklevel=stacklevel + 1,
         )
-
-
-@cache
-def _thread_pools() -> Any:
-    """Find the libraries with threads of their own: a search that takes longer than a small k-means."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def on_one_thread() -> Any:
-    """Return a context in which BLAS and OpenMP use one thread, so that sums have the same bits on any machine."""
-    return _thread_pools().limit(limits=1)
 
 
 @dataclass(frozen=True)
@@ -376,30 +340,3 @@ class KMeansStarts:
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
                 runs.append(model.fit(rows, sample_weight=weights))
         return min(runs, key=lambda run: run.inertia_)
-
-
-#: Algorithms like k-means.
-LIKE_KMEANS = ("kmeans", "minibatch", "bisecting")
-ALGORITHMS = (*LIKE_KMEANS, "agglomerative", "gmm", "birch", "spectral", "hdbscan")
-#: Runs of k-means from different starts, of which the best is kept.
-_STARTS = 10
-
-
-def clusterer_by_name(algorithm: str, clusters: int | None, seed: int, min_cluster_size: int = 5) -> Any:
-    """Return the clusterer of a name among ``ALGORITHMS``; hdbscan finds the number of clusters itself."""
-    from sklearn import cluster, mixture
-
-    if algorithm == "gmm":
-        return mixture.GaussianMixture(clusters, random_state=seed)
-    if algorithm == "hdbscan":
-        return cluster.HDBSCAN(min_cluster_size=min_cluster_size, copy=True)
-    if algorithm == "agglomerative":
-        return cluster.AgglomerativeClustering(clusters)
-    if algorithm == "birch":
-        return cluster.Birch(n_clusters=clusters)
-    if algorithm == "spectral":
-        return cluster.SpectralClustering(clusters, affinity="nearest_neighbors", random_state=seed)
-    if algorithm == "bisecting":
-        return cluster.BisectingKMeans(clusters, n_init=_STARTS, random_state=seed)
-    kind = cluster.MiniBatchKMeans if algorithm == "minibatch" else cluster.KMeans
-    return kind(clusters, n_init=_STARTS, random_state=seed)

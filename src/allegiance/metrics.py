@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
-from threadpoolctl import threadpool_limits
 
-from ._core.parallel import effective_threads, for_row_blocks, resolve_seed, stream
+from ._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, stream
 from ._core.validation import (
     FloatArray,
     IntArray,
@@ -27,19 +26,7 @@ from ._core.validation import (
     row_dots,
 )
 from .fitting import Labels
-from .influence import (
-    BLOCK_ROWS,
-    KERNEL_COLUMNS,
-    Kernel,
-    KernelRows,
-    ResolvedKernel,
-    check_kernel_values,
-    column_blocks,
-    for_kernel_rows,
-    padded_features,
-    prepare_block,
-    row_blocks,
-)
+from .influence import BLOCK_ROWS, Kernel, KernelSums, padded_features, row_blocks
 
 __all__ = ["lift_emd", "rand_distance"]
 
@@ -287,50 +274,6 @@ def median_distance(X: Rows, metric: str) -> float:
 
 
 @dataclass(frozen=True)
-class _KernelSums:
-    """Sums of rows in the exact feature space of a kernel, for clusters that may overlap or be soft."""
-
-    kernel: ResolvedKernel
-    members: KernelRows
-    weights: tuple[Any, ...]
-    """CSR matrices (m, columns), the memberships in each cluster of each block of rows."""
-
-    @classmethod
-    def of(cls, X: Rows, columns: Any, kernel: ResolvedKernel) -> _KernelSums:
-        """Sum the rows of X (n, d) by the memberships ``columns``, CSR (n, m)."""
-        starts = range(0, X.shape[0], KERNEL_COLUMNS)
-        weights = tuple(columns[start : start + KERNEL_COLUMNS].T.tocsr() for start in starts)
-        return cls(kernel, kernel.prepare(X), weights)
-
-    def products(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
-        """Return inner products (n, m) of rows with the sums, and the rows' squared norms (n,)."""
-        sums, own = np.zeros((X.shape[0], self.weights[0].shape[0])), np.empty(X.shape[0])
-
-        def fill(part: slice) -> None:
-            count = part.stop - part.start
-            rows = prepare_block(self.kernel, X, part)
-            for weights, others in zip(self.weights, column_blocks(self.members), strict=True):
-                # The members first, since then the block lies in memory as the sparse product reads it.
-                sums[part] += (weights @ self.kernel.block(others, rows)).T[:count]
-            own[part] = self.kernel.diagonal(rows)[:count]
-
-        for_kernel_rows(fill, X.shape[0], self.kernel, threads)
-        check_kernel_values(sums, own)
-        return sums, own
-
-    def gram(self, X: Rows, columns: Any, threads: int, products: FloatArray | None) -> FloatArray:
-        """Return the inner products (m, m) of the sums; fill ``products`` (n, m) with those of the rows' own lifts."""
-        gram = np.zeros((columns.shape[1], columns.shape[1]))
-        for start in range(0, X.shape[0], _CHUNK):
-            part = slice(start, start + _CHUNK)
-            sums, own = self.products(X[part], threads)
-            gram += columns[part].T @ sums
-            if products is not None:
-                products[part] = sums / _lengths(own)[:, None]
-        return gram
-
-
-@dataclass(frozen=True)
 class _FeatureSums:
     """Sums of explicit features, whose inner products are approximately a kernel."""
 
@@ -343,12 +286,12 @@ class _FeatureSums:
     def of(cls, X: Rows, columns: Any, transformer: Any) -> _FeatureSums:
         """Sum the features of the rows of X (n, d) by the memberships ``columns``, CSR (n, m)."""
         totals: Any = 0.0
-        with threadpool_limits(1, user_api="blas"):
+        with on_one_thread():
             for part in row_blocks(slice(0, X.shape[0])):
                 totals = totals + columns[part].T @ padded_features(transformer, X, part)[: part.stop - part.start]
         return cls(transformer, totals)
 
-    def products(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
+    def sums(self, X: Rows, threads: int) -> tuple[FloatArray, FloatArray]:
         """Return inner products (n, m) of rows with the sums, and the rows' squared norms (n,)."""
         sums, own = np.empty((X.shape[0], self.totals.shape[0])), np.empty(X.shape[0])
 
@@ -358,23 +301,16 @@ class _FeatureSums:
                 sums[part] = (features @ self.totals.T)[:count]
                 own[part] = row_dots(features, features)[:count]
 
-        with threadpool_limits(1, user_api="blas"):
+        with on_one_thread():
             for_row_blocks(fill, X.shape[0], threads, multiple=BLOCK_ROWS)
         return sums, own
-
-    def gram(self, X: Rows, columns: Any, threads: int, products: FloatArray | None) -> FloatArray:
-        """Return the inner products (m, m) of the sums; fill ``products`` (n, m) with those of the rows' own lifts."""
-        if products is not None:
-            sums, own = self.products(X, threads)
-            products[:] = sums / _lengths(own)[:, None]
-        return self.totals @ self.totals.T
 
 
 @dataclass(frozen=True)
 class Lifts:
     """The lifts of m clusters: unit vectors in a feature space, known through their inner products."""
 
-    sums: _KernelSums | _FeatureSums
+    sums: KernelSums | _FeatureSums
     norms: FloatArray
     """(m,) lengths of the sums, of which the lifts are the directions."""
     gram: FloatArray
@@ -382,7 +318,7 @@ class Lifts:
 
     def with_rows(self, X: Rows, threads: int = 1) -> FloatArray:
         """Return the inner products (n, m) of the lifts of single rows X (n, d) with those of the clusters."""
-        sums, own = self.sums.products(X, threads)
+        sums, own = self.sums.sums(X, threads)
         return sums / _lengths(own)[:, None] / self.norms
 
     def distances(self) -> FloatArray:
@@ -399,12 +335,22 @@ def lift_clusters(
 
     ``with_points`` (n, m) is filled with what :meth:`Lifts.with_rows` returns for X, if given: that costs little here.
     """
-    sums: _KernelSums | _FeatureSums
+    sums: KernelSums | _FeatureSums
     if kernel.approximation is None:
-        sums = _KernelSums.of(X, columns, kernel.with_data(X))
+        resolved = kernel.with_data(X)
+        sums = KernelSums(resolved, columns.T.tocsr(), resolved.prepare(X))
+        gram = np.zeros((columns.shape[1], columns.shape[1]))
     else:
         sums = _FeatureSums.of(X, columns, kernel.feature_map(X, seed))
-    gram = sums.gram(X, columns, threads, with_points)
+        gram = sums.totals @ sums.totals.T
+    if kernel.approximation is None or with_points is not None:
+        for start in range(0, X.shape[0], _CHUNK):
+            part = slice(start, start + _CHUNK)
+            products, own = sums.sums(X[part], threads)
+            if kernel.approximation is None:
+                gram += columns[part].T @ products
+            if with_points is not None:
+                with_points[part] = products / _lengths(own)[:, None]
     norms = _lengths(np.diagonal(gram))
     if with_points is not None:
         with_points /= norms

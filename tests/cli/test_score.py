@@ -320,9 +320,9 @@ def test_several_files_and_folders_are_one_table(flowers, tmp_path):
 
 
 def test_the_lists_of_choices_are_those_of_the_library():
-    from allegiance.clusterers import clusterer_by_name
+    from allegiance.cli._inputs import clusterer
     from allegiance.influence import INFLUENCES
 
     assert set(_options.INFLUENCES) <= set(INFLUENCES)
     for name in _options.ALGORITHMS:
-        assert clusterer_by_name(name, None if name == "hdbscan" else 3, 0)
+        assert clusterer(name, None if name == "hdbscan" else 3, 0)

@@ -6,7 +6,7 @@ import pytest
 from allegiance import affinity
 from allegiance.domains import Region
 from allegiance.engines import Exact, Settings, Tessellation
-from allegiance.influence import BregmanDiagram, BregmanDivergence, Weights
+from allegiance.influence import Bregman, BregmanDiagram, Weights
 from reference import rational
 from reference.volumes import default_box
 
@@ -90,7 +90,7 @@ def test_a_clearance_from_functions_is_not_trusted_beyond_their_rounding(rng, sp
     rounding would show there is no answer instead of a wrong one."""
     centers, X = _close_sites(rng, 2, spacing, 6)
     lower, upper = default_box(X, centers)
-    diagram = BregmanDiagram.of_sites(centers, BregmanDivergence(_half_square, np.array, np.array))
+    diagram = BregmanDiagram.of_sites(centers, Bregman(_half_square, np.array, np.array).divergence)
     tessellation = Tessellation(diagram, Region.box("box", lower, upper))
     estimate = Exact().build(tessellation, Settings()).estimate(tessellation.queries(X))
     assert (estimate.found[:6] == found).all()

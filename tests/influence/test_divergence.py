@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import kl_div, rel_entr
 
-from allegiance.influence import DIVERGENCES, BregmanDivergence, check_rows_inside, divergence_by_name
+from allegiance import affinity
+from allegiance.influence import DIVERGENCES, Bregman, check_rows_inside
 
 A = np.array([[2.0, 0.5], [0.5, 1.0]])
 
@@ -30,26 +31,26 @@ BY_HAND = {
     "kl": kl_div,
     "itakura-saito": lambda y, c: y / c - np.log(y / c) - 1,
     "logistic": lambda y, c: rel_entr(y, c) + rel_entr(1 - y, 1 - c),
-    "squared": lambda y, c: (y - c) ** 2,
 }
 
 
 @pytest.mark.parametrize("name", DIVERGENCES)
 def test_named_divergences_equal_the_textbook(rng, name):
-    divergence = divergence_by_name(name)
+    divergence = DIVERGENCES[name]
     Y, C = draw(rng, divergence, (30, 4)), draw(rng, divergence, (5, 4))
     expected = BY_HAND[name](Y[:, None], C).sum(axis=2)
     np.testing.assert_allclose(divergence.between(Y, C), expected, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(divergence.rowwise(Y[:5], C), np.diag(expected[:5]), rtol=1e-12)
     functions = divergence.phi, divergence.gradient, divergence.inverse_gradient
-    plain = BregmanDivergence(*functions, domain=divergence.domain)
+    plain = Bregman(*functions, domain=divergence.domain).divergence
+    plain.check(4)
     np.testing.assert_allclose(plain.between(Y, C), expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(plain.rowwise(C[0], Y), divergence.rowwise(C[0], Y), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", DIVERGENCES)
 def test_forms_of_a_named_divergence_agree(rng, name):
-    divergence = divergence_by_name(name)
+    divergence = DIVERGENCES[name]
     Y, c = draw(rng, divergence, (50, 3)), draw(rng, divergence, 3)
     slopes = divergence.slopes(Y, c)
     np.testing.assert_allclose(slopes, divergence.gradient(Y) - divergence.gradient(c[None]), atol=1e-12)
@@ -57,14 +58,14 @@ def test_forms_of_a_named_divergence_agree(rng, name):
     np.testing.assert_allclose(divergence.inverse_gradient(divergence.gradient(Y)), Y, rtol=1e-10)
     step = 1e-5
     curvature = (divergence.slopes(Y + step, c) - divergence.slopes(Y - step, c)) / (2 * step)
-    np.testing.assert_allclose(divergence.coordinatewise.spread(Y, slopes, c), 1 / curvature, rtol=1e-4)
+    np.testing.assert_allclose(divergence.spread(Y, slopes, c), 1 / curvature, rtol=1e-4)
     np.testing.assert_allclose(divergence.potentials(Y, slopes, c), divergence.rowwise(c, Y), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", DIVERGENCES)
 def test_close_points_keep_their_digits(rng, name):
     """To second order D(y || c) is half of <∇phi(y) - ∇phi(c), y - c>, whose digits are those of y - c."""
-    divergence = divergence_by_name(name)
+    divergence = DIVERGENCES[name]
     c = draw(rng, divergence, (20, 3))
     y = c + 1e-7 * rng.normal(size=(20, 3))
     slopes = np.array([divergence.slopes(row[None], own)[0] for row, own in zip(y, c, strict=True)])
@@ -73,13 +74,8 @@ def test_close_points_keep_their_digits(rng, name):
     assert (divergence.rowwise(c, c) == 0).all()
 
 
-def test_unknown_name():
-    with pytest.raises(ValueError, match=r"'kl', 'itakura-saito'.*got 'manhattan'"):
-        divergence_by_name("manhattan")
-
-
 def test_non_separable(rng):
-    divergence = BregmanDivergence(quadratic, quadratic_gradient, quadratic_inverse)
+    divergence = Bregman(quadratic, quadratic_gradient, quadratic_inverse).divergence
     Y, C = rng.normal(size=(20, 2)), rng.normal(size=(4, 2))
     away = Y[:, None] - C
     expected = np.einsum("nmi,ij,nmj->nm", away, A, away)
@@ -89,45 +85,41 @@ def test_non_separable(rng):
         divergence.check(5)
 
 
-@pytest.mark.parametrize("factor", [0.5, 1.01, -1.0])
-def test_wrong_gradient(factor):
-    with pytest.raises(ValueError, match=r"gradient of divergence 'mine' is wrong in coordinate .* off by"):
-        BregmanDivergence(lambda Y: (Y**4).sum(axis=1), lambda Y: factor * 4 * Y**3, np.cbrt, name="mine")
+def squares(Y):
+    return (Y**2).sum(axis=1)
 
 
-def test_wrong_gradient_in_one_of_many_coordinates():
-    """Found when the divergence meets rows of that length: at construction phi refuses shorter ones."""
-    scale = np.linspace(1, 2, 40)
-    wrong = scale.copy()
-    wrong[17] *= 1.1
-    divergence = BregmanDivergence(lambda Y: (scale * Y**2).sum(axis=1), lambda Y: 2 * wrong * Y, np.array)
-    with pytest.raises(ValueError, match="gradient of divergence 'custom' is wrong along a direction"):
-        divergence.check(40)
+SCALE = np.linspace(1, 2, 40)
+WRONG = np.where(np.arange(40) == 17, 1.1, 1.0) * SCALE
 
 
-def test_not_convex():
-    with pytest.raises(ValueError, match="is not convex"):
-        BregmanDivergence(lambda Y: np.sin(3 * Y).sum(axis=1), lambda Y: 3 * np.cos(3 * Y), np.array)
-    with pytest.raises(ValueError, match="must be strictly convex"):
-        BregmanDivergence(lambda Y: Y.sum(axis=1), np.ones_like, np.array)
+@pytest.mark.parametrize(
+    ("phi", "gradient", "inverse", "d", "match"),
+    [
+        (lambda Y: (Y**4).sum(axis=1), lambda Y: 1.01 * 4 * Y**3, np.cbrt, 2, "gradient .* wrong in coordinate"),
+        (lambda Y: (Y**4).sum(axis=1), lambda Y: -4 * Y**3, np.cbrt, 2, "gradient .* wrong in coordinate"),
+        (lambda Y: (SCALE * Y**2).sum(axis=1), lambda Y: 2 * WRONG * Y, np.array, 40, "wrong along a direction"),
+        (lambda Y: np.sin(3 * Y).sum(axis=1), lambda Y: 3 * np.cos(3 * Y), np.array, 2, "not convex"),
+        (lambda Y: Y.sum(axis=1), np.ones_like, np.array, 2, "strictly convex"),
+        (squares, lambda Y: 2 * Y, lambda G: G, 2, "inverse_gradient .* does not undo"),
+        (lambda Y: Y**2, lambda Y: 2 * Y, lambda G: G / 2, 4, r"phi .* must map rows \(12, 4\) to \(12,\)"),
+    ],
+)
+def test_wrong_functions_are_found(phi, gradient, inverse, d, match):
+    with pytest.raises(ValueError, match=match):
+        Bregman(phi, gradient, inverse).divergence.check(d)
 
 
-def test_wrong_inverse():
-    with pytest.raises(ValueError, match="inverse_gradient of divergence 'custom' does not undo"):
-        BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, lambda G: G)
+def test_wrong_functions_are_found_in_use(rng):
+    wrong = Bregman(squares, lambda Y: 3 * Y, lambda G: G / 3, name="mine")
+    with pytest.raises(ValueError, match="gradient of divergence 'mine'"):
+        affinity(rng.normal(size=(20, 3)), np.arange(20) % 2, influence=wrong)
 
 
 @pytest.mark.parametrize("domain", [(1.0, 1.0), (2.0, 1.0), (np.nan, 1.0)])
 def test_empty_domain(domain):
     with pytest.raises(ValueError, match="low < high"):
-        BregmanDivergence(lambda Y: (Y**2).sum(axis=1), lambda Y: 2 * Y, lambda G: G / 2, domain=domain)
-
-
-def test_values_of_the_wrong_shape():
-    with pytest.raises(
-        ValueError, match=r"phi of divergence 'custom' must map rows \(12, 4\) to \(12,\), gave \(12, 4\)"
-    ):
-        BregmanDivergence(lambda Y: Y**2, lambda Y: 2 * Y, lambda G: G / 2).check(4)
+        Bregman(squares, lambda Y: 2 * Y, lambda G: G / 2, domain=domain).check()
 
 
 @pytest.mark.parametrize(
@@ -145,9 +137,9 @@ def test_rows_outside_are_named(name, value, remedy):
     X = np.full((3000, 700), 0.5)
     X[2500:, 300] = value
     X[2500, 650] = value
-    check_rows_inside(X[:2500], divergence_by_name(name))
+    check_rows_inside(X[:2500], DIVERGENCES[name])
     message = f"X does not fit influence '{name}': row 2500, column 300 is {value:g}.*{remedy}"
     with pytest.raises(ValueError, match=message):
-        check_rows_inside(X, divergence_by_name(name))
+        check_rows_inside(X, DIVERGENCES[name])
     with pytest.raises(ValueError, match="centers does not fit"):
-        check_rows_inside(X[2500:2501], divergence_by_name(name), "centers")
+        check_rows_inside(X[2500:2501], DIVERGENCES[name], "centers")

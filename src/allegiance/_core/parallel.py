@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +94,19 @@ def for_row_blocks(
         return
     with Threads(number) as started:
         started.run(work, slices)
+
+
+@cache
+def _thread_pools() -> Any:
+    """Find the libraries with threads of their own: a search that takes longer than a small k-means."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def on_one_thread() -> Any:
+    """Return a context in which BLAS and OpenMP use one thread, so that sums have the same bits on any machine."""
+    return _thread_pools().limit(limits=1)
 
 
 def resolve_seed(random_state: RandomState) -> int:

@@ -11,11 +11,10 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
-from allegiance._core.parallel import effective_threads, resolve_seed, stream
+from allegiance._core.parallel import effective_threads, on_one_thread, resolve_seed, stream
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, check_jobs, check_rows
 from allegiance.calibration import Calibration, replicate, row_keys
-from allegiance.clusterers import on_one_thread
 from allegiance.fitting import Labels, cluster
 from allegiance.notebook import Card, curve_picture
 from allegiance.results import FrameLike, text_table

@@ -182,10 +182,21 @@ def influence_of(o: SimpleNamespace) -> str:
 
 
 def clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
-    """Return the clusterer of a name."""
-    from allegiance.clusterers import clusterer_by_name
+    """Return the clusterer of a name among ``ALGORITHMS``; hdbscan finds the number of clusters itself."""
+    from sklearn import cluster, mixture
 
-    return clusterer_by_name(algorithm, clusters, seed)
+    if algorithm == "gmm":
+        return mixture.GaussianMixture(clusters, random_state=seed)
+    if algorithm == "hdbscan":
+        return cluster.HDBSCAN(copy=True)
+    if algorithm == "agglomerative":
+        return cluster.AgglomerativeClustering(clusters)
+    if algorithm == "birch":
+        return cluster.Birch(n_clusters=clusters)
+    if algorithm == "spectral":
+        return cluster.SpectralClustering(clusters, affinity="nearest_neighbors", random_state=seed)
+    kinds = {"kmeans": cluster.KMeans, "minibatch": cluster.MiniBatchKMeans, "bisecting": cluster.BisectingKMeans}
+    return kinds[algorithm](clusters, n_init=10, random_state=seed)
 
 
 def make_scorer(

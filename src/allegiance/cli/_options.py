@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-#: As in :mod:`allegiance.clusterers`, which is not imported for ``--help``.
+#: See ``clusterer`` in ``_inputs``.
 ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 LIKE_KMEANS = ALGORITHMS[:3]
 #: As in :mod:`allegiance.influence`: those that need no further parameters.

@@ -34,8 +34,8 @@ from ._inputs import Columns, PreparedColumns, check_clusterer
 from ._labels import Labels, check_classes, merged_classes, positions_of
 
 REPRESENTATIVES = ("mean", "median", "medoid")
-#: Rows converted to float64 at a time.
-_CHUNK = 8192
+#: Rows, and entries, converted to float64 at a time.
+_CHUNK, _ENTRIES = 8192, 2**19
 
 
 @dataclass(frozen=True, eq=False)
@@ -490,12 +490,13 @@ def mean_sums(X: Rows, codes: AnyArray, n_clusters: int) -> MeanSums:
         origin = np.asarray(X[first], dtype=np.float64)
     sums = np.zeros((n_clusters, d))
     sizes = np.zeros(n_clusters)
-    for start in range(0, n, _CHUNK):
-        part = codes[start : start + _CHUNK]
+    size = min(_CHUNK, max(1, _ENTRIES // d))
+    for start in range(0, n, size):
+        part = codes[start : start + size]
         members = np.flatnonzero(part >= 0)
         part = part[members]
         indicator = sp.csr_array((np.ones(part.size), (part, np.arange(part.size))), shape=(n_clusters, part.size))
-        rows = X[start : start + _CHUNK][members]
+        rows = X[start : start + size][members]
         if not is_sparse(rows):
             rows = np.asarray(rows, dtype=np.float64) - origin[part]
         sums += dense(indicator @ rows)

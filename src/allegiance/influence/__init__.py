@@ -1,45 +1,38 @@
 """What closeness means: kinds of influence, each a set of affine functions f_i(y) = b_i - <a_i, y>, lower is closer."""
 
 from ._base import INFLUENCES as INFLUENCES
+from ._base import WEIGHTS as WEIGHTS
 from ._base import AffineFunctions as AffineFunctions
 from ._base import AnySummary as AnySummary
 from ._base import Diagram as Diagram
 from ._base import Influence as Influence
 from ._base import Located as Located
+from ._base import SpreadSums as SpreadSums
 from ._base import Summary as Summary
 from ._base import Training as Training
+from ._base import Weights
 from ._base import no_bounds as no_bounds
 from ._bregman import DIVERGENCES as DIVERGENCES
 from ._bregman import KL, Bregman, ItakuraSaito, Logistic
 from ._bregman import BregmanDivergence as BregmanDivergence
 from ._bregman import BregmanInfluence as BregmanInfluence
 from ._bregman import check_rows_inside as check_rows_inside
-from ._bregman import divergence_by_name as divergence_by_name
 from ._bregman_diagram import BregmanDiagram as BregmanDiagram
 from ._euclidean import Cosine, Mahalanobis, Within
 from ._euclidean import Euclidean as Euclidean
 from ._kernel import BLOCK_ROWS as BLOCK_ROWS
-from ._kernel import KERNEL_COLUMNS as KERNEL_COLUMNS
 from ._kernel import KERNELS as KERNELS
 from ._kernel import FeatureEmbedding as FeatureEmbedding
 from ._kernel import Kernel
 from ._kernel import KernelEmbedding as KernelEmbedding
-from ._kernel import KernelMeans as KernelMeans
-from ._kernel import KernelRows as KernelRows
+from ._kernel import KernelSums as KernelSums
 from ._kernel import ResolvedKernel as ResolvedKernel
-from ._kernel import check_kernel_values as check_kernel_values
-from ._kernel import column_blocks as column_blocks
-from ._kernel import for_kernel_rows as for_kernel_rows
 from ._kernel import padded_features as padded_features
-from ._kernel import prepare_block as prepare_block
 from ._kernel import row_blocks as row_blocks
 from ._power_diagram import Embedding as Embedding
 from ._power_diagram import LinearEmbedding as LinearEmbedding
 from ._power_diagram import PowerDiagram as PowerDiagram
 from ._power_diagram import product_by_rows as product_by_rows
-from ._weights import WEIGHTS as WEIGHTS
-from ._weights import SpreadSums as SpreadSums
-from ._weights import Weights
 
 #: What users may rely on; the other names serve the rest of the package.
 __all__ = ["KL", "Bregman", "Cosine", "ItakuraSaito", "Kernel", "Logistic", "Mahalanobis", "Weights", "Within"]

@@ -1,15 +1,17 @@
-"""What an influence is, and the diagram that it makes of a fitted clustering."""
+"""What an influence is, the diagram that it makes of a fitted clustering, and the weights of the clusters."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from allegiance._core.parameters import Parameters, Registry
-from allegiance._core.validation import AnyArray, FloatArray, Rows
+from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, check_number, real_array
 
 
 class AffineFunctions(NamedTuple):
@@ -84,9 +86,6 @@ class Diagram(Protocol):
     @property
     def axis_aligned(self) -> bool:
         """Whether every coordinate is one of X, scaled and shifted."""
-
-    def unprojected(self, X: Rows, located: Located) -> Rows:
-        """Return rows (n, p), dense or CSR, not reduced to the span of the sites, where distance is influence."""
 
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""
@@ -172,15 +171,8 @@ class Influence(Parameters):
         """
 
     def clusterer(self, n_clusters: int) -> Any:
-        """Return the clusterer that calibration refits to :meth:`coordinates`; None for k-means."""
+        """Return a clusterer that may have made labels of unknown origin; None if only k-means comes to mind."""
         return None
-
-    def coordinates(self, diagram: Diagram, X: Rows, located: Located) -> Rows:
-        """Return rows (n, p), dense or CSR, where distance is influence: calibration clusters subsamples of them.
-
-        Unlike the positions in ``located`` they are not projected on the span of the sites, which the labels chose.
-        """
-        return diagram.unprojected(X, located)
 
     def describe(self) -> str:
         """Say in a few words what closeness means."""
@@ -188,3 +180,131 @@ class Influence(Parameters):
 
 
 INFLUENCES: Registry[Influence] = Registry("influence", Influence, first="euclidean")
+
+
+#: Clusters tighter than this share of the average spread count as this tight: a single point has no spread at all.
+_LEAST_SPREAD = 1e-3
+_OVERFLOW = (
+    "weights and squared distances of X are too far apart in scale: rescale X "
+    "or the weights, or use Weights(.., scale='auto')."
+)
+
+
+class SpreadSums(NamedTuple):
+    """Sums over points from which weights follow."""
+
+    sizes: FloatArray
+    """(k,) numbers of points."""
+    spread: FloatArray
+    """(k,) sums of their divergences from the representative of their cluster."""
+
+    @classmethod
+    def of(cls, codes: AnyArray, spread: FloatArray, k: int) -> SpreadSums:
+        """Sum the divergences (n,) of points from the representatives of their clusters (n,), -1 for noise."""
+        members = codes >= 0
+        own = codes[members]
+        sizes = np.bincount(own, minlength=k).astype(np.float64)
+        return cls(sizes, np.bincount(own, weights=spread[members], minlength=k).astype(np.float64, copy=False))
+
+    def plus(self, other: SpreadSums) -> SpreadSums:
+        """Return the sums over both sets of points."""
+        return SpreadSums(self.sizes + other.sizes, self.spread + other.spread)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Weights(Parameters):
+    """How important each cluster is: its weight is subtracted from the squared distance, or divergence.
+
+    Parameters
+    ----------
+    of
+        "size": the share ``|C_i| / n`` of the points. "density": the share of ``|C_i| / s_i^(r/2)`` in their sum, where
+        s_i is the mean divergence of the cluster's points from its representative and r the dimension in which volume
+        is measured, so that s_i^(r/2) goes with the volume the cluster is spread over. Or an array (k,).
+    scale
+        What the weights are multiplied with to become squared distances. "auto" is the mean squared distance of the
+        points from their representatives, with which rescaling the data changes nothing.
+    query
+        The weight of a point before scaling. None is the average over points, sum of weights / n: 1 / n for "size".
+
+    Examples
+    --------
+    >>> from allegiance import affinity
+    >>> from allegiance.influence import Weights
+    >>> X, labels = [[0, 0], [1, 2], [0, 1], [1, 1], [6, 1], [8, 3], [4, 9], [5, 5]], [0, 0, 0, 0, 1, 1, 2, 2]
+    >>> kinds = None, Weights("size", scale=20.0)
+    >>> plain, weighted = (affinity(X, labels, influence="euclidean", weights=kind) for kind in kinds)
+    >>> plain.affinity[4].round(2), weighted.affinity[4].round(2)
+    (array([0.15, 0.84, 0.01]), array([0.15, 0.85, 0.  ]))
+    """
+
+    of: Any
+    scale: float | str = 1.0
+    query: float | None = None
+
+    @classmethod
+    def resolve(cls, value: Any) -> Weights | None:
+        """Return what a user means by None, a name, an array (k,), or an object, checked."""
+        if value is None:
+            return None
+        return WEIGHTS.resolve(value if isinstance(value, str | Weights) else cls(value))
+
+    def check(self) -> None:
+        """Raise unless kind, scale and the weight of a point make sense."""
+        if isinstance(self.of, str):
+            check_choice(self.of, "weights", tuple(WEIGHTS))
+        if isinstance(self.scale, str):
+            check_choice(self.scale, "scale of Weights", ("auto",))
+        else:
+            check_number(self.scale, "scale of Weights", low=0.0)
+        if self.query is not None:
+            check_number(self.query, "query of Weights", low=-np.inf)
+
+    def apply(self, diagram: Diagram, sums: SpreadSums) -> Diagram:
+        """Return the diagram with these weights, given sums over the points of the fit."""
+        k = sums.sizes.size
+        n = max(float(sums.sizes.sum()), 1.0)
+        mean_spread = float(sums.spread.sum()) / n
+        if isinstance(self.of, str):
+            dim = diagram.positions.shape[1]
+            raw = sums.sizes / n if self.of == "size" else _densities(sums, mean_spread, dim)
+        else:
+            raw = self._given(k)
+        factor = mean_spread if isinstance(self.scale, str) else self.scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = float(raw.sum()) / n if self.query is None else self.query
+            weighted = diagram.weighted(raw * factor, own * factor)
+            largest = max(np.abs(weighted.functions.b).max(), np.abs(weighted.clearance_scale))
+        if not np.isfinite(largest):
+            raise ValueError(_OVERFLOW)
+        return weighted
+
+    def _given(self, k: int) -> FloatArray:
+        raw = real_array("weights", self.of, 1)
+        if raw.shape != (k,):
+            raise ValueError(f"weights has {raw.shape[0]} entries but there are {k} clusters: must be equal.")
+        if not np.isfinite(raw).all():
+            raise ValueError("weights must be finite.")
+        return raw
+
+    def describe(self) -> str:
+        """Say in a few words what the weights are."""
+        return f"weights {self.of if isinstance(self.of, str) else 'given'}"
+
+
+WEIGHTS: Registry[Weights] = Registry("weights", Weights)
+for _name in ("size", "density"):
+    WEIGHTS.add(_name, partial(Weights, _name))
+
+
+def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:
+    """Return densities (k,) relative to their sum. Through logarithms: powers of r/2 overflow easily."""
+    if mean_spread == 0:
+        return sums.sizes / sums.sizes.sum()
+    if not np.isfinite(mean_spread):
+        raise ValueError(_OVERFLOW)
+    mean = np.maximum(sums.spread / np.maximum(sums.sizes, 1.0), _LEAST_SPREAD * mean_spread)
+    with np.errstate(divide="ignore"):
+        logarithm = np.log(sums.sizes) - dim / 2.0 * np.log(mean)
+    density: FloatArray = np.exp(logarithm - logarithm.max())
+    return density / density.sum()

@@ -13,7 +13,7 @@ from allegiance._core.stored import Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, Rows, dense, row_dots
 
 from ._base import AffineFunctions, Located
-from ._bregman import BregmanDivergence, divergence_by_name
+from ._bregman import DIVERGENCES, BregmanDivergence
 from ._power_diagram import product_by_rows, span_axes
 
 #: Numbers of one chunk of rows in the user's coordinates: small enough to stay in the cache of a core.
@@ -22,7 +22,7 @@ _CHUNK = 2**17
 
 def _in_domain(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless sites lie where the divergence is defined; without axes coordinates are the user's."""
-    low, high = divergence_by_name(parts["divergence"]["name"]).domain
+    low, high = DIVERGENCES[parts["divergence"]["name"]].domain
     for name in ("sites", "origin"):
         if not ((parts[name] > low) & (parts[name] < high)).all():
             raise ValueError(f"{name} lies outside the domain of the divergence.")
@@ -129,10 +129,6 @@ class BregmanDiagram:
         return self.axes is None
 
     axis_aligned = affine
-
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
-        """Return the rows themselves: no coordinates make a divergence a distance."""
-        return dense(X)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), inside the domain, to positions (n, r); ``residual`` is their D(x ‖ x̂)."""
@@ -350,10 +346,8 @@ class Family:
 
     def hessians(self, theta: FloatArray, Y: FloatArray, slopes: FloatArray) -> FloatArray:
         """Return the derivatives (n, r, r) of position by theta at members Y (n, d) with slopes theta @ axes (n, d)."""
-        forms = self.divergence.coordinatewise
-        if forms is None:
-            return self._difference_hessians(theta)
-        return self.moments(forms.spread(Y, slopes, self.origin))
+        spread = self.divergence.spread(Y, slopes, self.origin)
+        return self._difference_hessians(theta) if spread is None else self.moments(spread)
 
     def _difference_hessians(self, theta: FloatArray) -> FloatArray:
         hessians = np.empty((*theta.shape, self.dim))

@@ -173,8 +173,8 @@ SHRINKAGES = ("ledoit-wolf", "oas")
 #: Up to this many columns their correlations are used, above only their variances; docs/decisions/0008 has the
 #: measurements.
 MOST_CORRELATED = 1024
-#: Rows converted to float64 at a time where correlations are used.
-_SCATTER_ROWS = 8192
+#: Rows, and entries, converted to float64 at a time where correlations are used.
+_SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**19
 #: Numbers converted to float64 at a time where they are not.
 _BLOCK = 1 << 21
 #: A column varies if its deviation is more than this many units in the last place of its values.
@@ -254,7 +254,7 @@ def scatter_sums(centers: FloatArray, X: Rows, codes: AnyArray) -> ScatterSums:
     if d > MOST_CORRELATED:
         return ScatterSums(sizes, _squared_residuals(X, codes, centers), None, resolution)
     products, squares = np.zeros((d, d)), np.zeros((d, d))
-    for residuals in _residuals(X, codes, centers, _SCATTER_ROWS):
+    for residuals in _residuals(X, codes, centers, min(_SCATTER_ROWS, _SCATTER_ENTRIES // d)):
         products += residuals.T @ residuals
         squared = residuals**2
         squares += squared.T @ squared

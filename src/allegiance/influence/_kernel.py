@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.parallel import for_row_blocks, stream
+from allegiance._core.parallel import for_row_blocks, on_one_thread, stream
 from allegiance._core.stored import (
     POSITIVE,
-    Array,
     Matrix,
     Number,
     OrNone,
     Part,
     Sizes,
-    Starts,
     Text,
     Unchecked,
     check_parts,
@@ -200,14 +198,6 @@ class Kernel(Influence):
         return f"kernel {name}" if self.approximation is None else f"kernel {name}, {self.approximation}"
 
 
-@stored("kernel-rows", rows=Matrix("n", "d"), squares=floats("n", low=0.0, infinite=True))
-class KernelRows(NamedTuple):
-    """Rows (n, d) as a kernel wants them, dense or CSR in float64, and their squared norms (n,)."""
-
-    rows: Rows
-    squares: FloatArray
-
-
 def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless the kernel has the parameters it takes, and no others."""
     given, taken = parts["params"], PARAMETERS[parts["name"]]
@@ -252,48 +242,46 @@ class ResolvedKernel:
         params = {name: params.get(name, missing[name]) for name in PARAMETERS[kernel]}
         return cls(kernel, params, mean if kernel == "rbf" and not is_sparse(X) else None)
 
-    def prepare(self, X: Rows) -> KernelRows:
+    def prepare(self, X: Rows) -> Rows:
         """Return rows (n, d) ready for :meth:`block`."""
         rows = float_rows(X) if self.shift is None else dense(X) - self.shift
-        if callable(self.name):
-            return KernelRows(rows, np.empty(0))
-        squares = _squares(rows)
         if self.name == "cosine":
+            squares = _squares(rows)
             factor = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
             rows = sp.diags_array(factor) @ rows if is_sparse(rows) else rows * factor[:, None]
-            squares = (squares > 0).astype(np.float64)
-        return KernelRows(rows, squares)
+        return rows
 
-    def block(self, A: KernelRows, B: KernelRows, count: int | None = None) -> FloatArray:
-        """Return the kernel values (count, m) of the first ``count`` of the rows A (n, d) with all rows B (m, d)."""
+    def block(self, A: Rows, B: Rows) -> FloatArray:
+        """Return the kernel values (n, m) of rows A (n, d) with rows B (m, d), both prepared."""
         if callable(self.name):
-            values = np.asarray(self.name(A.rows, B.rows), dtype=np.float64)
-            if values.shape != (A.rows.shape[0], B.rows.shape[0]):
+            values = np.asarray(self.name(A, B), dtype=np.float64)
+            if values.shape != (A.shape[0], B.shape[0]):
                 raise ValueError(f"kernel must return one value for each pair of rows, got shape {values.shape}.")
-            return values[:count]
+            return values
         if self.name == "laplacian":
             from sklearn.metrics.pairwise import manhattan_distances
 
-            return np.exp(-self.params["gamma"] * manhattan_distances(_short(A.rows[:count]), _short(B.rows)))
-        if is_sparse(A.rows) != is_sparse(B.rows):
-            A, B = KernelRows(dense(A.rows), A.squares), KernelRows(dense(B.rows), B.squares)
-        values = dense(A.rows @ B.rows.T)[:count]
+            return np.exp(-self.params["gamma"] * manhattan_distances(_short(A), _short(B)))
+        if is_sparse(A) != is_sparse(B):
+            A, B = dense(A), dense(B)
+        values = dense(A @ B.T)
         if self.name == "rbf":
             values *= -2.0
-            values += A.squares[:count, None]
-            values += B.squares
+            values += _squares(A)[:, None]
+            values += _squares(B)
             np.maximum(values, 0.0, out=values)
             values *= -self.params["gamma"]
             np.exp(values, out=values)
         return self._polynomial(values) if self.name == "polynomial" else values
 
-    def diagonal(self, A: KernelRows) -> FloatArray:
+    def diagonal(self, A: Rows) -> FloatArray:
         """Return the kernel value (n,) of each row with itself."""
         if callable(self.name):
             return np.diagonal(self.block(A, A)).copy()
         if self.name in ("rbf", "laplacian"):
-            return np.ones(A.squares.shape[0])
-        return self._polynomial(A.squares) if self.name == "polynomial" else A.squares
+            return np.ones(A.shape[0])
+        squares = _squares(A)
+        return self._polynomial(squares) if self.name == "polynomial" else (squares > 0).astype(np.float64)
 
     def _polynomial(self, values: FloatArray) -> FloatArray:
         values = self.params["gamma"] * values + self.params["coef0"]
@@ -340,48 +328,7 @@ def _mean_and_variance(X: Rows) -> tuple[FloatArray, FloatArray]:
 
 
 #: A block of kernel values: small enough for the cache.
-KERNEL_ROWS, KERNEL_COLUMNS = 128, 1024
-
-
-def for_kernel_rows(work: Callable[[slice], None], n_rows: int, kernel: ResolvedKernel, threads: int) -> None:
-    """Call ``work(part)`` for slices of at most ``KERNEL_ROWS`` rows that cover ``range(n_rows)``.
-
-    BLAS runs on one thread, on which its usual implementations treat all rows alike. A kernel that is a function may
-    not be safe in threads, or may use its own: it is called from one.
-    """
-
-    def fill(rows: slice) -> None:
-        for start in range(rows.start, rows.stop, KERNEL_ROWS):
-            work(slice(start, min(start + KERNEL_ROWS, rows.stop)))
-
-    if callable(kernel.name):
-        fill(slice(0, n_rows))
-        return
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
-        for_row_blocks(fill, n_rows, threads, multiple=KERNEL_ROWS)
-
-
-def prepare_block(kernel: ResolvedKernel, X: Rows, part: slice) -> KernelRows:
-    """Return some rows of X ready for the kernel; dense ones filled up with copies of the last to a fixed number."""
-    if is_sparse(X) or callable(kernel.name):
-        return kernel.prepare(X[part])
-    return kernel.prepare(X[np.minimum(np.arange(part.start, part.start + KERNEL_ROWS), part.stop - 1)])
-
-
-def column_blocks(members: KernelRows) -> list[KernelRows]:
-    """Return the members in blocks of at most ``KERNEL_COLUMNS``."""
-    starts = range(0, members.rows.shape[0], KERNEL_COLUMNS)
-    return [KernelRows(*(array[start : start + KERNEL_COLUMNS] for array in members)) for start in starts]
-
-
-def check_kernel_values(*values: FloatArray | None) -> None:
-    """Raise unless sums of kernel values are finite."""
-    if not all(value is None or np.isfinite(value).all() for value in values):
-        raise ValueError("kernel gives values that are not finite: scale X, or change the parameters of Kernel.")
-
-
+_KERNEL_ROWS, _KERNEL_COLUMNS = 128, 1024
 #: Diagonal values below this share of the largest are rounding.
 _NO_NORM = 1e-12
 #: Eigenvalues below minus this share of the largest are too large for rounding: the kernel has no feature space.
@@ -394,109 +341,89 @@ def _precomputed_or_not(parts: dict[str, Any], sizes: Sizes) -> None:
     if (parts["members"] is None, parts["own"] is not None) != (precomputed, precomputed):
         raise ValueError("it needs the members, or for 'precomputed' the diagonal, and never both.")
     if precomputed:
-        Array(("m",), "int", low=0, high=sizes["d"] - 1).check(parts["order"], "order", sizes, {})
-        if np.unique(parts["order"]).size != sizes["m"]:
-            raise ValueError("order names rows twice.")
+        sizes.agree("d", sizes["m"], "own")
 
 
 @stored(
     "kernel-sums",
     agree=_precomputed_or_not,
     kernel=Part("kernel-function", d="d"),
-    order=Array(("m",), "int", low=0),
-    starts=Starts("k", "m", empty=False),
-    members=OrNone(Part("kernel-rows", n="m", d="d")),
-    own=OrNone(floats("d", low=0.0)),
+    weights=Matrix("k", "m"),
+    members=OrNone(Matrix("m", "d")),
+    own=OrNone(floats("m", low=0.0)),
 )
 @dataclass(frozen=True)
-class KernelMeans:
-    """Mean kernel values g_i(x) of rows x with the members of each cluster i.
+class KernelSums:
+    """Sums Σ_j w_ij K(x, x_j) over members x_j with weights w_i, such as the means over the members of clusters i.
 
     Dense blocks are filled up to a fixed number of rows, and BLAS runs on one thread: then its usual implementations
     treat all rows alike, and the result for a row has the same bits whatever the others. That is up to the function
     if the kernel is one.
 
-    ``order`` (m,) are the training rows that belong to a cluster, cluster by cluster, and ``starts`` (k,) where in it
-    each cluster starts. ``members`` are these rows; for "precomputed", where columns of the rows to come stand for
-    them, ``own`` (n,) is the diagonal of the kernel instead.
+    ``weights`` are CSR (k, m), ``members`` (m, d) prepared rows; for "precomputed", where the m columns of the rows to
+    come stand for them, ``own`` (m,) is the diagonal of the kernel instead.
     """
 
     kernel: ResolvedKernel
-    order: IntArray
-    starts: IntArray
-    members: KernelRows | None
-    own: FloatArray | None
+    weights: Any
+    members: Rows | None
+    own: FloatArray | None = None
 
-    @classmethod
-    def of_clusters(cls, X: Rows, codes: AnyArray, n_clusters: int, kernel: ResolvedKernel) -> KernelMeans:
-        """Sort the rows of X (n, d) by their ``codes`` (n,), -1 for rows of no cluster."""
-        sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
-        order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        precomputed = kernel.name == "precomputed"
-        if precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be square for Kernel('precomputed'), got shape {X.shape}.")
-        return cls(
-            kernel,
-            order,
-            starts,
-            None if precomputed else kernel.prepare(X[order]),
-            np.array(X.diagonal(), dtype=np.float64) if precomputed else None,
-        )
+    @cached_property
+    def _blocks(self) -> list[tuple[Any, slice]]:
+        """The weights of some members at a time, and which they are."""
+        starts = range(0, self.weights.shape[1], _KERNEL_COLUMNS)
+        blocks = [slice(start, start + _KERNEL_COLUMNS) for start in starts]
+        return [(sp.csr_array(self.weights[:, block]), block) for block in blocks]
 
-    def means(self, X: Rows, threads: int = 1, own: FloatArray | None = None) -> FloatArray:
-        """Return g (n, k) of rows X (n, d), or of rows (n, n_train) of kernel values; fill ``own`` (n,) with K(x, x).
+    def sums(self, X: Rows, threads: int = 1) -> tuple[FloatArray, FloatArray]:
+        """Return the sums (n, k) for rows X (n, d), or for rows (n, m) of kernel values, and K(x, x) (n,).
 
         From kernel values K(x, x) is not known. The largest K(x, j)² / K(j, j) over the training rows j stands in: by
         Cauchy and Schwarz no more than K(x, x), and equal to it if x is one of them.
         """
         if self.own is not None and X.shape[1] != self.own.size:
             raise ValueError(f"X must hold kernel values with the {self.own.size} training rows, got shape {X.shape}.")
-        g = np.zeros((X.shape[0], self.starts.size))
+        sums, own = np.zeros((X.shape[0], self.weights.shape[0])), np.empty(X.shape[0])
 
-        def fill(part: slice) -> None:
-            self._fill(X, part, g[part], None if own is None else own[part])
+        def fill(rows: slice) -> None:
+            for start in range(rows.start, rows.stop, _KERNEL_ROWS):
+                part = slice(start, min(start + _KERNEL_ROWS, rows.stop))
+                self._fill(X, part, sums[part], own[part])
 
-        for_kernel_rows(fill, X.shape[0], self.kernel, threads)
-        g /= self._totals
-        check_kernel_values(g, own)
-        return g
+        if callable(self.kernel.name):  # which may not be safe in threads, or may use its own
+            fill(slice(0, X.shape[0]))
+        else:
+            with on_one_thread(), np.errstate(over="ignore", invalid="ignore"):
+                for_row_blocks(fill, X.shape[0], threads, multiple=_KERNEL_ROWS)
+        if not (np.isfinite(sums).all() and np.isfinite(own).all()):
+            raise ValueError("kernel gives values that are not finite: scale X, or change the parameters of Kernel.")
+        return sums, own
 
-    def over_clusters(self, g: FloatArray) -> FloatArray:
-        """Return the means (k, m) over each cluster of values g (n, m) of the training rows."""
-        return np.add.reduceat(g[self.order], self.starts, axis=0) / self._totals[:, None]
-
-    @property
-    def _totals(self) -> FloatArray:
-        """(k,) number of members of each cluster."""
-        return np.diff(self.starts, append=self.order.size).astype(np.float64)
-
-    def _fill(self, X: Rows, part: slice, g: FloatArray, own: FloatArray | None) -> None:
-        """Add the sums over each cluster to g (rows, k), and write the diagonal to ``own`` (rows,)."""
-        if self.own is not None or self.members is None:
-            self._fill_precomputed(dense(X[part]), g, own)
-            return
+    def _fill(self, X: Rows, part: slice, sums: FloatArray, own: FloatArray) -> None:
+        """Add to ``sums`` (rows, k), and write the diagonal to ``own`` (rows,)."""
         count = part.stop - part.start
-        A = prepare_block(self.kernel, X, part)
-        for number, B in enumerate(column_blocks(self.members)):
-            self._add(self.kernel.block(A, B, count), number * KERNEL_COLUMNS, g)
-        if own is not None:
-            own[:] = self.kernel.diagonal(A)[:count]
-
-    def _fill_precomputed(self, values: FloatArray, g: FloatArray, own: FloatArray | None) -> None:
-        for start in range(0, self.order.size, KERNEL_COLUMNS):
-            self._add(values.take(self.order[start : start + KERNEL_COLUMNS], axis=1), start, g)
-        if own is not None:
+        if self.members is None:
             assert self.own is not None
+            values = dense(X[part])
+            for weights, block in self._blocks:
+                sums += (weights @ values[:, block].T).T
             known = self.own > _NO_NORM * self.own.max()
             own[:] = (values[:, known] ** 2 / self.own[known]).max(axis=1, initial=0.0)
+            return
+        if is_sparse(X) or callable(self.kernel.name):
+            rows = self.kernel.prepare(X[part])
+        else:
+            rows = self.kernel.prepare(X[_padded(part, _KERNEL_ROWS)])
+        for weights, block in self._blocks:
+            # The members first, since then the block lies in memory as the sparse product reads it.
+            sums += (weights @ self.kernel.block(self.members[block], rows)).T[:count]
+        own[:] = self.kernel.diagonal(rows)[:count]
 
-    def _add(self, values: FloatArray, start: int, g: FloatArray) -> None:
-        """Add kernel values (rows, m) with the members from number ``start`` on to the sums g (rows, k)."""
-        stop = start + values.shape[1]
-        first = np.searchsorted(self.starts, start, side="right") - 1
-        last = np.searchsorted(self.starts, stop, side="left")
-        g[:, first:last] += np.add.reduceat(values, np.maximum(self.starts[first:last] - start, 0), axis=1)
+
+def _padded(part: slice, size: int) -> IntArray:
+    """Return the numbers (size,) of some rows, and of the last one as often as fills the block."""
+    return np.minimum(np.arange(part.start, part.start + size), part.stop - 1)
 
 
 @stored(
@@ -520,7 +447,7 @@ class KernelEmbedding:
     clusters by their first rows, ``positions`` (k, r) as the user does. Coordinates are distances, so ``unit`` is 1.
     """
 
-    means: KernelMeans
+    means: KernelSums
     gram: FloatArray
     axes: FloatArray
     positions: FloatArray
@@ -535,12 +462,23 @@ class KernelEmbedding:
         Each kernel value is computed once, in blocks: n = 20,000 rows never need n² numbers at a time.
         """
         codes, rank = _number_by_first_row(codes, n_clusters)
-        means = KernelMeans.of_clusters(X, codes, n_clusters, kernel)
-        own = np.empty(X.shape[0])
-        g = means.means(X, threads, own)
-        gram = means.over_clusters(g)
+        precomputed = kernel.name == "precomputed"
+        if precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be square for Kernel('precomputed'), got shape {X.shape}.")
+        members = np.flatnonzero(codes >= 0)
+        cluster, column = codes[members], members if precomputed else np.arange(members.size)
+        shares = 1.0 / np.bincount(cluster, minlength=n_clusters)[cluster]
+        weights = sp.csr_array(
+            (shares, (cluster, column)), shape=(n_clusters, X.shape[0] if precomputed else members.size)
+        )
+        if precomputed:
+            means = KernelSums(kernel, weights, None, np.array(X.diagonal(), dtype=np.float64))
+        else:
+            means = KernelSums(kernel, weights, kernel.prepare(X[members]))
+        g, own = means.sums(X, threads)
+        gram = weights @ (g if precomputed else g[members])
         # Products of d terms, sums of k: the scale of their rounding. A kernel of single precision says so.
-        eps = float(np.finfo(X.dtype).eps) if means.own is not None and X.dtype.kind == "f" else np.finfo(float).eps
+        eps = float(np.finfo(X.dtype).eps) if precomputed and X.dtype.kind == "f" else np.finfo(float).eps
         values, vectors = _axes(gram, 8 * eps * max(n_clusters, X.shape[1], 16))
         embedding = cls(means, gram, vectors / np.sqrt(values), (vectors * np.sqrt(values))[rank])
         return embedding, embedding._locate(g, own)
@@ -548,17 +486,12 @@ class KernelEmbedding:
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), or of kernel values (n, n_train) for "precomputed", to the span of the sites.
 
-        A row's result does not depend on the others, see :class:`KernelMeans`. For "precomputed", ``residual`` is
+        A row's result does not depend on the others, see :class:`KernelSums`. For "precomputed", ``residual`` is
         exact for training rows and a lower bound for others.
         """
-        own = np.empty(X.shape[0])
-        return self._locate(self.means.means(X, threads, own), own)
+        return self._locate(*self.means.sums(X, threads))
 
     affine = axis_aligned = False
-
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
-        """Return the positions: the space of the kernel is known only as far as the clusters span it."""
-        return located.position
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one."""
@@ -659,11 +592,6 @@ class FeatureEmbedding:
 
     affine = axis_aligned = False
 
-    def unprojected(self, X: Rows, located: Located) -> FloatArray:
-        """Return the features (n, m)."""
-        parts = row_blocks(slice(0, X.shape[0]))
-        return np.concatenate([block_of_features(self.transformer, X, part) for part in parts])
-
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one."""
         return self.linear.differences(site)
@@ -679,9 +607,8 @@ def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
 
     Products of blocks of one shape treat each row alike, whatever the others.
     """
-    rows = np.minimum(np.arange(part.start, part.start + BLOCK_ROWS), part.stop - 1)
     with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
-        return dense(transformer.transform(float_rows(X[rows])))
+        return dense(transformer.transform(float_rows(X[_padded(part, BLOCK_ROWS)])))
 
 
 for _name in KERNELS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.parallel import for_row_blocks, kernel_ready
+from allegiance._core.parallel import for_row_blocks, kernel_ready, on_one_thread
 from allegiance._core.stored import POSITIVE, Either, Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, Rows, dense, is_sparse, power_of_two, row_dots
 
@@ -19,6 +20,8 @@ from ._base import AffineFunctions, Located, no_bounds
 _CLEARANCES, _ROWS = 2**15, 2**12
 #: Rows, and numbers, converted to float64 at a time at most.
 _CHUNK, _BLOCK = 2048, 1 << 21
+#: Columns up to which rows are whitened one by one, and rows whitened at a time if there are more.
+_FEW_COLUMNS, _BLAS_ROWS = 64, 256
 #: A sparse row is converted whole if its absent entries hold less than this share of the squared shift: their part of
 #: a sum over all columns would otherwise be lost to rounding.
 _FILLED = 1e-6
@@ -79,10 +82,6 @@ class PowerDiagram:
     def axis_aligned(self) -> bool:
         """Whether every coordinate is one of X, scaled and shifted."""
         return self.embedding.axis_aligned
-
-    def unprojected(self, X: Rows, located: Located) -> Rows:
-        """Return rows (n, p), dense or CSR, whose distances are those of the diagram, off the span of the sites too."""
-        return self.embedding.unprojected(X, located)
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X to the space where volume is measured."""
@@ -177,9 +176,6 @@ class Embedding(Protocol):
     def axis_aligned(self) -> bool:
         """Whether every coordinate is one of X, scaled and shifted."""
 
-    def unprojected(self, X: Rows, located: Located) -> Rows:
-        """Return rows (n, p), dense or CSR, not reduced to the span of the sites, where distance is influence."""
-
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""
 
@@ -270,11 +266,6 @@ class LinearEmbedding:
         away = away if self.whitening is None else _whitened(away, self.whitening)
         return (away if self.basis is None else away @ self.basis) * self.unit
 
-    def unprojected(self, X: Rows, located: Located) -> Rows:
-        """Return the whitened rows (n, d) in float64; sparse ones stay so unless the whitening mixes columns."""
-        white = self._whiten(X)
-        return sp.csr_array(white, dtype=np.float64) if is_sparse(white) else dense(white)
-
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), dense or CSR, to positions (n, r); never holds a second copy of X."""
         n = X.shape[0]
@@ -286,7 +277,8 @@ class LinearEmbedding:
                 part = slice(start, min(start + chunk, rows.stop))
                 self._locate_chunk(X[part], position[part], residual[part])
 
-        for_row_blocks(locate_rows, n, threads, products=n * X.shape[1] * self.dim)
+        with on_one_thread() if self._by_blas else nullcontext():
+            for_row_blocks(locate_rows, n, threads, products=n * X.shape[1] * self.dim)
         if np.abs(position).max(initial=0.0) > _MAX_RADIUS:
             position /= np.maximum(np.abs(position).max(axis=1, initial=0.0) / _MAX_RADIUS, 1.0)[:, None]
         return Located(position, residual)
@@ -297,7 +289,19 @@ class LinearEmbedding:
             return X
         if self.whitening.ndim == 1:
             return _scaled_entries(X, self.whitening) if is_sparse(X) else _whitened(dense(X), self.whitening)
-        return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
+        if not self._by_blas:
+            return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
+        # Always as many rows at a time, and one thread of BLAS: then it treats each row alike whatever the others.
+        white = np.empty(X.shape)
+        for start in range(0, X.shape[0], _BLAS_ROWS):
+            rows = dense(X[np.minimum(np.arange(start, start + _BLAS_ROWS), X.shape[0] - 1)])
+            white[start : start + _BLAS_ROWS] = (rows @ self.whitening)[: X.shape[0] - start]
+        return white
+
+    @property
+    def _by_blas(self) -> bool:
+        """Whether whitening is most of the work."""
+        return self.whitening is not None and self.whitening.ndim == 2 and self.whitening.shape[0] > _FEW_COLUMNS
 
     def _locate_chunk(self, X: Rows, position: FloatArray, residual: FloatArray) -> None:
         X = self._whiten(X)

@@ -32,7 +32,7 @@ from allegiance._core.stored import (
     floats,
 )
 from allegiance._core.validation import AnyArray, is_sparse
-from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence, divergence_by_name
+from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence
 
 _CSR = ("data", "indices", "indptr")
 #: Keys that mean something in a state, and so cannot be keys of a user's dict.
@@ -106,7 +106,7 @@ def encode(value: Any, name: str) -> Any:
     if is_sparse(value):
         rows = sp.csr_array(value)
         return {"kind": "csr", "shape": list(rows.shape)} | {part: getattr(rows, part) for part in _CSR}
-    if isinstance(value, BregmanDivergence) and value.name in DIVERGENCES and value is divergence_by_name(value.name):
+    if isinstance(value, BregmanDivergence) and value is DIVERGENCES.get(value.name):
         return {"kind": "divergence", "name": value.name}
     for kind, (cls, parts, _) in _kinds().items():
         if type(value) is cls:
@@ -150,7 +150,7 @@ def decode(value: Any) -> Any:
         if kind == "csr":
             return sp.csr_array(tuple(parts[part] for part in _CSR), shape=tuple(parts["shape"]))
         if kind == "divergence":
-            return divergence_by_name(parts["name"])
+            return DIVERGENCES[parts["name"]]
         if kind == "parameters":
             return Parameters.named(parts["class"])(**parts["params"])
         if kind == "objects":
