@@ -206,7 +206,7 @@ class Lloyd:
         self.X, self.weights, self.divergence = X, weights, divergence
         # Random choices depend on what is in the rows, not on their order: sorted along a fixed direction, in which
         # different rows almost surely differ.
-        direction = stream(0, X.shape[1]).standard_normal(X.shape[1])
+        direction: FloatArray = stream(0, X.shape[1]).standard_normal((X.shape[1],))
         self.order = np.argsort(row_dots(X, direction), kind="stable")
         self.mean = weights @ X / weights.sum()
         self.from_mean = divergence.rowwise(X, self.mean)

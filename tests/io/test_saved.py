@@ -551,8 +551,6 @@ FREE = {
     ("classes", "texts"): "a list of equal names",
     ("classes", "far out"): "a name like any other",
     ("classes", "negative"): "a name like any other",
-    ("order", "a row less"): "a member less of a precomputed kernel, which nothing else counts",
-    ("order", "far out"): "which rows of the fit they were, used for nothing but precomputed kernels",
 }
 
 
@@ -573,11 +571,11 @@ def test_no_array_that_does_not_fit_is_loaded(scorer):
 def test_indices_of_sparse_rows_are_compared_with_their_number_of_columns(tmp_path):
     """Once: the file loaded, and scoring corrupted the heap."""
     scorer = AffinityScorer(influence="polynomial", random_state=0).fit(SPARSE, SPECIES)
-    rows = ("diagram", "embedding", "means", "members", "rows")
+    rows = ("diagram", "embedding", "means", "members")
     for part, entry in [("indices", 10**6), ("indices", -1), ("indptr", 10**6), ("indptr", -1)]:
         state = changed(scorer.to_dict(), (*rows, part), lambda array, entry=entry: with_last(array, entry))
         write_state(state, tmp_path / "a.model")
-        with pytest.raises(ValueError, match=rf"a\.model cannot be loaded: diagram\.embedding.*rows\.{part}"):
+        with pytest.raises(ValueError, match=rf"a\.model cannot be loaded: diagram\.embedding.*members\.{part}"):
             load(tmp_path / "a.model")
 
 

@@ -182,7 +182,7 @@ class _Separable(BregmanDivergence):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # There is one of each, which saved files name.
-        return DIVERGENCES.__getitem__, (self.name,)
+        return _named, (self.name,)
 
 
 class _KL(_Separable):
@@ -226,7 +226,8 @@ class _ItakuraSaito(_Separable):
     def gradient(self, Y: FloatArray) -> FloatArray:
         return -1.0 / Y
 
-    inverse_gradient = gradient
+    def inverse_gradient(self, A: FloatArray) -> FloatArray:
+        return -1.0 / A
 
     def each(self, y: FloatArray, c: FloatArray) -> FloatArray:
         return (y - c) / c - _log_ratio(y, c)
@@ -281,6 +282,10 @@ class _Logistic(_Separable):
 
 #: The divergences with a name.
 DIVERGENCES: dict[str, _Separable] = {found.name: found for found in (_KL(), _ItakuraSaito(), _Logistic())}
+
+
+def _named(name: str) -> _Separable:
+    return DIVERGENCES[name]
 
 
 def _log_ratio(y: FloatArray, c: FloatArray) -> FloatArray:

@@ -476,7 +476,7 @@ class KernelEmbedding:
         else:
             means = KernelSums(kernel, weights, kernel.prepare(X[members]))
         g, own = means.sums(X, threads)
-        gram = weights @ (g if precomputed else g[members])
+        gram: FloatArray = dense(weights @ (g if precomputed else g[members]))
         # Products of d terms, sums of k: the scale of their rounding. A kernel of single precision says so.
         eps = float(np.finfo(X.dtype).eps) if precomputed and X.dtype.kind == "f" else np.finfo(float).eps
         values, vectors = _axes(gram, 8 * eps * max(n_clusters, X.shape[1], 16))

@@ -106,7 +106,7 @@ def encode(value: Any, name: str) -> Any:
     if is_sparse(value):
         rows = sp.csr_array(value)
         return {"kind": "csr", "shape": list(rows.shape)} | {part: getattr(rows, part) for part in _CSR}
-    if isinstance(value, BregmanDivergence) and value is DIVERGENCES.get(value.name):
+    if isinstance(value, BregmanDivergence) and value in DIVERGENCES.values():
         return {"kind": "divergence", "name": value.name}
     for kind, (cls, parts, _) in _kinds().items():
         if type(value) is cls:
