@@ -1,10 +1,10 @@
-# Everything a fresh machine needs: python3 and make. Each target installs what it uses into .venv.
+# Needs only python3 and make. Each target installs what it uses into .venv.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check
 
-# Labelled data sets that are not part of the project, where a copy lies beside it.
+# Labelled data sets that are not part of the project, if there is a copy next to it.
 export ALLEGIANCE_DATA ?= $(abspath $(wildcard ../shared/data))
 
 .DEFAULT_GOAL := help
@@ -33,7 +33,7 @@ $(VENV)/.browser: $(VENV)/.core
 	fi
 	@touch $@
 
-demo: $(VENV)/.core ## cluster the wines of scikit-learn, say which labels would come back, write a page to look at
+demo: $(VENV)/.core ## cluster scikit-learn's wine data, print which labels would come back, write the page
 	@$(RUN) examples/wines.py out/wines.csv
 	$(VENV)/bin/allegiance score out/wines.csv --clusters 3 --drop cultivar -o out/scored.csv \
 	  --report out/report.html --if-exists replace
@@ -64,7 +64,7 @@ format: $(VENV)/.group-lint ## rewrite the sources in the project's style
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-bench: $(VENV)/.group-bench ## speed and memory beside other libraries (about half an hour)
+bench: $(VENV)/.group-bench ## speed and memory compared with other libraries (about half an hour)
 	@$(RUN) benchmarks/run.py
 	@$(RUN) benchmarks/peers_speed.py
 
@@ -81,7 +81,7 @@ study: $(VENV)/.group-bench ## do labels come back as often as trust says, does 
 	@$(RUN) benchmarks/study.py $(if $(STUDY_TABLES),--folder $(STUDY_TABLES))
 	@$(RUN) benchmarks/replication.py
 
-paper: $(VENV)/.core ## every table and figure of the paper, ours beside theirs (about an hour)
+paper: $(VENV)/.core ## every table and figure of the paper, compared with ours (about an hour)
 	@$(RUN) -m reproduction -o out/paper
 	@mkdir -p docs/images/paper && cp out/paper/images/paper/*.png docs/images/paper/ && cp out/paper/paper.md docs/paper.md
 	@echo "The page is docs/paper.md, and out/paper/paper.html"
