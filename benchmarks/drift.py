@@ -2,7 +2,7 @@
 
 ``python benchmarks/drift.py`` draws pairs of periods from nine worlds in which nothing changed, and counts comparisons
 with any finding at all (at most 5 % are promised); then from one world in which something did, and counts how often it
-is found, named rightly by the first finding, and with how many findings. ``--draws 200`` (the default) takes some
+is found, named correctly by the first finding, and with how many findings. ``--draws 200`` (the default) takes some
 minutes. ``--only blobs`` keeps worlds and changes whose name contains the word.
 """
 
@@ -35,7 +35,7 @@ class World(NamedTuple):
     influence: str = "within"
     ward: bool = False
     fresh: bool = False
-    """Whether the first period is not the data of the fit, but drawn anew."""
+    """Whether the first period is not the data of the fit, but newly drawn."""
 
 
 def blobs(k: int, d: int, separation: float) -> Draw:
@@ -75,10 +75,8 @@ def fitted(world: World, X: Floats, seed: int) -> AffinityScorer:
     """Return a scorer fitted to the first period."""
     settings = {"influence": world.influence, "n_jobs": 1, "random_state": seed}
     if world.ward:
-        return AffinityScorer(**{"influence": "euclidean"} | settings).fit(
-            X, AgglomerativeClustering(world.k).fit_predict(X)
-        )
-    return AffinityScorer(KMeans(world.k, n_init=2, random_state=seed), **{"influence": "euclidean"} | settings).fit(X)
+        return AffinityScorer(**settings).fit(X, AgglomerativeClustering(world.k).fit_predict(X))
+    return AffinityScorer(KMeans(world.k, n_init=2, random_state=seed), **settings).fit(X)
 
 
 def false_alarms(world: World, draws: int) -> tuple[int, dict[str, int]]:
@@ -116,6 +114,17 @@ def moved(by: float) -> Callable[..., Floats]:
 
     def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
         X[cluster == 0, 0] += by
+        return X
+
+    return change
+
+
+def moved_anywhere(by: float) -> Callable[..., Floats]:
+    """Move the first cluster in any direction, also onto others."""
+
+    def change(rng: np.random.Generator, X: Floats, cluster: npt.NDArray[np.int64]) -> Floats:
+        direction = rng.normal(size=X.shape[1])
+        X[cluster == 0] += by * direction / np.linalg.norm(direction)
         return X
 
     return change
@@ -176,6 +185,7 @@ def scattered(share: float) -> Callable[..., Floats]:
 
 CHANGES = (
     *(Happened(f"a cluster moved by {by:g} sd", "moved", moved(by), "cluster") for by in (0.3, 0.5, 1.0, 3.0, 8.0)),
+    *(Happened(f"moved by {by:g} sd in any direction", "moved", moved_anywhere(by), "cluster") for by in (4.0, 8.0)),
     *(
         Happened(f"a new cluster, {share:.0%} of the points", "new cluster", appeared(share))
         for share in (0.02, 0.05, 0.2)
@@ -225,7 +235,7 @@ def main() -> None:
             low, high = binomtest(alarms, asked.draws).proportion_ci()
             what = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))
             print(f"{world.name:44} {alarms / asked.draws:12.1%}   {low:5.1%} to {high:5.1%}   {what}", flush=True)
-    print(f"\nsomething changed, 1,000 rows then and now{'':12} found   named rightly   findings")
+    print(f"\nsomething changed, 1,000 rows then and now{'':12} found   named correctly   findings")
     for happened in CHANGES:
         if asked.only in happened.name:
             draws = max(asked.draws // 4, 5)

@@ -1,6 +1,8 @@
 """Two periods of which it is known what changed."""
 
 import json
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -15,8 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from allegiance import AffinityScorer, load
-from allegiance.drift import _changes, compare_periods, compare_profiles, profile_rows
-from allegiance.drift._profile import Moments
+from allegiance.drift import Profile, compare_periods, compare_profiles, profile_rows
 
 CENTERS = np.array([[20.0, 20.0, 20.0], [30.0, 20.0, 20.0], [20.0, 30.0, 20.0], [20.0, 20.0, 30.0]])
 NAMES = ["age", "income", "visits"]
@@ -65,6 +66,17 @@ class TestCauses:
         if by > 0:  # else it comes close to another cluster, and some of its points get that label
             assert found.now - found.then == pytest.approx(by, abs=0.5)
             assert found.interval[0] < by < found.interval[1]
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_a_cluster_that_moved_past_its_neighbours_is_one_finding(self, seed):
+        rng = np.random.default_rng([17, seed])
+        centers = 4.0 * rng.normal(size=(3, 2))
+        codes = [rng.integers(3, size=1000) for _ in range(2)]
+        then, now = (centers[each] + rng.normal(size=(1000, 2)) for each in codes)
+        direction = rng.normal(size=2)
+        now[codes[1] == 0] += 6.0 * direction / np.linalg.norm(direction)
+        scorer = AffinityScorer(KMeans(3, n_init=3, random_state=0), n_jobs=1).fit(then)
+        assert len(compare_periods(scorer, then, now).findings) == 1
 
     def test_several_clusters_that_moved_alike(self, scorer):
         february, cluster = draw(2)
@@ -208,7 +220,7 @@ class TestProfile:
         for start, stop in ((100, 101), (101, 777), (777, 800)):
             parts = parts.plus(profile_rows(scorer.fitted_, february[start:stop], start=start))
         assert np.array_equal(whole.counts, parts.counts)
-        np.testing.assert_allclose(whole.moments.mean, parts.moments.mean, rtol=1e-12)
+        np.testing.assert_allclose(whole.moments[:, :2], parts.moments[:, :2], rtol=1e-12)
         for one, other in ((whole.values, parts.values), (whole.strange, parts.strange)):
             assert np.array_equal(one.numbers, other.numbers)
             assert np.array_equal(one.rows, other.rows)
@@ -224,21 +236,26 @@ class TestProfile:
         assert fresh.counts[:, 0].sum() == 800
         assert fresh.counts[:, 1].sum() == (scorer.affinity(february).typicality < 0.01).sum()
 
-    def test_moments_are_those_of_numpy(self, rng):
-        X, groups = 1e6 + rng.normal(size=(200, 4)), rng.integers(5, size=200)
-        moments = Moments.merged([Moments.of(X[:90], groups[:90], 6), Moments.of(X[90:], groups[90:], 6)])
-        for group in range(5):
-            np.testing.assert_allclose(moments.mean[group], X[groups == group].mean(axis=0), rtol=1e-14)
-            np.testing.assert_allclose(moments.variance[group], X[groups == group].var(axis=0, ddof=1), rtol=1e-8)
-        assert moments.count[5].tolist() == [0.0] * 4
-        sparse = Moments.of(sp.csr_array(X - 1e6), groups, 6)
-        np.testing.assert_allclose(sparse.variance, Moments.of(X - 1e6, groups, 6).variance, atol=1e-12)
-
-    def test_moments_leave_out_what_is_missing(self):
-        moments = Moments.of(np.array([[1.0, np.nan], [3.0, 5.0], [np.nan, 7.0]]), np.zeros(3, dtype=int), 1)
-        assert moments.count.tolist() == [[2.0, 2.0]]
-        assert moments.mean.tolist() == [[2.0, 6.0]]
-        assert moments.squares.tolist() == [[2.0, 2.0]]
+    @pytest.mark.parametrize("kind", ["dense", "sparse", "missing"])
+    def test_moments_are_those_of_numpy(self, rng, kind):
+        X, codes = rng.normal(size=(9000, 4)), rng.integers(-1, 3, size=9000)
+        if kind == "missing":
+            X[rng.random(X.shape) < 0.2] = np.nan
+        else:
+            X += 1e6 * (kind == "dense")
+        strange = (codes >= 0) & (rng.random(9000) < 0.1)
+        rows = sp.csr_array(X) if kind == "sparse" else X
+        parts = [
+            Profile.of(codes[part], strange[part], 3, rows[part], NAMES, seed=0)
+            for part in (slice(90), slice(90, None))
+        ]
+        moments = parts[0].plus(parts[1]).moments
+        for side, cluster in product(range(2), range(3)):
+            members = X[(codes == cluster) & (strange == side)]
+            count, mean, squares = moments[side, :, cluster]
+            assert count.tolist() == (~np.isnan(members)).sum(axis=0).tolist()
+            np.testing.assert_allclose(mean, np.nanmean(members, axis=0), rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(squares / (count - 1), np.nanvar(members, axis=0, ddof=1), rtol=1e-7)
 
     def test_the_baseline_is_saved_without_rows(self, scorer, tmp_path):
         scorer.save(tmp_path / "january.model")
@@ -321,35 +338,43 @@ def test_dask_gives_the_same(scorer):
     assert np.array_equal(lazily.now.counts, in_memory.now.counts)
 
 
-class TestTests:
-    """The tests themselves, compared with those of SciPy."""
+class TestIntervals:
+    """Intervals and p-values in the tables, against those of SciPy."""
 
-    def test_means_without_allowance_are_welchs_and_intervals_agree_with_p_values(self, rng):
-        for n in (3, 5, 40):
-            a, b = rng.normal(size=(2, n, 30))
-            b = 0.7 * b[: n - 1] + 0.3
-            figures = [np.array([f(a), f(b)]) for f in (lambda x: np.full(30, float(len(x))), lambda x: x.mean(axis=0))]
-            variances = np.array([a.var(axis=0, ddof=1), b.var(axis=0, ddof=1)])
-            change = _changes.means_differ(tuple(figures[0]), tuple(figures[1]), tuple(variances), 0.0)
-            np.testing.assert_allclose(change.p, stats.ttest_ind(a, b, equal_var=False).pvalue, rtol=1e-9)
-            assert np.array_equal(change.p < 0.05, (change.low > 0) | (change.high < 0))
+    def test_means_are_compared_by_welchs_test(self, scorer):
+        january, february = draw(0)[0], draw(1, n=300)[0]
+        features = compare_periods(scorer, january, february).features(n=None)
+        then, now = scorer.predict(january), scorer.predict(february)
+        for _, row in features.iterrows():
+            values = [
+                frame[row["feature"]][codes == int(row["cluster"])]
+                for frame, codes in ((february, now), (january, then))
+            ]
+            interval = stats.ttest_ind(*values, equal_var=False).confidence_interval()
+            np.testing.assert_allclose([row["low"], row["high"]], interval, rtol=1e-6)
 
-    def test_shares_agree_with_their_intervals_and_nearly_with_fishers_test(self, rng):
-        n1, n2 = np.full(200, 400.0), np.full(200, 250.0)
-        x1, x2 = rng.binomial(400, 0.1, 200).astype(float), rng.binomial(250, 0.14, 200).astype(float)
-        change = _changes.shares_differ((x1, x2), (n1, n2), (0.0, 0.0))
-        assert np.array_equal(change.p < 0.05, (change.low > 0) | (change.high < 0))
-        tables = np.stack([x1, n1 - x1, x2, n2 - x2], axis=1).astype(int).reshape(-1, 2, 2)
-        fisher = np.array([stats.fisher_exact(table).pvalue for table in tables])
-        assert np.abs(np.log(change.p / fisher))[fisher < 0.2].max() < 1.5
+    def test_shares_nearly_agree_with_fishers_test(self, scorer):
+        frame = compare_periods(scorer, None, draw(5, n=300, shares=[0.31, 0.19, 0.25, 0.25])[0]).frame()
+        for _, row in frame.iloc[:-1].iterrows():
+            counts = np.array([row["points_then"], row["points_now"]])
+            fisher = stats.fisher_exact(np.stack([counts, np.array([800, 300]) - counts])).pvalue
+            assert row["share_low"] < row["share_now"] - row["share_then"] < row["share_high"]
+            outside = row["share_low"] > 0 or row["share_high"] < 0
+            assert outside == (fisher < 0.05) or 0.02 < fisher < 0.1
 
-    def test_shares_allow_for_what_does_not_matter(self):
-        one = np.ones(1)
-        change = _changes.shares_differ((1e5 * one, 1.05e5 * one), (1e6 * one, 1e6 * one), (-0.01, 0.01))
-        assert change.p[0] > 0.99
-        assert change.low[0] > 0.004
-        none = _changes.shares_differ((0 * one, 0 * one), (0 * one, 10 * one), (0.0, 0.0))
-        assert none.p[0] == 1.0
+    def test_a_cluster_of_one_or_no_points_says_nothing(self, rng):
+        X = np.vstack([rng.normal(size=(300, 2)), [[50.0, 50.0], [51.0, 50.0]]])
+        fitted = AffinityScorer(n_jobs=1).fit(X, np.repeat([0, 1], [300, 2]))
+        for last in ([], [[55.0, 52.0]]):
+            february = np.vstack([rng.normal(size=(300, 2)), *([last] if last else [])])
+            assert not compare_periods(fitted, X, february).drifted
+
+    def test_a_change_that_does_not_matter_is_none_in_a_million_rows(self, scorer):
+        january = draw(0)[0]
+        (then,) = [profile_rows(scorer.fitted_, january)]
+        counts = np.array([[250_000, 250_000, 250_000, 250_000, 0], [254_000, 246_000, 250_000, 250_000, 0]])
+        large = [replace(then, counts=np.stack([each, each // 100], axis=1)) for each in counts]
+        assert not compare_profiles(scorer.fitted_, *large).drifted
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from ._clusters import (
     VERDICTS,
     ClusterFigures,
     Tally,
+    count_by_cluster,
 )
 from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
 from ._summary import FrameLike, footer, headlines, measured_by, text_table
@@ -30,6 +31,7 @@ __all__ = [
     "Ranks",
     "Tally",
     "count",
+    "count_by_cluster",
     "footer",
     "headlines",
     "measured_by",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance.calibration import TrustMap
 from allegiance.engines import Z95
 
@@ -98,14 +99,13 @@ class Tally:
         if result.members is not None:
             with np.errstate(invalid="ignore"):
                 atypical = result.typicality < ATYPICAL
-        counts = [np.bincount(rows[flag], minlength=k + 1) for flag in (*flags, result.stable, atypical)]
         doubtful = verdict != SUPPORTED
         pairs = rows[doubtful] * k + result.ranks.rival[doubtful]
         trust_map, ranks = result.trust_map, result.ranks
         names, numbers = np.unique(result.engine, return_counts=True)
         return cls(
             classes=result.classes,
-            counts=np.stack(counts, axis=1),
+            counts=count_by_cluster(result.codes, k, [*flags, result.stable, atypical]),
             own_affinity=_sums(rows, result.own_affinity, k + 1),
             trust=None if trust_map is None else _sums(rows, np.nan_to_num(result.chance_to_return), k + 1),
             rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
@@ -214,6 +214,12 @@ class Tally:
     def worst_first(self) -> list[ClusterFigures]:
         """Return the figures of the clusters, those with the most trouble first, noise last."""
         return sorted(self.clusters(), key=lambda line: (line.name is None, -line.trouble))
+
+
+def count_by_cluster(codes: IntArray, k: int, flags: Sequence[BoolArray]) -> IntArray:
+    """Return how many points of each cluster, and of noise (-1) last, have each flag (n,): (k + 1, m) counts."""
+    rows = np.where(codes < 0, k, codes)
+    return np.stack([np.bincount(rows[flag], minlength=k + 1) for flag in flags], axis=1)
 
 
 def cluster_table(result: AffinityResult) -> dict[str, Any]:
