@@ -187,8 +187,6 @@ def test_mistakes(scorer, blobs):
         AffinityMapDisplay.from_estimator(scorer, X, labels=y[:3])
     with pytest.raises(ValueError, match="features"):
         AffinityMapDisplay.from_estimator(scorer, X, features=(0, 0))
-    with pytest.raises(ValueError, match="at must be one point"):
-        AffinityMapDisplay.from_estimator(scorer, X, at=[1.0])
     with pytest.raises(ValueError, match="kind"):
         AffinityMapDisplay.from_estimator(scorer, X, kind="line", resolution=5)
     with pytest.raises(TypeError, match="ax must be matplotlib axes"):

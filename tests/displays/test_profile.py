@@ -5,10 +5,11 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from sklearn.datasets import make_blobs
 
 from allegiance import AffinityScorer, affinity, trust
-from allegiance.displays import AffinityProfileDisplay, FlowDisplay, GalleryDisplay
+from allegiance.displays import AffinityMapDisplay, AffinityProfileDisplay, FlowDisplay, GalleryDisplay
 
 
 @pytest.fixture(params=["trust", "own_affinity"])
@@ -101,6 +102,27 @@ def test_a_result_draws_its_own_pictures(blobs):
     assert isinstance(result.plot.flow(), FlowDisplay)
     assert isinstance(result.plot.gallery(blobs[0], image_shape=(1, 2), n=2), GalleryDisplay)
     assert "plot.map(X)" in repr(result.plot)
+
+
+def test_names_of_clusters_are_shown_in_every_picture(blobs, texts_in_order):
+    X, y = blobs
+    result = affinity(X, np.where(np.arange(160) < 30, (y + 1) % 4, y))
+    names = {0: "low revenue", 3: "high revenue, fibre"}
+    scorer = AffinityScorer().fit(X, y)
+    pictures = [
+        result.plot(names=names),
+        result.plot.flow(which="all", names=names),
+        result.plot.map(X, names=names),
+        result.plot.gallery(X, image_shape=(1, 2), n=2, per_cluster=True, names=names),
+        AffinityMapDisplay.from_estimator(scorer, X, resolution=9, names=names),
+    ]
+    for display in pictures:
+        texts = [" ".join(text.get_text().split()) for text in display.figure_.findobj(Text)]
+        assert {"0 · low revenue", "1", "3 · high revenue, fibre"} <= set(texts), type(display)
+        texts_in_order(display.figure_)
+    assert result.plot(names=names).frame().equals(result.plot().frame())
+    with pytest.raises(ValueError, match="'7', which is not a label"):
+        result.plot(names={7: "none"})
 
 
 @pytest.mark.slow

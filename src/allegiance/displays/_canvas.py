@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, require
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ SUPPORTED, NOISE = "supported", "noise"
 #: Average width of a character, as a share of the font size.
 _CHARACTER = 0.52
 #: Distances in points at which room for a label is looked for, and the directions tried at each.
-_RINGS = (0.0, 9.0, 15.0, 22.0, 32.0, 45.0, 60.0, 80.0, 105.0)
+_RINGS = (9.0, 15.0, 22.0, 32.0, 45.0, 60.0, 80.0, 105.0)
 _DIRECTIONS = 16
 #: Points left free between two labels, and the distance beyond which a line leads from the label to its place.
 _GAP, _LEAD = 2.0, 12.0
@@ -89,17 +90,22 @@ def frame_of(columns: dict[str, AnyArray]) -> Any:
     return require("pandas", "io", "frame()").DataFrame(columns)
 
 
-def count(n: int, noun: str) -> str:
-    """Return a number with its noun, as in "1 point" or "1,000 points"."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def shortened(text: str, length: int) -> str:
     """Return a text of at most ``length`` characters, its middle left out if need be."""
     if len(text) <= length:
         return text
     tail = max(length - 1, 1) // 2
     return text[: max(length - 1 - tail, 0)] + "…" + text[-tail:]
+
+
+def shown_names(classes: AnyArray, names: Mapping[Any, str] | None) -> list[str]:
+    """Return what clusters are called: their labels, each with its name from ``names`` if it has one."""
+    labels = [str(label) for label in classes.tolist()]
+    given = {str(label): str(name) for label, name in (names or {}).items()}
+    unknown = sorted(set(given) - set(labels))
+    if unknown:
+        raise ValueError(f"names has {unknown[0]!r}, which is not a label: use {', '.join(labels[:8])}.")
+    return [f"{label} · {given[label]}" if given.get(label) else label for label in labels]
 
 
 def place_labels(
@@ -110,69 +116,50 @@ def place_labels(
     A text that had to move far gets a line to its place. One that finds no room anywhere near is left out. Call this
     last: it needs the final limits and size of the axes.
     """
+    bbox = require("matplotlib.transforms", "plot", "plot()").Bbox
     run_layout(ax)
-    pixels = ax.figure.figure.dpi / 72.0
-    frame = np.array(ax.get_window_extent().extents) / pixels
-    symbols = np.empty((0, 2)) if taken is None else ax.transData.transform(taken) / pixels
-    boxes = [np.concatenate([spot - 3.0, spot + 3.0]) for spot in symbols]
-    offsets = np.vstack([ring * _circle(_DIRECTIONS if ring else 1) for ring in _RINGS])
+    pixels, frame = ax.figure.figure.dpi / 72.0, ax.get_window_extent()
+    symbols = [] if taken is None else ax.transData.transform(taken)
+    boxes = [bbox.from_bounds(x, y, 0.0, 0.0).padded(5.0 * pixels) for x, y in symbols]
+    angles = np.pi / 2.0 + 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
     written = []
     for place, text in zip(places, texts, strict=True):
         label = ax.annotate(
             text, (place[0], place[1]), (0.0, 0.0), textcoords="offset points", ha="center", va="center",
             color=text_color(ax), path_effects=outlined(ax), zorder=6, **kw,
         )  # fmt: skip
-        box = np.array(label.get_window_extent().extents) / pixels
-        free = np.flatnonzero(_has_room(box + np.tile(offsets, 2), frame, np.array(boxes).reshape(-1, 4)))
-        if not free.size:
+        middle = label.get_window_extent().padded(_GAP * pixels)
+        for x, y in np.vstack([[[0.0, 0.0]], *(ring * circle for ring in _RINGS)]):
+            box = middle.translated(x * pixels, y * pixels)
+            if not box.count_overlaps(boxes) and frame.contains(*box.min) and frame.contains(*box.max):
+                label.xyann = (float(x), float(y))
+                boxes.append(box)
+                written.append(label)
+                if np.hypot(x, y) > _LEAD:
+                    arrow = {"arrowstyle": "-", "color": text_color(ax), "linewidth": 0.7, "shrinkA": 5, "shrinkB": 1}
+                    ax.annotate("", place, label.xyann, textcoords="offset points", zorder=5, arrowprops=arrow)
+                break
+        else:
             label.remove()
-            continue
-        offset = offsets[free[0]]
-        label.xyann = (float(offset[0]), float(offset[1]))
-        boxes.append(box + np.tile(offset, 2))
-        written.append(label)
-        if np.hypot(*offset) > _LEAD:
-            arrow = {"arrowstyle": "-", "color": text_color(ax), "linewidth": 0.7, "shrinkA": 5, "shrinkB": 1}
-            ax.annotate("", place, label.xyann, textcoords="offset points", zorder=5, arrowprops=arrow)
     return written
-
-
-def _circle(n: int) -> FloatArray:
-    """Return n directions (n, 2), the first upwards."""
-    angles = np.pi / 2.0 + 2.0 * np.pi * np.arange(n) / n
-    return np.column_stack([np.cos(angles), np.sin(angles)])
-
-
-def _has_room(boxes: FloatArray, frame: FloatArray, taken: FloatArray) -> BoolArray:
-    """Tell which boxes (m, 4), left bottom right top, lie inside the frame and touch no taken box (j, 4)."""
-    left, bottom, right, top = boxes.T
-    inside = (left >= frame[0] + _GAP) & (bottom >= frame[1] + _GAP)
-    inside &= (right <= frame[2] - _GAP) & (top <= frame[3] - _GAP)
-    for box in taken:
-        inside &= (
-            (left >= box[2] + _GAP) | (right <= box[0] - _GAP) | (bottom >= box[3] + _GAP) | (top <= box[1] - _GAP)
-        )
-    return inside
 
 
 class Scored:
     """What pictures read off a result: codes (n,) of labels, -1 for noise, and what labels are ranked by."""
 
-    def __init__(self, result: Any, caller: str, X: Any = None) -> None:
+    def __init__(self, result: Any, caller: str, X: Any = None, names: Mapping[Any, str] | None = None) -> None:
         if not hasattr(result, "own_affinity"):
             raise TypeError(
                 f"{caller} needs an AffinityResult, got {type(result).__name__}. Call trust(X, labels), or "
                 "scorer.affinity(X)."
             )
         self.label, self.classes, self.verdict, self.rival = result.label, result.classes, result.verdict, result.rival
+        self.names, self.codes, self.noise = shown_names(result.classes, names), result.codes, result.noise
         n = self.label.shape[0]
         rows = n if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
         if rows != n:
             raise ValueError(f"X has {rows} rows but result has {n} points: they must be equal.")
-        self.noise = self.verdict == NOISE
-        numbers = {name: code for code, name in enumerate(self.classes.tolist())}
-        self.codes: IntArray = np.array([numbers.get(name, -1) for name in self.label.tolist()], dtype=np.int64)
-        self.codes[self.noise] = -1
         trust = result.trust if result.calibrated else None
         self.ranked_by = "own_affinity" if trust is None else "trust"
         self.ranking: FloatArray = np.where(self.noise, np.nan, result.own_affinity if trust is None else trust)

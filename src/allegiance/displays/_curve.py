@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ._canvas import ALARM, axes_to_draw_on, frame_of, look_of, set_title, text_
 _TICKS = 15
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class StabilityCurveDisplay:
     """Trust above chance against a parameter of the clusterer: of the data, and of data without clusters.
 
@@ -47,29 +49,17 @@ class StabilityCurveDisplay:
     3
     """
 
-    def __init__(
-        self,
-        *,
-        values: AnyArray,
-        above_chance: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        reference: FloatArray,
-        reference_high: FloatArray,
-        suggestion: Any = None,
-        name: str = "n_clusters",
-    ) -> None:
-        self.values = values
-        self.above_chance = above_chance
-        self.low = low
-        self.high = high
-        self.reference = reference
-        self.reference_high = reference_high
-        self.suggestion = suggestion
-        self.name = name
+    values: AnyArray
+    above_chance: FloatArray
+    low: FloatArray
+    high: FloatArray
+    reference: FloatArray
+    reference_high: FloatArray
+    suggestion: Any = None
+    name: str = "n_clusters"
 
     @classmethod
-    def from_curve(cls, curve: Any, *, ax: Any = None, **kw: Any) -> StabilityCurveDisplay:
+    def from_curve(cls, curve: Any, *, ax: Any = None) -> StabilityCurveDisplay:
         """Draw a curve.
 
         Parameters
@@ -78,32 +68,26 @@ class StabilityCurveDisplay:
             What :func:`allegiance.stability_curve` returns.
         ax
             Axes to draw on; by default those of a new figure.
-        **kw
-            For :meth:`plot`.
         """
         columns = dict(curve.columns())
         name = next(iter(columns))
         values = columns.pop(name)
-        return cls(values=values, name=name, suggestion=curve.suggestion, **columns).plot(ax=ax, **kw)
+        return cls(values=values, name=name, suggestion=curve.suggestion, **columns).plot(ax=ax)
 
-    def plot(self, ax: Any = None, *, show_reference: bool = True) -> StabilityCurveDisplay:
+    def plot(self, ax: Any = None) -> StabilityCurveDisplay:
         """Draw, and return the display.
 
         Parameters
         ----------
         ax
             Axes to draw on; by default those of a new figure.
-        show_reference
-            Whether to draw data without clusters too.
         """
         ax = axes_to_draw_on(ax, "StabilityCurveDisplay.plot", (6.4, 4.0))
         self.ax_, self.figure_ = ax, ax.figure
         x, color = self.values, look_of(0).color
-        self.reference_: list[Any] = []
-        if show_reference:
-            grey: dict[str, Any] = {"color": text_color(ax), "linewidth": 1.2, "linestyle": "--"}
-            band = ax.fill_between(x, self.reference, self.reference_high, color=grey["color"], alpha=0.12, linewidth=0)
-            self.reference_ = [*ax.plot(x, self.reference, **grey, label="data without clusters"), band]
+        grey: dict[str, Any] = {"color": text_color(ax), "linewidth": 1.2, "linestyle": "--"}
+        band = ax.fill_between(x, self.reference, self.reference_high, color=grey["color"], alpha=0.12, linewidth=0)
+        self.reference_ = [*ax.plot(x, self.reference, **grey, label="data without clusters"), band]
         self.band_ = ax.fill_between(x, self.low, self.high, color=color, alpha=0.25, linewidth=0)
         (self.line_,) = ax.plot(x, self.above_chance, color=color, marker="o", markersize=4, label="the data")
         self.suggestion_ = None

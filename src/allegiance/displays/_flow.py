@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_choice, require
+from allegiance.notebook import count
 
 from ._canvas import (
     COLOR_SCALE,
@@ -14,7 +17,6 @@ from ._canvas import (
     SUPPORTED,
     Scored,
     axes_to_draw_on,
-    count,
     frame_of,
     run_layout,
     set_title,
@@ -30,9 +32,10 @@ if TYPE_CHECKING:
 #: Width of a digit as a share of the font size, the share of a square that a number may fill, and sizes in points.
 _DIGIT, _FILL, _LARGEST, _SMALLEST = 0.62, 0.85, 10.0, 3.5
 #: Names longer than this are cut, and from this many columns on they are written upright.
-_LONG, _MANY = 16, 12
+_LONG, _MANY = 24, 12
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class FlowDisplay:
     """From label to rival, k x k: which clusters are confused, by the labels that are not supported or by all.
 
@@ -50,6 +53,8 @@ class FlowDisplay:
         (m,) all points of each label.
     which
         "doubtful" or "all": the points counted.
+    names
+        What the clusters are called in the picture; by default their labels.
 
     See Also
     --------
@@ -65,17 +70,23 @@ class FlowDisplay:
     [[0, 3], [2, 0]]
     """
 
-    def __init__(
-        self, *, labels: AnyArray, classes: AnyArray, counts: IntArray, points: IntArray, which: str = "doubtful"
-    ) -> None:
-        self.labels = labels
-        self.classes = classes
-        self.counts = counts
-        self.points = points
-        self.which = which
+    labels: AnyArray
+    classes: AnyArray
+    counts: IntArray
+    points: IntArray
+    which: str = "doubtful"
+    names: Sequence[str] = ()
 
     @classmethod
-    def from_result(cls, result: AffinityResult, *, which: str = "doubtful", ax: Any = None, **kw: Any) -> FlowDisplay:
+    def from_result(
+        cls,
+        result: AffinityResult,
+        *,
+        which: str = "doubtful",
+        names: Mapping[Any, str] | None = None,
+        ax: Any = None,
+        **kw: Any,
+    ) -> FlowDisplay:
         """Count labels against rivals, and draw.
 
         Parameters
@@ -84,26 +95,31 @@ class FlowDisplay:
             What :func:`allegiance.trust` or :func:`allegiance.affinity` returns, of two clusters or more.
         which
             Count only "doubtful" points, which are noise and labels that are not supported, or "all".
+        names
+            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
         ax
             Axes to draw on; by default those of a new figure.
         **kw
             For :meth:`plot`.
         """
-        scored = Scored(result, "FlowDisplay")
+        scored = Scored(result, "FlowDisplay", names=names)
         check_choice(which, "which", ("doubtful", "all"))
-        names = scored.classes.tolist()
-        k = len(names)
+        k = result.n_clusters
         if k < 2:
             raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
-        labels = np.array([*map(str, names), NOISE]) if scored.noise.any() else scored.classes
-        number = {name: code for code, name in enumerate(names)}
-        rivals = np.array([number.get(name, 0) for name in scored.rival.tolist()], dtype=np.int64)
+        labels = np.array([*map(str, scored.classes), NOISE]) if scored.noise.any() else scored.classes
         row = np.where(scored.codes < 0, k, scored.codes)
         counted = slice(None) if which == "all" else scored.verdict != SUPPORTED
         m = labels.size
-        counts = np.bincount((row * k + rivals)[counted], minlength=m * k).reshape(m, k)
-        points = np.bincount(row, minlength=m)
-        return cls(labels=labels, classes=scored.classes, counts=counts, points=points, which=which).plot(ax=ax, **kw)
+        display = cls(
+            labels=labels,
+            classes=scored.classes,
+            counts=np.bincount((row * k + result.ranks.rival)[counted], minlength=m * k).reshape(m, k),
+            points=np.bincount(row, minlength=m),
+            which=which,
+            names=scored.names,
+        )
+        return display.plot(ax=ax, **kw)
 
     def plot(self, ax: Any = None, *, shares: bool = False, cmap: Any = COLOR_SCALE) -> FlowDisplay:
         """Draw, and return the display.
@@ -163,11 +179,11 @@ class FlowDisplay:
     def _draw_frame(self, ax: Axes) -> None:
         """Name rows and columns, draw a grid, and grey the diagonal, where nothing can be."""
         m, k = self.counts.shape
-        names = [shortened(str(name), _LONG) for name in self.classes]
+        names = [shortened(str(name), _LONG) for name in self.names or self.classes]
         upright = k > _MANY or max(map(len, names)) * k > 40
         size = float(np.clip(220.0 / max(m, k), 5.0, 9.0))
         ax.set_xticks(range(k), names, rotation=90 if upright else 0, fontsize=size)
-        ax.set_yticks(range(m), [shortened(str(name), _LONG) for name in self.labels], fontsize=size)
+        ax.set_yticks(range(m), [*names, *([NOISE] if m > k else [])], fontsize=size)
         ax.set(xlabel="rival: the best cluster other than the label", ylabel="label")
         ax.set(xlim=(-0.5, k - 0.5), ylim=(m - 0.5, -0.5))
         line: dict[str, Any] = {"color": text_color(ax), "linewidth": 0.3, "alpha": 0.4}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +27,7 @@ _TITLE_WIDTH, _BETWEEN = 1.0, 0.5
 _LARGEST, _SMALLEST, _CHARACTER = 8.5, 3.0, 0.6
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class GalleryDisplay:
     """The most and the least trusted rows as images; for the rows of a table see ``result.review()``.
 
@@ -37,6 +41,8 @@ class GalleryDisplay:
         ``own_affinity``), ``verdict`` and ``rival``.
     images
         (m, height, width) or (m, height, width, 3) the images.
+    names
+        What the clusters are called in the picture, by label; by default their labels.
 
     Examples
     --------
@@ -49,9 +55,9 @@ class GalleryDisplay:
     [1, 4, 2, 3]
     """
 
-    def __init__(self, *, shown: dict[str, AnyArray], images: AnyArray) -> None:
-        self.shown = shown
-        self.images = images
+    shown: dict[str, AnyArray]
+    images: AnyArray
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_result(
@@ -62,6 +68,7 @@ class GalleryDisplay:
         image_shape: Any = None,
         n: int = 8,
         per_cluster: bool = False,
+        names: Mapping[Any, str] | None = None,
         ax: Any = None,
         **kw: Any,
     ) -> GalleryDisplay:
@@ -79,12 +86,14 @@ class GalleryDisplay:
             How many rows of each kind.
         per_cluster
             Show ``n`` of each kind for every label, rather than overall.
+        names
+            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
         ax
             Axes to draw on; by default those of a new figure.
         **kw
             For :meth:`plot`.
         """
-        scored = Scored(result, "GalleryDisplay", X)
+        scored = Scored(result, "GalleryDisplay", X, names)
         shown = _choose_rows(scored, check_count(n, "n"), per_cluster)
         data: Any = X.tocsr() if is_sparse(X) else np.asarray(X)
         picked = data[shown["row"]]
@@ -96,7 +105,8 @@ class GalleryDisplay:
                 f"GalleryDisplay shows images. Pass image_shape=(height, width) or (height, width, 3) with a product "
                 f"of {d}, the columns of X, got {image_shape!r}; for a table use result.review()."
             )
-        return cls(shown=shown, images=picked.reshape(-1, *shape)).plot(ax=ax, **kw)
+        called = dict(zip(map(str, scored.classes), scored.names, strict=True))
+        return cls(shown=shown, images=picked.reshape(-1, *shape), names=called).plot(ax=ax, **kw)
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
         """Draw, and return the display.
@@ -160,7 +170,9 @@ class GalleryDisplay:
         if not self._per_cluster:
             return {kind.replace(" ", "\n"): [np.flatnonzero(group == kind)] for kind in (_MOST, _LEAST)}
         return {
-            name: [np.flatnonzero((cluster == name) & (group == kind)) for kind in (_MOST, _LEAST)]
+            "\n".join(textwrap.wrap(self.names.get(name, name), 16)[:4]): [
+                np.flatnonzero((cluster == name) & (group == kind)) for kind in (_MOST, _LEAST)
+            ]
             for name in dict.fromkeys(cluster.tolist())
         }
 

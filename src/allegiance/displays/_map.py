@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +32,8 @@ from ._canvas import (
     outlined,
     place_labels,
     set_title,
+    shortened,
+    shown_names,
     text_color,
 )
 
@@ -44,12 +48,15 @@ _TRUST, _LARGEST = "trust", "affinity"
 _STEP, _MARGIN = 0.05, 0.1
 #: Views up to this many times longer than wide are drawn with one unit for both axes.
 _LONGEST = 2.5
+#: Names longer than this are cut.
+_LONG = 28
 #: Points beyond which a drawing would be slow, so that they become one image in it.
 _MANY = 5000
 #: The longer side of the axes of a new figure, and the least of the other, in inches.
 _SIDE, _LEAST = 4.4, 2.5
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class AffinityMapDisplay:
     """Trust, the largest affinity or the affinity to one cluster, at every place of a plane or of the points only.
 
@@ -68,7 +75,7 @@ class AffinityMapDisplay:
         (k,) labels of the clusters.
     which
         "trust", "affinity" (the largest), or the label of the cluster shown.
-    names
+    axes
         What the two axes are called.
     lower, upper
         (2,) corners of the view.
@@ -81,6 +88,8 @@ class AffinityMapDisplay:
         (k, 2) representatives, projected on the plane; None where they have no place in it.
     note
         What a reader must know of the plane; empty if it is the whole space.
+    names
+        What the clusters are called in the picture; by default their labels.
 
     Examples
     --------
@@ -94,34 +103,19 @@ class AffinityMapDisplay:
     (2500, 3)
     """
 
-    def __init__(
-        self,
-        *,
-        position: FloatArray,
-        label: AnyArray,
-        value: FloatArray,
-        classes: AnyArray,
-        which: Any,
-        names: tuple[str, str],
-        lower: FloatArray,
-        upper: FloatArray,
-        field: FloatArray | None = None,
-        owner: AnyArray | None = None,
-        sites: FloatArray | None = None,
-        note: str = "",
-    ) -> None:
-        self.position = position
-        self.label = label
-        self.value = value
-        self.classes = classes
-        self.which = which
-        self.names = names
-        self.lower = lower
-        self.upper = upper
-        self.field = field
-        self.owner = owner
-        self.sites = sites
-        self.note = note
+    position: FloatArray
+    label: AnyArray
+    value: FloatArray
+    classes: AnyArray
+    which: Any
+    axes: tuple[str, str]
+    lower: FloatArray
+    upper: FloatArray
+    field: FloatArray | None = None
+    owner: AnyArray | None = None
+    sites: FloatArray | None = None
+    note: str = ""
+    names: Sequence[str] = ()
 
     @classmethod
     def from_estimator(
@@ -132,8 +126,8 @@ class AffinityMapDisplay:
         labels: Any = None,
         which: Any = None,
         features: Any = None,
-        at: Any = None,
         resolution: int = 150,
+        names: Mapping[Any, str] | None = None,
         ax: Any = None,
         **kw: Any,
     ) -> AffinityMapDisplay:
@@ -157,10 +151,10 @@ class AffinityMapDisplay:
             show the affinity to. By default trust if the scorer is calibrated, else affinity.
         features
             Two features, by number or name: a slice along them.
-        at
-            (d,) a point that the plane goes through; by default the mean of X.
         resolution
             Places of the grid along each axis.
+        names
+            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
         ax
             Axes to draw on; by default those of a new figure.
         **kw
@@ -183,7 +177,7 @@ class AffinityMapDisplay:
         rows = rows.astype(np.float64) if is_sparse(rows) else dense(rows)
         scored = fitted.score(X, labels=labels)
         chosen = _choose(scored, which)
-        plane = _choose_plane(rows, fitted.columns.prepared_names, features, at)
+        plane = _choose_plane(rows, fitted.columns.prepared_names, features)
         position = plane.project(rows)
         sites = plane.project(fitted.centers) if fitted.influence.flat_sides else None
         lower, upper = _around(position if sites is None else np.vstack([position, sites]))
@@ -193,20 +187,21 @@ class AffinityMapDisplay:
         found = fitted.without_preprocessing().score(places[defined])
         field, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
         field[defined] = _values(found, chosen)
-        owner[defined] = Scored(found, "AffinityMapDisplay").codes
+        owner[defined] = found.codes
         display = cls(
             position=position,
             label=scored.label,
             value=_values(scored, chosen),
             classes=scored.classes,
             which=chosen,
-            names=plane.names,
+            axes=plane.names,
             lower=lower,
             upper=upper,
             field=field.reshape(resolution, resolution),
             owner=owner.reshape(resolution, resolution),
             sites=sites,
             note=plane.note,
+            names=shown_names(scored.classes, names),
         )
         return display.plot(ax=ax, **kw)
 
@@ -218,6 +213,7 @@ class AffinityMapDisplay:
         *,
         projection: Any = None,
         which: Any = None,
+        names: Mapping[Any, str] | None = None,
         ax: Any = None,
         **kw: Any,
     ) -> AffinityMapDisplay:
@@ -234,24 +230,26 @@ class AffinityMapDisplay:
         which
             "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if
             there is any, else affinity.
+        names
+            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
         ax
             Axes to draw on; by default those of a new figure.
         **kw
             For :meth:`plot`.
         """
-        Scored(result, "AffinityMapDisplay", X)
+        called = Scored(result, "AffinityMapDisplay", X, names).names
         chosen = _choose(result, which)
         n = result.label.shape[0]
         if projection is not None:
-            position, names = np.asarray(projection, dtype=np.float64), ("first coordinate", "second coordinate")
+            position, axes = np.asarray(projection, dtype=np.float64), ("first coordinate", "second coordinate")
             if position.shape != (n, 2) or not np.isfinite(position).all():
                 raise ValueError(f"projection must be finite coordinates of shape ({n}, 2), got {position.shape}.")
         else:
             rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
             if rows.shape[1] < 2:
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
-            plane = _principal_plane(rows, _mean(rows), "the mean")
-            position, names = plane.project(rows), plane.names
+            plane = _principal_plane(rows)
+            position, axes = plane.project(rows), plane.names
         lower, upper = _around(position)
         display = cls(
             position=position,
@@ -259,9 +257,10 @@ class AffinityMapDisplay:
             value=_values(result, chosen),
             classes=result.classes,
             which=chosen,
-            names=names,
+            axes=axes,
             lower=lower,
             upper=upper,
+            names=called,
         )
         return display.plot(ax=ax, **kw)
 
@@ -299,7 +298,7 @@ class AffinityMapDisplay:
         ax = axes_to_draw_on(ax, "AffinityMapDisplay.plot", (float(width) + 1.9, float(height) + 1.0))
         self.ax_, self.figure_ = ax, ax.figure
         (left, bottom), (right, top) = self.lower, self.upper
-        ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.names[0], ylabel=self.names[1])
+        ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.axes[0], ylabel=self.axes[1])
         if even:
             ax.set_aspect("equal")
         cmap = cmap or (COLOR_SCALE if kind == "contour" else GREY_SCALE)
@@ -426,12 +425,13 @@ class AffinityMapDisplay:
 
     def _label(self, ax: Axes) -> list[Any]:
         """Write the label of each cluster near its representative, or amid its points."""
-        names = [name for i, name in enumerate(self.classes) if self.sites is not None or (self.label == name).any()]
+        names = [shortened(str(name), _LONG) for name in self.names or self.classes]
         places = self.sites
         if places is None:
-            places = np.array([np.median(self.position[self.label == name], axis=0) for name in names]).reshape(-1, 2)
+            members = [self.position[self.label == name] for name in self.classes]
+            places = np.array([np.median(each, axis=0) if each.size else (np.nan, np.nan) for each in members])
         seen = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
-        texts = [str(names[i]) for i in seen]
+        texts = [names[i] for i in seen]
         return place_labels(ax, places[seen], texts, taken=self.sites, fontsize=9, fontweight="bold")
 
 
@@ -452,14 +452,12 @@ class _Plane(NamedTuple):
         return np.asarray(X @ self.axes.T) - self.origin @ self.axes.T
 
 
-def _choose_plane(rows: Rows, names: AnyArray | None, features: Any, at: Any) -> _Plane:
+def _choose_plane(rows: Rows, names: AnyArray | None, features: Any) -> _Plane:
     """Return the plane that the user asked for: all of two features, a slice along two, or the principal one."""
     d = rows.shape[1]
-    point, where = (_mean(rows), "the mean") if at is None else (np.asarray(at, dtype=np.float64), "one point")
-    if point.shape != (d,) or not np.isfinite(point).all():
-        raise ValueError(f"at must be one point of {d} finite features, got shape {point.shape}.")
     if features is None and d > 2:
-        return _principal_plane(rows, point, where)
+        return _principal_plane(rows)
+    point = _mean(rows)
     known = [f"feature {i}" for i in range(d)] if names is None else [str(name) for name in names]
     chosen = (0, 1) if features is None else features
     chosen = [chosen] if isinstance(chosen, str) or not np.iterable(chosen) else list(chosen)
@@ -468,12 +466,12 @@ def _choose_plane(rows: Rows, names: AnyArray | None, features: Any, at: Any) ->
     if len(numbers) != 2 or not valid or numbers[0] == numbers[1]:
         raise ValueError(f"features must be two different features, by name or number below {d}, got {features!r}.")
     axes = np.eye(d)[numbers]
-    note = f"slice through {where} of {d} features" if d > 2 else ""
+    note = f"slice through the mean of {d} features" if d > 2 else ""
     return _Plane(point - point @ axes.T @ axes, axes, (known[numbers[0]], known[numbers[1]]), note)
 
 
-def _principal_plane(data: Rows, point: FloatArray, where: str) -> _Plane:
-    """Return the plane of the two principal axes of ``data`` (n, d) through a point (d,)."""
+def _principal_plane(data: Rows) -> _Plane:
+    """Return the plane of the two principal axes of ``data`` (n, d) through its mean."""
     from sklearn.decomposition import PCA
 
     n, d = data.shape
@@ -483,8 +481,8 @@ def _principal_plane(data: Rows, point: FloatArray, where: str) -> _Plane:
     with np.errstate(invalid="ignore", divide="ignore"):
         pca = PCA(2, svd_solver=solver, random_state=0).fit(data if solver == "arpack" else dense(data))
     shares = [f" ({ratio:.0%} of variance)" if np.isfinite(ratio) else "" for ratio in pca.explained_variance_ratio_]
-    note = f"principal plane through {where} of {d} features" if d > 2 else ""
-    return _Plane(point, pca.components_, (f"principal axis 1{shares[0]}", f"principal axis 2{shares[1]}"), note)
+    note = f"principal plane through the mean of {d} features" if d > 2 else ""
+    return _Plane(_mean(data), pca.components_, (f"principal axis 1{shares[0]}", f"principal axis 2{shares[1]}"), note)
 
 
 def _mean(rows: Rows) -> FloatArray:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_choice
+from allegiance.notebook import count
 
 from ._canvas import (
     ALARM,
     SUPPORTED,
     Scored,
     axes_to_draw_on,
-    count,
     frame_of,
     look_of,
     outlined,
@@ -34,6 +36,7 @@ _STEPS, _GAP = 400, 0.14
 _LARGEST, _SMALLEST, _LINE = 9.0, 3.5, 1.25
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class AffinityProfileDisplay:
     """One horizontal band per cluster, its labels sorted by trust, those that are not supported hatched.
 
@@ -54,6 +57,8 @@ class AffinityProfileDisplay:
         "trust" or "own_affinity": what the values are.
     noise
         How many points have no label.
+    names
+        What the clusters are called in the picture; by default their labels.
 
     See Also
     --------
@@ -69,37 +74,32 @@ class AffinityProfileDisplay:
     [1.0, 0.9, 0.6, 1.0, 0.9]
     """
 
-    def __init__(
-        self,
-        *,
-        clusters: AnyArray,
-        values: tuple[FloatArray, ...],
-        verdicts: tuple[AnyArray, ...],
-        rows: tuple[IntArray, ...],
-        ranked_by: str = "trust",
-        noise: int = 0,
-    ) -> None:
-        self.clusters = clusters
-        self.values = values
-        self.verdicts = verdicts
-        self.rows = rows
-        self.ranked_by = ranked_by
-        self.noise = noise
+    clusters: AnyArray
+    values: tuple[FloatArray, ...]
+    verdicts: tuple[AnyArray, ...]
+    rows: tuple[IntArray, ...]
+    ranked_by: str = "trust"
+    noise: int = 0
+    names: Sequence[str] = ()
 
     @classmethod
-    def from_result(cls, result: AffinityResult, *, ax: Any = None, **kw: Any) -> AffinityProfileDisplay:
+    def from_result(
+        cls, result: AffinityResult, *, names: Mapping[Any, str] | None = None, ax: Any = None, **kw: Any
+    ) -> AffinityProfileDisplay:
         """Sort the labels of a result, and draw.
 
         Parameters
         ----------
         result
             What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        names
+            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
         ax
             Axes to draw on; by default those of a new figure, as high as the number of clusters needs.
         **kw
             For :meth:`plot`.
         """
-        scored = Scored(result, "AffinityProfileDisplay")
+        scored = Scored(result, "AffinityProfileDisplay", names=names)
         doubtful = scored.verdict != SUPPORTED
         rows = tuple(
             members[np.lexsort((-scored.ranking[members], doubtful[members]))] for _, members in scored.members()
@@ -111,6 +111,7 @@ class AffinityProfileDisplay:
             rows=rows,
             ranked_by=scored.ranked_by,
             noise=int(scored.noise.sum()),
+            names=scored.names,
         )
         return display.plot(ax=ax, **kw)
 
@@ -186,7 +187,7 @@ class AffinityProfileDisplay:
 
     def _name_bands(self, ax: Axes, middles: FloatArray, size: float) -> None:
         """Write the name of each cluster to its left; to its right how many labels it has, and the doubtful share."""
-        ax.set_yticks(middles, [shortened(str(name), 24) for name in self.clusters], fontsize=size)
+        ax.set_yticks(middles, [shortened(str(name), 32) for name in self.names or self.clusters], fontsize=size)
         ax.tick_params(axis="y", length=0)
         style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": min(size, 8.0)}
         self.labels_ = []
