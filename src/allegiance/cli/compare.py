@@ -6,23 +6,9 @@ from typing import Any
 
 import click
 
+from . import _options as opt
 from ._app import begin, console, print_json, print_line, print_table
 from ._inputs import clusterer, load_points, make_scorer, open_input, plan_features
-from ._options import (
-    ALGORITHMS,
-    CLUSTERING,
-    COLUMN_OPTIONS,
-    DATA,
-    OUTPUT_OPTIONS,
-    READING_OPTIONS,
-    RESAMPLES_NEEDED,
-    RUN_OPTIONS,
-    SEED_OPTION,
-    TRUST_OPTIONS,
-    Command,
-    option,
-    options,
-)
 from ._outputs import check_inputs, check_outputs, open_output
 
 EPILOG = """\b
@@ -33,22 +19,25 @@ Examples:
 _HEADER = ("candidate", "clusters", "come back", "above chance", "supported", "contested", "contradicted", "best for")
 
 
-@click.command(cls=Command, epilog=EPILOG, short_help="Compare clusterings of one table, label by label.")
-@options(
-    DATA,
+@click.command(cls=opt.Command, epilog=EPILOG, short_help="Compare clusterings of one table, label by label.")
+@opt.options(
+    opt.DATA,
     [
-        option(CLUSTERING, "--labels", metavar="COLUMN", multiple=True, help="Column of labels. Repeatable."),
-        option(
-            CLUSTERING, "--algorithm", type=click.Choice(ALGORITHMS), multiple=True,
+        opt.option(opt.CLUSTERING, "--labels", metavar="COLUMN", multiple=True, help="Column of labels. Repeatable."),
+        opt.option(
+            opt.CLUSTERING, "--algorithm", type=click.Choice(opt.ALGORITHMS), multiple=True,
             help="Algorithm that makes a clustering. Repeatable.",
         ),
-        option(CLUSTERING, "--clusters", metavar="K", type=click.IntRange(min=1), help="Clusters of each --algorithm."),
+        opt.option(
+            opt.CLUSTERING, "--clusters", metavar="K", type=click.IntRange(min=1),
+            help="Clusters of each --algorithm.",
+        ),
     ],
-    COLUMN_OPTIONS,
-    READING_OPTIONS,
-    [*TRUST_OPTIONS[:2], RESAMPLES_NEEDED, SEED_OPTION],
-    OUTPUT_OPTIONS,
-    RUN_OPTIONS,
+    opt.COLUMN_OPTIONS,
+    opt.READING_OPTIONS,
+    [*opt.TRUST_OPTIONS[:2], opt.RESAMPLES_NEEDED, opt.SEED_OPTION],
+    opt.OUTPUT_OPTIONS,
+    opt.RUN_OPTIONS,
 )  # fmt: skip
 def compare(**values: Any) -> None:
     """Score every row of DATA under several clusterings, and say whose labels can be trusted more.

@@ -7,24 +7,9 @@ from typing import Any
 
 import click
 
+from . import _options as opt
 from ._app import begin, console, print_json, print_line, print_table
 from ._inputs import clusterer, load_points, open_input, plan_features
-from ._options import (
-    ALGORITHMS,
-    CLUSTERING,
-    COLUMN_OPTIONS,
-    DATA,
-    OUTPUT_OPTIONS,
-    READING_OPTIONS,
-    RESAMPLES_NEEDED,
-    RUN_OPTIONS,
-    SEED_OPTION,
-    TRUST,
-    Command,
-    ParamType,
-    option,
-    options,
-)
 from ._outputs import check_inputs, check_outputs, open_output
 
 EPILOG = """\b
@@ -35,7 +20,7 @@ Examples:
 _HEADER = ("clusters", "above chance", "middle 50%", "null median", "null max", "")
 
 
-class Numbers(ParamType[tuple[int, ...]]):
+class Numbers(opt.ParamType[tuple[int, ...]]):
     """Whole numbers such as 2-10 or 2,3,5."""
 
     name = "numbers"
@@ -54,31 +39,31 @@ class Numbers(ParamType[tuple[int, ...]]):
         return tuple(sorted(numbers))
 
 
-@click.command(cls=Command, epilog=EPILOG, short_help="Measure replication for several numbers of clusters.")
-@options(
-    DATA,
+@click.command(cls=opt.Command, epilog=EPILOG, short_help="Measure replication for several numbers of clusters.")
+@opt.options(
+    opt.DATA,
     [
-        option(
-            CLUSTERING, "--clusters", metavar="FROM-TO", type=Numbers(), default="2-10", show_default=True,
+        opt.option(
+            opt.CLUSTERING, "--clusters", metavar="FROM-TO", type=Numbers(), default="2-10", show_default=True,
             help="Numbers of clusters to try: a range such as 2-10, or a list such as 2,3,5.",
         ),
-        option(
-            CLUSTERING, "--algorithm", type=click.Choice([name for name in ALGORITHMS if name != "hdbscan"]),
+        opt.option(
+            opt.CLUSTERING, "--algorithm", type=click.Choice([name for name in opt.ALGORITHMS if name != "hdbscan"]),
             default="kmeans", show_default=True, help="Algorithm that makes the clusterings.",
         ),
     ],
-    COLUMN_OPTIONS,
-    READING_OPTIONS,
+    opt.COLUMN_OPTIONS,
+    opt.READING_OPTIONS,
     [
-        RESAMPLES_NEEDED,
-        option(
-            TRUST, "--references", metavar="N", type=click.IntRange(min=2), default=10, show_default=True,
+        opt.RESAMPLES_NEEDED,
+        opt.option(
+            opt.TRUST, "--references", metavar="N", type=click.IntRange(min=2), default=10, show_default=True,
             help="Tables without clusters to compare DATA with; each takes half as long as DATA.",
         ),
-        SEED_OPTION,
+        opt.SEED_OPTION,
     ],
-    OUTPUT_OPTIONS,
-    RUN_OPTIONS,
+    opt.OUTPUT_OPTIONS,
+    opt.RUN_OPTIONS,
 )  # fmt: skip
 def curve(**values: Any) -> None:
     """Cluster DATA into several numbers of clusters, and say for which the labels come back most.

@@ -8,23 +8,9 @@ from typing import Any
 
 import click
 
+from . import _options as opt
 from ._app import begin, print_json
 from ._inputs import check_clustering, load_model, load_points, model_plan, open_input, plan_features, scorer_for
-from ._options import (
-    CLUSTERING_OPTIONS,
-    COLUMN_OPTIONS,
-    DATA,
-    MODEL_OPTION,
-    OUTPUT,
-    PAGE_OPTIONS,
-    READING_OPTIONS,
-    RUN_OPTIONS,
-    RUNNING,
-    TRUST_OPTIONS,
-    Command,
-    option,
-    options,
-)
 from ._outputs import check_inputs, describe_features, headline, page_names, page_title
 
 EPILOG = """\b
@@ -35,31 +21,31 @@ Examples:
 """
 
 
-@click.command(cls=Command, epilog=EPILOG, short_help="Review labels in the browser.")
-@options(
-    DATA,
-    [*CLUSTERING_OPTIONS, MODEL_OPTION],
-    COLUMN_OPTIONS,
-    READING_OPTIONS,
-    TRUST_OPTIONS,
-    PAGE_OPTIONS,
+@click.command(cls=opt.Command, epilog=EPILOG, short_help="Review labels in the browser.")
+@opt.options(
+    opt.DATA,
+    [*opt.CLUSTERING_OPTIONS, opt.MODEL_OPTION],
+    opt.COLUMN_OPTIONS,
+    opt.READING_OPTIONS,
+    opt.TRUST_OPTIONS,
+    opt.PAGE_OPTIONS,
     [
-        option(
-            OUTPUT, "--decisions", metavar="FILE",
+        opt.option(
+            opt.OUTPUT, "--decisions", metavar="FILE",
             help="File to which each decision is appended.  [default: DATA.decisions.jsonl]",
         ),
-        option(RUNNING, "--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
-        option(
-            RUNNING, "--port", type=click.IntRange(0, 65535), default=0,
+        opt.option(opt.RUNNING, "--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
+        opt.option(
+            opt.RUNNING, "--port", type=click.IntRange(0, 65535), default=0,
             help="Port to listen on.  [default: a free one]",
         ),
-        option(
-            RUNNING, "--allow-host", metavar="NAME", multiple=True,
+        opt.option(
+            opt.RUNNING, "--allow-host", metavar="NAME", multiple=True,
             help="Further name under which the page may be opened, as behind a proxy. Repeatable.",
         ),
-        option(RUNNING, "--no-browser", is_flag=True, help="Print the address and open no browser."),
+        opt.option(opt.RUNNING, "--no-browser", is_flag=True, help="Print the address and open no browser."),
     ],
-    RUN_OPTIONS,
+    opt.RUN_OPTIONS,
 )  # fmt: skip
 def review(**values: Any) -> None:
     """Serve a page on this machine with the labels of DATA, the least trusted first; Ctrl-C ends it.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import _options as opt
 from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, console, print_json, print_line
 from ._inputs import (
     Points,
@@ -22,23 +23,6 @@ from ._inputs import (
     plan_features,
     run_fingerprint,
     scorer_for,
-)
-from ._options import (
-    CLUSTERING_OPTIONS,
-    COLUMN_OPTIONS,
-    DATA,
-    MODEL_OPTION,
-    OUTPUT,
-    OUTPUT_OPTIONS,
-    PAGE_OPTIONS,
-    READING_OPTIONS,
-    RUN_OPTIONS,
-    RUNNING,
-    TRUST_OPTIONS,
-    Budget,
-    Command,
-    option,
-    options,
 )
 from ._outputs import (
     Worst,
@@ -66,16 +50,7 @@ if TYPE_CHECKING:
 MANY_ROWS = 1_000_000
 #: Labels listed on the screen by default.
 _SHOWN = 10
-_ANSWERS = {
-    "yes": True,
-    "y": True,
-    "true": True,
-    "right": True,
-    "no": False,
-    "n": False,
-    "false": False,
-    "wrong": False,
-}
+_ANSWERS = dict.fromkeys(("yes", "y", "true", "right"), True) | dict.fromkeys(("no", "n", "false", "wrong"), False)
 
 EPILOG = """\b
 Examples:
@@ -89,42 +64,42 @@ Examples:
 """
 
 
-@click.command(cls=Command, epilog=EPILOG, short_help="Say how far to trust the label of each row.")
-@options(
-    DATA,
-    [*CLUSTERING_OPTIONS, MODEL_OPTION],
-    COLUMN_OPTIONS,
-    READING_OPTIONS,
-    TRUST_OPTIONS,
-    OUTPUT_OPTIONS,
+@click.command(cls=opt.Command, epilog=EPILOG, short_help="Say how far to trust the label of each row.")
+@opt.options(
+    opt.DATA,
+    [*opt.CLUSTERING_OPTIONS, opt.MODEL_OPTION],
+    opt.COLUMN_OPTIONS,
+    opt.READING_OPTIONS,
+    opt.TRUST_OPTIONS,
+    opt.OUTPUT_OPTIONS,
     [
-        option(OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns of DATA."),
-        option(
-            OUTPUT, "--review", metavar="N|SHARE%", type=Budget(),
+        opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
+        opt.option(
+            opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.Budget(),
             help="List the N labels to look at first.  [default: 10]",
         ),
-        option(OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
-        option(
-            OUTPUT, "--audit", metavar="N", type=click.IntRange(min=1),
+        opt.option(opt.OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
+        opt.option(
+            opt.OUTPUT, "--audit", metavar="N", type=click.IntRange(min=1),
             help="Let -o be a sheet of N labels to look at, half of them drawn at random, for `allegiance audit`.",
         ),
-        option(OUTPUT, "--report", metavar="FILE", help="HTML page to write, for looking and reviewing."),
+        opt.option(opt.OUTPUT, "--report", metavar="FILE", help="HTML page to write, for looking and reviewing."),
     ],
-    PAGE_OPTIONS,
+    opt.PAGE_OPTIONS,
     [
-        option(OUTPUT, "--save", metavar="FILE", help="Save the model (usually *.model) for later use with --model."),
-        option(
-            RUNNING, "--stream/--in-memory", default=None,
+        opt.option(opt.OUTPUT, "--save", metavar="FILE", help="Save the model (*.model) for later use with --model."),
+        opt.option(
+            opt.RUNNING, "--stream/--in-memory", default=None,
             help=f"Read DATA in batches, or into memory.  [default: in batches beyond {MANY_ROWS:,} rows]",
         ),
-        option(RUNNING, "--restart", is_flag=True, help="Do not resume an interrupted --stream."),
-        option(
-            RUNNING, "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1),
+        opt.option(opt.RUNNING, "--restart", is_flag=True, help="Do not resume an interrupted --stream."),
+        opt.option(
+            opt.RUNNING, "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1),
             help="Exit with code 3 if a smaller share of the labels would come back.",
         ),
-        option(RUNNING, "--fail-on-drift", is_flag=True, help="With --model: exit with code 4 if DATA has drifted."),
+        opt.option(opt.RUNNING, "--fail-on-drift", is_flag=True, help="Exit with code 4 if DATA has drifted from --model."),
     ],
-    RUN_OPTIONS,
+    opt.RUN_OPTIONS,
 )  # fmt: skip
 def score(**values: Any) -> int:
     """Say how far to trust the label of each row of DATA: a file, several, a folder, a pattern, a URL, or -.
@@ -453,8 +428,8 @@ def _exit_code(o: SimpleNamespace, summary: dict[str, Any], drift: Any, log: Log
     return 0
 
 
-@click.command(cls=Command, short_help="Show how a table would be read, before anything is computed.")
-@options(DATA, CLUSTERING_OPTIONS[:1], COLUMN_OPTIONS, READING_OPTIONS, RUN_OPTIONS)
+@click.command(cls=opt.Command, short_help="Show how a table would be read, before anything is computed.")
+@opt.options(opt.DATA, opt.CLUSTERING_OPTIONS[:1], opt.COLUMN_OPTIONS, opt.READING_OPTIONS, opt.RUN_OPTIONS)
 def check(**values: Any) -> int:
     """Propose which columns of DATA are features, identifiers or left out, and list all problems."""
     o, _ = begin(values, where=values["data"])
@@ -469,10 +444,10 @@ def check(**values: Any) -> int:
     return FAILED if plan.problems else 0
 
 
-@click.command(cls=Command, short_help="Say how many labels are right, from a sheet that was filled in.")
+@click.command(cls=opt.Command, short_help="Say how many labels are right, from a sheet that was filled in.")
 @click.argument("scored")
 @click.argument("sheet")
-@options(RUN_OPTIONS)
+@opt.options(opt.RUN_OPTIONS)
 def audit(**values: Any) -> int:
     """Say how many labels of SCORED are right, from the column `right` of SHEET.
 

@@ -85,7 +85,7 @@ def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[
             _rename_new(temporary, target, os.fspath(path))
         _sync(target.parent)
     except OSError as error:
-        if error.errno not in NO_ROOM:
+        if error.errno not in NO_ROOM or error.filename not in (None, str(temporary)):
             raise
         reason = f"{os.strerror(error.errno)}: the file could not be written; an existing one is unchanged"
         raise OSError(error.errno, reason, os.fspath(path)) from error

@@ -1,4 +1,4 @@
-"""Tables larger than memory: fitting in passes, and scoring in batches that an interrupted run can resume."""
+"""Tables larger than memory: fitted in passes or from a sample, and scored in batches that a killed run resumes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from allegiance._core.progress import Progress, Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, check_count, require
 from allegiance.fitting import Chunk, Columns, Fitted, PreparedInput, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.results import AffinityResult, FrameLike, Tally
+from allegiance.results import FrameLike, Tally
 
 from .checkpoint import Checkpoint
 from .encoding import encode_transformer
@@ -31,7 +32,7 @@ from .features import FeaturePlan, label_values, prepared
 from .files import NO_ROOM, TableError, refuse_inputs
 from .saved import encode_scorer, fingerprint, plan_of, with_plan
 from .sinks import Sink, open_sink
-from .tables import BATCH_ROWS, Table, open_table
+from .tables import BATCH_ROWS, SAMPLE_ROWS, Table, open_table
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -41,10 +42,10 @@ __all__ = ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"]
 StreamProgress = Progress
 #: Batches on their way to an executor and back: enough for a few dozen workers, but no more bytes than this.
 _IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
-#: Batches measured at a time in this process: while one is in Python, another computes.
+#: Batches measured at a time in this process, without and with a known number of them.
 _TOGETHER, _MOST_TOGETHER = 2, 4
-#: Rows that k-means sees, at least for each cluster, and numbers in them at most.
-_SAMPLE_ROWS, _ROWS_PER_CLUSTER, _SAMPLE_NUMBERS = 16_384, 100, 2**24
+#: Rows that k-means sees at least for each cluster, and numbers in all of them at most.
+_ROWS_PER_CLUSTER, _SAMPLE_NUMBERS = 100, 2**24
 #: Where a record batch of scores carries the counts of its rows.
 _TALLY, _IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
 #: The last column of a part whose rows are ranked; the output does not have it.
@@ -84,18 +85,18 @@ class Rows:
         row: str | None = None,
         typed: bool = False,
     ) -> None:
-        others = [*keep] if labels is None else [*keep, labels]
         self.table, self.labels, self.keep, self._row, self._typed = table, labels, list(keep), row, typed
+        self._others = list(dict.fromkeys([*keep, *([] if labels is None else [labels])]))
         #: Called with each batch that is read.
         self.tap: Callable[[Batch], Any] | None = None
-        table.check_columns(others)
-        if plan is None:
-            names = table.columns if names is None else names
-            used = [name for name in names if name not in others] if names is table.columns else list(names)
-            table.check_columns(used)
-            self.used, self.plan = used, None if frames else FeaturePlan.of_numbers(used)
-        else:
-            self.used, self.plan = list(plan.used), plan
+        table.check_columns(self._others)
+        self.plan = plan
+        if plan is not None:
+            self.used = list(plan.used)
+            return
+        self.used = [name for name in table.columns if name not in self._others] if names is None else list(names)
+        table.check_columns(self.used)
+        self.plan = None if frames else FeaturePlan.of_numbers(self.used)
 
     @property
     def names(self) -> list[str]:
@@ -104,16 +105,15 @@ class Rows:
 
     def batches(self, rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield batches of ``rows`` rows of the table, from row ``start`` on; rows that are left out are missing."""
-        others = list(dict.fromkeys([*self.keep, *([self.labels] if self.labels else [])]))
         if self.plan is None:
             require("pandas", "io", "a stream through transformers that find columns by name")
-            for batch in self.table.batches(list(dict.fromkeys([*self.used, *others])), rows, start):
+            for batch in self.table.batches(list(dict.fromkeys([*self.used, *self._others])), rows, start):
                 frame = pa.Table.from_batches([batch.select(self.used)]).to_pandas()
                 numbers = np.arange(start, start + batch.num_rows)
                 yield self._batch(frame, batch, numbers, start, batch.num_rows)
                 start += batch.num_rows
             return
-        for found in prepared(self.table, self.plan, keep=others, rows=rows, start=start, typed=self._typed):
+        for found in prepared(self.table, self.plan, keep=self._others, rows=rows, start=start, typed=self._typed):
             yield self._batch(found.matrix, found.kept, found.rows, start, found.consumed)
             start += found.consumed
 
@@ -123,12 +123,8 @@ class Rows:
             column = self.table.typed(batch.select([self.labels])).column(0)
             labels, present = label_values(column, self.labels, self.table.where)
             if not present.all():
-                X, batch, numbers, labels = (
-                    X[present],
-                    batch.filter(pa.array(present)),
-                    numbers[present],
-                    labels[present],
-                )
+                X, numbers, labels = X[present], numbers[present], labels[present]
+                batch = batch.filter(pa.array(present))
         kept = batch.select(self.keep)
         if self._row is not None:
             kept = pa.RecordBatch.from_arrays([pa.array(numbers), *kept.columns], [self._row, *kept.schema.names])
@@ -139,45 +135,31 @@ class Rows:
 
     def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
         """Yield features (m, d) and labels (m,), leaving out batches without rows."""
-        for batch in self.batches(rows):
-            if len(batch.X):
-                yield batch.X, batch.labels
+        return ((batch.X, batch.labels) for batch in self.batches(rows) if len(batch.X))
+
+    def sample(self, most: int) -> FloatArray:
+        """Return the features of a random sample of rows, in their order; it does not depend on batches."""
+        assert self.plan is not None
+        return np.asarray(self.plan.prepare(self.table.sample(most, self.used)).matrix, np.float64)
 
 
+@dataclass(frozen=True)
 class BatchScorer:
-    """Scores batches, and adds to each the counts of its rows.
+    """Scores batches, and adds to each the counts of its rows."""
 
-    ``names`` are the columns that are carried over, as they are called in the output; ``scores`` says which scores
-    follow, and their names there, None for all. If ``ranked``, what orders a review is the last column.
-    """
+    fitted: Fitted
+    names: Sequence[str]
+    """The columns that are carried over, as they are called in the output."""
+    where: str
+    scores: Mapping[str, str] | None = None
+    """Which scores follow, and their names in the output; None for all."""
+    top: int | None = None
+    details: bool = False
+    ranked: bool = False
+    """Whether what orders a review is the last column."""
 
-    def __init__(
-        self,
-        fitted: Fitted,
-        names: Sequence[str],
-        scores: Mapping[str, str] | None = None,
-        *,
-        top: int | None,
-        details: bool,
-        where: str,
-        ranked: bool = False,
-    ) -> None:
-        self._fitted, self._names, self._scores = fitted, list(names), scores
-        self._top, self._details, self._where, self._ranked = top, details, where, ranked
-
-    @property
-    def threads(self) -> int:
-        """How many threads measure a batch."""
-        return self._fitted.specification.settings.threads
-
-    def with_threads(self, threads: int = 1) -> BatchScorer:
-        """Return the same for use by several threads at a time, each of which may start so many."""
-        make, (_, *rest) = self.__reduce__()
-        return make(self._fitted.with_threads(threads), *rest)
-
-    def check_engine(self) -> None:
-        """Build what measures before several threads need it; raise ValueError if it cannot measure here."""
-        _ = self._fitted.engine
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "fitted": self.fitted.with_threads()}
 
     def __call__(self, batch: Batch) -> pa.RecordBatch:
         """Score a batch."""
@@ -188,28 +170,28 @@ class BatchScorer:
         if not len(batch.X):
             return None
         with self._naming_rows(batch):
-            return self._fitted.prepare_input(batch.X, batch.labels)
+            return self.fitted.prepare_input(batch.X, batch.labels)
 
     def measure(self, batch: Batch, points: PreparedInput | None) -> pa.RecordBatch:
         """Score what :meth:`enter` returned."""
-        if points is None:
-            result: AffinityResult = self._fitted.nothing(FrameLike(), self._top)
-        else:
-            with self._naming_rows(batch):
-                result = self._fitted.score_prepared(points, self._top)
-        scores = result.columns(details=self._details)
-        if self._scores is not None:
-            scores = {shown: scores[name] for name, shown in self._scores.items()}
-        twice = [name for name in self._names if name in scores]
+        # Without details only the ranks of affinities are written, and one of them is the least that is kept.
+        top = self.top if self.details else 1
+        with self._naming_rows(batch):
+            if points is None:
+                result = self.fitted.nothing(FrameLike(), top)
+            else:
+                result = self.fitted.score_prepared(points, top)
+        scores = result.columns(details=self.details)
+        if self.scores is not None:
+            scores = {shown: scores[name] for name, shown in self.scores.items()}
+        twice = [name for name in self.names if name in scores]
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
+        if self.ranked:
+            scores = {**scores, _RANKING: result.ranking}
         arrays = [*batch.kept.columns, *(pa.array(values) for values in scores.values())]
-        shown = [*self._names, *scores]
-        if self._ranked:
-            arrays, shown = [*arrays, pa.array(result.ranking, pa.float64())], [*shown, _RANKING]
-        scored = pa.RecordBatch.from_arrays(arrays, names=shown)
-        imprecise = str(self._fitted.n_imprecise(result))
-        return scored.replace_schema_metadata({_TALLY: result.tally().to_json(), _IMPRECISE: imprecise})
+        counted = {_TALLY: result.tally().to_json(), _IMPRECISE: str(self.fitted.n_imprecise(result))}
+        return pa.RecordBatch.from_arrays(arrays, names=[*self.names, *scores]).replace_schema_metadata(counted)
 
     @contextmanager
     def _naming_rows(self, batch: Batch) -> Iterator[None]:
@@ -218,11 +200,7 @@ class BatchScorer:
             yield
         except ValueError as error:
             last = max(batch.consumed - 1, batch.first)
-            raise TableError(f"rows {batch.first:,} to {last:,} of {self._where}: {error}") from error
-
-    def __reduce__(self) -> Any:
-        make = partial(BatchScorer, top=self._top, details=self._details, where=self._where, ranked=self._ranked)
-        return make, (self._fitted.with_threads(), self._names, self._scores)
+            raise TableError(f"rows {batch.first:,} to {last:,} of {self.where}: {error}") from error
 
 
 class StreamSummary(NamedTuple):
@@ -238,12 +216,6 @@ class StreamSummary(NamedTuple):
     resumed: int
     """Rows that an earlier, interrupted run had scored."""
     seconds: float
-    reading: float
-    """Seconds spent waiting for rows."""
-    scoring: float
-    """Seconds spent scoring, or waiting for workers."""
-    writing: float
-    """Seconds spent writing parts and the output."""
     tally: Tally
     """Counts by cluster, over all rows."""
 
@@ -263,13 +235,12 @@ def score_stream(
     resume: bool = True,
     force: bool = False,
     verbose: Verbose = False,
-    observe: Callable[[Any], Any] | None = None,
     executor: Executor | None = None,
 ) -> StreamSummary:
     r"""Score the rows of a table in batches and write one row for each; memory does not depend on its length.
 
-    Finished parts lie in the folder ``<sink>.partial`` until the output is complete. A run that was killed resumes
-    where it stopped when it is started again. Its output is the same as that of a run without interruption.
+    The table is read once. Finished parts lie in the folder ``<sink>.partial`` until the output is complete. A run that
+    was killed resumes where it stopped when it is started again, with the same output as without interruption.
 
     Parameters
     ----------
@@ -304,9 +275,6 @@ def score_stream(
     verbose
         True to show progress on standard error, or a function that is called with a ``StreamProgress`` after each
         batch.
-    observe
-        A function that is called with each record batch of the output, in order, as it is written; those of an
-        interrupted run are among them.
     executor
         Where to score batches: an executor of ``concurrent.futures``, or a Dask cluster by
         :func:`allegiance.io.dask.connect`. Rows are read and written here.
@@ -314,7 +282,7 @@ def score_stream(
     Returns
     -------
     StreamSummary
-        Numbers of rows, and where the time went.
+        Numbers of rows, seconds, and counts by cluster.
 
     See Also
     --------
@@ -345,11 +313,10 @@ def score_stream(
         scorer = load(scorer)
     check_is_fitted(scorer)
     kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
-    output = sink if isinstance(sink, Sink) else open_sink(sink, force=force)
-    table = open_table(source)
+    output = open_sink(sink, force=force)
     rows = rows_for(
         scorer.fitted_,
-        table,
+        open_table(source),
         columns,
         labels=labels,
         keep=list(kept),
@@ -366,7 +333,6 @@ def score_stream(
         details=details,
         resume=resume,
         verbose=verbose,
-        observe=observe,
         executor=executor,
     )
 
@@ -383,7 +349,6 @@ def score_rows(
     details: bool = False,
     resume: bool = True,
     verbose: Verbose = False,
-    observe: Callable[[Any], Any] | None = None,
     rank: Callable[[Any, FloatArray], Any] | None = None,
     executor: Executor | None = None,
 ) -> StreamSummary:
@@ -409,45 +374,51 @@ def score_rows(
     # With a plan, or columns found by name, rows are plain numbers already.
     plain = rows.plan is not None and (fitted.columns.preparation is None or "plan" in fitted.parts)
     inner = fitted.without_preprocessing() if plain else fitted
+    score = BatchScorer(inner, names, table.where, scores, top, details, rank is not None)
+    counted: list[tuple[Tally, int]] = []
+
+    def write(part: pa.RecordBatch) -> None:
+        noted = part.schema.metadata
+        counted.append((Tally.from_json(noted[_TALLY], fitted.classes, fitted.trust_map), int(noted[_IMPRECISE])))
+        part = part.replace_schema_metadata(None)
+        if rank is not None:
+            ranking = part.column(_RANKING).to_numpy(zero_copy_only=False)
+            part = part.drop_columns([_RANKING])
+            rank(part, ranking)
+        output.write(part)
+
     resumable = bool(table.files)
-    folder = f"{output.path}.partial"
-    with _keeping_parts(folder, resumable), Checkpoint(output.path, run, resume=resume and resumable) as parts:
+    with (
+        _keeping_parts(f"{output.path}.partial", resumable),
+        Checkpoint(output.path, run, resume=resume and resumable) as parts,
+    ):
         done, total = parts.n_rows, table.n_rows
-        score = BatchScorer(inner, names, scores, top=top, details=details, where=table.where, ranked=rank is not None)
         n_batches = None if total is None else -(-(total - parts.consumed) // batch_rows)
-        times = {"reading": 0.0, "scoring": 0.0, "writing": 0.0}
-        with progress(total, "scoring", verbose, unit="rows", done=parts.consumed) as advance:
+        with output, progress(total, "scoring", verbose, unit="rows", done=parts.consumed) as advance:
+            for part in parts.parts():
+                write(part)
             batches = rows.batches(batch_rows, parts.consumed)
-            for batch, scored in _score_batches(batches, score, executor, n_batches, times):
-                clock = time.perf_counter()
+            for batch, scored in _score_batches(batches, score, executor, n_batches):
                 parts.add(scored, batch.consumed)
-                times["writing"] += time.perf_counter() - clock
+                write(scored)
                 advance(batch.consumed - batch.first)
-        if not parts.n_parts:
-            parts.remove()
-            raise TableError(f"{table.where} has no rows.")
-        merging = time.perf_counter()
-        tally, imprecise = _merge(parts, output, observe, rank, fitted)
+            if not counted:
+                parts.remove()
+                raise TableError(f"{table.where} has no rows.")
         parts.remove()
-    fitted.warn(imprecise, output.n_rows)
-    now = time.perf_counter()
-    return StreamSummary(
-        rows=output.n_rows,
-        resumed=done,
-        seconds=now - started,
-        reading=times["reading"],
-        scoring=times["scoring"],
-        writing=times["writing"] + now - merging,
-        tally=tally,
-    )
+    tally = counted[0][0]
+    for more, _ in counted[1:]:
+        tally = tally.plus(more)
+    fitted.warn(sum(imprecise for _, imprecise in counted), output.n_rows)
+    return StreamSummary(output.n_rows, done, time.perf_counter() - started, tally)
 
 
 def rows_for(fitted: Fitted, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
     """Return the rows of a table as a scorer takes them."""
     plan = plan_of(fitted) if columns is None else None
+    known = columns if columns is not None else fitted.columns.known_names
     if plan is not None:
         return Rows(table, plan, None, **settings)
-    known = columns if columns is not None else fitted.columns.known_names
     frames = fitted.columns.preparation is not None and fitted.columns.known_names is not None
     return Rows(table, None, None if known is None else [str(name) for name in known], frames=frames, **settings)
 
@@ -487,120 +458,79 @@ def _keeping_parts(folder: str, resumable: bool) -> Iterator[None]:
         raise OSError(error.errno, reason, error.filename) from error
 
 
-def _merge(
-    parts: Checkpoint,
-    output: Sink,
-    observe: Callable[[Any], Any] | None,
-    rank: Callable[[Any, FloatArray], Any] | None,
-    fitted: Fitted,
-) -> tuple[Tally, int]:
-    """Write the parts to the output, and return the counts of their rows."""
-    total: Tally | None = None
-    imprecise = 0
-    with output:
-        for part in parts.parts():
-            noted = part.schema.metadata
-            tally = Tally.from_json(noted[_TALLY], fitted.classes, fitted.trust_map)
-            total = tally if total is None else total.plus(tally)
-            imprecise += int(noted[_IMPRECISE])
-            plain = part.replace_schema_metadata(None)
-            if rank is not None:
-                ranking = plain.column(_RANKING).to_numpy(zero_copy_only=False)
-                plain = plain.drop_columns([_RANKING])
-                rank(plain, ranking)
-            output.write(plain)
-            if observe is not None:
-                observe(plain)
-    assert total is not None
-    return total, imprecise
-
-
 @cache
-def _arrived(packed: bytes) -> BatchScorer:
+def _unpacked(packed: bytes) -> BatchScorer:
     """Return the scorer that was sent, built once for all batches that come with the same bytes."""
     scorer: BatchScorer = pickle.loads(packed)
     return scorer
 
 
-def _score_there(packed: bytes, batch: Batch) -> pa.RecordBatch:
-    return _arrived(packed)(batch)
+def _score_remotely(packed: bytes, batch: Batch) -> pa.RecordBatch:
+    return _unpacked(packed)(batch)
 
 
 def _score_batches(
-    batches: Iterator[Batch],
-    score: BatchScorer,
-    executor: Executor | None,
-    n_batches: int | None,
-    times: dict[str, float],
+    batches: Iterator[Batch], score: BatchScorer, executor: Executor | None, n_batches: int | None
 ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
     """Yield batches and their scores in order, while the next ones are read and scored."""
     if executor is not None:
-        there = partial(_score_there, pickle.dumps(score))
-        yield from _in_order(batches, lambda batch: executor.submit(there, batch), _IN_FLIGHT, times)
+        remote = partial(_score_remotely, pickle.dumps(score))
+        yield from _in_order(batches, lambda batch: executor.submit(remote, batch), _IN_FLIGHT)
         return
-    together = min(score.threads, _TOGETHER if n_batches is None else min(n_batches, _MOST_TOGETHER))
+    threads = score.fitted.specification.settings.threads
+    together = max(1, min(threads, _TOGETHER if n_batches is None else min(n_batches, _MOST_TOGETHER)))
     if together > 1:
-        score = score.with_threads(score.threads if n_batches is None else score.threads // together)
-    score.check_engine()
-    with ThreadPoolExecutor(max(together, 1)) as pool:
+        # While one batch is in Python, another computes.
+        each = threads if n_batches is None else threads // together
+        score = replace(score, fitted=score.fitted.with_threads(each))
+    _ = score.fitted.engine  # built before several threads need it; raises if it cannot measure here
+    with ThreadPoolExecutor(together) as pool:
         try:
             # One more than there are threads, so that none waits while a batch is read or written.
             yield from _in_order(
-                batches, lambda batch: pool.submit(score.measure, batch, score.enter(batch)), together + 1, times
+                batches, lambda batch: pool.submit(score.measure, batch, score.enter(batch)), together + 1
             )
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 def _in_order(
-    batches: Iterator[Batch], submit: Callable[[Batch], Future[Any]], most: int, times: dict[str, float]
+    batches: Iterator[Batch], submit: Callable[[Batch], Future[Any]], most: int
 ) -> Iterator[tuple[Batch, pa.RecordBatch]]:
     """Submit batches, and yield the results in order; at most ``most`` of them are on their way."""
     waiting: deque[tuple[Future[Any], Batch, int]] = deque()
     in_flight = 0
-    more = True
-    while more or waiting:
-        clock = time.perf_counter()
-        batch = next(batches, None) if more else None
-        times["reading"] += time.perf_counter() - clock
-        more = batch is not None
-        clock = time.perf_counter()
+    for batch in chain(batches, [None]):
         if batch is not None:
             size = getattr(batch.X, "nbytes", 0) + batch.kept.nbytes
             waiting.append((submit(batch), batch, size))
             in_flight += size
-        ready = []
-        while waiting and (not more or len(waiting) >= most or in_flight > _BYTES_IN_FLIGHT):
+        while waiting and (batch is None or len(waiting) >= most or in_flight > _BYTES_IN_FLIGHT):
             future, done, size = waiting.popleft()
-            ready.append((done, future.result()))
             in_flight -= size
-            if more:
-                break
-        times["scoring"] += time.perf_counter() - clock
-        yield from ready
+            yield done, future.result()
 
 
 class StreamChunks:
-    """Batches of a table as the chunks that a fit goes through."""
+    """Rows and their labels as the chunks that a fit goes through, each pass anew from ``read``."""
 
     in_memory = False
 
-    def __init__(self, rows: Rows, clusterer: Any, batch_rows: int) -> None:
-        self._rows, self._clusterer, self._batch_rows = rows, clusterer, batch_rows
-        self.n_features = len(rows.names)
-        self.labelled = rows.labels is not None or clusterer is not None
+    def __init__(self, rows: Rows, read: Callable[[], Iterable[tuple[FloatArray, AnyArray | None]]], labelled: bool):
+        self._where, self._read = rows.table.where, read
+        self.n_features, self.labelled = len(rows.names), labelled
 
     def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Read the table once, and merge the summaries of its batches."""
+        """Read the rows once, and merge the summaries of the batches."""
         total: AnySummary | None = None
         start = 0
-        for X, labels in self._rows.matrices(self._batch_rows):
-            found = summarise(Chunk(X, self._clusterer.predict(X) if self._clusterer else labels, start))
+        for X, labels in self._read():
+            found = summarise(Chunk(X, labels, start))
             start += X.shape[0]
             if found is not None:
                 total = found if total is None else total.plus(found)
         if total is None:
-            raise TableError(f"{self._rows.table.where} has no rows.")
+            raise TableError(f"{self._where} has no rows.")
         return total
 
 
@@ -616,8 +546,9 @@ def fit_stream(
 ) -> AffinityScorer:
     """Fit a scorer to a table in batches; memory does not depend on its length.
 
-    The table is read once for a sample that k-means clusters (``n_clusters``), or for the means of ``labels``; once
-    more for ``influence="within"``; and once for the extent of the data.
+    With ``n_clusters`` everything is fitted to a random sample of rows, which the pass of :func:`allegiance.io.propose`
+    has drawn; without a plan the table is read once for it. With ``labels`` it is read twice, for the means and for the
+    extent of the data, and with ``centers`` once. ``influence="within"`` takes one pass more, with ``centers`` two.
 
     Parameters
     ----------
@@ -627,8 +558,8 @@ def fit_stream(
         The settings, by default those of ``AffinityScorer``; it is cloned. With its ``centers`` no labels are
         needed. Kernels, medians, medoids and estimators need all rows at once and are refused.
     n_clusters
-        Cluster by k-means: a random sample of 16,384 rows, or 100 for each cluster, gives the centers, and every row
-        gets the label of the nearest.
+        Cluster a random sample of 16,384 rows, or 100 for each cluster if that is more, by k-means. A table of fewer
+        rows is fitted as a whole.
     labels
         The column that holds the labels of any clustering, -1 for noise.
     columns
@@ -676,11 +607,12 @@ def fit_stream(
     # A saved scorer must give the same numbers again.
     fitting.random_state = specification.settings.seed
     clusterer = None
+    chunks = StreamChunks(rows, partial(rows.matrices, batch_rows), labels is not None)
     if n_clusters is not None:
-        clusterer = _kmeans(rows, check_count(n_clusters, "n_clusters"), batch_rows, specification.settings.seed)
+        sample, clusterer = _kmeans(rows, check_count(n_clusters, "n_clusters"), specification.settings.seed)
         fitting.centers = clusterer.cluster_centers_
         specification = Specification.of(fitting)
-    chunks = StreamChunks(rows, clusterer, batch_rows)
+        chunks = StreamChunks(rows, lambda: [(sample, clusterer.labels_)], True)
     # Batches are plain arrays; the names of their columns are for those who score frames later.
     threads = effective_threads(fitting.n_jobs)
     found = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
@@ -693,21 +625,13 @@ def fit_stream(
     return fitting
 
 
-def _kmeans(rows: Rows, n_clusters: int, batch_rows: int, seed: int) -> Any:
-    """Return k-means of a sample of rows, which does not depend on how they are cut into batches."""
+def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:
+    """Return a sample of rows, and k-means fitted to it."""
     from sklearn.cluster import KMeans
 
-    random = stream(seed, *b"k-means")
-    wanted = max(_SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
-    most = max(n_clusters, min(wanted, _SAMPLE_NUMBERS // max(len(rows.names), 1)))
-    keys, sample = np.empty(0), np.empty((0, len(rows.names)))
-    for X, _ in rows.matrices(batch_rows):
-        # Each row has a random key, and those with the smallest are the sample, in the order of the table.
-        keys, sample = np.append(keys, random.random(len(X))), np.concatenate([sample, X])
-        if keys.size > most:
-            chosen = np.sort(np.argpartition(keys, most)[:most])
-            keys, sample = keys[chosen], sample[chosen]
+    wanted = max(SAMPLE_ROWS, _ROWS_PER_CLUSTER * n_clusters)
+    sample = rows.sample(max(n_clusters, min(wanted, _SAMPLE_NUMBERS // max(len(rows.names), 1))))
     if len(sample) < n_clusters:
         raise TableError(f"{rows.table.where} has {len(sample)} rows, fewer than n_clusters={n_clusters} (--clusters).")
     seed32 = int(stream(seed, *b"k-means start").integers(2**31))
-    return KMeans(n_clusters, n_init=10, random_state=seed32).fit(sample)
+    return sample, KMeans(n_clusters, n_init=10, random_state=seed32).fit(sample)

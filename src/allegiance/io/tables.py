@@ -67,6 +67,8 @@ _ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endi
 _COMPRESSED = (".gz", ".bz2", ".zst")
 #: Cells in a batch while a table is profiled, so that wide tables take no more memory than narrow ones.
 _PROFILE_CELLS = 1 << 22
+#: Rows of the random sample that the profile pass draws, and the most bytes they may take.
+SAMPLE_ROWS, _SAMPLE_BYTES = 16_384, 1 << 27
 
 
 def open_table(
@@ -175,6 +177,7 @@ class Table:
         self.files = tuple(path for part in parts for path in part.files)
         self._parts, self._keys, self._rules = parts, keys, rules
         self._profile: Profile | None = None
+        self._sample = _Sample(0)
         self._set_columns()
 
     def _set_columns(self) -> None:
@@ -252,8 +255,9 @@ class Table:
             self.check_columns(missing)
         by_column = missing if isinstance(missing, Mapping) else dict.fromkeys(self.columns, missing)
         rows = int(np.clip(_PROFILE_CELLS // len(self.columns), 256, BATCH_ROWS))
+        self._sample = _Sample(SAMPLE_ROWS)
         return profile_of(
-            self._batches(self.columns, rows, 0, first_pass=True),
+            self._sample.watch(self._batches(self.columns, rows, 0, first_pass=True)),
             self._raw,
             missing=by_column,
             decimal=self._rules.decimal,
@@ -295,6 +299,26 @@ class Table:
         wanted = self.check_columns(self.columns if columns is None else columns)
         schema = self._typed_schema(wanted) if typed else arrow.schema([self._raw.field(name) for name in wanted])
         return arrow.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
+
+    def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
+        """Return a random sample of rows, as written and in their order; it does not depend on how they are read.
+
+        The pass of :meth:`profile` has drawn one. If that was too small, or there was none, the table is read once.
+
+        Parameters
+        ----------
+        most
+            Rows of the sample; all rows if the table has no more.
+        columns
+            Names of the columns.
+        """
+        wanted = self.check_columns(columns)
+        if not self._sample.holds(most):
+            sample = _Sample(most, most_bytes=None)
+            for _ in sample.watch(self._batches(wanted, BATCH_ROWS, 0)):
+                pass
+            return sample.rows(most, arrow.schema([self._raw.field(name) for name in wanted]))
+        return self._sample.rows(most, self._raw).select(wanted)
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
         """Return names of columns if the table has them all.
@@ -379,6 +403,49 @@ class Table:
                 arrays = [cast_column(found[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
                 yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
             start = max(0, start - (count if part.n_rows is None else part.n_rows))
+
+
+class _Sample:
+    """Random rows of the batches that go by: each row has a random key, and the smallest keys are the sample."""
+
+    def __init__(self, most: int, most_bytes: int | None = _SAMPLE_BYTES) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._keys, self._batches = np.empty(0), list[Any]()
+        self._limit, self._random = 1.0, np.random.default_rng(0)
+
+    def watch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, and keep some of their rows."""
+        for batch in batches:
+            if self._most:
+                self._add(batch)
+            yield batch
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        keys = self._random.random(batch.num_rows)
+        small = np.flatnonzero(keys < self._limit)
+        try:
+            self._batches.append(batch if small.size == keys.size else batch.take(arrow.array(small)))
+            self._keys = np.append(self._keys, keys[small])
+            if self._keys.size > 2 * self._most:
+                self._batches = self.rows(self._most, batch.schema).combine_chunks().to_batches()
+                self._limit = np.partition(self._keys, self._most)[self._most]
+                self._keys = self._keys[self._keys < self._limit]
+            fits = self._most_bytes is None or sum(held.nbytes for held in self._batches) <= self._most_bytes
+        except arrow.ArrowNotImplementedError:  # a type whose rows cannot be chosen
+            fits = False
+        if not fits:
+            self._most, self._batches = 0, []
+
+    def holds(self, most: int) -> bool:
+        """Tell whether a sample of this size can be had: it is no larger, or all rows are here."""
+        return self._most > 0 and (most <= self._most or (self._limit == 1.0 and self._keys.size <= most))
+
+    def rows(self, most: int, schema: pa.Schema) -> pa.Table:
+        """Return the rows with the smallest keys."""
+        held = arrow.Table.from_batches(self._batches, schema=schema)
+        if self._keys.size <= most:
+            return held
+        return held.filter(arrow.array(self._keys < np.partition(self._keys, most)[most]))
 
 
 def unknown_column(name: str, names: Iterable[str], where: str) -> TableError:

@@ -11,7 +11,7 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance.calibration import TrustMap
-from allegiance.engines import Z95
+from allegiance.engines import Z95, engine_names
 
 if TYPE_CHECKING:
     from ._result import AffinityResult
@@ -102,7 +102,7 @@ class Tally:
         doubtful = verdict != SUPPORTED
         pairs = rows[doubtful] * k + result.ranks.rival[doubtful]
         trust_map, ranks = result.trust_map, result.ranks
-        names, numbers = np.unique(result.engine, return_counts=True)
+        engines, numbers = np.unique(result.engine_codes, return_counts=True)
         return cls(
             classes=result.classes,
             counts=count_by_cluster(result.codes, k, [*flags, result.stable, atypical]),
@@ -112,7 +112,7 @@ class Tally:
             undecided=_undecided(ranks.largest, ranks.largest_error),
             empty_cells=int(result.empty_cell.sum()),
             worst_error=float(ranks.worst_error.max(initial=0.0)),
-            engines=dict(zip(names.tolist(), numbers.tolist(), strict=True)),
+            engines=dict(zip(engine_names(engines).tolist(), numbers.tolist(), strict=True)),
             trust_map=trust_map,
         )
 
