@@ -771,7 +771,7 @@ def test_clusters_are_those_of_kmeans_whatever_the_batches(settings, points):
 def test_kmeans_sees_a_sample_of_a_long_table(profiled, tmp_path, monkeypatch):
     """The pass of the profile has drawn it; without one the table is read once."""
     for home in ("streams", "tables"):
-        monkeypatch.setattr(f"allegiance.io.{home}.SAMPLE_ROWS", 200)
+        monkeypatch.setattr(f"allegiance.io.{home}.SAMPLE_ROWS", 700)
     data = positive(n=2_000)
     data.to_parquet(tmp_path / "points.parquet", index=False)
     table = open_table(tmp_path / "points.parquet")

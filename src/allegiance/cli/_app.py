@@ -262,15 +262,15 @@ def plain(value: Any) -> Any:
 
 def print_json(values: dict[str, Any]) -> None:
     """Print one JSON object on standard output, with its provenance."""
-    click.echo(json.dumps(_finite({**provenance(), **values}), indent=2, ensure_ascii=False, default=plain))
+    click.echo(json.dumps(finite({**provenance(), **values}), indent=2, ensure_ascii=False, default=plain))
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return values without NaN, which JSON does not know."""
     if isinstance(value, dict):
-        return {str(name): _finite(item) for name, item in value.items()}
+        return {str(name): finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and value != value else value
 

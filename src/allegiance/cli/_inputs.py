@@ -138,7 +138,7 @@ def _names(values: tuple[str, ...], table: Table) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def load_model(o: SimpleNamespace) -> AffinityScorer:
+def load_model(o: SimpleNamespace, log: Log) -> AffinityScorer:
     """Return the scorer of ``--model``, with the precision that was asked for."""
     from dataclasses import replace
 
@@ -146,7 +146,7 @@ def load_model(o: SimpleNamespace) -> AffinityScorer:
     from allegiance.fitting import Specification
 
     scorer = load(o.model)
-    changed = {"n_jobs": o.n_jobs, "verbose": False} | ({} if o.eps is None else {"eps": o.eps})
+    changed = {"n_jobs": o.n_jobs, "verbose": log.progress} | ({} if o.eps is None else {"eps": o.eps})
     scorer.set_params(**changed)
     fitted = replace(scorer.fitted_, specification=Specification.of(scorer))
     scorer._set_fitted(replace(fitted, trust_map=None) if o.resamples == 0 else fitted)
@@ -174,6 +174,21 @@ def model_plan(scorer: AffinityScorer, table: Table) -> tuple[FeaturePlan, list[
             )
         plan = FeaturePlan.of_numbers(names)
     return plan, plan.check(table)
+
+
+def prepare(o: SimpleNamespace, table: Table, log: Log) -> tuple[AffinityScorer | None, FeaturePlan]:
+    """Return the scorer of ``--model``, if there is one, and the plan of the features."""
+    if o.model is not None:
+        scorer = load_model(o, log)
+        table.check_columns([name for name in (o.labels, o.text, *o.ids) if name])
+        plan, notes = model_plan(scorer, table)
+    else:
+        scorer, plan = None, plan_features(o, table, labels=o.labels, keep=[o.text])
+        plan.raise_problems()
+        notes = table.notes
+    for note in notes:
+        log.note(note)
+    return scorer, plan
 
 
 def influence_of(o: SimpleNamespace) -> str:
@@ -269,6 +284,11 @@ def load_points(table: Table, plan: FeaturePlan, labels: str | None, *, typed: b
     X = np.concatenate([part.X for part in parts]) if len(parts) > 1 else parts[0].X
     found = None if labels is None else np.concatenate([part.labels for part in parts])
     return Points(X, found, columns)
+
+
+def ids_of(o: SimpleNamespace, plan: FeaturePlan, table: Table) -> list[str]:
+    """Return the columns that identify rows: those named, or those of the plan that the table has."""
+    return list(o.ids) or [name for name in plan.ids if name in table.columns]
 
 
 def free_name(name: str, taken: Any) -> str:

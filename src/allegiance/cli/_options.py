@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,16 +25,6 @@ OUTPUT = "What is written?"
 RUNNING = "How does it run?"
 #: The order of ``--help``.
 QUESTIONS = (CLUSTERING, COLUMNS, READING, TRUST, OUTPUT, RUNNING)
-
-if TYPE_CHECKING:
-    ParamType = click.ParamType
-else:
-
-    class ParamType(click.ParamType):
-        """click's, with the type of value in brackets, which click itself takes only since 8.4."""
-
-        def __class_getitem__(cls, value: Any) -> type:
-            return cls
 
 
 class _Option(click.Option):
@@ -77,7 +67,7 @@ def options(*groups: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     return decorate
 
 
-class Budget(ParamType[Any]):
+class Budget(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A number of labels, such as 500, or a share, such as 5%."""
 
     name = "budget"

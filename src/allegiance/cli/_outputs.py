@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import Log, console, print_line, print_table, provenance
+from ._app import console, finite, print_line, print_table, provenance
+from ._inputs import Points, ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,13 +100,33 @@ def open_output(path: str | None, o: SimpleNamespace) -> Any:
     return open_sink(path, force=o.if_exists == "replace", metadata=provenance())
 
 
-def page_title(table: Table) -> str:
-    """Return the title of the page: the name of the file, without its folders."""
+def page_settings(
+    o: SimpleNamespace, result: AffinityResult, points: Points, plan: FeaturePlan, table: Table
+) -> tuple[list[Description], dict[str, Any]]:
+    """Return what sets each cluster apart, and how the page shows the rows, in the columns of the file."""
+    import pyarrow as pa
+
+    row, *names = points.columns.column_names
+    # The page is in the types of the columns, even if the output is as written.
+    columns = pa.Table.from_batches([table.typed(batch) for batch in points.columns.select(names).to_batches()])
+    described = _describe_features(result, columns, plan)
+    ids = ids_of(o, plan, table)
+    # The labels of a clustering may be words already.
+    numbered = result.classes.dtype.kind in "iuf"
+    short = {label: each.name for label, each in zip(result.classes.tolist(), described, strict=True)}
     where = table.where.partition("?")[0] if "://" in table.where else table.where
-    return f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}"
+    return described, {
+        "data": columns,
+        "names": short if numbered else None,
+        "ids": points.columns.select(ids) if ids else None,
+        "texts": None if o.text is None else points.columns.column(o.text),
+        "feature_names": list(plan.names),
+        "row_numbers": points.columns.column(row).to_numpy(),
+        "title": f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
+    }
 
 
-def describe_features(result: AffinityResult, columns: Any, plan: FeaturePlan) -> list[Description]:
+def _describe_features(result: AffinityResult, columns: Any, plan: FeaturePlan) -> list[Description]:
     """Return what sets each cluster apart in the features, from typed columns of the rows that were scored."""
     import pyarrow as pa
 
@@ -117,21 +138,6 @@ def describe_features(result: AffinityResult, columns: Any, plan: FeaturePlan) -
         if column.kind == "category" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             found = found.set_column(place, column.name, found.column(place).cast(pa.string()))
     return cluster_descriptions(result, data=found)
-
-
-def page_names(result: AffinityResult, described: Sequence[Description]) -> dict[Any, str] | None:
-    """Return the names of clusters for the page; None if their labels are words."""
-    if result.classes.dtype.kind not in "iuf":
-        return None
-    return {label: each.name for label, each in zip(result.classes.tolist(), described, strict=True)}
-
-
-def write_report(result: Any, path: str, X: Any, *, force: bool, **settings: Any) -> None:
-    """Write the HTML page, which does not replace a file that appeared meanwhile."""
-    from allegiance.io import replacing
-
-    with replacing(path, force=force) as temporary:
-        result.report(temporary, X, **settings)
 
 
 def score_names(columns: Any, scores: Any) -> dict[str, str]:
@@ -201,6 +207,13 @@ def summarise(
     }
 
 
+def summary_sheet(summary: dict[str, Any]) -> list[list[Any]]:
+    """Return the rows of the second sheet of a workbook: what the screen says first, and the clusters."""
+    names = ("cluster", "points", "replication", *_VERDICTS, "rival", "name", "described")
+    lines = [[finite(line[name]) for name in names] for line in summary["clusters"]]
+    return [[summary["headline"]], *([line] for line in summary["more"]), [], list(names), *lines]
+
+
 def _worst_first(lines: Any) -> list[Any]:
     return sorted(lines, key=lambda line: (line.name is None, -line.trouble))
 
@@ -216,7 +229,7 @@ def headline(tally: Tally) -> str:
     return f"{share} % of {labels} would come back if the data were collected and clustered again{repeats}."
 
 
-def print_summary(summary: dict[str, Any], worst: Worst, log: Log, *, err: bool, footer: list[str]) -> None:
+def print_summary(summary: dict[str, Any], worst: Worst, *, err: bool, footer: list[str]) -> None:
     """Print the summary for a person."""
     out = console(err=err)
     print_line(out, summary["headline"], bold=True)

@@ -20,7 +20,7 @@ Examples:
 _HEADER = ("clusters", "above chance", "middle 50%", "null median", "null max", "")
 
 
-class Numbers(opt.ParamType[tuple[int, ...]]):
+class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """Whole numbers such as 2-10 or 2,3,5."""
 
     name = "numbers"

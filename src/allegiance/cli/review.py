@@ -10,8 +10,8 @@ import click
 
 from . import _options as opt
 from ._app import begin, print_json
-from ._inputs import check_clustering, load_model, load_points, model_plan, open_input, plan_features, scorer_for
-from ._outputs import check_inputs, describe_features, headline, page_names, page_title
+from ._inputs import check_clustering, load_points, open_input, prepare, scorer_for
+from ._outputs import check_inputs, headline, page_settings
 
 EPILOG = """\b
 Examples:
@@ -60,22 +60,12 @@ def review(**values: Any) -> None:
     table = open_input(o)
     decisions = o.decisions or f"{table.files[0] if table.files else 'data'}.decisions.jsonl"
     check_inputs([*table.files, o.centers, o.model], decisions)
-    if o.model is not None:
-        scorer = load_model(o)
-        plan, notes = model_plan(scorer, table)
-        for note in notes:
-            log.note(note)
-    else:
-        plan = plan_features(o, table, labels=o.labels, keep=[o.text])
-        plan.raise_problems()
+    scorer, plan = prepare(o, table, log)
     points = load_points(table, plan, o.labels, typed=True)
-    if o.model is not None:
+    if scorer is not None:
         result = scorer.fitted_.without_preprocessing().score(points.X, labels=points.labels)
     else:
         result = scorer_for(o, plan, points.labels, log).fit_affinity(points.X, points.labels)
-    row = points.columns.column_names[0]
-    columns = points.columns.drop_columns([row])
-    ids = list(o.ids) or [name for name in plan.ids if name in table.columns]
     from allegiance.review import serve
 
     served = serve(
@@ -86,13 +76,7 @@ def review(**values: Any) -> None:
         port=o.port,
         allow_hosts=o.allow_host,
         open_browser=not o.no_browser,
-        data=columns,
-        names=page_names(result, describe_features(result, columns, plan)),
-        ids=ids or None,
-        texts=None if o.text is None else points.columns.column(o.text),
-        feature_names=list(plan.names),
-        row_numbers=points.columns.column(row).to_numpy(),
-        title=page_title(table),
+        **page_settings(o, result, points, plan, table)[1],
     )
     try:
         if o.json:

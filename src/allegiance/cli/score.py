@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import _options as opt
-from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, console, print_json, print_line
+from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, console, finite, print_json, print_line, provenance
 from ._inputs import (
     Points,
     check_clustering,
     free_name,
+    ids_of,
     load_centers,
-    load_model,
     load_points,
     make_scorer,
-    model_plan,
     needs_memory,
     open_input,
     plan_features,
+    prepare,
     run_fingerprint,
     scorer_for,
 )
@@ -28,16 +28,14 @@ from ._outputs import (
     Worst,
     check_inputs,
     check_outputs,
-    describe_features,
     is_done,
     open_output,
-    page_names,
-    page_title,
+    page_settings,
     print_summary,
     score_names,
     summarise,
+    summary_sheet,
     write_record,
-    write_report,
 )
 from .watch import Profiler, compare_with_baseline
 
@@ -97,7 +95,7 @@ Examples:
             opt.RUNNING, "--fail-under", metavar="SHARE", type=click.FloatRange(0, 1),
             help="Exit with code 3 if a smaller share of the labels would come back.",
         ),
-        opt.option(opt.RUNNING, "--fail-on-drift", is_flag=True, help="Exit with code 4 if DATA has drifted from --model."),
+        opt.option(opt.RUNNING, "--fail-on-drift", is_flag=True, help="Exit with code 4 if DATA has drifted."),
     ],
     opt.RUN_OPTIONS,
 )  # fmt: skip
@@ -117,7 +115,7 @@ def score(**values: Any) -> int:
     if is_done(o, run):
         log.write("skip", f"{o.output} is up to date: the same inputs and options made it.", file=o.output)
         return 0
-    scorer, plan = _prepare(o, table, log)
+    scorer, plan = prepare(o, table, log)
     streamed = _streams(o, plan, log)
     work = _score_in_batches if streamed else _score_in_memory
     summary, worst, scorer, profiler, footer = work(o, table, plan, scorer, log)
@@ -131,7 +129,7 @@ def score(**values: Any) -> int:
         outputs = {"output": o.output, "report": o.report, "saved": o.save, "review_output": o.review_output}
         print_json({**summary, "notes": log.notes, **outputs})
     elif not o.quiet:
-        print_summary(summary, worst, log, err=o.output == "-", footer=footer if o.verbose else [])
+        print_summary(summary, worst, err=o.output == "-", footer=footer if o.verbose else [])
     log.end()
     return _exit_code(o, summary, drift, log)
 
@@ -149,22 +147,6 @@ def _check_usage(o: SimpleNamespace) -> None:
         raise click.UsageError(f"--stream cannot be used with {obstacle}, which needs all rows in memory.")
 
 
-def _prepare(o: SimpleNamespace, table: Table, log: Log) -> tuple[AffinityScorer | None, FeaturePlan]:
-    """Return the scorer of a model, if there is one, and the plan of the features."""
-    if o.model is not None:
-        scorer = load_model(o)
-        table.check_columns([name for name in (o.labels, o.text, *o.ids) if name])
-        plan, notes = model_plan(scorer, table)
-        for note in notes:
-            log.note(note)
-        return scorer, plan
-    plan = plan_features(o, table, labels=o.labels, keep=[o.text])
-    plan.raise_problems()
-    for note in table.notes:
-        log.note(note)
-    return None, plan
-
-
 def _streams(o: SimpleNamespace, plan: FeaturePlan, log: Log) -> bool:
     """Decide whether to read the table in batches."""
     if o.stream is not None:
@@ -177,14 +159,9 @@ def _streams(o: SimpleNamespace, plan: FeaturePlan, log: Log) -> bool:
     return obstacle is None
 
 
-def _ids(o: SimpleNamespace, plan: FeaturePlan, table: Table) -> list[str]:
-    """Return the columns that identify rows: those named, or those of the plan that the table has."""
-    return list(o.ids) or [name for name in plan.ids if name in table.columns]
-
-
 def _shown(o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, names: dict[str, str]) -> list[str]:
     """Return the columns of the list on the screen."""
-    return [*(_ids(o, plan, table) or [row]), *([o.text] if o.text else []), *names.values()]
+    return [*(ids_of(o, plan, table) or [row]), *([o.text] if o.text else []), *names.values()]
 
 
 def _score_in_memory(
@@ -192,11 +169,11 @@ def _score_in_memory(
 ) -> tuple[dict[str, Any], Worst, AffinityScorer, Profiler, list[str]]:
     import pyarrow as pa
 
+    from allegiance.io import replacing
     from allegiance.results import footer
 
     sink = open_output(o.output, o)
-    typed = sink is not None and sink.format not in ("csv", "tsv")
-    points = load_points(table, plan, o.labels, typed=typed)
+    points = load_points(table, plan, o.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
     if scorer is None:
         scorer = scorer_for(o, plan, points.labels, log)
         result = scorer.fit_affinity(points.X, points.labels)
@@ -207,94 +184,58 @@ def _score_in_memory(
         fitted.warn_if_imprecise(result)
     profiler = Profiler(fitted, plan)
     profiler.add(points.X, 0)
-    row = points.columns.column_names[0]
-    columns = points.columns.drop_columns([row])
+    row, *columns = points.columns.column_names
     scores = result.columns()
-    names = score_names(columns.column_names, scores)
+    names = score_names(columns, scores)
     whole = points.columns
     for name, shown in names.items():
         whole = whole.append_column(shown, pa.array(scores[name]))
-    worst = Worst(_SHOWN if o.review is None else 0, _shown(o, plan, table, row, names))
-    chosen = result.least_trusted(_SHOWN if o.review is None else o.review)
-    worst.rows = whole.take(pa.array(chosen)).to_pylist()
-    if o.scores_only:
-        whole = _scores_only(o, plan, table, points, scores)
+    chosen = pa.array(result.least_trusted(_SHOWN if o.review is None else o.review))
+    worst = Worst(0, _shown(o, plan, table, row, names))
+    worst.rows = whole.take(chosen).to_pylist()
+    described, page = page_settings(o, result, points, plan, table)
+    summary = summarise(result.tally(), result.clusterer_note, plan, described, worst)
+    whole = _scores_only(o, plan, table, points, scores) if o.scores_only else whole.drop_columns([row])
     if sink is not None:
+        sink.summary = summary_sheet(summary)
         with sink:
-            sink.write(_sheet(o, result, whole, row) if o.audit is not None else _without(whole, row, o.scores_only))
+            sink.write(whole if o.audit is None else _sheet(o, result, whole))
         log.wrote(o.output)
     if o.review_output is not None:
         with open_output(o.review_output, o) as review:
-            review.write(_without(whole.take(pa.array(chosen)), row, o.scores_only))
+            review.write(whole.take(chosen))
         log.wrote(o.review_output)
-    # The page and the summary are in the types of the columns, even if the output is as written.
-    columns = columns if typed else _typed(columns, table)
-    described = describe_features(result, columns, plan)
     if o.report is not None:
-        _report(o, result, points, plan, table, data=columns, names=page_names(result, described))
+        # A page that appeared meanwhile is not replaced.
+        with replacing(o.report, force=o.if_exists == "replace") as temporary:
+            result.report(temporary, points.X, **page)
         log.wrote(o.report)
-    summary = summarise(result.tally(), result.clusterer_note, plan, described, worst)
     return summary, worst, scorer, profiler, footer(result.tally(), result.how)
-
-
-def _typed(columns: Any, table: Table) -> Any:
-    """Return columns that were read as written with the types that their profile found."""
-    import pyarrow as pa
-
-    return pa.Table.from_batches([table.typed(batch) for batch in columns.to_batches()])
-
-
-def _without(whole: Any, row: str, scores_only: bool) -> Any:
-    return whole if scores_only else whole.drop_columns([row])
 
 
 def _scores_only(o: SimpleNamespace, plan: FeaturePlan, table: Table, points: Points, scores: dict[str, Any]) -> Any:
     """Return identifiers, or numbers of rows, and all scores."""
     import pyarrow as pa
 
-    ids = points.columns.select(_ids(o, plan, table) or [points.columns.column_names[0]])
+    ids = points.columns.select(ids_of(o, plan, table) or [points.columns.column_names[0]])
     for name, values in scores.items():
         ids = ids.append_column(free_name(name, ids.column_names), pa.array(values))
     return ids
 
 
-def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any, row: str) -> Any:
+def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
     """Return the sheet of an audit: the rows to look at, with an empty column ``right``."""
     import pyarrow as pa
 
     sample = result.audit_sample(o.audit, random_state=o.seed)
     sheet = whole.take(pa.array(sample.rows))
-    if row in sheet.column_names:
-        sheet = sheet.drop_columns([row])
     first = {
         "right": pa.array([None] * len(sample), pa.string()),
         "audit_row": pa.array(sample.rows),
         "audit_drawn": pa.array([str(drawn) for drawn in sample.drawn]),
         "audit_seed": pa.array([sample.seed] * len(sample), pa.int64()),
     }
-    for place, (name, column) in enumerate(first.items()):
-        sheet = sheet.add_column(place, name, column)
-    return sheet
-
-
-def _report(
-    o: SimpleNamespace, result: AffinityResult, points: Points, plan: FeaturePlan, table: Table, **settings: Any
-) -> None:
-    """Write the page, in the columns of the file."""
-    row = points.columns.column_names[0]
-    ids = _ids(o, plan, table)
-    write_report(
-        result,
-        o.report,
-        points.X,
-        force=o.if_exists == "replace",
-        ids=points.columns.select(ids) if ids else None,
-        texts=None if o.text is None else points.columns.column(o.text),
-        feature_names=list(plan.names),
-        row_numbers=points.columns.column(row).to_numpy(),
-        title=page_title(table),
-        **settings,
-    )
+    return pa.table([*first.values(), *sheet.columns], names=[*first, *sheet.column_names])
 
 
 def _score_in_batches(
@@ -314,12 +255,12 @@ def _score_in_batches(
     sink = open_output(o.output, o)
     if scorer is None:
         centers = load_centers(o.centers, plan) if o.centers else None
-        unfitted = make_scorer(o, log, centers=centers).set_params(verbose=False)
+        unfitted = make_scorer(o, log, centers=centers)
         if o.clusters is not None:
             log.note("clusters are found by k-means of a random sample, since the table is read in batches.")
         scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan)
     inner = scorer.fitted_.without_preprocessing()
-    ids = _ids(o, plan, table)
+    ids = ids_of(o, plan, table)
     row = free_name("row", table.columns)
     kept = (ids or [row]) if o.scores_only else list(table.columns)
     known = inner.nothing(FrameLike(), None).columns()
@@ -387,8 +328,6 @@ def _save(
 
     from allegiance.io.saved import with_plan, write_state
 
-    from ._app import provenance
-
     figures = ("cluster", "points", "replication", "name")
     about = {
         **provenance(),
@@ -397,7 +336,7 @@ def _save(
         "files": list(table.files) or [table.where],
         "rows": summary["rows"],
         "replication": summary["replication"],
-        "clusters": [{name: _plain(line[name]) for name in figures} for line in summary["clusters"]],
+        "clusters": [{name: finite(line[name]) for name in figures} for line in summary["clusters"]],
     }
     whole = copy(scorer).set_params(verbose=False)
     fitted = scorer.fitted_.without_preprocessing() if "plan" in scorer.fitted_.parts else scorer.fitted_
@@ -408,11 +347,6 @@ def _save(
     whole._set_fitted(with_plan(fitted, plan, about))
     write_state(whole.to_dict(), o.save, force=o.if_exists == "replace")
     log.wrote(o.save)
-
-
-def _plain(value: Any) -> Any:
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and value != value else value
 
 
 def _exit_code(o: SimpleNamespace, summary: dict[str, Any], drift: Any, log: Log) -> int:

@@ -97,7 +97,7 @@ def watch(**values: Any) -> int:
     check_file(o.model)
     from allegiance.drift import baseline_of
 
-    scorer = load_model(o)
+    scorer = load_model(o, log)
     if baseline_of(scorer.fitted_) is None:
         raise click.ClickException(
             f"{o.model} has no baseline to compare with: make it again with `allegiance score DATA --save {o.model}`, "
@@ -109,7 +109,7 @@ def watch(**values: Any) -> int:
             periods[file] = _compared(o, scorer, file, log)
         except (ValueError, OSError) as error:
             periods[file] = error
-            log.write("error", f"Error: {file}: {error}")
+            log.write("error", f"Error: {error}" if file in str(error) else f"Error: {file}: {error}", file=file)
     failed = [file for file, found in periods.items() if isinstance(found, Exception)]
     beyond = [file for file, found in periods.items() if file not in failed and _is_beyond(found, o.tolerance)]
     if o.json:
@@ -155,7 +155,7 @@ def _print(file: str, found: Any, *, verbose: bool) -> None:
     """Print what changed in a file, and the figures of its clusters if something did."""
     out = console()
     if isinstance(found, Exception):
-        print_line(out, f"{file}: not compared. {found}", bold=True)
+        print_line(out, f"{file}: not compared. {str(found).removeprefix(f'{file}: ')}", bold=True)
         return
     print_line(out, f"{file}: {found.now.n_points:,} rows. {found.headline()}.", bold=found.drifted)
     for finding in found.findings[:_SHOWN]:

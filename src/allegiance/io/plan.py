@@ -444,7 +444,10 @@ class FeaturePlan:
             elif found.kind == "other" or (found.kind == "text" and not self._readable(column, found)):
                 problems.append(f"column {column.name!r} should hold {column.kind}s{_because(found)}.")
             if gaps and self.impute is None:
-                problems.append(f"column {column.name!r} has {gaps:,} missing values, which the model does not fill.")
+                problems.append(
+                    f"column {column.name!r} has {gaps:,} missing values, which the model does not fill. Fill them, or "
+                    "make the model with impute='median' or impute='drop' (--impute)."
+                )
             elif gaps:
                 filled[column.name] = gaps
         if problems:

@@ -426,9 +426,8 @@ def rows_for(fitted: Fitted, table: Table, columns: Sequence[str] | None, **sett
 def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:
     """Return the values that identify this run. Threads and progress do not count."""
     fitted: Fitted = scorer.fitted_
-    state = encode_scorer(scorer.get_params(deep=False), fitted.without_preprocessing())
-    state["params"] = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
-    state["parts"] = {}
+    params = scorer.get_params(deep=False) | {"n_jobs": None, "verbose": False}
+    state = encode_scorer(params, fitted.without_preprocessing()) | {"parts": {}}
     transformers = None
     if fitted.columns.preparation is not None and rows.plan is None:
         # Transformers that cannot be saved are known by their description.
@@ -479,10 +478,9 @@ def _score_batches(
         return
     threads = score.fitted.specification.settings.threads
     together = max(1, min(threads, _TOGETHER if n_batches is None else min(n_batches, _MOST_TOGETHER)))
-    if together > 1:
-        # While one batch is in Python, another computes.
-        each = threads if n_batches is None else threads // together
-        score = replace(score, fitted=score.fitted.with_threads(each))
+    # While one batch is in Python, another computes.
+    each = threads if n_batches is None else threads // together
+    score = replace(score, fitted=score.fitted.with_threads(each))
     _ = score.fitted.engine  # built before several threads need it; raises if it cannot measure here
     with ThreadPoolExecutor(together) as pool:
         try:
