@@ -84,7 +84,7 @@ study: $(VENV)/.group-bench ## do labels come back as often as trust says, does 
 paper: $(VENV)/.core ## every table and figure of the paper, compared with ours (about an hour)
 	@$(RUN) -m reproduction -o out/paper
 	@mkdir -p docs/images/paper && cp out/paper/images/paper/*.png docs/images/paper/ && cp out/paper/paper.md docs/paper.md
-	@echo "The page is docs/paper.md, and out/paper/paper.html"
+	@echo "The page is docs/paper.md"
 
 docs: $(VENV)/.group-docs ## build the documentation site into out/site
 	$(RUN) -m sphinx -q -W --keep-going -n -b html docs out/site

@@ -1,4 +1,4 @@
-"""Speed and memory beside what people use today: ``python benchmarks/peers_speed.py [--quick] [--fresh]``.
+"""Speed and memory compared with what people use today: ``python benchmarks/peers_speed.py [--quick] [--fresh]``.
 
 Every measurement runs in a process of its own, after a warm-up, and is stopped at 60 s or 8 GB. Results are added to
 ``docs/benchmarks/speed.csv`` one by one, and a run that was stopped continues where it was; tables and picture go to
@@ -14,11 +14,10 @@ from pathlib import Path
 
 from _machine import ROOT, describe_machine, installed_version
 from peers._campaign import run_campaign
-from peers._scenes import SCENES
-from peers._tasks import TASKS
+from peers._tasks import SCENES, TASKS
 
 LIMIT = 60.0
-LIBRARIES = (
+LIBRARIES = [
     "allegiance",
     "scikit-learn",
     "hdbscan",
@@ -28,7 +27,7 @@ LIBRARIES = (
     "numpy",
     "scipy",
     "numba",
-)
+]
 
 
 def main() -> None:

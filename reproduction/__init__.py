@@ -1,4 +1,4 @@
-"""The paper, reproduced: every table and figure, its numbers beside ours.
+"""The paper, reproduced: every table and figure, with its numbers and ours.
 
 ``python -m reproduction -o out/paper`` runs everything (``make paper``). Each experiment is one module of
 ``reproduction.experiments`` with ``run(setup) -> Section``. :func:`run_paper` runs them, keeps what is finished and

@@ -1,4 +1,4 @@
-"""``python -m reproduction``: the paper's tables and figures, ours beside theirs."""
+"""``python -m reproduction``: the paper's tables and figures, compared with ours."""
 
 from __future__ import annotations
 
@@ -6,27 +6,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from reproduction import EXPERIMENTS, run_paper
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the experiments that the command line names, and say what was skipped."""
     arguments = _parser().parse_args(words)
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("paper", total=None)
-
-        def announce(name: str, done: int, total: int) -> None:
-            console.print(f"[{done + 1}/{total}] {name}", markup=False, highlight=False)
-            progress.update(task, description=name, completed=done, total=total)
-
-        outcomes = run_paper(
-            arguments.output, only=arguments.only, n_seeds=arguments.seeds, fresh=arguments.fresh, announce=announce
-        )
+    outcomes = run_paper(
+        arguments.output,
+        only=arguments.only,
+        n_seeds=arguments.seeds,
+        fresh=arguments.fresh,
+        announce=lambda name, done, total: print(f"[{done + 1}/{total}] {name}", file=sys.stderr, flush=True),
+    )
     for outcome in outcomes:
         if outcome.skipped:
             print(f"Skipped {outcome.name}: {outcome.skipped}", file=sys.stderr)

@@ -74,7 +74,7 @@ def affinity_against_distance(
 ) -> AffinityAgainstDistance:
     """Compare what affinity, distance and repeated k-means say of one point.
 
-    This is the paper's example of a point q that is equally far from the centres c2 and c3, while c4 stands beside c3
+    This is the paper's example of a point q that is equally far from the centres c2 and c3, while c4 is next to c3
     and takes influence from it. The paper gives neither coordinates nor data. Ours: q is the origin; c1 = (0, -2) is
     the nearest centre; c2 = (-3, 0) and c3 = (3, 0) are equally far; c4 is (3, 3). Around every centre lies a round
     Gaussian cluster of 50 points. Their spread makes the closest clusters about as separate as those of 2D5C.

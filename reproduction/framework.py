@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import operator
 import os
@@ -30,7 +29,7 @@ _RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": opera
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text, the paper's numbers beside ours."""
+    """A table of text, with the paper's numbers and ours."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -287,36 +286,28 @@ def _labelled(name: str, bunch: Any) -> DataSet:
     return DataSet(name, np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target))
 
 
-#: Where pictures lie, seen from the page: the same in the project's own documentation.
+#: The folder of pictures, relative to the page: the same in the project's own documentation.
 PICTURES = Path("images") / "paper"
 
 
-def write_pages(folder: Path, outcomes: Sequence[Outcome], n_seeds: int) -> None:
-    """Write ``paper.md``, and ``paper.html`` with its pictures inside, each only once it is complete."""
+def write_page(folder: Path, outcomes: Sequence[Outcome], n_seeds: int) -> None:
+    """Write ``paper.md``."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=jinja2.select_autoescape(["html.j2"]),
+        autoescape=False,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["cell"] = lambda text: text.replace("|", "\\|")
-    environment.filters["inlined"] = lambda file: _inlined(folder / PICTURES / file)
     content: dict[str, Any] = {
         "outcomes": outcomes,
         "n_seeds": n_seeds,
         "version": __version__,
         "pictures": PICTURES.as_posix(),
     }
-    for template in ("paper.md.j2", "paper.html.j2"):
-        path = folder / template.removesuffix(".j2")
-        write_whole(path, environment.get_template(template).render(content).encode())
-
-
-def _inlined(path: Path) -> str:
-    """Return a picture as an address that contains it."""
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
+    write_whole(folder / "paper.md", environment.get_template("paper.md.j2").render(content).encode())
 
 
 #: The experiments in the order of the paper, each a module of ``reproduction.experiments``.
@@ -360,7 +351,7 @@ def run_paper(
     fresh: bool = False,
     announce: Callable[[str, int, int], None] = lambda name, done, total: None,
 ) -> list[Outcome]:
-    """Run the paper's experiments and write ``paper.md`` and ``paper.html``, with pictures, into a folder.
+    """Run the paper's experiments and write ``paper.md``, with pictures, into a folder.
 
     An experiment that finished in an earlier run with the same version and number of seeds is taken from there, and
     long ones keep their steps too. The page shows all that are finished, whichever run they come from.
@@ -389,7 +380,7 @@ def run_paper(
         if fresh or name not in outcomes:
             outcomes[name] = _run_one(name, setup)
         # After each experiment, so that an interrupted run leaves a page of what it finished.
-        write_pages(folder, [outcomes[each] for each in EXPERIMENTS if each in outcomes], n_seeds)
+        write_page(folder, [outcomes[each] for each in EXPERIMENTS if each in outcomes], n_seeds)
     return [outcomes[name] for name in names]
 
 

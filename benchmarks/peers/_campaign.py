@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ._scenes import Scene
-from ._tasks import Task
+from ._tasks import Scene, Task
 
 _BENCHMARKS = Path(__file__).resolve().parents[1]
 #: Longest preparation of a stage: libraries, compilation, a warm-up, data, and the fit that a score needs.
 _PREPARATION = 180.0
 COLUMNS = ("task", "stage", "n", "d", "k", "outcome", "seconds", "turns", "megabytes", "limit")
+_WHY = {"memory": "> 8 GB", "unreached": "no fit"}
 
 
 class Measurement(NamedTuple):
@@ -41,6 +41,36 @@ class Measurement(NamedTuple):
     """Peak beyond what was resident before."""
     limit: float
     """Seconds that were allowed."""
+
+
+class Known:
+    """What has been measured, by task, stage and scene."""
+
+    def __init__(self, measurements: Sequence[Measurement]) -> None:
+        self._found = {(m.task, m.stage, m.scene): m for m in measurements}
+
+    def find(self, task: str, stage: str, scene: Scene) -> Measurement | None:
+        """Return a measurement, or one that shows that fewer points of the kind were too many already."""
+        if (task, stage, scene) in self._found:
+            return self._found[task, stage, scene]
+        smaller = (
+            m
+            for (name, part, other), m in self._found.items()
+            if (name, part) == (task, stage) and other._replace(n=scene.n) == scene and other.n < scene.n
+        )
+        return next((m for m in smaller if m.outcome != "done"), None)
+
+    def seconds(self, stages: Sequence[tuple[str, str]], scene: Scene) -> float | str | None:
+        """Return the time of some stages together, or in words why there is none; None if nothing was tried."""
+        total = 0.0
+        for task, stage in stages:
+            found = self.find(task, stage, scene)
+            if found is None:
+                return None
+            if found.outcome != "done":
+                return f"> {found.limit:g} s" if found.outcome == "time" else _WHY.get(found.outcome, found.outcome)
+            total += found.seconds
+        return total if stages else None
 
 
 def run_campaign(path: Path, tasks: Sequence[Task], scenes: Sequence[Scene], limit: float) -> None:
@@ -64,15 +94,8 @@ def run_campaign(path: Path, tasks: Sequence[Task], scenes: Sequence[Scene], lim
 
 def _hopeless(known: Sequence[Measurement], task: Task, scene: Scene) -> bool:
     """Return whether every stage of the task failed on fewer points of the same kind already."""
-    failed = {
-        m.stage
-        for m in known
-        if m.task == task.name
-        and m.outcome != "done"
-        and m.scene._replace(n=0) == scene._replace(n=0)
-        and m.scene.n <= scene.n
-    }
-    return failed >= {stage.name for stage in task.stages}
+    found = (Known(known).find(task.name, stage.name, scene) for stage in task.stages)
+    return all(m is not None and m.outcome != "done" for m in found)
 
 
 def measure(task: Task, scene: Scene, limit: float) -> list[Measurement]:
@@ -150,19 +173,11 @@ def read(path: Path) -> list[Measurement]:
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        return [
-            Measurement(
-                row["task"],
-                row["stage"],
-                Scene(int(row["n"]), int(row["d"]), int(row["k"])),
-                row["outcome"],
-                float(row["seconds"]),
-                int(row["turns"]),
-                float(row["megabytes"]),
-                float(row["limit"]),
-            )
-            for row in csv.DictReader(file)
-        ]
+        rows = list(csv.reader(file))[1:]
+    return [
+        Measurement(task, stage, Scene(int(n), int(d), int(k)), outcome, float(s), int(turns), float(mb), float(limit))
+        for task, stage, n, d, k, outcome, s, turns, mb, limit in rows
+    ]
 
 
 def _append(path: Path, found: Sequence[Measurement]) -> None:

@@ -1,7 +1,7 @@
 """Time and memory of one task on one job, in this process: ``python -m peers._measure TASK N D K``.
 
-Prints one line of JSON when a stage begins and one when it ends, so that whoever started the process can stop it in
-time and knows what it has got. Every stage has run once before on a small job of the same kind. Memory is the peak
+Prints one line of JSON when a stage begins and one when it ends, so that the parent process can stop it in time. Every
+stage has run once before on a small job of the same kind. Memory is the peak
 during the stage beyond what was resident before it.
 """
 
@@ -16,12 +16,11 @@ from typing import Any
 
 from _process_memory import peak, reserved, reset_peak, resident
 
-from ._scenes import Scene, make_job
-from ._tasks import Stage, run_quietly, task_named
+from ._tasks import Scene, Stage, make_job, run_quietly, task_named
 
 MEMORY_LIMIT = 8 * 10**9
-#: Turns go on until they took so many seconds together; the first is often slow, since its memory is new, so there are
-#: some more unless that takes very long.
+#: Turns are repeated for so many seconds. The first is often slow, since its memory is new, so there are at least three
+#: unless that takes too long.
 _LONG_ENOUGH, _TOO_LONG = 2.0, 15.0
 _LEAST_TURNS, _MOST_TURNS = 3, 5
 
@@ -37,7 +36,7 @@ def main() -> None:
     _limit_memory()
     for stage in task.stages:
         try:
-            prepared = _quietly(stage, job)
+            prepared = run_quietly(Stage(stage.name, stage.prepare), job)
             _say(stage=stage.name)
             _say(stage=stage.name, outcome="done", **measured(stage, prepared))
         except MemoryError:
@@ -65,10 +64,6 @@ def _another(seconds: list[float]) -> bool:
     if len(seconds) < _LEAST_TURNS:
         return sum(seconds) < _TOO_LONG
     return len(seconds) < _MOST_TURNS and sum(seconds) < _LONG_ENOUGH
-
-
-def _quietly(stage: Stage, job: Any) -> Any:
-    return run_quietly(Stage(stage.name, stage.prepare), job)
 
 
 def _limit_memory() -> None:

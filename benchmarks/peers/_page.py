@@ -1,21 +1,20 @@
-"""The tables of the speed study, written into ``docs/benchmarks.md`` and printed."""
+"""The tables and the picture of the speed study, written into ``docs/benchmarks.md``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from _marked_page import markdown_table, write_parts
 from _report import quantity
 
-from ._campaign import Measurement, read
-from ._known import Known
-from ._picture import draw
-from ._scenes import CENTRE, SCENES, Scene
-from ._tasks import TASKS, Task
+from ._campaign import Known, Measurement, read
+from ._tasks import CENTRE, SCENES, SIZES, TASKS, Scene, Task, task_named
 
-_OURS = "affinity"
+_OURS = "within"
+_COLORS = {"within": "#d95f02", "affinity": "#b2182b", "trust": "#7570b3"}
 
 
 def write_page(path: Path, about: Path, docs: Path | None) -> str:
@@ -31,11 +30,11 @@ def write_page(path: Path, about: Path, docs: Path | None) -> str:
     }
     if docs is not None:
         write_parts(docs / "benchmarks.md", parts)
-        draw(known, docs / "images" / "bench_speed.png")
+        _draw(known, docs / "images" / "bench_speed.png")
     return "\n\n".join(parts.values())
 
 
-def beside(theirs: float | str | None, ours: float | str | None) -> str:
+def compared(theirs: float | str | None, ours: float | str | None) -> str:
     """Return a time, and how many times faster or slower we are."""
     text = quantity(theirs, "s") if isinstance(theirs, float) else (theirs or "")
     if not isinstance(theirs, float) or not isinstance(ours, float):
@@ -47,10 +46,10 @@ def beside(theirs: float | str | None, ours: float | str | None) -> str:
 
 
 def _ratios(scenes: Sequence[Scene], time_of: Callable[[Task, Scene], float | str | None]) -> str:
-    ours = next(task for task in TASKS if task.name == _OURS)
+    ours = task_named(_OURS)
     rows = []
     for task in TASKS:
-        cells = [beside(time_of(task, s), None if task is ours else time_of(ours, s)) for s in scenes]
+        cells = [compared(time_of(task, s), None if task is ours else time_of(ours, s)) for s in scenes]
         if any(cells):
             rows.append([task.title, *cells])
     return markdown_table(["", *map(_scene_title, scenes)], rows)
@@ -89,3 +88,45 @@ def _scene_title(scene: Scene) -> str:
 
 def _digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 10.0 else f"{value:.1f}"
+
+
+def _draw(known: Known, path: Path) -> None:
+    """Draw seconds against points, scores alone and from nothing; an open triangle is a stop at the limit."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True)
+    _panel(left, known, lambda task: ((task.name, "score"),), plt)
+    _panel(right, known, lambda task: task.after, plt)
+    left.set(title="scores of a given clustering", ylabel="seconds")
+    right.set(title="from nothing to scores")
+    right.legend(fontsize=8, frameon=False, bbox_to_anchor=(1.0, 1.0))
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=110, facecolor="white", bbox_inches="tight")
+    plt.close(figure)
+
+
+def _panel(axes: Any, known: Known, stages_of: Callable[[Task], Any], plt: Any) -> None:
+    colors = iter(plt.get_cmap("tab10").colors)
+    for task in TASKS:
+        if not task.after:
+            continue
+        color = _COLORS.get(task.name) or next(colors)
+        values = {n: known.seconds(stages_of(task), CENTRE._replace(n=n)) for n in SIZES}
+        done = {n: value for n, value in values.items() if isinstance(value, float)}
+        width = 2.4 if task.name in _COLORS else 1.2
+        if not done:
+            continue
+        axes.plot(
+            list(done), list(done.values()), color=color, linewidth=width, marker="o", markersize=4, label=task.title
+        )
+        stopped = next(((n, value) for n, value in values.items() if isinstance(value, str)), None)
+        if stopped and stopped[1].endswith(" s"):
+            n, limit = stopped[0], float(stopped[1].strip("> s"))
+            axes.plot([max(done), n], [done[max(done)], limit], linestyle=":", color=color, linewidth=1.0)
+            axes.plot(n, limit, marker="^", markersize=7, color=color, fillstyle="none")
+    axes.set(xscale="log", yscale="log", xlabel=f"points (d = {CENTRE.d}, k = {CENTRE.k})")
+    axes.grid(alpha=0.3, which="major")
+    axes.spines[["top", "right"]].set_visible(False)

@@ -76,7 +76,7 @@ def load_mnist_test(*, download_if_missing: bool = True) -> Bunch:
 
 
 def _from_openml() -> list[bytes]:
-    """Return the two files, written anew from the last rows of OpenML's copy of the whole set."""
+    """Return the two files, made from the last rows of OpenML's copy of the whole set."""
     from sklearn.datasets import fetch_openml
 
     # The parser that needs no pandas takes minutes and gigabytes for this set.

@@ -52,7 +52,7 @@ def run(setup: Setup) -> Section:
     drawn = draw_stolen_area(first.query, shares, scorer.classes_, scorer.cluster_centers_, *corners)
     return Section(
         title="Affinity is not distance",
-        asks="A point q is equally far from c2 and c3, but c4 stands beside c3 and takes influence from it. Of 100 "
+        asks="A point q is equally far from c2 and c3, but c4 is next to c3 and takes influence from it. Of 100 "
         "runs of k-means with random seeds the paper saw q go to c2 in 15 and to c3 in 2. It gives neither "
         "coordinates nor data; ours are c1 = (0, -2), c2 = (-3, 0), c3 = (3, 0), c4 = (3, 3), q the origin, and 50 "
         "points around each centre with standard deviation 0.7.",

@@ -31,7 +31,7 @@ def test_points_beyond_a_centre_go_to_it():
 
 
 def test_without_centring_two_centres_span_a_plane(rng):
-    """Centres beside each other above the origin: centred they span a line, as vectors the plane, axes unturned."""
+    """Centres next to each other above the origin: centred they span a line, as vectors the plane, axes unturned."""
     centers = np.array([[-1.0, 5.0], [1.0, 5.0]])
     X = rng.normal(size=(30, 2)) * [3.0, 2.0] + [0.0, 5.0]
     extent = np.ptp(X, axis=0)
