@@ -7,9 +7,15 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
 
+import allegiance
+from allegiance import AffinityScorer
 from allegiance._core.progress import Progress, progress, remark
+from allegiance.drift import compare_periods
 
 MODULE = sys.modules["allegiance._core.progress"]
 
@@ -87,6 +93,43 @@ def test_a_callback_is_called_each_time_and_nothing_is_shown(capsys):
     assert [look.rows for look in seen] == [75, 100, 125, 150]
     assert all(look.total == 150 and look.rate > 0 for look in seen)
     assert capsys.readouterr() == ("", "")
+
+
+X = np.random.default_rng(0).normal(np.repeat([0.0, 6.0], 30)[:, None], size=(60, 2))
+LABELS = np.repeat([0, 1], 30)
+
+
+def stream_to(path, verbose):
+    pd.DataFrame(X, columns=["a", "b"]).to_csv(path / "t.csv", index=False)
+    scorer = allegiance.io.fit_stream(path / "t.csv", n_clusters=2, verbose=verbose)
+    return allegiance.io.score_stream(path / "t.csv", scorer, path / "scored.csv", verbose=verbose)
+
+
+LONG = {
+    "affinity": lambda path, verbose: allegiance.affinity(X, LABELS, verbose=verbose),
+    "trust": lambda path, verbose: allegiance.trust(X, LABELS, n_resamples=2, verbose=verbose),
+    "score": lambda path, verbose: AffinityScorer(KMeans(2, n_init=1), verbose=verbose).fit(X).score(X),
+    "compare": lambda path, verbose: allegiance.compare_clusterings(X, {"a": LABELS}, verbose=verbose),
+    "curve": lambda path, verbose: allegiance.stability_curve(X, KMeans(n_init=1), [2, 3], verbose=verbose),
+    "linkage": lambda path, verbose: allegiance.ConsensusClustering(n_clusters=2, verbose=verbose).fit(X),
+    "consensus": lambda path, verbose: allegiance.ConsensusClustering([LABELS], 2, verbose=verbose).fit(X),
+    "validate": lambda path, verbose: allegiance.validate_consensus(X, [LABELS], LABELS, verbose=verbose),
+    "active": lambda path, verbose: allegiance.ActiveKMeans(2, verbose=verbose).fit(X),
+    "incremental": lambda path, verbose: allegiance.IncrementalKMeans(2, init_size=30, verbose=verbose).fit(X),
+    "drift": lambda path, verbose: compare_periods(AffinityScorer().fit(X, LABELS), X, X, verbose=verbose),
+    "streams": stream_to,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.filterwarnings("ignore")
+def test_everything_that_takes_long_can_say_how_far_it_is(name, tmp_path, capsys):
+    seen: list[Progress] = []
+    LONG[name](tmp_path, seen.append)
+    assert seen
+    assert all(isinstance(look, Progress) for look in seen)
+    assert seen[-1].total is None or seen[-1].rows == seen[-1].total
+    assert capsys.readouterr().err == ""
 
 
 def test_an_interruption_ends_the_line_without_a_summary(monkeypatch):

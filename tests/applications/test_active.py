@@ -86,7 +86,7 @@ class TestSample:
         X, _ = make_blobs(500, centers=5, cluster_std=3.0, random_state=3)
         seeds = X[:5]
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
-        test = StabilityTest(Auto(), 0.03, 0, None)
+        test = StabilityTest(Auto(), 0.03, 0, None, False)
         found = test.measure(X, test.scorer(seeds, extremes))
         result = AffinityScorer(centers=seeds, random_state=0, influence="euclidean").fit(X).affinity(X)
         np.testing.assert_array_equal(found.stable, result.stable)
@@ -99,7 +99,7 @@ class TestSample:
         seeds = X[:5]
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
         assert extremes.shape[0] <= 8
-        test = StabilityTest(SharedSamples(), 0.05, 0, None)
+        test = StabilityTest(SharedSamples(), 0.05, 0, None, False)
         found = test.measure(X, test.scorer(seeds, extremes))
         result = (
             AffinityScorer(centers=seeds, engine="shared", eps=0.05, random_state=0, influence="euclidean")
@@ -258,7 +258,7 @@ def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
     n, k = 60_000, 40
     X = (rng.normal(size=(k, 3)) * 10)[rng.integers(k, size=n)] + rng.normal(size=(n, 3))
     seeds = X[:k].copy()
-    test = StabilityTest(SharedSamples(), 0.1, 0, 1)
+    test = StabilityTest(SharedSamples(), 0.1, 0, 1, False)
     centers = NearestCenters.of(seeds, 1)
 
     def work(rows):

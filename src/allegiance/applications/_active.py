@@ -14,6 +14,7 @@ from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.parallel import effective_threads, resolve_seed, stream
+from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,
@@ -136,6 +137,8 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
     random_state
         Seed, generator, or None for a new seed at each fit.
+    verbose
+        Whether to show progress on standard error, or a callback that receives it.
 
     Attributes
     ----------
@@ -185,6 +188,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         eps: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: Verbose = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.sample_size = sample_size
@@ -196,6 +200,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         self.eps = eps
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> ActiveKMeans:
         """Find the clusters.
@@ -385,6 +390,7 @@ class StabilityTest:
     eps: float
     seed: int
     n_jobs: int | None
+    verbose: Verbose
 
     @classmethod
     def of(cls, model: Any, seed: int) -> StabilityTest:
@@ -394,6 +400,7 @@ class StabilityTest:
             check_number(model.eps, "eps", low=LEAST_EPS, high=1.0, closed=True),
             seed,
             check_jobs(model.n_jobs),
+            model.verbose,
         )
 
     def scorer(self, centers: FloatArray, extremes: Rows) -> AffinityScorer:
@@ -411,7 +418,7 @@ class StabilityTest:
         """Score rows of X (n, d), a block at a time."""
         n = X.shape[0]
         found = Stability(np.empty(n, dtype=bool), np.empty(n), np.empty(n, dtype=np.int64))
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), progress(n, "stability", self.verbose) as advance:
             # Affinities are not returned, so precision warnings are irrelevant.
             warnings.simplefilter("ignore", PrecisionWarning)
             for part in row_blocks(n):
@@ -421,4 +428,5 @@ class StabilityTest:
                     result.ranks.largest,
                     result.owner,
                 )
+                advance(result.n_points)
         return found

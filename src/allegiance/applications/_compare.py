@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from allegiance._core.parallel import resolve_seed
+from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
@@ -235,7 +236,7 @@ class ClusteringComparison:
 
 
 def compare_clusterings(
-    X: Any, clusterings: Mapping[str, Any], *, scorer: AffinityScorer | None = None
+    X: Any, clusterings: Mapping[str, Any], *, scorer: AffinityScorer | None = None, verbose: Verbose = False
 ) -> ClusteringComparison:
     """Score every point under several candidate clusterings, and say which labels can be trusted more.
 
@@ -253,6 +254,8 @@ def compare_clusterings(
     scorer
         How labels are scored, with calibration and without clusters of its own. By default
         ``AffinityScorer(influence="within", calibration=20)``.
+    verbose
+        Whether to show how many candidates are scored, or a callback that receives it.
 
     Returns
     -------
@@ -283,7 +286,8 @@ def compare_clusterings(
     """
     _check_clusterings(clusterings)
     checked = calibrated_scorer(scorer, "compare_clusterings")
-    results = {name: _score(checked, X, candidate, f"clusterings[{name!r}]") for name, candidate in clusterings.items()}
+    named = {f"clusterings[{name!r}]": candidate for name, candidate in clusterings.items()}
+    results = dict(zip(clusterings, _score_all(checked, X, named, verbose), strict=True))
     return ClusteringComparison(results, FrameLike.of(X))
 
 
@@ -452,7 +456,13 @@ class ConsensusValidation:
 
 
 def validate_consensus(
-    X: Any, labelings: Any, consensus: Any, *, scorer: AffinityScorer | None = None, considerable: float = 0.05
+    X: Any,
+    labelings: Any,
+    consensus: Any,
+    *,
+    scorer: AffinityScorer | None = None,
+    considerable: float = 0.05,
+    verbose: Verbose = False,
 ) -> ConsensusValidation:
     """Say whether a consensus clustering is better than those it was made of, by how far its labels can be trusted.
 
@@ -473,6 +483,8 @@ def validate_consensus(
         ``AffinityScorer(influence="within", calibration=20)``.
     considerable
         The change of replication above chance from which on the consensus counts as improved, or lost.
+    verbose
+        As in :func:`compare_clusterings`.
 
     Returns
     -------
@@ -496,8 +508,8 @@ def validate_consensus(
     considerable = check_number(considerable, "considerable", low=0.0, high=1.0)
     checked = calibrated_scorer(scorer, "validate_consensus")
     named = _by_name(labelings)
-    results = {name: _score(checked, X, labels, f"labelings[{name!r}]") for name, labels in named.items()}
-    results[_CONSENSUS] = _score(checked, X, consensus, "consensus")
+    candidates = {f"labelings[{name!r}]": labels for name, labels in named.items()} | {_CONSENSUS: consensus}
+    results = dict(zip([*named, _CONSENSUS], _score_all(checked, X, candidates, verbose), strict=True))
     distances = np.array([rand_distance(labels, consensus) for labels in named.values()])
     return ConsensusValidation(ClusteringComparison(results, FrameLike.of(X)), distances, considerable)
 
@@ -531,6 +543,16 @@ def calibrated_scorer(scorer: AffinityScorer | None, caller: str, influence: str
             f"scorer has no calibration, but {caller} judges by trust: pass AffinityScorer(calibration=20)."
         )
     return clone(scorer).set_params(random_state=resolve_seed(scorer.random_state))
+
+
+def _score_all(scorer: AffinityScorer, X: Any, candidates: dict[str, Any], verbose: Verbose) -> list[AffinityResult]:
+    """Score candidates, by the names that errors give them."""
+    results = []
+    with progress(len(candidates), "comparison", verbose, unit="clusterings") as advance:
+        for where, candidate in candidates.items():
+            results.append(_score(scorer, X, candidate, where))
+            advance(1)
+    return results
 
 
 def _score(scorer: AffinityScorer, X: Any, candidate: Any, where: str) -> AffinityResult:

@@ -16,6 +16,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.parallel import effective_threads, for_row_blocks, resolve_seed, stream
+from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import (
     AnyArray,
     FloatArray,
@@ -74,6 +75,8 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         Seed, generator, or None for a new seed at each fit. Clusterers of yours have their own.
     n_jobs
         Threads for distances and kernel values; None or -1 for all cores. The result does not depend on it.
+    verbose
+        Whether to show progress on standard error, or a callback that receives it.
 
     Attributes
     ----------
@@ -128,6 +131,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         n_init: int = 10,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: Verbose = False,
     ) -> None:
         self.clusterings = clusterings
         self.n_clusters = n_clusters
@@ -136,6 +140,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> ConsensusClustering:
         """Collect the clusterings of X and find their consensus.
@@ -155,9 +160,9 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             raise ValueError(f"n_samples={X.shape[0]} must be at least n_clusters={n_clusters}.")
         kernel = lift_kernel(self.kernel, X)
         if self.clusterings is None:
-            labelings = default_labelings(X, n_clusters, seed, threads)
+            labelings = default_labelings(X, n_clusters, seed, threads, self.verbose)
         else:
-            labelings = _base_labelings(self.clusterings, given, X.shape[0])
+            labelings = _base_labelings(self.clusterings, given, X.shape[0], self.verbose)
         codes = [check_codes(each, X.shape[0], f"clusterings ({name})") for name, each in labelings.items()]
         pool = Pool.of([one_hot(each) for each in codes])
         nearness = np.empty(pool.columns.shape)
@@ -241,13 +246,15 @@ def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> Int
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
 
 
-def _base_labelings(clusterings: Any, X: Any, n_rows: int) -> dict[str, AnyArray]:
+def _base_labelings(clusterings: Any, X: Any, n_rows: int, verbose: Verbose) -> dict[str, AnyArray]:
     """Return the labels (n,) that each clustering gives the rows of X (n, d), by name."""
-    named = clusterings.items() if isinstance(clusterings, Mapping) else ((None, each) for each in _listed(clusterings))
+    named = clusterings.items() if isinstance(clusterings, Mapping) else [(None, each) for each in _listed(clusterings)]
     labelings: dict[str, AnyArray] = {}
-    for i, (name, clustering) in enumerate(named):
-        labels = _labels_of(clustering, X, n_rows, f"clusterings[{i if name is None else name!r}]")
-        labelings[_unique_name(name, clustering, labelings)] = labels
+    with progress(len(named), "consensus", verbose, unit="clusterings") as advance:
+        for i, (name, clustering) in enumerate(named):
+            labels = _labels_of(clustering, X, n_rows, f"clusterings[{i if name is None else name!r}]")
+            labelings[_unique_name(name, clustering, labelings)] = labels
+            advance(1)
     if not labelings:
         raise ValueError("clusterings is empty: give at least one, or None for the default ones.")
     return labelings
@@ -262,7 +269,9 @@ def _accept_sparse(clusterings: Any) -> bool:
     return all(get_tags(one).input_tags.sparse for one in clusterers)
 
 
-def default_labelings(X: Rows, n_clusters: int, seed: int, threads: int) -> dict[str, AnyArray]:
+def default_labelings(
+    X: Rows, n_clusters: int, seed: int, threads: int, verbose: Verbose = False
+) -> dict[str, AnyArray]:
     """Cluster X (n, d) by k-means and by single, average, complete and Ward linkage.
 
     All linkages share the n (n - 1) / 2 distances, which SciPy copies once: 16 bytes a pair in all.
@@ -280,8 +289,10 @@ def default_labelings(X: Rows, n_clusters: int, seed: int, threads: int) -> dict
     if n == n_clusters:  # and a single row has no tree
         return labelings | {method: np.arange(n) for method in LINKAGES}
     distances = _condensed_distances(X, threads)
-    for method in LINKAGES:
-        labelings[method] = _cut_tree(linkage(distances, method), n_clusters)
+    with progress(len(LINKAGES), "linkage", verbose, unit="trees") as advance:
+        for method in LINKAGES:
+            labelings[method] = _cut_tree(linkage(distances, method), n_clusters)
+            advance(1)
     return labelings
 
 

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from allegiance._core.parallel import resolve_seed, stream
+from allegiance._core.progress import Verbose
 from allegiance._core.validation import BoolArray, FloatArray, IntArray, check_count, check_rows, dense, row_sums
 from allegiance._scorer import AffinityScorer
 from allegiance.clusterers import KMeansStarts
@@ -68,6 +69,8 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
     random_state
         Seed, generator, or None for a new seed for each stream.
+    verbose
+        Whether to show progress on standard error, or a callback that receives it.
 
     Attributes
     ----------
@@ -126,6 +129,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         eps: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: Verbose = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.init_size = init_size
@@ -137,6 +141,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         self.eps = eps
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def partial_fit(self, X: Any, y: Any = None) -> IncrementalKMeans:
         """Take the next batch of the stream.

@@ -374,7 +374,7 @@ class Fitted:
             repeated, known = self._to_repeat(sample, places, known, None)
         return replicate(
             repeated, sample.codes[places], known, calibration=calibration, seed=settings.seed,
-            threads=settings.threads, n_total=codes.size,
+            threads=settings.threads, n_total=codes.size, verbose=settings.verbose,
         )  # fmt: skip
 
     def stability_score(self, X: Any) -> float:

@@ -514,19 +514,27 @@ class StreamChunks:
 
     in_memory = False
 
-    def __init__(self, rows: Rows, read: Callable[[], Iterable[tuple[FloatArray, AnyArray | None]]], labelled: bool):
-        self._where, self._read = rows.table.where, read
+    def __init__(
+        self,
+        rows: Rows,
+        read: Callable[[], Iterable[tuple[FloatArray, AnyArray | None]]],
+        labelled: bool,
+        verbose: Verbose,
+    ) -> None:
+        self._where, self._read, self._verbose = rows.table.where, read, verbose
         self.n_features, self.labelled = len(rows.names), labelled
 
     def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the rows once, and merge the summaries of the batches."""
         total: AnySummary | None = None
         start = 0
-        for X, labels in self._read():
-            found = summarise(Chunk(X, labels, start))
-            start += X.shape[0]
-            if found is not None:
-                total = found if total is None else total.plus(found)
+        with progress(None, "fitting", self._verbose, unit="rows") as advance:
+            for X, labels in self._read():
+                found = summarise(Chunk(X, labels, start))
+                start += X.shape[0]
+                advance(X.shape[0])
+                if found is not None:
+                    total = found if total is None else total.plus(found)
         if total is None:
             raise TableError(f"{self._where} has no rows.")
         return total
@@ -541,6 +549,7 @@ def fit_stream(
     columns: Sequence[str] | None = None,
     plan: FeaturePlan | None = None,
     batch_rows: int = BATCH_ROWS,
+    verbose: Verbose = False,
 ) -> AffinityScorer:
     """Fit a scorer to a table in batches; memory does not depend on its length.
 
@@ -567,6 +576,8 @@ def fit_stream(
         then takes tables like this one, and its saved file holds the plan.
     batch_rows
         Rows in memory at a time.
+    verbose
+        Whether to show the progress of each pass on standard error, or a callback that receives it.
 
     Returns
     -------
@@ -605,12 +616,12 @@ def fit_stream(
     # A saved scorer must give the same numbers again.
     fitting.random_state = specification.settings.seed
     clusterer = None
-    chunks = StreamChunks(rows, partial(rows.matrices, batch_rows), labels is not None)
+    chunks = StreamChunks(rows, partial(rows.matrices, batch_rows), labels is not None, verbose)
     if n_clusters is not None:
         sample, clusterer = _kmeans(rows, check_count(n_clusters, "n_clusters"), specification.settings.seed)
         fitting.centers = clusterer.cluster_centers_
         specification = Specification.of(fitting)
-        chunks = StreamChunks(rows, lambda: [(sample, clusterer.labels_)], True)
+        chunks = StreamChunks(rows, lambda: [(sample, clusterer.labels_)], True, verbose)
     # Batches are plain arrays; the names of their columns are for those who score frames later.
     threads = effective_threads(fitting.n_jobs)
     found = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
