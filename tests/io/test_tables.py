@@ -140,7 +140,7 @@ def test_labels_stay_apart(tmp_path, written, read):
 def test_the_type_of_a_column_fits_all_its_rows(tmp_path, monkeypatch):
     """Decimals, words and dates that come late are found in the one pass there is."""
     monkeypatch.setattr("allegiance.io.text._BLOCK", 4096)
-    monkeypatch.setattr("allegiance.io.tables._PROFILE_CELLS", 1)
+    monkeypatch.setattr("allegiance.io.tables._BATCH_CELLS", 1)
     lines = ["decimal,late,code,empty,date", *["1,2,3,,1/2/2024"] * 5_000, "2.5,x,03,5,1/13/2024"]
     (tmp_path / "late.csv").write_text("\n".join(lines))
     table = open_table(tmp_path / "late.csv")
@@ -162,11 +162,11 @@ def test_the_profile_does_not_depend_on_blocks_or_files(tmp_path, monkeypatch, r
         for a, b, c in zip(rng.normal(size=900).tolist(), rng.integers(0, 9, 900), "ab" * 450, strict=True)
     ]
     (tmp_path / "one.csv").write_text("\n".join(["a,b,c", *rows]))
-    whole = open_table(tmp_path / "one.csv").profile().to_dict()
+    whole = open_table(tmp_path / "one.csv").profile()
     for i in range(3):
         (tmp_path / f"part{i}.csv").write_text("\n".join(["a,b,c", *rows[300 * i : 300 * (i + 1)]]))
     monkeypatch.setattr("allegiance.io.text._BLOCK", 4096)
-    assert open_table(tmp_path / "part*.csv").profile().to_dict() == whole
+    assert open_table(tmp_path / "part*.csv").profile() == whole
 
 
 def test_statistics_are_those_of_numpy(tmp_path, rng):

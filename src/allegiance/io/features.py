@@ -13,13 +13,15 @@ from allegiance.io import TableError
 
 from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, Prepared, counted, prepared
 from .profile import ColumnProfile, Profile, named_like_id
-from .tables import Table, open_table
-from .values import MICROSECONDS, label_values
+from .tables import open_table
+from .values import as_times, label_values
 
 __all__ = ["ColumnPlan", "FeaturePlan", "Prepared", "label_values", "prepared", "propose"]
 
 #: Rows from which on a column that counts is taken for an identifier whatever its name is.
 _ENOUGH = 10
+#: Texts with more distinct values are left out.
+_MOST_CATEGORIES = 50
 
 
 def propose(
@@ -34,7 +36,6 @@ def propose(
     raw: bool = False,
     scale: bool | None = None,
     impute: str | None = "default",
-    max_categories: int = 50,
 ) -> FeaturePlan:
     r"""Propose which columns of a table are features, and how, from one pass over its rows.
 
@@ -62,8 +63,6 @@ def propose(
     impute
         "median": missing numbers get the median of their column, and missing categories are a category. "drop": rows
         with a missing value are left out. None: missing values are a problem. By default "median", with ``raw`` None.
-    max_categories
-        Texts with more distinct values are left out.
 
     Returns
     -------
@@ -92,121 +91,89 @@ def propose(
         impute = None if raw else "median"
     if impute is not None and impute not in IMPUTATIONS:
         raise TableError(f"impute must be 'median', 'drop' or None, got {impute!r}.")
-    wishes = _Wishes(source, id, labels, features, drop, one_hot, keep)
-    wishes.raw, wishes.impute, wishes.most = raw, impute, max_categories
+    ids, labelled, kept = (source.check_columns(_listed(names)) for names in (id, labels, keep))
+    chosen, dropped, encoded = (
+        source.check_columns(_matched(names, source.columns)) for names in (features, drop, one_hot)
+    )
+    asked = {*chosen, *encoded}
+    for option, names in (("labels", labelled), ("id", ids), ("drop", dropped)):
+        both = [name for name in names if name in asked]
+        if both:
+            raise TableError(f"column {both[0]!r} is a feature and in {option}= (--{option}) too. Leave it out of one.")
     profile = source.profile()
     if profile.n_rows == 0:
         raise TableError(f"{source.where} has a header, but no rows.")
-    columns = [wishes.plan(profile.columns[name]) for name in source.columns]
+    others = set() if features is None else set(source.columns) - asked
+    roles = {
+        **dict.fromkeys(others, ("left out", "not among the features")),
+        **dict.fromkeys(dropped, ("left out", "as asked")),
+        **dict.fromkeys(kept, ("kept", "as asked")),
+        **dict.fromkeys(ids, ("id", "as asked")),
+        **dict.fromkeys(labelled, ("label", "")),
+    }
+    columns, problems = [], []
+    for name, found in profile.columns.items():
+        category = found.kind == "text" or name in encoded
+        unfit = _unfit(found, category, name in asked, raw, name in source.annotations)
+        if name in roles or unfit:
+            columns.append(ColumnPlan(name, *roles.get(name, ("left out", unfit)), n_missing=found.n_missing))
+        else:
+            columns.append(_feature(found, category, impute))
+        if unfit and name in asked and name not in roles:
+            problems.append(
+                f"column {name!r} {unfit}. Leave it out of features=, or pass drop=[{name!r}] (--drop {name})."
+            )
     if id is None:
-        _choose_id(columns, profile, wishes.asked)
+        _choose_id(columns, profile, asked)
     scaled = (not raw) if scale is None else bool(scale)
-    single = not scaled and all(
-        column.kind == "number" and profile.columns[column.name].type == "float"
-        for column in columns
-        if column.role == "feature"
-    )
+    used = [column for column in columns if column.role == "feature"]
+    single = not scaled and all(c.kind == "number" and profile.columns[c.name].type == "float" for c in used)
     plan = FeaturePlan(columns, scaled=scaled, impute=impute, single=single, n_rows=profile.n_rows, where=source.where)
-    plan.problems = wishes.problems + _problems(plan, profile)
+    plan.problems = problems + _problems(plan, profile)
     plan.notes = _notes(plan, profile)
     return plan
 
 
-class _Wishes:
-    """What the user asked for, and what becomes of each column."""
+def _unfit(found: ColumnProfile, category: bool, asked: bool, raw: bool, annotation: bool) -> str:
+    """Return why a column cannot be a feature, or should not be one without being asked for; empty if it can."""
+    values, present = found.values or {}, found.n_rows - found.n_missing
+    many = len(values) > _MOST_CATEGORIES or (len(values) > 10 and len(values) > present / 2) or found.unique
+    constant = found.min == found.max and not found.infinite
+    id_like = found.kind == "number" and found.integer and named_like_id(found.name) and not found.unique
+    for applies, reason in (
+        (found.kind == "empty", "has no values"),
+        (found.kind == "other", f"is of type {found.type}"),
+        (category and found.values is None, _too_many(found)),
+        (asked, ""),
+        (annotation, "describes observations (obs)"),
+        (category and len(values) == 1 and not found.n_missing, f"is always {next(iter(values), '')[:40]!r}"),
+        (category and raw, "is not a number"),
+        (category and many, _too_many(found)),
+        (category, ""),
+        (constant, f"is always {_one_value(found)}{' or missing' if found.n_missing else ''}"),
+        (id_like and (found.values is None or len(values) > _MOST_CATEGORIES), "is named like an identifier"),
+    ):
+        if applies:
+            return reason
+    return ""
 
-    raw = False
-    impute: str | None = None
-    most = 50
 
-    def __init__(self, table: Table, id: Any, labels: Any, features: Any, drop: Any, one_hot: Any, keep: Any) -> None:
-        known = table.check_columns
-        self.ids, self.labels, self.kept = known(_listed(id)), known(_listed(labels)), known(_listed(keep))
-        self.one_hot = known(_matched(one_hot, table.columns))
-        self.features = None if features is None else known(_matched(features, table.columns))
-        self.dropped = known(_matched(drop, table.columns))
-        self.annotations = table.annotations
-        self.problems: list[str] = []
-        self.asked = {*self.one_hot, *(self.features or ())}
-        for role, other in (("labels", self.labels), ("id", self.ids), ("drop", self.dropped)):
-            both = [name for name in other if name in self.asked]
-            if both:
-                raise TableError(f"column {both[0]!r} is a feature and in {role}= (--{role}) too. Leave it out of one.")
-
-    def plan(self, found: ColumnProfile) -> ColumnPlan:
-        """Return what becomes of a column."""
-        name = found.name
-        for role, names, reason in (
-            ("label", self.labels, ""),
-            ("id", self.ids, "as asked"),
-            ("kept", self.kept, "as asked"),
-            ("left out", self.dropped, "as asked"),
-        ):
-            if name in names:
-                return ColumnPlan(name, role, reason, n_missing=found.n_missing)
-        asked = name in self.asked
-        if not asked and self.features is not None:
-            return ColumnPlan(name, "left out", "not among the features", n_missing=found.n_missing)
-        unfit = self._unfit(found, asked)
-        if unfit:
-            if asked:
-                self.problems.append(
-                    f"column {name!r} {unfit}. Pass drop=[{name!r}] (--drop {name}), or leave it out of features="
-                )
-            return ColumnPlan(name, "left out", unfit, n_missing=found.n_missing)
-        return _feature(found, name in self.one_hot, self.impute)
-
-    def _unfit(self, found: ColumnProfile, asked: bool) -> str:
-        """Return why a column cannot be a feature, or should not be one without being asked for; empty if it can."""
-        if found.kind == "empty":
-            return "has no values"
-        if found.kind == "other":
-            return f"is of type {found.type}"
-        categories = found.kind == "text" or found.name in self.one_hot
-        if categories and found.values is None:
-            return self._too_many(found)
-        if asked:
-            return ""
-        if found.name in self.annotations:
-            return "describes observations (obs)"
-        if categories:
-            return self._unfit_text(found)
-        if found.min == found.max and not found.infinite:
-            return f"is always {_one_value(found)}" + (" or missing" if found.n_missing else "")
-        if found.integer and found.kind == "number" and named_like_id(found.name):
-            many = found.values is None or len(found.values) > self.most
-            if many and not found.unique:
-                return "is named like an identifier"
-        return ""
-
-    def _unfit_text(self, found: ColumnProfile) -> str:
-        assert found.values is not None
-        count = len(found.values)
-        if count == 1 and not found.n_missing:
-            return f"is always {next(iter(found.values))[:40]!r}"
-        present = found.n_rows - found.n_missing
-        if self.raw:
-            return "is not a number"
-        if found.unique or count > self.most or (count > 10 and count > present / 2):
-            return self._too_many(found)
-        return ""
-
-    def _too_many(self, found: ColumnProfile) -> str:
-        odd = f" ({found.remark})" if found.remark else ""
-        if found.unique:
-            return "has a different text in every row" + odd
-        if found.distinct_share > 0.5:
-            return f"is free text; {found.distinct_share:.0%} of its values are different" + odd
-        count = "more than 1,000" if found.values is None else f"{len(found.values):,}"
-        return f"has {count} distinct texts, too many to encode" + odd
+def _too_many(found: ColumnProfile) -> str:
+    odd = f" ({found.remark})" if found.remark else ""
+    if found.unique:
+        return "has a different text in every row" + odd
+    if found.distinct_share > 0.5:
+        return f"is free text; {found.distinct_share:.0%} of its values are different" + odd
+    count = "more than 1,000" if found.values is None else f"{len(found.values):,}"
+    return f"has {count} distinct texts, too many to encode" + odd
 
 
 def _one_value(found: ColumnProfile) -> str:
     """Return the only value of a column as a person would write it: days as a date."""
     if found.kind != "date":
         return f"{found.min:g}"
-    moment = np.datetime64(round(found.min * MICROSECONDS), "us")
-    return str(moment.astype("datetime64[D]") if found.min.is_integer() else moment.astype("datetime64[s]"))
+    moment = as_times(np.array(found.min))
+    return str(moment.astype("datetime64[D]" if found.min.is_integer() else "datetime64[s]"))
 
 
 def _listed(names: Any) -> list[str]:
@@ -224,21 +191,13 @@ def _matched(patterns: Any, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _feature(found: ColumnProfile, one_hot: bool, impute: str | None) -> ColumnPlan:
+def _feature(found: ColumnProfile, category: bool, impute: str | None) -> ColumnPlan:
     """Return the plan of a feature, with all that its application needs."""
-    plan = ColumnPlan(
-        found.name,
-        "feature",
-        decimal=found.decimal,
-        date_format=found.date_format,
-        missing=tuple(found.missing),
-        n_missing=found.n_missing,
-    )
-    if found.kind != "text" and not one_hot:
-        plan.kind = found.kind
-        plan.center, plan.fill = found.mean, found.median
-        plan.spread = found.std if found.std > 0 and np.isfinite(found.std) else 1.0
+    plan = ColumnPlan(found.name, "feature", kind=found.kind, missing=found.missing, n_missing=found.n_missing)
+    if not category:
         plan.reason = "numbers" if found.kind == "number" else "dates, in days"
+        plan.reading, plan.center, plan.fill = found.reading, found.mean, found.median
+        plan.spread = found.std if found.std > 0 and np.isfinite(found.std) else 1.0
         return plan
     plan.kind = "category"
     counts = Counter(found.values or {})
@@ -281,14 +240,10 @@ def _choose_id(columns: list[ColumnPlan], profile: Profile, asked: set[str]) -> 
     ranked.sort(key=lambda entry: entry[:2])
     chosen = ranked[0][2]
     counts = profile.columns[chosen.name].counting
-    _set_role(chosen, "id", "it only counts" if counts else "it is unique")
+    chosen.role, chosen.reason, chosen.kind = "id", "it only counts" if counts else "it is unique", None
     for _, _, column in ranked[1:]:
         if column.role == "feature" or column.reason.startswith("has a different text"):
-            _set_role(column, "left out", f"identifies rows, as {chosen.name!r} does")
-
-
-def _set_role(column: ColumnPlan, role: str, reason: str) -> None:
-    column.role, column.reason, column.kind, column.categories = role, reason, None, []
+            column.role, column.reason, column.kind = "left out", f"identifies rows, as {chosen.name!r} does", None
 
 
 def _problems(plan: FeaturePlan, profile: Profile) -> list[str]:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, time
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -37,21 +37,6 @@ class Options:
     encoding: str | None
     skip_rows: int | None
     sheet: str | None
-
-
-def cast_column(column: Any, kind: Any) -> Any:
-    """Return a column as another type; runs and views, which not all of pyarrow knows, are written out."""
-    if arrow.types.is_run_end_encoded(column.type):
-        column = compute.run_end_decode(column)
-    return column if column.type == kind else column.cast(kind)
-
-
-def skipped(chunks: Iterable[pa.RecordBatch], start: int) -> Iterator[pa.RecordBatch]:
-    """Yield chunks without their first ``start`` rows."""
-    for chunk in chunks:
-        if start < chunk.num_rows:
-            yield chunk.slice(start)
-        start = max(0, start - chunk.num_rows)
 
 
 def is_url(path: str) -> bool:
@@ -86,6 +71,55 @@ def open_seekable(path: str) -> Any:
     return filesystem.open(name, "rb")
 
 
+def plain_schema(schema: Any) -> Any:
+    """Return a schema with types that all of pyarrow knows in place of views and runs."""
+    plain = {arrow.string_view(): arrow.string(), arrow.binary_view(): arrow.binary()}
+    kinds = [one.type.value_type if arrow.types.is_run_end_encoded(one.type) else one.type for one in schema]
+    return arrow.schema([one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)])
+
+
+def cast_column(column: Any, kind: Any) -> Any:
+    """Return a column as another type; runs and views, which not all of pyarrow knows, are written out."""
+    if arrow.types.is_run_end_encoded(column.type):
+        column = compute.run_end_decode(column)
+    return column if column.type == kind else column.cast(kind)
+
+
+def skipped(chunks: Iterable[pa.RecordBatch], start: int) -> Iterator[pa.RecordBatch]:
+    """Yield chunks without their first ``start`` rows."""
+    for chunk in chunks:
+        if start < chunk.num_rows:
+            yield chunk.slice(start)
+        start = max(0, start - chunk.num_rows)
+
+
+def as_arrow(source: Any) -> Any:
+    """Return a frame of any library as an Arrow table, or a record batch as it is."""
+    if isinstance(source, (arrow.Table, arrow.RecordBatch)):
+        return source
+    if hasattr(source, "iloc") and hasattr(source, "dtypes"):
+        return arrow.table({str(name): _column(source.iloc[:, i]) for i, name in enumerate(source.columns)})
+    if hasattr(source, "__arrow_c_stream__"):
+        return arrow.table(source)
+    if hasattr(source, "to_arrow"):
+        return source.to_arrow()
+    raise TableError(f"a table must be a path, a list of paths or a frame, got {type(source).__name__}.")
+
+
+def _column(values: Any) -> Any:
+    """Return values as an Arrow array of the one type that they have, else of texts."""
+    try:
+        return arrow.array(values, from_pandas=True)
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+        gaps = [arrow.array([value], from_pandas=True).null_count for value in values]
+        texts = [None if gap else _text(value) for gap, value in zip(gaps, values, strict=True)]
+        return arrow.array(texts, arrow.string())
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 class Part:
     """One file of a table."""
 
@@ -95,72 +129,41 @@ class Part:
     written = False
     annotations: tuple[str, ...] = ()
 
-    def __init__(self, where: str, files: Sequence[str], schema: Any, n_rows: int | None) -> None:
-        self.where, self.files, self.n_rows = where, tuple(files), n_rows
+    def __init__(self, where: str, files: Sequence[str]) -> None:
+        self.where, self.files = where, tuple(files)
         self.notes: list[str] = []
-        self.schema = plain_schema(schema)
+        self.n_rows: int | None = None
+
+    def set_schema(self, schema: Any, n_rows: int | None) -> None:
+        """Set the columns, after checking their names, and the number of rows."""
+        self.schema, self.n_rows = plain_schema(schema), n_rows
         try:
             self.names = list(self.schema.names)
         except UnicodeDecodeError as error:
-            raise TableError(f"{where} is damaged: the name of a column is not UTF-8.") from error
+            raise TableError(f"{self.where} is damaged: the name of a column is not UTF-8.") from error
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
-            raise TableError(f"{where} has more than one column named {twice[0]!r}: rename them.")
+            raise TableError(f"{self.where} has more than one column named {twice[0]!r}: rename them.")
         if not self.names:
-            raise TableError(f"{where} has no columns.")
+            raise TableError(f"{self.where} has no columns.")
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on, in order, in pieces of any size."""
         raise NotImplementedError
 
 
-def plain_schema(schema: Any) -> Any:
-    """Return a schema with types that all of pyarrow knows in place of views and runs."""
-    plain = {arrow.string_view(): arrow.string(), arrow.binary_view(): arrow.binary()}
-    kinds = [one.type.value_type if arrow.types.is_run_end_encoded(one.type) else one.type for one in schema]
-    return arrow.schema([one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)])
-
-
-def as_table(source: Any) -> Any:
-    """Return a frame as an Arrow table."""
-    found = as_arrow(source)
-    return found if hasattr(found, "to_batches") else arrow.Table.from_batches([found])
-
-
 class InMemory(Part):
     """A table in memory."""
 
-    def __init__(self, where: str, table: Any, files: Sequence[str] = (), format: str = "frame") -> None:
-        super().__init__(where, files, table.schema, table.num_rows)
-        self._table, self.format = table, format
+    def __init__(self, where: str, table: Any, format: str = "frame", *, written: bool = False) -> None:
+        super().__init__(where, () if format == "frame" else (where,))
+        table = table if isinstance(table, arrow.Table) else arrow.Table.from_batches([table])
+        self.set_schema(table.schema, table.num_rows)
+        self._table, self.format, self.written = table, format, written
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on."""
         yield from self._table.select(columns).slice(start).to_batches(max_chunksize=rows)
-
-
-def as_arrow(source: Any) -> Any:
-    """Return a frame of any library as an Arrow table, or a record batch as it is.
-
-    Columns that hold objects of several types become text.
-    """
-    if isinstance(source, (arrow.Table, arrow.RecordBatch)):
-        return source
-    if hasattr(source, "iloc") and hasattr(source, "dtypes"):
-        columns = {}
-        for position, name in enumerate(source.columns):
-            values = source.iloc[:, position]
-            try:
-                columns[str(name)] = arrow.Array.from_pandas(values)
-            except (arrow.ArrowInvalid, arrow.ArrowTypeError):
-                texts = [None if value is None or value != value else str(value) for value in values]
-                columns[str(name)] = arrow.array(texts, arrow.string())
-        return arrow.table(columns)
-    if hasattr(source, "__arrow_c_stream__"):
-        return arrow.table(source)
-    if hasattr(source, "to_arrow"):
-        return source.to_arrow()
-    raise TableError(f"a table must be a path, a list of paths or a frame, got {type(source).__name__}.")
 
 
 class ParquetFile(Part):
@@ -173,24 +176,24 @@ class ParquetFile(Part):
     format = "parquet"
 
     def __init__(self, path: str) -> None:
+        super().__init__(path, [path])
+        parquet = require("pyarrow.parquet", "io", "reading tables")
         try:
-            self._file = require("pyarrow.parquet", "io", "reading tables").ParquetFile(
-                open_seekable(path), pre_buffer=False
-            )
+            self._file = parquet.ParquetFile(open_seekable(path), pre_buffer=False)
         except (arrow.ArrowException, OSError) as error:
             raise TableError(f"{path} is not a Parquet file, or it is damaged. {error}") from error
-        super().__init__(path, [path], self._file.schema_arrow, int(self._file.metadata.num_rows))
+        self.set_schema(self._file.schema_arrow, int(self._file.metadata.num_rows))
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on."""
         metadata = self._file.metadata
-        groups = range(metadata.num_row_groups)
+        groups = list(range(metadata.num_row_groups))
         starts = [0, *accumulate(metadata.row_group(group).num_rows for group in groups)]
         first = max(0, bisect_right(starts, start) - 1)
         if first >= len(groups):
             return
-        batches = self._file.iter_batches(batch_size=rows, row_groups=list(groups)[first:], columns=columns)
         try:
+            batches = self._file.iter_batches(batch_size=rows, row_groups=groups[first:], columns=columns)
             yield from skipped(batches, start - starts[first])
         except (arrow.ArrowException, OSError) as error:
             raise TableError(f"{self.where} is damaged. {error}") from error
@@ -202,35 +205,29 @@ class ArrowFile(Part):
     format = "arrow"
 
     def __init__(self, path: str) -> None:
-        self._path, self._is_stream = path, False
+        super().__init__(path, [path])
+        ipc = require("pyarrow.ipc", "io", "reading tables")
+        with open_bytes(path) as file:
+            self._is_file = bytes(file.read(6)) == b"ARROW1"
+        self._open = ipc.open_file if self._is_file else ipc.open_stream
         try:
             with self._reader() as reader:
                 schema = reader.schema
-        except (arrow.ArrowException, OSError):
-            self._is_stream = True
-            try:
-                with self._reader() as reader:
-                    schema = reader.schema
-            except (arrow.ArrowException, OSError) as error:
-                raise TableError(
-                    f"{path} is not an Arrow file (Feather version 2), or it is damaged. {error}"
-                ) from error
-        super().__init__(path, [path], schema, None)
-        self.n_rows = sum(batch.num_rows for batch in self._all())
+        except (arrow.ArrowException, OSError) as error:
+            raise TableError(f"{path} is not an Arrow file (Feather version 2), or it is damaged. {error}") from error
+        self.set_schema(schema, sum(batch.num_rows for batch in self._all()))
 
     def _reader(self) -> Any:
-        ipc = require("pyarrow.ipc", "io", "reading tables")
-        open_reader = ipc.open_stream if self._is_stream else ipc.open_file
-        place = open_seekable(self._path)
-        return open_reader(arrow.memory_map(place) if isinstance(place, str) else place)
+        place = open_seekable(self.where)
+        return self._open(arrow.memory_map(place) if isinstance(place, str) else place)
 
     def _all(self) -> Iterator[pa.RecordBatch]:
         try:
             with self._reader() as reader:
-                if self._is_stream:
-                    yield from reader
-                else:
+                if self._is_file:
                     yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
+                else:
+                    yield from reader
         except (arrow.ArrowException, OSError) as error:
             raise TableError(f"{self.where} is damaged. {error}") from error
 
@@ -239,93 +236,69 @@ class ArrowFile(Part):
         yield from (batch.select(columns) for batch in skipped(self._all(), start))
 
 
-class _Arrays(Part):
-    """Arrays of equal length side by side: the columns x0, x1, ... of a matrix, and vectors by their names."""
+class ArrayFile(Part):
+    """The arrays of an .npy file, left on disk, or of an .npz file: columns x0, x1, ... of a matrix, and vectors."""
 
     has_names = False
 
-    def __init__(self, path: str, matrix: AnyArray | None, vectors: dict[str, AnyArray], format: str) -> None:
-        self._matrix, self._vectors, self.format = matrix, vectors, format
-        width = 0 if matrix is None else matrix.shape[1]
-        self._positions = {f"x{column}": column for column in range(width)}
-        n_rows = matrix.shape[0] if matrix is not None else next(iter(vectors.values())).shape[0]
-        schema = self._batch([*self._positions, *vectors], 0, 0).schema
-        super().__init__(path, [path], schema, int(n_rows))
+    def __init__(self, path: str, key: str | None = None) -> None:
+        super().__init__(path, [path])
+        place = open_seekable(path)
+        try:
+            loaded: Any = np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)
+            self.format = "npy" if isinstance(loaded, np.ndarray) else "npz"
+            if self.format == "npz":
+                with loaded as archive:
+                    arrays = {name: archive[name] for name in ([key] if key else archive.files)}
+            else:
+                arrays = {"": loaded}
+        except KeyError as error:
+            raise TableError(f"{path} has no array {key!r}.") from error
+        except Exception as error:  # A damaged archive raises whatever the library below it does.
+            raise TableError(f"{path} is not a NumPy file of numbers. {error}") from error
+        for array in arrays.values():
+            if array.dtype.kind not in "biufUS":
+                raise TableError(f"{path} holds an array of dtype {array.dtype}: numbers or text are needed.")
+        shapes = [array.shape for array in arrays.values()]
+        if len(shapes) == 1 and len(shapes[0]) not in (1, 2):
+            raise TableError(f"{path} holds an array of shape {shapes[0]}: two dimensions are needed, a row per point.")
+        fits = [len(shape) in (1, 2) and shape[0] == shapes[0][0] for shape in shapes]
+        if not shapes or not all(fits) or sum(len(shape) == 2 for shape in shapes) > 1:
+            raise TableError(
+                f"{path} must hold one matrix, and perhaps vectors of the same length; its arrays are: "
+                f"{', '.join(arrays) or 'none'}. Name one of them as {path}:NAME."
+            )
+        self._vectors: dict[str, AnyArray] = {}
+        for name, array in arrays.items():
+            if array.ndim == 2 or len(arrays) == 1:
+                columns = array.T if array.ndim == 2 else [array]
+                self._vectors |= {f"x{i}": column for i, column in enumerate(columns)}
+            else:
+                self._vectors[name] = array
+        self.set_schema(self._batch(list(self._vectors), 0, 0).schema, int(shapes[0][0]))
 
     def _batch(self, columns: list[str], start: int, stop: int) -> pa.RecordBatch:
-        block = None if self._matrix is None else np.asarray(self._matrix[start:stop])
-        arrays = []
-        for name in columns:
-            values: Any = self._vectors.get(name)
-            values = block[:, self._positions[name]] if values is None and block is not None else values[start:stop]
-            arrays.append(arrow.array(np.ascontiguousarray(values)))
+        arrays = [arrow.array(np.ascontiguousarray(self._vectors[name][start:stop])) for name in columns]
         return arrow.RecordBatch.from_arrays(arrays, names=columns)
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on."""
-        assert self.n_rows is not None
-        for first in range(start, self.n_rows, rows):
-            yield self._batch(columns, first, min(first + rows, self.n_rows))
+        for first in range(start, self.n_rows or 0, rows):
+            yield self._batch(columns, first, min(first + rows, self.n_rows or 0))
 
 
-def open_array(path: str, key: str | None) -> Part:
-    """Return the array of an .npy file, left on disk, or the arrays of an .npz file, in memory."""
-    place = open_seekable(path)
-    try:
-        loaded: Any = np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return _Arrays(path, _as_matrix(loaded, path), {}, "npy")
-        with loaded as archive:
-            arrays = {name: archive[name] for name in ([key] if key else archive.files)}
-    except KeyError as error:
-        raise TableError(f"{path} has no array {key!r}.") from error
-    except TableError:
-        raise
-    except Exception as error:  # A damaged archive raises whatever the library below it does.
-        raise TableError(f"{path} is not a NumPy file of numbers. {error}") from error
-    if len(arrays) == 1:
-        return _Arrays(path, _as_matrix(next(iter(arrays.values())), path), {}, "npz")
-    matrices = [name for name, array in arrays.items() if array.ndim == 2]
-    vectors = {name: _checked_array(array, path) for name, array in arrays.items() if array.ndim == 1}
-    lengths = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
-    if len(matrices) > 1 or len(lengths) != 1 or len(matrices) + len(vectors) != len(arrays):
-        listed = ", ".join(arrays) or "none"
-        raise TableError(
-            f"{path} must hold one matrix, and perhaps vectors of the same length; its arrays are: {listed}. "
-            f"Name one of them as {path}:NAME."
-        )
-    return _Arrays(path, _checked_array(arrays[matrices[0]], path) if matrices else None, vectors, "npz")
-
-
-def _as_matrix(array: AnyArray, path: str) -> AnyArray:
-    _checked_array(array, path)
-    if array.ndim not in (1, 2):
-        raise TableError(
-            f"{path} holds an array of shape {array.shape}: one row per point is needed, so two dimensions."
-        )
-    return array[:, None] if array.ndim == 1 else array
-
-
-def _checked_array(array: AnyArray, path: str) -> AnyArray:
-    if array.dtype.kind not in "biufUS":
-        raise TableError(f"{path} holds an array of dtype {array.dtype}: numbers or text are needed.")
-    return array
-
-
-def open_json(path: str, *, lines: bool) -> Part:
+def open_json(path: str, format: str) -> Part:
     """Return the objects of a JSON file, one per line or in one array, in memory."""
     try:
         with open_bytes(path) as stream:
-            if lines:
+            if format == "jsonl":
                 table = require("pyarrow.json", "io", "reading tables").read_json(stream)
             else:
                 table = arrow.Table.from_pylist(json.loads(bytes(stream.read())))
     except (arrow.ArrowInvalid, arrow.ArrowTypeError, ValueError, AttributeError) as error:
-        kind = "one JSON object per line" if lines else "a JSON array of objects"
+        kind = "one JSON object per line" if format == "jsonl" else "a JSON array of objects"
         raise TableError(f"{path} is not a table: {kind} is needed. {error}") from error
-    part = InMemory(path, table, [path], "jsonl" if lines else "json")
-    part.written = True
-    return part
+    return InMemory(path, table, format, written=True)
 
 
 def open_h5ad(path: str) -> Part:
@@ -339,19 +312,11 @@ def open_h5ad(path: str) -> Part:
     matrix = data.X if components is None else components
     matrix = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
     names = list(data.var_names) if components is None else [f"PC{i + 1}" for i in range(matrix.shape[1])]
-    table = as_table(data.obs)
-    columns = [arrow.array(matrix[:, i]) for i in range(matrix.shape[1])]
-    taken = {"cell", *map(str, names)}
-    kept = [name for name in table.column_names if name not in taken]
-    part = InMemory(
-        path,
-        arrow.Table.from_arrays(
-            [arrow.array(list(map(str, data.obs_names))), *columns, *(table.column(name) for name in kept)],
-            names=["cell", *map(str, names), *kept],
-        ),
-        [path],
-        "h5ad",
-    )
+    obs = as_arrow(data.obs)
+    columns = {"cell": arrow.array(list(map(str, data.obs_names)))}
+    columns |= {str(name): arrow.array(matrix[:, i]) for i, name in enumerate(names)}
+    kept = [name for name in obs.column_names if name not in columns]
+    part = InMemory(path, arrow.table(columns | {name: obs.column(name) for name in kept}), "h5ad")
     used = "the matrix X" if components is None else "the principal components obsm['X_pca']"
     part.notes.append(f"{path}: the features are {used}; the columns of obs can be labels.")
     part.annotations = tuple(kept)
@@ -381,14 +346,13 @@ def open_workbook(path: str, options: Options) -> Part:
     rows = sheets[chosen]
     if not rows:
         raise TableError(f"{path}: the sheet {chosen!r} is empty.")
-    texts = [[_cell_text(cell) for cell in row] for row in rows[:HEAD_ROWS]]
-    layout = find_layout(texts, options.skip_rows)
+    layout = find_layout([[_text(cell) for cell in row] for row in rows[:HEAD_ROWS]], options.skip_rows)
     columns = {
-        name: _cells([row[i] if i < len(row) else None for row in rows[layout.first :]])
+        name: _column([_cell(row[i]) if i < len(row) else None for row in rows[layout.first :]])
         for i, name in enumerate(layout.names)
     }
-    part = InMemory(path, arrow.table(columns), [path], "xlsx")
-    part.written, part.has_names = True, layout.has_names
+    part = InMemory(path, arrow.table(columns), "xlsx", written=True)
+    part.has_names = layout.has_names
     part.notes += [f"{path}: {note}" for note in layout.notes]
     if len(sheets) > 1:
         others = ", ".join(repr(name) for name in names if name != chosen)
@@ -396,25 +360,11 @@ def open_workbook(path: str, options: Options) -> Part:
     return part
 
 
-def _cell_text(cell: Any) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-
-
-def _cells(cells: list[Any]) -> Any:
-    """Return the cells of a column as an Arrow array of the one type that they have, else of texts."""
-    values = [None if isinstance(cell, str) and not cell.strip() else cell for cell in cells]
-    kinds = {type(value) for value in values if value is not None}
-    if kinds and kinds <= {int, float}:
-        return arrow.array([None if value is None else float(value) for value in values], arrow.float64())
-    if kinds == {bool}:
-        return arrow.array(values, arrow.bool_())
-    if kinds and kinds <= {date, datetime}:
-        moments = [
-            value if value is None or isinstance(value, datetime) else datetime(*value.timetuple()[:3])
-            for value in values
-        ]
-        return arrow.array(moments, arrow.timestamp("us"))
-    return arrow.array([None if value is None else _cell_text(value) for value in values], arrow.string())
+def _cell(cell: Any) -> Any:
+    """Return a cell of a workbook, None if it is blank; days are times, as they are often mixed."""
+    if isinstance(cell, date) and not isinstance(cell, datetime):
+        return datetime.combine(cell, time())
+    return None if isinstance(cell, str) and not cell.strip() else cell
 
 
 @dataclass
@@ -428,20 +378,15 @@ class Layout:
     notes: list[str] = field(default_factory=list)
 
 
-def find_layout(
-    rows: list[list[str]], header: int | None = None, skip_lines: int | None = None, lines: Sequence[int] = ()
-) -> Layout:
+def find_layout(rows: list[list[str]], header: int | None = None) -> Layout:
     """Return where the header of a table is: the first row that is as wide as most, and mostly filled."""
-    if skip_lines is not None and lines:
-        header = next((i for i, before in enumerate(lines[: len(rows)]) if before >= skip_lines), 0)
     widths = Counter(len(row) for row in rows)
     width = max(widths.items(), key=lambda item: (item[1], item[0]))[0]
     notes = []
     if header is None:
-        header = next(
-            (i for i, row in enumerate(rows) if len(row) >= width - 1 and _filled(row) > max(1, width // 2)), 0
-        )
-        header = 0 if width == 1 else header
+        filled = [sum(1 for cell in row if cell.strip()) for row in rows]
+        wide = [i for i, row in enumerate(rows) if len(row) >= width - 1 and filled[i] > max(1, width // 2)]
+        header = wide[0] if wide and width > 1 else 0
         if header:
             titles = "; ".join(repr(" ".join(filter(None, row)).strip()[:40]) for row in rows[:header])
             plural = "lines" if header > 1 else "line"
@@ -465,10 +410,6 @@ def find_layout(
     return Layout(unique, header, header + 1, notes=notes)
 
 
-def _filled(row: Sequence[str]) -> int:
-    return sum(1 for cell in row if cell.strip())
-
-
 def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Tell whether a first row holds numbers only, as the rows below it do; a count of columns or years is a header."""
     cells = [cell.strip() for cell in header]
@@ -480,14 +421,11 @@ def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> b
 
 def _unique_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return names with one for each column without, and a number behind those that occur again."""
-    unique: list[str] = []
-    changed = []
-    taken = set(names)
+    given = set(names)
+    unique: dict[str, str] = {}
     for place, name in enumerate(names, 1):
         new, number = name or f"unnamed_{place}", 2
-        while new in unique or (new != name and new in taken):
+        while new in unique or (new != name and new in given):
             new, number = f"{name or f'unnamed_{place}'}_{number}", number + 1
-        unique.append(new)
-        if new != name:
-            changed.append(new)
-    return unique, changed
+        unique[new] = name
+    return list(unique), [new for new, name in unique.items() if new != name]

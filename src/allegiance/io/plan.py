@@ -13,8 +13,19 @@ from allegiance.io import TableError
 
 from .formats import as_arrow
 from .profile import ColumnProfile
-from .tables import BATCH_ROWS, Table, open_table
-from .values import MICROSECONDS, as_texts, is_number, is_text, is_time, label_values, read_column
+from .tables import BATCH_ROWS, Table, open_table, rows_of_batch
+from .values import (
+    MARKS,
+    ORDERS,
+    as_texts,
+    decoded,
+    is_number,
+    is_text,
+    is_time,
+    label_values,
+    lower_words,
+    read_column,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +38,7 @@ IMPUTATIONS = ("median", "drop")
 MISSING = "(missing)"
 _KINDS = ("number", "date", "category")
 _ROLES = ("id", "label", "feature", "kept", "left out")
+_ORDER_NAMES = {"iso": "ISO", "ymd": "year first", "dmy": "day first", "mdy": "month first"}
 #: Names in a line of a description.
 _SHOWN = 12
 
@@ -45,7 +57,7 @@ class ColumnPlan:
         Why, in a few words.
     kind
         Of features: "number", "date" (days since 1970-01-01) or "category".
-    decimal, date_format, missing
+    reading, missing
         How text is read, and what means a missing value; see :class:`allegiance.io.profile.ColumnProfile`.
     center, spread
         What is subtracted, and what it is divided by: the mean and the standard deviation. A category has a center for
@@ -63,8 +75,7 @@ class ColumnPlan:
     role: str
     reason: str = ""
     kind: str | None = None
-    decimal: str = "."
-    date_format: str = ""
+    reading: str = "."
     missing: tuple[Any, ...] = ()
     center: float | list[float] = 0.0
     spread: float = 1.0
@@ -73,21 +84,16 @@ class ColumnPlan:
     n_missing: int = 0
 
     @property
-    def reading(self) -> str:
-        """How text becomes numbers: a decimal mark, or an order of dates."""
-        return (self.date_format or "iso") if self.kind == "date" else self.decimal
+    def names(self) -> list[str]:
+        """The names of the columns of the matrix that it becomes."""
+        if self.kind == "category":
+            return [f"{self.name}={category}" for category in self.categories]
+        return [self.name] if self.role == "feature" else []
 
     @property
     def width(self) -> int:
         """How many columns of the matrix it becomes."""
-        return 0 if self.role != "feature" else len(self.categories) if self.kind == "category" else 1
-
-    @property
-    def names(self) -> list[str]:
-        """The names of these columns."""
-        if self.kind == "category":
-            return [f"{self.name}={category}" for category in self.categories]
-        return [self.name] if self.role == "feature" else []
+        return len(self.names)
 
 
 class Prepared(NamedTuple):
@@ -103,17 +109,10 @@ class Prepared(NamedTuple):
     """Rows of the table that were read for it, those left out included."""
 
 
-def counted(counts: Mapping[str, int]) -> str:
-    """Return names with their counts, the largest first."""
-    worst = sorted(counts.items(), key=lambda item: -item[1])
-    more = f" and {len(worst) - 10} more columns" if len(worst) > 10 else ""
-    return ", ".join(f"{name} ({count:,})" for name, count in worst[:10]) + more
-
-
 class FeaturePlan:
     """What becomes of each column of a table, and how rows become the matrix that is clustered.
 
-    Built by ``allegiance.io.features.propose``.
+    Built by ``allegiance.io.propose``.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ class FeaturePlan:
     scaled
         Whether columns are scaled by ``center`` and ``spread``.
     impute
-        What happens to missing values; see ``allegiance.io.features.propose``.
+        What happens to missing values; see ``allegiance.io.propose``.
     single
         Whether the matrix is in single precision, as all its columns are in the table.
     n_rows
@@ -171,20 +170,23 @@ class FeaturePlan:
         """The columns that are features."""
         return [column for column in self.columns if column.role == "feature"]
 
+    def _named(self, role: str) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns if column.role == role)
+
     @property
     def used(self) -> tuple[str, ...]:
         """The names of the columns that are features."""
-        return tuple(column.name for column in self.features)
+        return self._named("feature")
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The columns that identify rows; empty if there are none."""
-        return tuple(column.name for column in self.columns if column.role == "id")
+        return self._named("id")
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The columns of labels."""
-        return tuple(column.name for column in self.columns if column.role == "label")
+        return self._named("label")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -192,19 +194,11 @@ class FeaturePlan:
         return tuple(name for column in self.features for name in column.names)
 
     @property
-    def sources(self) -> tuple[str, ...]:
-        """(d,) the column of the table behind each column of the matrix."""
-        return tuple(column.name for column in self.features for _ in range(column.width))
-
-    @property
-    def categories(self) -> dict[str, tuple[str, ...]]:
-        """The categories of each column that holds some."""
-        return {column.name: tuple(column.categories) for column in self.features if column.kind == "category"}
-
-    @property
-    def dtype(self) -> Any:
-        """The precision of the matrix."""
-        return np.float32 if self.single else np.float64
+    def _scale(self) -> tuple[FloatArray, FloatArray]:
+        """(d,) what is subtracted from each column of the matrix, and what it is divided by."""
+        centers = [np.atleast_1d(np.asarray(column.center, dtype=np.float64)) for column in self.features]
+        spreads = [np.full(column.width, column.spread) for column in self.features]
+        return np.concatenate([np.empty(0), *centers]), np.concatenate([np.empty(0), *spreads])
 
     def raise_problems(self) -> None:
         """Raise a ``TableError`` that names all problems, if there are any."""
@@ -213,31 +207,27 @@ class FeaturePlan:
 
     def describe(self) -> list[str]:
         """Return the proposal in a few lines of text."""
-        kinds = {kind: [c for c in self.features if c.kind == kind] for kind in _KINDS}
         lines = [f"{self.where}: {self.n_rows:,} rows, {len(self.columns):,} columns"]
         for role, title in (("id", "id"), ("label", "labels")):
-            named = [c for c in self.columns if c.role == role]
+            named = [f"{c.name} ({c.reason})" if c.reason else c.name for c in self.columns if c.role == role]
             if named:
-                lines.append(f"{title}: " + ", ".join(f"{c.name} ({c.reason})" if c.reason else c.name for c in named))
-        if kinds["number"]:
-            lines.append(f"numbers ({len(kinds['number']):,}): {_few(c.name for c in kinds['number'])}")
-        if kinds["date"]:
-            orders = {"dmy": "day first", "mdy": "month first", "ymd": "year first", "iso": "ISO", "": "ISO"}
-            lines.append(
-                f"dates, in days ({len(kinds['date']):,}): "
-                + _few(f"{c.name} ({orders[c.date_format]})" for c in kinds["date"])
-            )
-        if kinds["category"]:
-            width = sum(c.width for c in kinds["category"])
-            listed = _few(f"{c.name} ({len(c.categories)})" for c in kinds["category"])
-            lines.append(f"categories, one-hot ({len(kinds['category']):,}, {width:,} columns): {listed}")
+                lines.append(f"{title}: {', '.join(named)}")
+        numbers, dates, categories = ([c for c in self.features if c.kind == kind] for kind in _KINDS)
+        if numbers:
+            lines.append(f"numbers ({len(numbers):,}): {few(c.name for c in numbers)}")
+        if dates:
+            listed = few(f"{c.name} ({_ORDER_NAMES[c.reading]})" for c in dates)
+            lines.append(f"dates, in days ({len(dates):,}): {listed}")
+        if categories:
+            listed = few(f"{c.name} ({c.width})" for c in categories)
+            width = sum(c.width for c in categories)
+            lines.append(f"categories, one-hot ({len(categories):,}, {width:,} columns): {listed}")
         left = [c for c in self.columns if c.role == "left out"]
         lines += [f"left out: {c.name} {c.reason}" for c in left[:_SHOWN]]
         if len(left) > _SHOWN:
             lines.append(f"left out: {len(left) - _SHOWN:,} more columns")
-        lines.append(
-            "scaled: each column of the table has variance 1 in all" if self.scaled else "not scaled: bare numbers"
-        )
+        scaled = "scaled: each column of the table has variance 1 in all"
+        lines.append(scaled if self.scaled else "not scaled: bare numbers")
         return lines + [f"note: {note}" for note in self.notes] + [f"problem: {text}" for text in self.problems]
 
     def prepare(self, rows: Any) -> Prepared:
@@ -255,61 +245,50 @@ class FeaturePlan:
             listed = ", ".join(map(repr, lacking[:10]))
             raise TableError(f"the rows have no column {listed}, which the model needs.")
         used = batch.select([*self.used, *(name for name in self.labels if name in known)])
-        matrix = np.empty((batch.num_rows, len(self.names)), dtype=self.dtype)
+        matrix = np.zeros((batch.num_rows, len(self.names)), dtype=np.float32 if self.single else np.float64)
         present = np.ones(batch.num_rows, dtype=bool)
         start = 0
-        pieces = used.to_batches(max_chunksize=BATCH_ROWS) if hasattr(used, "to_batches") else [used]
-        for piece in pieces:
+        for piece in used.to_batches(max_chunksize=BATCH_ROWS) if hasattr(used, "to_batches") else [used]:
             stop = start + piece.num_rows
             self._fill(piece, matrix[start:stop], present[start:stop])
             start = stop
-        numbers = np.flatnonzero(present)
-        return Prepared(matrix if present.all() else matrix[present], numbers, None, batch.num_rows)
+        return Prepared(matrix if present.all() else matrix[present], np.flatnonzero(present), None, batch.num_rows)
 
     def _fill(self, batch: pa.RecordBatch, matrix: FloatArray, present: BoolArray) -> None:
-        """Write the features of a batch into a matrix, and tell which rows have all that is needed."""
+        """Write the features of a batch into a matrix of zeros, and tell which rows have all that is needed."""
         at = 0
+        refused: dict[str, int] = {}
         # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self.features:
-            values = arrays[column.name]
             if column.kind == "category":
-                codes = self._codes(values, column)
-                block = matrix[:, at : at + column.width]
-                block[:] = 0.0
-                known = np.flatnonzero(codes >= 0)
-                block[known, codes[known]] = 1.0
-                gaps = codes == -2
-                if self.scaled:
-                    block -= np.asarray(column.center)
-                    block /= column.spread
+                codes, gaps = self._codes(arrays[column.name], column)
+                seen = np.flatnonzero(codes >= 0)
+                matrix[seen, at + codes[seen]] = 1.0
             else:
-                numbers = self._numbers(values, column)
+                numbers = self._numbers(arrays[column.name], column)
                 gaps = np.isnan(numbers)
                 if self.impute == "median" and gaps.any():
-                    numbers = np.where(gaps, column.fill, numbers)
-                    gaps = np.zeros(0, dtype=bool)
-                matrix[:, at] = (numbers - column.center) / column.spread if self.scaled else numbers
+                    numbers, gaps = np.where(gaps, column.fill, numbers), np.zeros_like(gaps)
+                matrix[:, at] = numbers
             if gaps.any():
-                self._refuse_gaps(column, gaps)
                 present &= ~gaps
+                refused[column.name] = int(gaps.sum())
             at += column.width
+        if refused and self.impute is None:
+            raise TableError(_not_filled(refused))
+        if self.scaled:
+            center, spread = self._scale
+            matrix -= center
+            matrix /= spread
         for name in self.labels:
             if name in arrays:
                 present &= label_values(arrays[name], name, self.where)[1]
 
-    def _refuse_gaps(self, column: ColumnPlan, gaps: BoolArray) -> None:
-        if self.impute is None:
-            raise TableError(
-                f"column {column.name!r} has {int(gaps.sum()):,} missing values, which the plan does not fill. Fill "
-                "them first, or make the plan with impute='median' or impute='drop' (--impute)."
-            )
-
     def _numbers(self, values: Any, column: ColumnPlan) -> FloatArray:
         """Return a column in its own units, NaN where a value is missing."""
-        kind = values.type.value_type if arrow.types.is_dictionary(values.type) else values.type
-        fits = is_text(kind) or (is_number(kind) and column.kind == "number") or is_time(kind)
-        if not fits and not (column.kind == "date" and is_number(kind)):
+        values = decoded(values)
+        if not (is_text(values.type) or is_number(values.type) or is_time(values.type)):
             raise TableError(f"column {column.name!r} holds {column.kind}s in the plan, but here {values.type}.")
         numbers, odd = read_column(values, column.reading, column.missing)
         if odd is not None:
@@ -319,18 +298,19 @@ class FeaturePlan:
             )
         return numbers
 
-    def _codes(self, values: Any, column: ColumnPlan) -> IntArray:
-        """Return the positions of categories: -1 for one that is not known, -2 for a gap that nothing stands for."""
+    def _codes(self, values: Any, column: ColumnPlan) -> tuple[IntArray, BoolArray]:
+        """Return the positions of categories, -1 for one that is not known, and which gaps nothing stands for."""
         texts = as_texts(values)
         if column.missing:
-            words = arrow.array([str(word).strip().lower() for word in column.missing], arrow.string())
+            words = arrow.array(sorted(lower_words(column.missing)), arrow.string())
             texts = compute.if_else(compute.is_in(compute.utf8_lower(texts), value_set=words), None, texts)
         places = compute.index_in(texts, value_set=arrow.array(column.categories, arrow.string()))
         codes = np.asarray(compute.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-        blank = np.asarray(compute.is_null(texts).to_numpy(zero_copy_only=False))
-        own = column.categories.index(MISSING) if MISSING in column.categories else -1
-        codes[blank] = own if self.impute == "median" else -2
-        return codes
+        gaps = np.asarray(compute.is_null(texts).to_numpy(zero_copy_only=False))
+        if self.impute == "median":
+            codes[gaps] = column.categories.index(MISSING) if MISSING in column.categories else -1
+            gaps = np.zeros_like(gaps)
+        return codes, gaps
 
     def matrix(self, rows: Any) -> FloatArray:
         """Return the matrix (n, d) of some rows.
@@ -338,7 +318,7 @@ class FeaturePlan:
         Parameters
         ----------
         rows
-            As in :meth:`prepare`, or what ``allegiance.io.tables.open_table`` takes.
+            As in :meth:`prepare`, or what ``allegiance.io.open_table`` takes.
 
         Raises
         ------
@@ -348,56 +328,36 @@ class FeaturePlan:
         if isinstance(rows, (str, Table)) or hasattr(rows, "__fspath__"):
             rows = open_table(rows).read(list(self.used), typed=False)
         found = self.prepare(rows)
-        if found.matrix.shape[0] < found.consumed:
-            gaps = found.consumed - found.matrix.shape[0]
+        gaps = found.consumed - found.matrix.shape[0]
+        if gaps:
             raise TableError(f"{gaps:,} rows have a missing value or label and would be left out: use prepare().")
         return found.matrix
 
-    def values(self, rows: Any) -> dict[str, AnyArray]:
-        """Return the features in the table's own units: numbers, times, or texts with None, by column.
+    #: The plan can stand where a fitted transformer does.
+    transform = matrix
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the names of the columns of the matrix.
 
         Parameters
         ----------
-        rows
-            As in :meth:`prepare`.
+        input_features
+            Ignored.
         """
-        batch = as_arrow(rows)
-        found: dict[str, AnyArray] = {}
-        for column in self.features:
-            values = batch.column(column.name)
-            values = values.combine_chunks() if hasattr(values, "combine_chunks") else values
-            if column.kind == "category":
-                found[column.name] = np.asarray(as_texts(values).to_numpy(zero_copy_only=False), dtype=object)
-            else:
-                numbers = self._numbers(values, column)
-                found[column.name] = _moments(numbers) if column.kind == "date" else numbers
-        return found
+        return np.array(self.names, dtype=object)
 
-    def in_units(self, matrix: FloatArray) -> dict[str, AnyArray]:
-        """Return rows of a matrix (m, d), such as centres, in the table's own units, by column.
-
-        Numbers and times are (m,); categories are (m, c), the share of each.
+    def in_units(self, matrix: Any) -> FloatArray:
+        """Return rows of a matrix (m, d), such as centers, in the table's own units: numbers, days, and shares.
 
         Parameters
         ----------
         matrix
             In the scale of :meth:`matrix`.
         """
-        matrix = np.asarray(matrix, dtype=np.float64)
-        found: dict[str, AnyArray] = {}
-        at = 0
-        for column in self.features:
-            block = matrix[:, at : at + column.width]
-            if self.scaled:
-                block = block * column.spread + np.asarray(column.center)
-            at += column.width
-            if column.kind == "category":
-                found[column.name] = block
-            else:
-                found[column.name] = _moments(block[:, 0]) if column.kind == "date" else block[:, 0]
-        return found
+        center, spread = self._scale if self.scaled else (0.0, 1.0)
+        return np.asarray(matrix, dtype=np.float64) * spread + center
 
-    def scale_matrix(self, matrix: FloatArray) -> FloatArray:
+    def scale_matrix(self, matrix: Any) -> FloatArray:
         """Return a matrix (m, d) in the table's own units in the scale of :meth:`matrix`.
 
         Parameters
@@ -408,10 +368,7 @@ class FeaturePlan:
         matrix = np.asarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
             raise TableError(f"the matrix must have {len(self.names)} columns, got shape {matrix.shape}.")
-        if not self.scaled:
-            return matrix
-        center = np.concatenate([np.atleast_1d(np.asarray(column.center, dtype=float)) for column in self.features])
-        spread = np.concatenate([np.full(column.width, column.spread) for column in self.features])
+        center, spread = self._scale if self.scaled else (0.0, 1.0)
         return (matrix - center) / spread
 
     def check(self, table: Table) -> list[str]:
@@ -435,49 +392,31 @@ class FeaturePlan:
         profile = table.profile()
         if profile.n_rows == 0:
             raise TableError(f"{table.where} has a header, but no rows.")
-        problems, notes, filled = [], [], {}
-        for column in self.features:
-            found = profile.columns[column.name]
-            gaps = found.n_missing
-            if column.kind == "category":
-                notes += _unknown_categories(column, found)
-            elif found.kind == "other" or (found.kind == "text" and not self._readable(column, found)):
-                problems.append(f"column {column.name!r} should hold {column.kind}s{_because(found)}.")
-            if gaps and self.impute is None:
-                problems.append(
-                    f"column {column.name!r} has {gaps:,} missing values, which the model does not fill. Fill them, or "
-                    "make the model with impute='median' or impute='drop' (--impute)."
-                )
-            elif gaps:
-                filled[column.name] = gaps
+        found = [(column, profile.columns[column.name]) for column in self.features]
+        problems = [
+            f"column {column.name!r} should hold {column.kind}s{_because(seen)}."
+            for column, seen in found
+            if column.kind != "category" and not _readable(column, seen)
+        ]
+        gaps = {column.name: seen.n_missing for column, seen in found if seen.n_missing}
+        if gaps and self.impute is None:
+            problems.append(_not_filled(gaps))
         if problems:
             raise TableError(f"{table.where}: " + " ".join(problems))
-        if filled:
+        notes = [note for column, seen in found if column.kind == "category" for note in _unseen(column, seen)]
+        if gaps:
             what = "are filled as in the model" if self.impute == "median" else "leave their row out"
-            notes.append(f"{sum(filled.values()):,} missing values {what}: {counted(filled)}.")
-        known = {column.name for column in self.columns}
-        ignored = [name for name in table.columns if name not in known]
+            notes.append(f"{sum(gaps.values()):,} missing values {what}: {counted(gaps)}.")
+        ignored = sorted(there - {column.name for column in self.columns}, key=table.columns.index)
         if ignored:
-            notes.append(f"columns that the model does not know are ignored: {_few(ignored)}.")
+            notes.append(f"columns that the model does not know are ignored: {few(ignored)}.")
         return notes
-
-    def _readable(self, column: ColumnPlan, found: ColumnProfile) -> bool:
-        """Tell whether all values of a column of texts can be read; if too many to tell, the reading will."""
-        if found.values is None:
-            return found.remark != "" or found.distinct_share < 0.5
-        return read_column(arrow.array(list(found.values), arrow.string()), column.reading, column.missing)[1] is None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain values that JSON knows."""
         columns = [{**asdict(column), "missing": list(column.missing)} for column in self.columns]
-        return {
-            "columns": columns,
-            "scaled": self.scaled,
-            "impute": self.impute,
-            "single": self.single,
-            "n_rows": self.n_rows,
-            "where": self.where,
-        }
+        settings = ("scaled", "impute", "single", "n_rows", "where")
+        return {"columns": columns} | {name: getattr(self, name) for name in settings}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FeaturePlan:
@@ -494,50 +433,21 @@ class FeaturePlan:
             If they do not describe a plan.
         """
         try:
-            columns = [_column_from(entry) for entry in values["columns"]]
             if values["impute"] not in (None, *IMPUTATIONS):
                 raise ValueError(f"impute is {values['impute']!r}")
             plan = cls(
-                columns,
+                [_column_from(entry) for entry in values["columns"]],
                 scaled=bool(values["scaled"]),
                 impute=values["impute"],
                 single=bool(values["single"]),
                 n_rows=int(values["n_rows"]),
                 where=str(values["where"]),
             )
+            if len(set(plan.names)) < len(plan.names):
+                raise ValueError("two columns have one name")
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"this is not a plan of features: {error}") from error
-        if len(set(plan.names)) < len(plan.names):
-            raise ValueError("this is not a plan of features: two columns have one name.")
         return plan
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return the matrix (n, d) of a frame: the plan can stand where a fitted transformer does.
-
-        Parameters
-        ----------
-        X
-            With the columns ``used``.
-        """
-        return self.matrix(X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return the names of the columns of the matrix.
-
-        Parameters
-        ----------
-        input_features
-            Ignored.
-        """
-        return np.array(self.names, dtype=object)
-
-    def pipeline(self) -> Any:
-        """Return a transformer of scikit-learn that takes frames, for pipelines."""
-        from sklearn.preprocessing import FunctionTransformer
-
-        return FunctionTransformer(
-            self.matrix, feature_names_out=lambda transformer, names: self.get_feature_names_out()
-        )
 
     def __repr__(self) -> str:
         return f"FeaturePlan({len(self.used)} columns, {len(self.names)} features)"
@@ -549,21 +459,41 @@ def _column_from(entry: Mapping[str, Any]) -> ColumnPlan:
     column = ColumnPlan(**{key: value for key, value in entry.items() if key in known})
     centers = column.center if isinstance(column.center, list) else [column.center]
     numbers = [float(value) for value in [*centers, column.spread, column.fill]]
-    if column.role not in _ROLES or (column.role == "feature" and column.kind not in _KINDS):
-        raise ValueError(f"column {column.name!r} has the role {column.role!r} and the kind {column.kind!r}")
-    if not all(isinstance(text, str) for text in [column.name, column.reason, *column.categories]):
-        raise ValueError(f"column {column.name!r} has a name or a category that is not text")
-    if column.role == "feature" and not (np.isfinite(numbers).all() and column.spread > 0):
-        raise ValueError(f"column {column.name!r} has a scale that is not a positive number")
-    if column.kind == "category" and (len(centers) != len(column.categories) or not column.categories):
-        raise ValueError(f"column {column.name!r} has {len(centers)} shares of {len(column.categories)} categories")
-    if column.decimal not in (".", ",") or column.date_format not in ("", "iso", "ymd", "dmy", "mdy"):
-        raise ValueError(f"column {column.name!r} is read in an unknown way")
+    feature = column.role == "feature"
+    for wrong, what in (
+        (column.role not in _ROLES or (feature and column.kind not in _KINDS), "an unknown role or kind"),
+        (
+            not all(isinstance(text, str) for text in [column.name, column.reason, *column.categories]),
+            "a name or a category that is not text",
+        ),
+        (feature and not (np.isfinite(numbers).all() and column.spread > 0), "a scale that is not a positive number"),
+        (
+            len(centers) != (len(column.categories) if column.kind == "category" else 1),
+            f"{len(centers)} centers for {len(column.categories)} categories",
+        ),
+        (column.reading not in (*MARKS, *ORDERS), "an unknown way to be read"),
+    ):
+        if wrong:
+            raise ValueError(f"column {column.name!r} has {what}")
     column.missing = tuple(value if isinstance(value, (str, int, float)) else str(value) for value in column.missing)
     return column
 
 
-def _unknown_categories(column: ColumnPlan, found: ColumnProfile) -> list[str]:
+def _readable(column: ColumnPlan, found: ColumnProfile) -> bool:
+    """Tell whether the values of a column are numbers or dates; if too many to tell, the reading will."""
+    if found.kind != "text":
+        return found.kind != "other"
+    if found.values is None:
+        return found.remark != "" or found.distinct_share < 0.5
+    return read_column(arrow.array(list(found.values), arrow.string()), column.reading, column.missing)[1] is None
+
+
+def _because(found: ColumnProfile) -> str:
+    example = next(iter(found.values)) if found.values else ""
+    return f", but {found.remark}" if found.remark else f", but has {example[:40]!r}" if example else ""
+
+
+def _unseen(column: ColumnPlan, found: ColumnProfile) -> list[str]:
     """Return a note on categories that the plan does not have."""
     if found.values is None:
         return [f"column {column.name!r} has more than 1,000 values; those that the model has not seen count as none."]
@@ -573,20 +503,24 @@ def _unknown_categories(column: ColumnPlan, found: ColumnProfile) -> list[str]:
     return [f"column {column.name!r} has categories the model has not seen; they are encoded as zeros: {counted(new)}."]
 
 
-def _because(found: ColumnProfile) -> str:
-    example = next(iter(found.values)) if found.values else ""
-    return f", but {found.remark}" if found.remark else f", but has {example[:40]!r}" if example else ""
+def _not_filled(gaps: Mapping[str, int]) -> str:
+    """Return what to do about missing values where the plan does not say what stands for them."""
+    return (
+        f"values are missing in {counted(gaps)}, and the model has no substitute for them. Fill them or leave "
+        "out these rows first. A model made with impute='median' (--impute median) fills such values, one made with "
+        "impute='drop' (--impute drop) leaves the rows out."
+    )
 
 
-def _moments(days: FloatArray) -> AnyArray:
-    """Return days since 1970-01-01 as times."""
-    gaps = np.isnan(days)
-    moments = np.where(gaps, 0, np.rint(days * MICROSECONDS)).astype(np.int64).astype("datetime64[us]")
-    moments[gaps] = np.datetime64("NaT")
-    return moments
+def counted(counts: Mapping[str, int]) -> str:
+    """Return names with their counts, the largest first."""
+    worst = sorted(counts.items(), key=lambda item: -item[1])
+    more = f" and {len(worst) - 10} more columns" if len(worst) > 10 else ""
+    return ", ".join(f"{name} ({count:,})" for name, count in worst[:10]) + more
 
 
-def _few(names: Iterable[str]) -> str:
+def few(names: Iterable[str]) -> str:
+    """Return the first names, and how many more there are."""
     listed = list(names)
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more
@@ -601,34 +535,21 @@ def prepared(
     start: int = 0,
     typed: bool = False,
 ) -> Iterator[Prepared]:
-    """Yield the features of a table, batch by batch, with other columns of the same rows.
+    """Yield the features of a table, batch by batch, with the columns ``keep`` of the same rows.
 
-    Parameters
-    ----------
-    table
-        The table.
-    plan
-        How its columns become features.
-    keep
-        Columns to carry along, such as identifiers and labels.
-    rows
-        Rows of the table in a batch. Rows that are left out make a batch shorter.
-    start
-        The first row of the table to read. A reader that stopped after some batches goes on where the sum of their
-        ``consumed`` says, whether or not rows were left out.
-    typed
-        Whether columns carried along get the types of their profile; otherwise text is as written.
+    A batch has ``rows`` rows of the table, or fewer in wide tables; rows that are left out make it shorter. A reader
+    that stopped goes on with ``start`` where the sum of ``consumed`` says. Columns that are kept get the types of their
+    profile if ``typed``; otherwise text is as written.
     """
     keep = table.check_columns(keep)
     labels = [name for name in plan.labels if name in table.columns]
     wanted = table.check_columns(dict.fromkeys([*plan.used, *labels, *keep]))
-    first = start
-    for batch in table.batches(wanted, rows, start, typed=False):
+    for batch in table.batches(wanted, rows_of_batch(rows, len(plan.names)), start, typed=False):
         matrix, numbers, _, consumed = plan.prepare(batch)
         kept = batch.select(keep)
         if typed:
             kept = table.typed(kept)
         if numbers.size < consumed:
             kept = kept.take(arrow.array(numbers))
-        yield Prepared(matrix, first + numbers, kept, consumed)
-        first += consumed
+        yield Prepared(matrix, start + numbers, kept, consumed)
+        start += consumed

@@ -9,10 +9,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from glob import glob, has_magic
-from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -23,16 +21,16 @@ from allegiance._core.validation import require
 from allegiance.io import TableError
 
 from .formats import (
+    ArrayFile,
     ArrowFile,
     InMemory,
     Options,
     ParquetFile,
     Part,
-    as_table,
+    as_arrow,
     cast_column,
     filesystem_of,
     is_url,
-    open_array,
     open_bytes,
     open_h5ad,
     open_json,
@@ -65,10 +63,10 @@ FORMATS = {
 }
 _ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endings}
 _COMPRESSED = (".gz", ".bz2", ".zst")
-#: Cells in a batch while a table is profiled, so that wide tables take no more memory than narrow ones.
-_PROFILE_CELLS = 1 << 22
 #: Rows of the random sample that the profile pass draws, and the most bytes they may take.
 SAMPLE_ROWS, _SAMPLE_BYTES = 16_384, 1 << 27
+#: Cells of a batch at most, so that wide tables take no more memory than narrow ones, and its rows at least.
+_BATCH_CELLS, _LEAST_ROWS = 1 << 22, 256
 
 
 def open_table(
@@ -132,25 +130,16 @@ def open_table(
     if format is not None and format not in FORMATS:
         raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     options = Options(format, sep, encoding, skip_rows, sheet)
-    rules = _Rules(decimal, missing, dayfirst)
+    rules = {"missing": missing, "decimal": decimal, "dayfirst": dayfirst}
     if not isinstance(source, (str, os.PathLike, list, tuple)):
-        return Table("the frame", [InMemory("the frame", as_table(source))], [{}], rules, "frame")
+        return Table([InMemory("the frame", as_arrow(source))], rules)
     given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    located = [found for one in given for found in _locate(os.fspath(one), format)]
-    if not located:
+    paths = [path for one in given for path in _locate(os.fspath(one), format)]
+    if not paths:
         raise TableError("no file was named.")
-    parts = [_open_part(path, options) for path, _ in located]
-    where = parts[0].where if len(parts) == 1 else f"{parts[0].where} and {len(parts) - 1:,} more"
-    return Table(where, parts, [keys for _, keys in located], rules, parts[0].format)
-
-
-@dataclass(frozen=True)
-class _Rules:
-    """How values are read."""
-
-    decimal: str | None
-    missing: Sequence[Any] | Mapping[str, Sequence[Any]]
-    dayfirst: bool | None
+    # A single file that was named is what it is, whatever its folders are called.
+    named = len(paths) == 1 and paths[0] == os.fspath(given[0])
+    return Table([_open_part(path, options) for path in paths], rules, [{} if named else _keys(path) for path in paths])
 
 
 class Table:
@@ -168,19 +157,24 @@ class Table:
         The names of the columns, all different.
     has_names
         Whether the file gave these names.
+    annotations
+        Columns that describe observations and are not measurements: the obs of an .h5ad file.
     """
 
     def __init__(
-        self, where: str, parts: list[Part], keys: list[dict[str, str | None]], rules: _Rules, format: str
+        self, parts: list[Part], rules: dict[str, Any], keys: Sequence[dict[str, str | None]] | None = None
     ) -> None:
-        self.where, self.format = where, format
+        first = parts[0]
+        self.where = first.where if len(parts) == 1 else f"{first.where} and {len(parts) - 1:,} more"
+        self.format, self.has_names, self.annotations = first.format, first.has_names, first.annotations
         self.files = tuple(path for part in parts for path in part.files)
-        self._parts, self._keys, self._rules = parts, keys, rules
+        self._parts, self._rules, self._keys = parts, rules, keys or [{}]
         self._profile: Profile | None = None
         self._sample = _Sample(0)
         self._set_columns()
 
     def _set_columns(self) -> None:
+        """Find the columns of all parts as written; one that is text in one of them is text."""
         first = self._parts[0]
         for part in self._parts[1:]:
             odd = sorted(set(first.names) ^ set(part.names))
@@ -189,41 +183,27 @@ class Table:
                 raise TableError(
                     f"{first.where} and {part.where} have different columns. Only one of them has {listed}."
                 )
-        added = [key for key in self._keys[0] if key not in first.names]
         if any(list(keys) != list(self._keys[0]) for keys in self._keys):
             raise TableError(f"{self.where}: the folders of its files do not name the same partition columns.")
-        self.columns = [*first.names, *added]
-        self.has_names = first.has_names
-        self._added = added
-        self._raw = self._unified()
+        self._added = [key for key in self._keys[0] if key not in first.names]
+        fields = [arrow.field(name, self._common_type(name)) for name in first.names]
+        self._raw = arrow.schema([*fields, *((name, arrow.string()) for name in self._added)])
+        self.columns = list(self._raw.names)
 
-    def _unified(self) -> pa.Schema:
-        """Return the schema of all parts as written; a column that is text in one of them is text."""
-        fields = []
-        for name in self._parts[0].names:
-            kinds = {part.schema.field(name).type for part in self._parts}
-            if len(kinds) > 1 and any(is_text(kind) for kind in kinds):
-                kinds = {arrow.string()}
-            if len(kinds) > 1:
-                try:
-                    schemas = [arrow.schema([(name, kind)]) for kind in kinds]
-                    kinds = {arrow.unify_schemas(schemas, promote_options="permissive").field(0).type}
-                except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
-                    raise TableError(
-                        f"{self.where}: column {name!r} has different types in its files. {error}"
-                    ) from error
-            fields.append(arrow.field(name, kinds.pop()))
-        return arrow.schema([*fields, *((name, arrow.string()) for name in self._added)])
+    def _common_type(self, name: str) -> Any:
+        kinds = list(dict.fromkeys(part.schema.field(name).type for part in self._parts))
+        if len(kinds) > 1 and any(is_text(kind) for kind in kinds):
+            return arrow.string()
+        try:
+            schemas = [arrow.schema([(name, kind)]) for kind in kinds]
+            return arrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+            raise TableError(f"{self.where}: column {name!r} has different types in its files. {error}") from error
 
     @property
     def notes(self) -> list[str]:
         """Sentences on how the table was read, such as a guessed encoding; complete once it was profiled."""
         return list(dict.fromkeys(note for part in self._parts for note in part.notes))
-
-    @property
-    def annotations(self) -> tuple[str, ...]:
-        """Columns that describe observations and are not measurements: the obs of an .h5ad file."""
-        return self._parts[0].annotations
 
     @property
     def n_rows(self) -> int | None:
@@ -234,42 +214,36 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns. Text is profiled for it."""
-        return self._typed_schema(self.columns)
+        return self._schema(self.columns, typed=True)
 
     def profile(self) -> Profile:
         """Return what each column holds, after one pass over all rows the first time."""
         if self._profile is None:
             try:
                 self._profile = self._profiled()
-            except NotUtf8Error as error:
+            except NotUtf8Error:
                 for part in self._parts:
                     if isinstance(part, TextFile):
-                        part.fall_back(str(error))
+                        part.fall_back()
                 self._set_columns()
                 self._profile = self._profiled()
         return self._profile
 
     def _profiled(self) -> Profile:
-        missing = self._rules.missing
-        if isinstance(missing, Mapping):
-            self.check_columns(missing)
-        by_column = missing if isinstance(missing, Mapping) else dict.fromkeys(self.columns, missing)
-        rows = int(np.clip(_PROFILE_CELLS // len(self.columns), 256, BATCH_ROWS))
+        missing = self._rules["missing"]
+        if not isinstance(missing, Mapping):
+            missing = dict.fromkeys(self.columns, missing)
+        self.check_columns(missing)
         self._sample = _Sample(SAMPLE_ROWS)
-        return profile_of(
-            self._sample.watch(self._batches(self.columns, rows, 0, first_pass=True)),
-            self._raw,
-            missing=by_column,
-            decimal=self._rules.decimal,
-            dayfirst=self._rules.dayfirst,
-        )
+        batches = self._sample.watch(self._batches(self.columns, BATCH_ROWS, 0, first_pass=True))
+        return profile_of(batches, self._raw, **{**self._rules, "missing": missing})
 
     def batches(
         self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS, start: int = 0, *, typed: bool = True
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, ``rows`` at a time; only the last batch may be shorter.
 
-        Row ``i`` of batch ``b`` is always row ``start + b * rows + i`` of the table.
+        In wide tables batches have fewer rows, all the same number, so that none takes more than some 32 MB.
 
         Parameters
         ----------
@@ -284,9 +258,9 @@ class Table:
             Columns of other files have their own type in both cases.
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
-        if typed:
-            self._typed_schema(wanted)
-        return map(self.typed, self._batches(wanted, rows, start)) if typed else self._batches(wanted, rows, start)
+        self._schema(wanted, typed=typed)
+        batches = self._batches(wanted, rows, start)
+        return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
         """Return the table, or some of its columns, in memory.
@@ -297,7 +271,7 @@ class Table:
             As in :meth:`batches`.
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
-        schema = self._typed_schema(wanted) if typed else arrow.schema([self._raw.field(name) for name in wanted])
+        schema = self._schema(wanted, typed=typed)
         return arrow.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
@@ -317,8 +291,39 @@ class Table:
             sample = _Sample(most, most_bytes=None)
             for _ in sample.watch(self._batches(wanted, BATCH_ROWS, 0)):
                 pass
-            return sample.rows(most, arrow.schema([self._raw.field(name) for name in wanted]))
+            return sample.rows(most, self._schema(wanted, typed=False))
         return self._sample.rows(most, self._raw).select(wanted)
+
+    def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows that were read as written with the types that their profile found.
+
+        Parameters
+        ----------
+        batch
+            Some columns of the table.
+        """
+        schema = self._schema(batch.schema.names, typed=True)
+        if batch.schema.types == schema.types:
+            return batch
+        found = self.profile().columns
+        arrays = [
+            array if array.type == one.type else typed_column(array, found[one.name])
+            for array, one in zip(batch.columns, schema, strict=True)
+        ]
+        return arrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _schema(self, columns: Sequence[str], *, typed: bool) -> pa.Schema:
+        """Return names and types of columns; those that come from text get the type that the profile gives them."""
+        written = any(part.written for part in self._parts)
+        if not typed or not (written or self._added):
+            return arrow.schema([self._raw.field(name) for name in columns])
+        found = self.profile().columns
+        return arrow.schema(
+            [
+                (name, typed_field(found[name], kind) if written or name in self._added else kind)
+                for name, kind in zip(columns, (self._raw.field(name).type for name in columns), strict=True)
+            ]
+        )
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
         """Return names of columns if the table has them all.
@@ -332,7 +337,7 @@ class Table:
         known = set(self.columns)
         for name in wanted:
             if name not in known:
-                raise unknown_column(name, self.columns, self.where)
+                raise _unknown_column(name, self.columns, self.where)
         return wanted
 
     def fingerprint(self) -> dict[str, Any]:
@@ -347,45 +352,13 @@ class Table:
         rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
         return f"Table({self.where!r}, {len(self.columns)} columns, {rows} rows)"
 
-    def _is_written(self, name: str) -> bool:
-        """Tell whether a column comes from text, so that its profile gives it a type."""
-        return name in self._added or any(part.written for part in self._parts)
-
-    def _typed_schema(self, columns: Sequence[str]) -> pa.Schema:
-        fields = [self._raw.field(name) for name in columns]
-        if any(self._is_written(one.name) for one in fields):
-            found = self.profile().columns
-            fields = [self._raw.field(name) for name in columns]
-            fields = [
-                one.with_type(typed_field(found[one.name], one.type)) if self._is_written(one.name) else one
-                for one in fields
-            ]
-        return arrow.schema(fields)
-
-    def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows that were read as written with the types that their profile found.
-
-        Parameters
-        ----------
-        batch
-            Some columns of the table.
-        """
-        schema = self._typed_schema(batch.schema.names)
-        if batch.schema.types == schema.types:
-            return batch
-        found = self.profile().columns
-        arrays = [
-            array if array.type == one.type else typed_column(array, found[one.name])
-            for array, one in zip(batch.columns, schema, strict=True)
-        ]
-        return arrow.RecordBatch.from_arrays(arrays, schema=schema)
-
     def _batches(self, columns: list[str], rows: int, start: int, first_pass: bool = False) -> Iterator[pa.RecordBatch]:
+        rows = rows_of_batch(rows, len(columns))
         return _regrouped(self._chunks(columns, rows, start, first_pass), rows)
 
     def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield all parts as written, with the columns of their folders, in pieces of any size."""
-        schema = arrow.schema([self._raw.field(name) for name in columns])
+        schema = self._schema(columns, typed=False)
         for part, keys in zip(self._parts, self._keys, strict=True):
             if part.n_rows is not None and start >= part.n_rows:
                 start -= part.n_rows
@@ -448,7 +421,12 @@ class _Sample:
         return held.filter(arrow.array(self._keys < np.partition(self._keys, most)[most]))
 
 
-def unknown_column(name: str, names: Iterable[str], where: str) -> TableError:
+def rows_of_batch(rows: int, width: int) -> int:
+    """Return how many rows a batch has: those asked for, or fewer in wide tables, so that batches stay small."""
+    return min(rows, max(_LEAST_ROWS, _BATCH_CELLS // max(width, 1)))
+
+
+def _unknown_column(name: str, names: Iterable[str], where: str) -> TableError:
     """Return the error for a column that is not there, with the names that come close to it."""
     listed = list(names)
     by_lower_case = {other.lower(): other for other in listed}
@@ -496,57 +474,40 @@ def _one_batch(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
 # Where files are
 
 
-def _locate(spec: str, format: str | None) -> list[tuple[str, dict[str, str | None]]]:
-    """Return the files that a path, pattern, folder or URL stands for, each with the columns that its folders name."""
-    if spec == "-":
-        return [(spec, {})]
+def _locate(spec: str, format: str | None) -> list[str]:
+    """Return the files that a path, pattern, folder or URL stands for."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)
+        if not (has_magic(path) or filesystem.isdir(path)):
+            return [spec]
         scheme = spec.partition("://")[0]
-        if filesystem.isdir(path):
-            found, root = filesystem.find(path), path
-        elif has_magic(path):
-            found, root = sorted(filesystem.glob(path)), _before_pattern(path)
-        else:
-            return [(spec, {})]
+        found = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
         found = [name if is_url(name) else f"{scheme}://{name}" for name in found]
     elif os.path.isdir(spec):
-        found, root = sorted(str(path) for path in Path(spec).rglob("*") if path.is_file()), spec
+        found = sorted(str(path) for path in Path(spec).rglob("*") if path.is_file())
     elif has_magic(spec) and not os.path.exists(spec):
-        found, root = sorted(name for name in glob(spec, recursive=True) if os.path.isfile(name)), _before_pattern(spec)
-        if not found:
-            raise TableError(f"no file matches {spec}.")
+        found = sorted(name for name in glob(spec, recursive=True) if os.path.isfile(name))
     else:
-        return [(spec, {})]
-    return _tables_in(spec, found, root, format)
-
-
-def _before_pattern(pattern: str) -> str:
-    """Return the folders of a pattern that are not patterns themselves."""
-    parts = PurePosixPath(pattern.replace(os.sep, "/")).parts
-    return str(PurePosixPath(*takewhile(lambda part: not has_magic(part), parts)))
-
-
-def _tables_in(spec: str, found: list[str], root: str, format: str | None) -> list[tuple[str, dict[str, str | None]]]:
-    """Return the files of a folder or pattern that are tables, with the columns that their folders name."""
+        return [spec]
+    if has_magic(spec) and not found:
+        raise TableError(f"no file matches {spec}.")
     visible = [name for name in found if not PurePosixPath(name).name.startswith((".", "_"))]
-    kinds = {name: _format_of(name) for name in visible}
-    tables = [name for name in visible if kinds[name] is not None or format is not None]
+    tables = [name for name in visible if format is not None or _format_of(name) is not None]
     if not tables:
         raise TableError(f"{spec} has no table in it: no file has one of the endings {', '.join(_ENDINGS)}.")
-    different = sorted({str(kinds[name]) for name in tables})
+    different = sorted({str(_format_of(name)) for name in tables})
     if len(different) > 1 and format is None:
         raise TableError(
             f"{spec} has files of several formats ({', '.join(different)}): name one, as *.{different[0]}."
         )
-    depth = len(PurePosixPath(root.replace(os.sep, "/").partition("://")[2] or root).parts)
-    located = []
-    for name in tables:
-        folders = PurePosixPath(name.replace(os.sep, "/").partition("://")[2] or name).parts[:-1]
-        keys = [folder.partition("=") for folder in folders[max(0, depth - 1) :] if "=" in folder]
-        values = {key: None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for key, _, value in keys}
-        located.append((name, values))
-    return located
+    return tables
+
+
+def _keys(path: str) -> dict[str, str | None]:
+    """Return the columns that folders such as year=2024 name."""
+    folders = PurePosixPath(path.replace(os.sep, "/")).parts[:-1]
+    keys = [folder.partition("=") for folder in folders if "=" in folder]
+    return {key: None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for key, _, value in keys}
 
 
 def _format_of(path: str) -> str | None:
@@ -597,22 +558,15 @@ def _open_part(path: str, options: Options) -> Part:
             f"{path}: the ending does not tell what kind of table this is. Known endings are {listed}. "
             "For another one pass format='csv' in Python, or pipe the text into the command (-)."
         )
-    if kind == "csv":
-        return TextFile(path, [path], lambda: open_bytes(path), options)
     readers: dict[str, Callable[[], Part]] = {
+        "csv": lambda: TextFile(path, [path], lambda: open_bytes(path), options),
         "parquet": lambda: ParquetFile(path),
         "arrow": lambda: ArrowFile(path),
-        "npy": lambda: open_array(path, None),
-        "npz": lambda: open_array(path, key),
+        "npy": lambda: ArrayFile(path),
+        "npz": lambda: ArrayFile(path, key),
         "xlsx": lambda: open_workbook(path, options),
-        "jsonl": lambda: open_json(path, lines=True),
-        "json": lambda: open_json(path, lines=False),
+        "jsonl": lambda: open_json(path, "jsonl"),
+        "json": lambda: open_json(path, "json"),
         "h5ad": lambda: open_h5ad(path),
     }
     return readers[kind]()
-
-
-# Formats
-
-
-# Delimited text

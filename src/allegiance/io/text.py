@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from allegiance._core.validation import require
@@ -25,7 +25,7 @@ arrow: Any = require("pyarrow", "io", "reading tables")
 
 #: Bytes of text parsed at a time. No row may be longer.
 _BLOCK = 8 << 20
-#: Bytes read first to find the dialect, and rows of them that are looked at.
+#: Bytes read first to find the dialect.
 _HEAD = 1 << 16
 _OTHER_FORMATS = {
     b"PAR1": "a Parquet file",
@@ -67,146 +67,135 @@ class TextFile(Part):
     written = True
 
     def __init__(self, where: str, files: list[str], open_bytes: Callable[[], Any], options: Options) -> None:
+        super().__init__(where, files)
         self._open, self._options = open_bytes, options
-        self._fallback = ""
-        self._read_head(where)
-        notes = self.notes
-        super().__init__(where, files, arrow.schema([(name, arrow.string()) for name in self._layout.names]), None)
-        self.notes, self.has_names = notes, self._layout.has_names
+        self._read_head(options.encoding)
 
-    def fall_back(self, reason: str) -> None:
+    def fall_back(self) -> None:
         """Read the file as cp1252 from now on."""
         if self._encoding == "utf-8":
-            self._fallback = "cp1252"
-            self._read_head(self.where)
-            self.names = self._layout.names
-            self.schema = arrow.schema([(name, arrow.string()) for name in self.names])
+            self._read_head("cp1252")
 
-    def _read_head(self, where: str) -> None:
+    def _read_head(self, encoding: str | None) -> None:
         """Find the encoding, the separator, the header and the names of the columns."""
         with self._open() as stream:
             head = bytes(stream.read(_HEAD))
             more = len(head) == _HEAD
-            self.notes = []
-            self._encoding = self._options.encoding or self._fallback or _encoding_of(head, where)
+            self._encoding = encoding or _encoding_of(head, self.where)
+            rows: list[list[str]] = []
             while True:
-                text = _decoded(head, self._encoding, where)
+                text = _decoded(head, self._encoding, self.where)
                 self._sep = self._options.sep or _separator(text, more)
-                rows, lines = _parsed(text, self._sep, where, more)
+                try:
+                    rows, lines = _parsed(text, self._sep, more)
+                except csv.Error as error:
+                    raise TableError(f"{self.where}: is a quotation mark not closed? {error}") from error
                 if rows or not more:
                     break
                 if len(head) > _BLOCK:
-                    size = _BLOCK >> 20
-                    raise TableError(f"{where} has a header of more than {size} MB: is a quotation mark not closed?")
+                    size = f"{_BLOCK >> 20} MB"
+                    raise TableError(f"{self.where} has a header of more than {size}: is a quotation mark not closed?")
                 piece = bytes(stream.read(len(head)))
-                more = bool(piece)
-                head += piece
-        if not any(any(cell.strip() for cell in row) for row in rows):
-            raise TableError(f"{where} has no header: its first line must hold the names of the columns.")
-        self._layout = find_layout(rows, None if self._options.skip_rows is None else 0, self._options.skip_rows, lines)
-        self._skip_lines = lines[self._layout.header]
-        self.notes += [f"{where}: {note}" for note in self._layout.notes]
+                head, more = head + piece, bool(piece)
+        if not any(cell.strip() for row in rows for cell in row):
+            raise TableError(f"{self.where} has no header: its first line must hold the names of the columns.")
+        header = None
+        if self._options.skip_rows is not None:
+            header = next((i for i in range(len(rows)) if lines[i] >= self._options.skip_rows), 0)
+        layout = find_layout(rows, header)
+        self._skip_lines, self.has_names = lines[layout.header], layout.has_names
+        self.set_schema(arrow.schema([(name, arrow.string()) for name in layout.names]), None)
+        self.notes = [f"{self.where}: {note}" for note in layout.notes]
         if self._encoding not in ("utf-8", self._options.encoding):
-            self.notes.append(f"{where}: read as {self._encoding}, because it is not UTF-8 (encoding=, --encoding).")
+            note = f"read as {self._encoding}, because it is not UTF-8 (encoding=, --encoding)."
+            self.notes.append(f"{self.where}: {note}")
 
-    def _reader(self, columns: list[str], watch: _Watched) -> Any:
+    def _reader(self, columns: list[str], stream: _Stream) -> Any:
         text = require("pyarrow.csv", "io", "reading tables")
-        kinds = dict.fromkeys(columns, arrow.string())
         return text.open_csv(
-            watch,
+            stream,
             read_options=text.ReadOptions(
                 block_size=_BLOCK,
-                column_names=self._layout.names,
+                column_names=self.names,
                 skip_rows=self._skip_lines,
-                skip_rows_after_names=1 if self._layout.has_names else 0,
+                skip_rows_after_names=1 if self.has_names else 0,
                 encoding=self._encoding,
             ),
             parse_options=text.ParseOptions(delimiter=self._sep, newlines_in_values=True),
             convert_options=text.ConvertOptions(
-                include_columns=columns, column_types=kinds, null_values=[""], strings_can_be_null=True
+                include_columns=columns,
+                column_types=dict.fromkeys(columns, arrow.string()),
+                null_values=[""],
+                strings_can_be_null=True,
             ),
         )
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on, as they are written."""
         count = 0
-        watched = _Watched(self._open(), self.where, self._encoding)
+        stream = _Stream(self._open(), self.where, self._encoding)
         try:
-            with self._reader(columns, watched) as reader:
+            with self._reader(columns, stream) as reader:
                 for chunk in skipped(reader, start):
                     count += chunk.num_rows
                     yield chunk
         except arrow.ArrowInvalid as error:
-            raise self._unreadable(error) from error
+            raise self._unreadable(str(error)) from error
         except UnicodeError as error:
             raise TableError(
                 f"{self.where} is not {self._encoding} text. Pass encoding= (--encoding). {error}"
             ) from error
         finally:
-            watched.close()
+            stream.close()
         if first_pass:
-            if watched.lines > count + self._skip_lines + 1:
-                self._check_quotes()
+            wrong = self._diagnosis(ragged=False) if stream.lines > count + self._skip_lines + 1 else None
+            if wrong is not None:
+                raise wrong
             self.n_rows = count
 
-    def _unreadable(self, error: Exception) -> Exception:
+    def _unreadable(self, message: str) -> Exception:
         """Return what is wrong with a file that could not be parsed."""
-        message = str(error)
         if "invalid UTF8" in message:
             if self._options.encoding is None:
                 return NotUtf8Error(message)
             return TableError(f"{self.where} is not {self._encoding} text. Pass another encoding= (--encoding).")
-        self._check_quotes()
-        if "columns, got" in message:
-            return self._ragged()
         if "straddles two block boundaries" in message:
-            return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB, which cannot be read.")
-        if "Empty CSV file" in message:
-            return TableError(f"{self.where} has a header, but no rows.")
-        return TableError(f"{self.where} cannot be read. {error}")
+            message = f"{self.where} has a row of more than {_BLOCK >> 20} MB, which cannot be read."
+        elif "Empty CSV file" in message:
+            message = f"{self.where} has a header, but no rows."
+        else:
+            message = f"{self.where} cannot be read. {message}"
+        return self._diagnosis(ragged=True) or TableError(message)
 
-    def _lines(self, stream: Any) -> io.TextIOWrapper:
+    def _diagnosis(self, *, ragged: bool) -> TableError | None:
+        """Return the error for the first row that swallows others or has another width: slow, but it knows the line."""
         codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
-        return io.TextIOWrapper(io.BufferedReader(_Raw(stream)), encoding=codec, errors="replace", newline="")
-
-    def _check_quotes(self) -> None:
-        """Raise if a quotation mark swallows rows: slow, but it knows the line."""
-        with self._open() as stream:
-            wrong = swallowing_quote(self._lines(stream), self._sep, len(self.names))
-        if wrong is not None:
-            raise TableError(f"{self.where}: {wrong} Correct the file: rows would be lost.")
-
-    def _ragged(self) -> TableError:
-        """Return the error for the first row with too many or too few columns: slow, but it knows the line."""
-        with self._open() as stream, suppress(csv.Error):
-            reader = csv.reader(self._lines(stream), delimiter=self._sep)
-            first = 1
-            for row in reader:
-                if row and first > self._skip_lines + 1 and len(row) != len(self.names):
+        stream = io.BufferedReader(_Stream(self._open(), self.where, self._encoding))
+        taken: list[str] = []
+        first, width = 1, len(self.names)
+        with io.TextIOWrapper(stream, encoding=codec, errors="replace", newline="") as lines, _long_values():
+            reader = csv.reader(_remembered(lines, taken), delimiter=self._sep)
+            while True:
+                try:
+                    row = next(reader, None)
+                    wrong = _swallowing(taken, self._sep, width) if len(taken) > 1 else ""
+                except csv.Error:
+                    wrong = "is not closed."
+                if wrong:
+                    wrong = f"the quotation mark opened in line {first} {wrong.format(last=reader.line_num)}"
+                    return TableError(f"{self.where}: {wrong} Correct the file: rows would be lost.")
+                if row is None:
+                    return None
+                if ragged and row and first > self._skip_lines + 1 and len(row) != width:
                     return TableError(
-                        f"{self.where}, line {first}: {len(row)} columns, but the header has {len(self.names)}. "
+                        f"{self.where}, line {first}: {len(row)} columns, but the header has {width}. "
                         "Correct the line, or quote the values that contain the separator."
                     )
                 first = reader.line_num + 1
-        return TableError(f"{self.where} has rows with more or fewer columns than its header.")
+                taken.clear()
 
 
-class _Raw(io.RawIOBase):
-    """A stream as Python's text layer wants it."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = bytes(self._stream.read(len(buffer)))
-        buffer[: len(data)] = data
-        return len(data)
-
-
-class _Watched(io.RawIOBase):
+class _Stream(io.RawIOBase):
     """A stream of text that counts lines and refuses binary data wherever it comes."""
 
     def __init__(self, stream: Any, where: str, encoding: str) -> None:
@@ -223,6 +212,11 @@ class _Watched(io.RawIOBase):
             raise TableError(f"{self._where} holds a NUL byte: it is damaged, or not text.")
         self.lines += data.count(b"\n") or data.count(b"\r")
         return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
     def close(self) -> None:
         self._stream.close()
@@ -265,19 +259,10 @@ def _separator(text: str, more: bool) -> str:
     """Return the separator that gives most lines the same number of columns, at least two."""
     best, chosen = (0.0, False, 0), ","
     for sep in (",", ";", "\t", "|", " "):
-        lines = io.StringIO(text, newline="")
-        widths = []
+        widths: list[int] = []
         with suppress(csv.Error):
-            for row in csv.reader(lines, delimiter=sep):
-                if row:
-                    widths.append(len(row))
-                if len(widths) > HEAD_ROWS:
-                    break
-        if len(widths) > 2 and more:
-            widths.pop()
-        if not widths:
-            continue
-        width, count = max(Counter(widths).items(), key=lambda item: (item[1], item[0]))
+            widths = [len(row) for row in _parsed(text, sep, more)[0]]
+        width, count = max(Counter(widths).items(), key=lambda item: (item[1], item[0]), default=(0, 0))
         if width < 2 or (sep == " " and (count < len(widths) - 1 or best[0] > 0)):
             continue
         score = (round(count / len(widths), 1), widths[0] == width, width if sep != " " else 0)
@@ -286,66 +271,55 @@ def _separator(text: str, more: bool) -> str:
     return chosen
 
 
-def _parsed(text: str, sep: str, where: str, more: bool) -> tuple[list[list[str]], list[int]]:
+def _parsed(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[int]]:
     """Return the first complete rows of a text that are not blank, and how many lines stand before each."""
     lines = io.StringIO(text, newline="")
     rows: list[list[str]] = []
     before: list[int] = []
     reader = csv.reader(lines, delimiter=sep)
     line = 0
-    try:
-        for row in reader:
-            if row:
-                rows.append(row)
-                before.append(line)
-            line = reader.line_num
-            if len(rows) > HEAD_ROWS:
-                break
-    except csv.Error as error:
-        raise TableError(f"{where} cannot be read: is a quotation mark not closed? {error}") from error
+    for row in reader:
+        if row:
+            rows.append(row)
+            before.append(line)
+        line = reader.line_num
+        if len(rows) > HEAD_ROWS:
+            break
     if more and rows and not lines.read(1):
         rows.pop()
     return rows, before
 
 
-def swallowing_quote(lines: Iterable[str], sep: str, width: int) -> str | None:
-    """Return what is wrong with the first quotation mark that holds more lines than it should, or None.
+@contextmanager
+def _long_values() -> Iterator[None]:
+    """Let Python's reader take values as long as a block."""
+    limit = csv.field_size_limit(2 * _BLOCK)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
 
-    Values may go over several lines. One that never ends, whose end is in the middle of a value, or whose lines are as
-    wide as rows of the table, was opened by mistake: rows that follow have become part of it.
+
+def _remembered(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+    """Yield lines, and keep those of the row that is read."""
+    for line in lines:
+        taken.append(line)
+        yield line
+
+
+def _swallowing(lines: list[str], sep: str, width: int) -> str:
+    """Return what is wrong with the quotation marks of a row that goes over several lines, empty if nothing is.
+
+    A value that never ends, whose end is in the middle of a value, or whose lines are as wide as rows of the table, was
+    opened by mistake: rows that follow have become part of it.
     """
-    opened = inner = alike = 0
-    for number, line in enumerate(lines, 1):
-        if opened and number > opened:
-            inner += 1
-            alike += line.count(sep) == width - 1
-        if not opened and '"' not in line:
-            continue
-        position = 0
-        while position < len(line):
-            if not opened:
-                # Only at the beginning of a value does a quotation mark mean anything.
-                if line[position] == '"':
-                    opened, position, inner, alike = number, position + 1, 0, 0
-                else:
-                    position = _next_value(line, sep, position)
-                continue
-            end = line.find('"', position)
-            if end < 0:
-                break
-            position = end + 1
-            if line.startswith('"', position):
-                position += 1
-                continue
-            span = f"the quotation mark opened in line {opened} is closed in line {number}"
-            if opened != number and line[position : position + 1] not in ("", sep, "\r", "\n"):
-                return f"{span}, in the middle of a value: is one missing in between?"
-            if width > 1 and alike >= 2 and alike > inner / 2:
-                return f"{span}, and the lines between look like rows: is one missing in between?"
-            opened, position = 0, _next_value(line, sep, position)
-    return f"the quotation mark opened in line {opened} is not closed." if opened else None
-
-
-def _next_value(line: str, sep: str, position: int) -> int:
-    found = line.find(sep, position)
-    return len(line) if found < 0 else found + 1
+    try:
+        list(csv.reader(lines, delimiter=sep, strict=True))
+    except csv.Error as error:
+        if "end of data" in str(error):
+            return "is not closed."
+        return "is closed in line {last}, in the middle of a value: is one missing in between?"
+    alike = sum(line.count(sep) == width - 1 for line in lines[1:])
+    if width > 1 and alike >= 2 and alike > (len(lines) - 1) / 2:
+        return "is closed in line {last}, and the lines between look like rows: is one missing in between?"
+    return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -44,6 +45,11 @@ def is_time(kind: Any) -> bool:
     return bool(arrow.types.is_date(kind) or arrow.types.is_timestamp(kind))
 
 
+def decoded(column: Any) -> Any:
+    """Return a column without a dictionary."""
+    return column.cast(column.type.value_type) if arrow.types.is_dictionary(column.type) else column
+
+
 def as_numbers(column: Any) -> FloatArray:
     """Return a column of numbers or times as floating-point numbers, times in days; NaN where one is missing."""
     if is_time(column.type):
@@ -54,10 +60,17 @@ def as_numbers(column: Any) -> FloatArray:
     return plain_values(column.cast(arrow.float64(), safe=False))
 
 
+def as_times(days: FloatArray) -> AnyArray:
+    """Return days since 1970-01-01 as times."""
+    gaps = np.isnan(days)
+    moments = np.where(gaps, 0, np.rint(days * MICROSECONDS)).astype(np.int64).astype("datetime64[us]")
+    moments[gaps] = np.datetime64("NaT")
+    return moments
+
+
 def as_texts(column: Any) -> Any:
     """Return a column as trimmed texts, null where one is missing: 2.0 is written 2, and true and false are words."""
-    if arrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
         numbers = [None if value is None or value != value else value for value in column.to_pylist()]
         texts = [None if value is None else str(int(value) if value % 1 == 0 else value) for value in numbers]
@@ -71,30 +84,37 @@ def trimmed(texts: Any) -> Any:
     return compute.if_else(compute.equal(texts, ""), None, texts)
 
 
+def plain_values(column: Any) -> FloatArray:
+    """Return an Arrow array of numbers as floating-point numbers with NaN."""
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
 def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[FloatArray, str | None]:
     """Return a column as numbers or days, NaN where one is missing, and the first text that is neither.
 
     ``reading`` is a decimal mark or an order of dates; ``missing`` are more words and numbers that mean missing.
     """
-    if arrow.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if not is_text(column.type):
         return with_gaps(as_numbers(column), missing), None
-    words = {str(word).strip().lower() for word in missing} - {""}
+    words = lower_words(missing)
     if reading == "." and not words:
-        try:
+        with suppress(arrow.ArrowInvalid):
             numbers = plain_values(column.cast(arrow.float64()))
             if int(np.isnan(numbers).sum()) == column.null_count:
                 return numbers, None
-        except arrow.ArrowInvalid:
-            pass
     texts = trimmed(column)
     values = compute.if_else(missing_words(texts, words), None, texts)
     read = read_texts(values, reading)
     odd = None
     if read.null_count > values.null_count:
-        odd = values.filter(compute.and_(compute.is_valid(values), compute.is_null(read)))[0].as_py()
+        odd = first_unread(values, read)
     return with_gaps(plain_values(read), missing), odd
+
+
+def lower_words(missing: Iterable[Any]) -> set[str]:
+    """Return declared words for missing values as they are compared."""
+    return {str(word).strip().lower() for word in missing} - {""}
 
 
 def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
@@ -103,22 +123,18 @@ def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
     return compute.fill_null(compute.is_in(compute.utf8_lower(texts), value_set=words), False)
 
 
+def first_unread(texts: Any, read: Any) -> str:
+    """Return the first text that became null."""
+    return str(texts.filter(compute.and_(compute.is_valid(texts), compute.is_null(read)))[0])
+
+
 def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
     """Return numbers with NaN in place of those that mean a missing value."""
-    odd = [number for value in missing if (number := _number(value)) == number]
-    return np.where(np.isin(numbers, odd), np.nan, numbers) if odd else numbers
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")
-
-
-def plain_values(column: Any) -> FloatArray:
-    """Return an Arrow array of numbers as floating-point numbers with NaN."""
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    gaps = []
+    for value in missing:
+        with suppress(TypeError, ValueError):
+            gaps.append(float(value))
+    return np.where(np.isin(numbers, gaps), np.nan, numbers) if gaps else numbers
 
 
 def has_leading_zeros(texts: Any) -> bool:
@@ -155,23 +171,17 @@ def read_numbers(texts: Any, decimal: str = ".") -> Any:
     A percentage is a hundredth of its figure; an amount in brackets is negative.
     """
     texts = compute.utf8_trim_whitespace(texts.cast(arrow.string()))
-    parts = compute.extract_regex(texts, _number_pattern(decimal))
-    whole, fraction, power, sign, inner, opened, percent, close = (
-        compute.struct_field(parts, name)
-        for name in ("whole", "fraction", "power", "sign", "inner", "open", "percent", "close")
-    )
-    has_digits = compute.greater(compute.binary_length(compute.binary_join_element_wise(whole, fraction, "")), 0)
+    parts = compute.extract_regex(texts, _number_pattern(decimal)).flatten()
+    opened, sign, inner, whole, fraction, power, percent, close = parts
     signs = compute.binary_join_element_wise(sign, inner, opened, "")
-    valid = compute.and_(has_digits, compute.equal(compute.binary_length(opened), compute.binary_length(close)))
+    valid = compute.or_(compute.not_equal(whole, ""), compute.not_equal(fraction, ""))
+    valid = compute.and_(valid, compute.equal(compute.binary_length(opened), compute.binary_length(close)))
     valid = compute.and_(valid, compute.less_equal(compute.utf8_length(signs), 1))
-    digits = compute.replace_substring_regex(whole, r"\D", "")
-    text = compute.binary_join_element_wise(
-        compute.if_else(compute.equal(digits, ""), "0", digits),
-        compute.if_else(compute.equal(fraction, ""), "0", fraction),
-        ".",
-    )
-    text = compute.if_else(valid, compute.binary_join_element_wise(text, power, ""), None)
-    values = text.cast(arrow.float64())
+    # Zeros for a part that is not there do not change a number.
+    digits = compute.binary_join_element_wise("0", compute.replace_substring_regex(whole, r"\D", ""), "")
+    fraction = compute.binary_join_element_wise(fraction, "0", "")
+    text = compute.binary_join_element_wise(compute.binary_join_element_wise(digits, fraction, "."), power, "")
+    values = compute.if_else(valid, text, None).cast(arrow.float64())
     values = compute.if_else(compute.equal(percent, "%"), compute.divide(values, 100.0), values)
     negative = compute.is_in(signs, value_set=arrow.array(["-", "\u2212", "("]))
     values = compute.if_else(negative, compute.negate(values), values)
@@ -199,57 +209,35 @@ def read_days(texts: Any, order: str) -> Any:
     """
     if order == "iso":
         for kind in (arrow.timestamp("us"), arrow.timestamp("us", "UTC")):
-            try:
+            with suppress(arrow.ArrowInvalid):
                 return arrow.array(as_numbers(texts.cast(kind)), from_pandas=True)
-            except arrow.ArrowInvalid:
-                continue
         return arrow.nulls(len(texts), arrow.float64())
     parts = compute.extract_regex(texts, _PATTERNS[order])
-    field = {name: compute.struct_field(parts, name) for name in ("y", "mo", "d", "h", "m", "s", "p")}
-    names = compute.utf8_slice_codeunits(compute.utf8_lower(field["mo"]), 0, 3)
-    known = [*_MONTHS, *_OTHER_MONTHS]
-    numbers = arrow.array([*range(1, 13), *_OTHER_MONTHS.values()], arrow.float64())
-    named = numbers.take(compute.index_in(names, value_set=arrow.array(known)))
-    digits = compute.match_substring_regex(field["mo"], r"^\d+$")
-    plain = compute.if_else(digits, field["mo"], None).cast(arrow.float64())
-    month = plain_values(compute.coalesce(named, plain))
-    year, day = plain_values(field["y"].cast(arrow.float64())), plain_values(field["d"].cast(arrow.float64()))
+    part = {field.name: values for field, values in zip(parts.type, parts.flatten(), strict=True)}
+    names = compute.utf8_slice_codeunits(compute.utf8_lower(part["mo"]), 0, 3)
+    numbers = arrow.array([str(number) for number in [*range(1, 13), *_OTHER_MONTHS.values()]])
+    named = numbers.take(compute.index_in(names, value_set=arrow.array([*_MONTHS, *_OTHER_MONTHS])))
+    year, month, day = _digits(part["y"]), _digits(compute.coalesce(named, part["mo"])), _digits(part["d"])
+    hour, minute, second = (np.nan_to_num(_digits(part[name])) for name in "hms")
     year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
-    hour, minute, second = (
-        plain_values(
-            compute.fill_null(compute.if_else(compute.equal(field[part], ""), "0", field[part]), "0").cast("double")
-        )
-        for part in "hms"
-    )
-    half = np.asarray(
-        compute.fill_null(compute.utf8_lower(field["p"]), "").to_numpy(zero_copy_only=False), dtype=object
-    )
+    half = compute.fill_null(compute.utf8_lower(part["p"]), "").to_numpy(zero_copy_only=False)
     hour = np.where(half == "p", hour % 12 + 12, np.where(half == "a", hour % 12, hour))
     valid = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 61)
-    month_start = np.full(year.size, np.datetime64("NaT"), dtype="datetime64[M]")
-    month_start[valid] = (year[valid] - 1970).astype(np.int64).astype("datetime64[Y]").astype("datetime64[M]") + (
-        month[valid] - 1
-    ).astype(np.int64)
-    first = month_start.astype("datetime64[D]").astype(np.int64).astype(np.float64)
-    following = (month_start + 1).astype("datetime64[D]").astype(np.int64).astype(np.float64)
+    months = np.where(valid, (year - 1970) * 12 + month - 1, 0).astype(np.int64).astype("datetime64[M]")
+    first, following = (start.astype("datetime64[D]").astype(np.int64) for start in (months, months + 1))
     valid &= day <= following - first
     days = first + day - 1 + (hour * 3600 + minute * 60 + second) / 86_400
     return arrow.array(np.where(valid, days, np.nan), from_pandas=True)
 
 
+def _digits(texts: Any) -> FloatArray:
+    """Return texts of digits as numbers, NaN for others."""
+    return plain_values(compute.if_else(compute.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
+
+
 def parse_number(text: str, decimal: str = ".") -> float | None:
     """Return the number that a text stands for, None if it is not one.
 
-    Parameters
-    ----------
-    text
-        With or without a currency, separators between groups of digits, and brackets around what is negative.
-    decimal
-        The decimal mark, "." or ",".
-
-    Examples
-    --------
-    >>> from allegiance.io.values import parse_number
     >>> parse_number("$1,452.74"), parse_number("26%"), parse_number("1.452,74 €", decimal=",")
     (1452.74, 0.26, 1452.74)
     """
@@ -257,43 +245,23 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
 
 
 def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArray]:
-    """Return labels (n,) as numbers or texts, and which rows have one.
+    """Return labels (n,) as numbers or texts, and which rows have one; ``name`` and ``where`` are for messages.
 
     Numbers and truth values stay what they are, decimal numbers without a fraction are whole numbers, and everything
     else, such as dates, becomes text. A blank is the only word for a missing label.
-
-    Parameters
-    ----------
-    column
-        An Arrow array, or several in a row.
-    name
-        The name of the column.
-    where
-        What to call its table in messages.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from allegiance.io.features import label_values
-    >>> label_values(pa.array([3, None, -1]), "kind", "the table")
-    (array([ 3,  0, -1]), array([ True, False,  True]))
     """
     types = arrow.types
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decoded(column)
     if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
         column = _whole_or_text(column, name, where)
     missing = compute.is_null(column, nan_is_null=True)
+    gap: Any = False if types.is_boolean(column.type) else 0
     if is_text(column.type):
+        gap = ""
         blank = compute.equal(compute.utf8_trim_whitespace(column), "")
         missing = compute.or_(missing, compute.fill_null(blank, False))
-        column = compute.fill_null(column, "")
-    elif not types.is_boolean(column.type):
-        column = compute.fill_null(column, 0)
-    else:
-        column = compute.fill_null(column, False)
-    present = ~np.asarray(missing.to_numpy(zero_copy_only=False))
-    return np.asarray(column.to_numpy(zero_copy_only=False)), present
+    labels = compute.fill_null(column, gap).to_numpy(zero_copy_only=False)
+    return np.asarray(labels), ~np.asarray(missing.to_numpy(zero_copy_only=False))
 
 
 def _whole_or_text(column: Any, name: str, where: str) -> Any:
