@@ -20,7 +20,6 @@ from .fitting import (
     Fitted,
     InMemory,
     Labels,
-    PreparedColumns,
     PreparedInput,
     Specification,
     align,
@@ -173,7 +172,6 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         specification = Specification.of(self)
-        columns: Columns | PreparedColumns
         if self.estimator is None:
             if fit_params:
                 names = ", ".join(sorted(fit_params))
@@ -195,7 +193,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         estimator = getattr(self, "estimator_", None)
         return found.fitted.calibrated(found.sample, result, estimator=estimator, given=X)
 
-    def _clustered(self, X: Any, fit_params: dict[str, Any]) -> tuple[Rows, Columns | PreparedColumns, Any, AnyArray]:
+    def _clustered(self, X: Any, fit_params: dict[str, Any]) -> tuple[Rows, Columns, Any, AnyArray]:
         """Fit the estimator; return checked rows where it clusters, what brings X there, the clusterer, its labels."""
         routed = process_routing(self, "fit", **fit_params)
         if has_pipeline(self.estimator):
@@ -208,9 +206,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             given = X if hasattr(X, "columns") else rows
             self.estimator_ = fit_clusterer(self.estimator, given, routed.estimator.fit)
         unwrapped = unwrap_estimator(self.estimator_)
-        columns: Columns | PreparedColumns = Columns.of(self)
-        if unwrapped.preparation is not None:
-            columns = PreparedColumns(Columns.of(self), unwrapped.preparation)
+        columns = Columns.of(self, unwrapped.preparation)
         if has_pipeline(self.estimator):
             given, rows = columns.prepare(X)
         return rows, columns, unwrapped.clusterer, training_labels(unwrapped, given)

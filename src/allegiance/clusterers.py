@@ -295,11 +295,8 @@ def _draw(order: IntArray, shares: FloatArray, uniform: FloatArray) -> IntArray:
 def warn_if_empty(n_found: int, n_clusters: int, *, stacklevel: int) -> None:
     """Warn if some clusters have no points."""
     if n_found < n_clusters:
-        warnings.warn(
-            f"only {n_found} of n_clusters={n_clusters} clusters have points: are there duplicates in X?",
-            ConvergenceWarning,
-            stacklevel=stacklevel + 1,
-        )
+        message = f"only {n_found} of n_clusters={n_clusters} clusters have points: are there duplicates in X?"
+        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
 @dataclass(frozen=True)

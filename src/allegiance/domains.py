@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from allegiance._core.parameters import Parameters, Registry
 from allegiance._core.stored import POSITIVE, Number, Text, floats, stored
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, check_number, real_array, row_dots
-from allegiance.geometry import bounding_box, chebyshev_center, check_scaling, is_bounded, sample_polytope
+from allegiance.geometry import bounding_box, chebyshev_center, check_scaling, is_bounded, sample_polytope, unit_rows
 from allegiance.influence import Diagram, Influence
 
 __all__ = ["Ball", "Box", "Polytope", "Space"]
@@ -347,10 +347,8 @@ class Polytope(Domain):
     def box(cls, lower: ArrayLike, upper: ArrayLike) -> Polytope:
         """Return the box between the corners ``lower`` and ``upper``, both (d,)."""
         low, high = real_array("lower of Polytope.box", lower, 1), real_array("upper of Polytope.box", upper, 1)
-        if low.shape != high.shape:
-            raise ValueError(f"lower and upper must be vectors of one length, got {low.shape} and {high.shape}.")
-        if not (low < high).all():
-            raise ValueError("lower must be below upper in every coordinate.")
+        if low.shape != high.shape or not (low < high).all():
+            raise ValueError("lower and upper must be vectors of one length, lower below upper in every coordinate.")
         eye = np.eye(low.shape[0])
         return cls(np.vstack([eye, -eye]), np.concatenate([high, -low]))
 
@@ -366,10 +364,8 @@ class Polytope(Domain):
     def _walls(self) -> tuple[FloatArray, FloatArray]:
         """Return normals (m, d) and offsets (m,), walls that exclude nothing left out."""
         A, b = real_array("A of Polytope", self.A, 2), real_array("b of Polytope", self.b, 1)
-        if b.shape != A.shape[:1]:
-            raise ValueError(f"Polytope needs a b for each row of A, got shapes {b.shape} and {A.shape}.")
-        if not (np.isfinite(A).all() and np.isfinite(b).all()):
-            raise ValueError("Polytope needs finite A and b: leave out walls that are infinitely far away.")
+        if b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
+            raise ValueError(f"Polytope needs finite A and b, a b for each row of A, got {A.shape} and {b.shape}.")
         real = A.any(axis=1) | (b < 0)
         return A[real], b[real]
 
@@ -395,11 +391,7 @@ class Polytope(Domain):
         A = np.vstack([A, -axes[below], axes[above]])
         lower, upper = bounding_box(A, b)
         center, scale = (lower + upper) / 2.0, (upper - lower) / 2.0
-        walls, offsets = A * scale, b - A @ center
-        norms = np.sqrt((walls * walls).sum(axis=1))
-        return Region(
-            "polytope", center, scale, np.inf, np.inf, np.ascontiguousarray(walls / norms[:, None]), offsets / norms
-        )
+        return Region("polytope", center, scale, np.inf, np.inf, *unit_rows(A * scale, b - A @ center))
 
     def describe(self) -> str:
         """Say in a few words where volume is measured."""

@@ -176,7 +176,7 @@ def test_absurdly_far_rows_stay_finite(data):
         ("rbf", {"gamma": "scale"}, "positive number"),
         ("polynomial", {"degree": 1.5}, "positive integer"),
         ("polynomial", {"coef0": -1.0}, "zero or more"),
-        (rbf_kernel, {"gamma": 1.0}, r"takes no gamma: .*functools.partial"),
+        (rbf_kernel, {"gamma": 1.0}, "takes no parameters"),
         ("precomputed", None, "square"),
         (lambda A, B: np.ones(3), None, "one value for each pair"),
         (lambda A, B: np.full((len(A), len(B)), np.nan), None, "not finite"),

@@ -1,41 +1,24 @@
 """From data to a fitted object: one algorithm for memory, files and many machines."""
 
-from ._fit import Chunk, Chunks, Fit, InMemory, Specification, fit, needs_memory
-from ._fitted import Fitted, PreparedInput, nearest_sites
-from ._inputs import (
-    Columns,
-    PreparedColumns,
-    check_input,
-    cluster,
-    fit_clusterer,
-    has_pipeline,
-    training_labels,
-    unwrap_estimator,
-)
-from ._labels import NOISE, Labels, align, labels_of, merged_classes
-
-__all__ = [
-    "NOISE",
-    "Chunk",
-    "Chunks",
-    "Columns",
-    "Fit",
-    "Fitted",
-    "InMemory",
-    "Labels",
-    "PreparedColumns",
-    "PreparedInput",
-    "Specification",
-    "align",
-    "check_input",
-    "cluster",
-    "fit",
-    "fit_clusterer",
-    "has_pipeline",
-    "labels_of",
-    "merged_classes",
-    "nearest_sites",
-    "needs_memory",
-    "training_labels",
-    "unwrap_estimator",
-]
+from ._fit import Chunk as Chunk
+from ._fit import Chunks as Chunks
+from ._fit import Fit as Fit
+from ._fit import InMemory as InMemory
+from ._fit import Specification as Specification
+from ._fit import fit as fit
+from ._fit import needs_memory as needs_memory
+from ._fitted import Fitted as Fitted
+from ._fitted import PreparedInput as PreparedInput
+from ._fitted import nearest_sites as nearest_sites
+from ._inputs import Columns as Columns
+from ._inputs import check_input as check_input
+from ._inputs import cluster as cluster
+from ._inputs import fit_clusterer as fit_clusterer
+from ._inputs import has_pipeline as has_pipeline
+from ._inputs import training_labels as training_labels
+from ._inputs import unwrap_estimator as unwrap_estimator
+from ._labels import NOISE as NOISE
+from ._labels import Labels as Labels
+from ._labels import align as align
+from ._labels import labels_of as labels_of
+from ._labels import merged_classes as merged_classes

@@ -30,7 +30,7 @@ from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellatio
 from allegiance.influence import INFLUENCES, AnySummary, Diagram, Influence, Located, SpreadSums, Weights, Within
 
 from ._fitted import Fitted, nearest_sites
-from ._inputs import Columns, PreparedColumns, check_clusterer
+from ._inputs import Columns, check_clusterer
 from ._labels import Labels, check_classes, merged_classes, positions_of
 
 REPRESENTATIVES = ("mean", "median", "medoid")
@@ -158,7 +158,7 @@ class Fit(NamedTuple):
 def fit(
     specification: Specification,
     chunks: Chunks,
-    columns: Columns | PreparedColumns,
+    columns: Columns,
     *,
     threads: int,
     clusterer: Any = None,
@@ -169,23 +169,27 @@ def fit(
     of the data, the distances of members from their representatives, the sums behind weights, and the rows to
     calibrate with.
 
-    Parameters
-    ----------
-    specification
-        The parameters.
-    chunks
-        The data: rows, and labels unless there are ``centers``.
-    columns
-        The columns of the data.
-    threads
-        For locating rows; one if chunks are handled in parallel.
-    clusterer
-        A fitted estimator that labels new points; None for the nearest representative.
+    ``threads`` locate rows: one if chunks are handled in parallel. ``clusterer`` is a fitted estimator that labels new
+    points; None for the nearest representative.
     """
     training = _Training(specification, chunks, columns, threads)
     influence, domain = specification.influence, specification.domain
     diagram, located = influence.diagram(training, keep_axes=domain.keeps_axes)
-    last = training.last_pass(diagram, located)
+    calibration = specification.calibration
+    last = chunks.total(
+        partial(
+            _last_pass,
+            reader=training.reader,
+            diagram=diagram,
+            classes=training.classes if training.labelled else None,
+            weighted=specification.weights is not None,
+            needs_radius=domain.needs_radius,
+            sample_rows=0 if calibration is None else calibration.n_rows(training.n_clusters, chunks.n_features),
+            seed=training.seed,
+            threads=threads,
+            located=located,
+        )
+    )
     if specification.weights is not None:
         assert last.spread is not None
         diagram = specification.weights.apply(diagram, last.spread)
@@ -211,7 +215,7 @@ def fit(
 class _Reader:
     """Turns a chunk into rows as the diagram needs them, and labels into cluster numbers."""
 
-    columns: Columns | PreparedColumns
+    columns: Columns
     influence: Influence
     checked: bool
     """Whether the rows are checked and prepared, as those in memory are."""
@@ -237,9 +241,7 @@ class _Reader:
 class _Training:
     """The data of a fit as an influence sees it: the :class:`allegiance.influence.Training` of all sources."""
 
-    def __init__(
-        self, specification: Specification, chunks: Chunks, columns: Columns | PreparedColumns, threads: int
-    ) -> None:
+    def __init__(self, specification: Specification, chunks: Chunks, columns: Columns, threads: int) -> None:
         self.specification, self.chunks, self.threads = specification, chunks, threads
         self.seed = specification.settings.seed
         centers, influence = specification.centers, specification.influence
@@ -293,23 +295,6 @@ class _Training:
         if not isinstance(self.chunks, InMemory) or self.chunks.labels is None:
             raise ValueError(needs_memory(wanted_by))
         return self.chunks.X, self.chunks.labels.codes(self.classes)
-
-    def last_pass(self, diagram: Diagram, located: Located | None) -> _LastPass:
-        """Read the data once more, now that the diagram is known."""
-        calibration = self.specification.calibration
-        return self.chunks.total(
-            _Locating(
-                reader=self.reader,
-                diagram=diagram,
-                classes=self.classes if self.labelled else None,
-                weighted=self.specification.weights is not None,
-                needs_radius=self.specification.domain.needs_radius,
-                sample_rows=0 if calibration is None else calibration.n_rows(self.n_clusters, self.chunks.n_features),
-                seed=self.seed,
-                threads=self.threads,
-                located=located,
-            )
-        )
 
 
 def needs_memory(wanted_by: str) -> str:
@@ -374,47 +359,41 @@ class _LastPass(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class _Locating:
-    """Locates the rows of a chunk in a diagram."""
-
-    reader: _Reader
-    diagram: Diagram
-    classes: AnyArray | None
-    """None if rows belong to the nearest site."""
-    weighted: bool
-    needs_radius: bool
-    sample_rows: int
-    seed: int
-    threads: int
-    located: Located | None
-    """Where the rows are, if they are all in memory and that is known already."""
-
-    def __call__(self, chunk: Chunk) -> _LastPass | None:
-        rows = self.reader.rows(chunk)
-        if rows is None:
-            return None
-        located = self.located or self.diagram.locate(rows, self.threads)
-        if self.classes is None:
-            codes = nearest_sites(self.diagram, located.position, self.threads)
-        else:
-            codes = self.reader.labels(chunk).codes(self.classes)
-        k = self.diagram.positions.shape[0]
-        # Noise belongs to no cluster; its divergence is computed from any site and then left out.
-        site = np.maximum(codes, 0)
-        members = Lazy(partial(_member_distances, self.diagram, located, codes, self.seed, chunk.start))
-        if not self.reader.checked:
-            members = Lazy.known(members.value)
-        sample = None
-        if self.sample_rows:
-            sample = ContentSample.of(rows, codes, limit=self.sample_rows, start=chunk.start)
-        found = _LastPass(
-            Extent.of(self.diagram, located.position, radius=self.needs_radius),
-            members,
-            SpreadSums.of(codes, self.diagram.divergences(located, site), k) if self.weighted else None,
-            sample,
-        )
-        return found._replace(codes=codes, located=located) if self.reader.checked else found
+def _last_pass(
+    chunk: Chunk,
+    *,
+    reader: _Reader,
+    diagram: Diagram,
+    classes: AnyArray | None,
+    weighted: bool,
+    needs_radius: bool,
+    sample_rows: int,
+    seed: int,
+    threads: int,
+    located: Located | None,
+) -> _LastPass | None:
+    """Locate the rows of a chunk, unless that is done; without ``classes`` they belong to the nearest site."""
+    rows = reader.rows(chunk)
+    if rows is None:
+        return None
+    located = located or diagram.locate(rows, threads)
+    if classes is None:
+        codes = nearest_sites(diagram, located.position, threads)
+    else:
+        codes = reader.labels(chunk).codes(classes)
+    # Noise belongs to no cluster; its divergence is computed from any site and then left out.
+    site = np.maximum(codes, 0)
+    members = Lazy(partial(_member_distances, diagram, located, codes, seed, chunk.start))
+    if not reader.checked:
+        members = Lazy.known(members.value)
+    k = diagram.positions.shape[0]
+    found = _LastPass(
+        Extent.of(diagram, located.position, radius=needs_radius),
+        members,
+        SpreadSums.of(codes, diagram.divergences(located, site), k) if weighted else None,
+        ContentSample.of(rows, codes, limit=sample_rows, start=chunk.start) if sample_rows else None,
+    )
+    return found._replace(codes=codes, located=located) if reader.checked else found
 
 
 def _member_distances(diagram: Diagram, located: Located, codes: IntArray, seed: int, start: int) -> MemberDistances:

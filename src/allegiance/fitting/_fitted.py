@@ -38,7 +38,7 @@ from allegiance.engines import (
 from allegiance.influence import Diagram, Influence, Located
 from allegiance.results import AffinityResult, Distances, FrameLike, HowMeasured, Ranks
 
-from ._inputs import Columns, Prepared, PreparedColumns, has_pipeline, last_step, repeatable, without_feature_names
+from ._inputs import Columns, Prepared, has_pipeline, last_step, repeatable, without_feature_names
 from ._labels import Labels, align, labels_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Fitted:
     """
 
     specification: Specification
-    columns: Columns | PreparedColumns
+    columns: Columns
     tessellation: Tessellation
     classes: AnyArray
     centers: FloatArray | None
@@ -134,7 +134,7 @@ class Fitted:
 
     def with_preprocessing(self, preparation: Any, columns: Columns) -> Fitted:
         """Return a copy for points that have to pass fitted transformers first."""
-        return replace(self, columns=PreparedColumns(columns, preparation, self.columns.n_prepared))
+        return replace(self, columns=Columns(columns.n_features, columns.names, preparation, self.columns.n_prepared))
 
     def rows(self, X: Any) -> Rows:
         """Return rows (n, d) of X, checked and as the diagram needs them."""

@@ -27,95 +27,51 @@ class Prepared(NamedTuple):
 
 
 class Columns(BaseEstimator):
-    """How many columns X has, and their names if it has any, for scikit-learn's check of X."""
+    """How many columns X has, their names if it has any, and the transformers that points pass first, if any.
 
-    def __init__(self, n_features: int, names: Any = None) -> None:
-        self.n_features = n_features
+    scikit-learn checks X by it. With fitted transformers, ``preparation``, these decide themselves whether X fits, and
+    ``n_prepared`` is the number of columns that they make; None to count them in the first points.
+    """
+
+    def __init__(
+        self, n_features: int, names: Any = None, preparation: Any = None, n_prepared: int | None = None
+    ) -> None:
+        self.n_features = self.n_features_in_ = n_features
         self.names = names
-        self.n_features_in_ = n_features
+        self.preparation = preparation
+        self.n_prepared: Any = n_features if preparation is None else n_prepared
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
     @classmethod
-    def of(cls, estimator: Any) -> Columns:
+    def of(cls, estimator: Any, preparation: Any = None) -> Columns:
         """Return the columns that an estimator saw when it was fitted."""
-        return cls(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
-
-    @property
-    def known_names(self) -> AnyArray | None:
-        """(d,) names of the columns, or None."""
-        return getattr(self, "feature_names_in_", None)
-
-    @property
-    def preparation(self) -> Any:
-        """None: points are scored as they are."""
-        return None
-
-    @property
-    def n_prepared(self) -> int:
-        """The number of columns of the space in which points are scored."""
-        return self.n_features
-
-    @property
-    def prepared_names(self) -> AnyArray | None:
-        """(d,) names of these columns, or None."""
-        return self.known_names
-
-    def check(self, X: Any) -> Rows:
-        """Return rows (n, d) of X, if it has these columns."""
-        return check_input(self, X, reset=False)
-
-    def prepare(self, X: Any) -> Prepared:
-        """Return X for a clusterer, with its column names if it has any, and as checked rows."""
-        rows = self.check(X)
-        return Prepared(X if hasattr(X, "columns") else rows, rows)
-
-
-# scikit-learn's errors and warnings name the estimator that users know.
-Columns.__name__ = "AffinityScorer"
-
-
-class PreparedColumns:
-    """The columns of X where points pass transformers first, which decide themselves whether X fits.
-
-    ``n_prepared`` is the number of columns that they make; None to count them in the first points.
-    """
-
-    def __init__(self, columns: Columns, preparation: Any, n_prepared: int | None = None) -> None:
-        self.columns = columns
-        self.preparation = preparation
-        self._prepared = None if n_prepared is None else Columns(n_prepared)
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns of X."""
-        return self.columns.n_features
+        return cls(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None), preparation)
 
     @property
     def known_names(self) -> AnyArray | None:
         """(d,) names of the columns of X, or None."""
-        return self.columns.known_names
-
-    @property
-    def n_prepared(self) -> int:
-        """The number of columns of the space in which points are scored."""
-        assert self._prepared is not None
-        return self._prepared.n_features
+        return getattr(self, "feature_names_in_", None)
 
     @property
     def prepared_names(self) -> AnyArray | None:
-        """Names of these columns, if the transformers know them."""
+        """Names of the columns in which points are scored, if they are known."""
+        if self.preparation is None:
+            return self.known_names
         try:
             return np.asarray(self.preparation.get_feature_names_out(), dtype=object)
         except (AttributeError, ValueError):
             return None
 
     def check(self, X: Any) -> Rows:
-        """Return rows of X as the transformers make them."""
-        return self.prepare(X).rows
+        """Return rows (n, d) of X, as the transformers make them if there are any."""
+        return check_input(self, X, reset=False) if self.preparation is None else self.prepare(X).rows
 
     def prepare(self, X: Any) -> Prepared:
-        """Return X after the transformers, as they make it and as checked rows."""
+        """Return X for a clusterer, with its column names if it has any, and as checked rows."""
+        if self.preparation is None:
+            rows = self.check(X)
+            return Prepared(X if hasattr(X, "columns") else rows, rows)
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         made = self._transformed(X)
         matrix = made if is_sparse(made) else np.asarray(made)
@@ -124,10 +80,10 @@ class PreparedColumns:
                 f"X has {n_rows} rows, of which the transformers before the clusterer make an array of shape "
                 f"{matrix.shape}: they must make one row of numbers for each."
             )
-        if self._prepared is None:
-            self._prepared = Columns(matrix.shape[1])
+        if self.n_prepared is None:
+            self.n_prepared = matrix.shape[1]
         try:
-            rows = self._prepared.check(matrix)
+            rows = Columns(self.n_prepared).check(matrix)
         except (TypeError, ValueError) as error:
             raise type(error)(f"X cannot be used after the transformers before the clusterer. {error}") from error
         return Prepared(made if hasattr(made, "columns") else rows, rows)
@@ -143,6 +99,10 @@ class PreparedColumns:
                 f"X is {_article(type(X).__name__)}, but the scorer was fitted to a frame and finds its columns by "
                 f"name: pass a frame with the columns {_listed(list(names), most=20)}."
             ) from error
+
+
+# scikit-learn's errors and warnings name the estimator that users know.
+Columns.__name__ = "AffinityScorer"
 
 
 def check_input(estimator: Any, X: Any, *, reset: bool) -> Rows:

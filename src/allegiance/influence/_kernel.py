@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,7 +40,6 @@ from allegiance._core.validation import (
 from ._base import INFLUENCES, Diagram, Influence, Located, Training
 from ._power_diagram import _MAX_RADIUS, LinearEmbedding, PowerDiagram
 
-KernelFunction: TypeAlias = Callable[..., Any]
 #: The kernels with a name, and their parameters.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
@@ -93,7 +92,7 @@ class Kernel(Influence):
     Kernel('rbf', gamma=0.5, approximation='nystroem')
     """
 
-    name: str | KernelFunction
+    name: str | Callable[..., Any]
     _: KW_ONLY
     gamma: float | None = None
     degree: int | None = None
@@ -113,17 +112,11 @@ class Kernel(Influence):
     def check(self) -> None:
         """Raise unless the kernel is known, and takes the parameters and the approximation given."""
         given = self._given()
-        if callable(self.name):
-            if given:
-                raise ValueError(
-                    f"Kernel of a function takes no {', '.join(sorted(given))}: fix the function's own parameters with "
-                    "functools.partial."
-                )
-        else:
+        if not callable(self.name):
             check_choice(self.name, "kernel", KERNELS)
-            if unknown := set(given) - set(PARAMETERS[self.name]):
-                takes = ", ".join(PARAMETERS[self.name]) or "no parameters"
-                raise ValueError(f"Kernel({self.name!r}) got {', '.join(sorted(unknown))}, but takes {takes}.")
+        taken = () if callable(self.name) else PARAMETERS[self.name]
+        if unknown := ", ".join(sorted(set(given) - set(taken))):
+            raise ValueError(f"Kernel({self.name!r}) got {unknown}, but takes {', '.join(taken) or 'no parameters'}.")
         for name, value in given.items():
             known = isinstance(value, Integral if name == "degree" else Real) and not isinstance(value, bool)
             if not (known and (value > 0 or (value == 0 and name == "coef0"))):
@@ -222,17 +215,16 @@ class ResolvedKernel:
     common offset.
     """
 
-    name: str | KernelFunction
+    name: str | Callable[..., Any]
     params: dict[str, Any]
     shift: FloatArray | None = None
 
     @classmethod
-    def of(cls, kernel: str | KernelFunction, params: dict[str, Any], X: Rows) -> ResolvedKernel:
+    def of(cls, kernel: str | Callable[..., Any], params: dict[str, Any], X: Rows) -> ResolvedKernel:
         """Choose the parameters that are missing by the data X (n, d).
 
-        gamma is 1 / Σ_j var_j for "rbf" and "polynomial" and 1 / Σ_j √var_j for "laplacian", over the columns j of X:
-        scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardised data it is
-        1 / d, as "scale" in scikit-learn's SVC. degree is 3 and coef0 is 1.
+        Scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardised data gamma is
+        1 / d, as "scale" in scikit-learn's SVC.
         """
         if callable(kernel) or not PARAMETERS[kernel]:
             return cls(kernel, {})
@@ -438,13 +430,11 @@ def _padded(part: slice, size: int) -> IntArray:
 class KernelEmbedding:
     """The span of the clusters' means in the feature space of a kernel.
 
-    With G the mean kernel values between clusters, J the centring matrix and J G J = E Λ Eᵀ, the means are at E √Λ and
-    a row with mean kernel values g(x) at Λ^(-1/2) Eᵀ J (g(x) - G 1/k). Squared distances to the means differ as in the
-    feature space. Since G holds squares, directions in which the means differ by less than about 1e-7 of their size
-    are lost, where ``LinearEmbedding`` keeps them to 1e-15.
-
-    ``means``, ``gram`` (k, k), the mean kernel values between clusters, and ``axes`` (k, r) = E Λ^(-1/2) number the
-    clusters by their first rows, ``positions`` (k, r) as the user does. Coordinates are distances, so ``unit`` is 1.
+    With G the mean kernel values between clusters (``gram``), J the centring matrix and J G J = E Λ Eᵀ, the means are
+    at E √Λ and a row with mean kernel values g(x) at Λ^(-1/2) Eᵀ J (g(x) - G 1/k). Since G holds squares, directions in
+    which the means differ by less than about 1e-7 of their size are lost, where ``LinearEmbedding`` keeps them to
+    1e-15. ``means``, ``gram`` (k, k) and ``axes`` (k, r) = E Λ^(-1/2) number the clusters by their first rows,
+    ``positions`` (k, r) as the user does.
     """
 
     means: KernelSums
@@ -565,7 +555,7 @@ class FeatureEmbedding:
         sums: Any = 0.0
         for part in row_blocks(slice(0, X.shape[0])):
             member = codes[part] == np.arange(n_clusters)[:, None]
-            sums = sums + member.astype(np.float64) @ block_of_features(transformer, X, part)
+            sums = sums + member.astype(np.float64) @ padded_features(transformer, X, part)[: member.shape[1]]
         sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
         return cls(transformer, LinearEmbedding.of_sites(sums / sizes[:, None]))
 
@@ -585,7 +575,8 @@ class FeatureEmbedding:
 
         def locate_rows(rows: slice) -> None:
             for part in row_blocks(rows):
-                position[part], residual[part] = self.linear.locate(block_of_features(self.transformer, X, part))
+                features = padded_features(self.transformer, X, part)[: part.stop - part.start]
+                position[part], residual[part] = self.linear.locate(features)
 
         for_row_blocks(locate_rows, X.shape[0], threads, multiple=BLOCK_ROWS)
         return Located(position, residual)
@@ -595,11 +586,6 @@ class FeatureEmbedding:
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one."""
         return self.linear.differences(site)
-
-
-def block_of_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
-    """Return the features of some rows."""
-    return padded_features(transformer, X, part)[: part.stop - part.start]
 
 
 def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:

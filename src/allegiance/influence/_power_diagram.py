@@ -158,6 +158,14 @@ class Embedding(Protocol):
     """The sites, and the map of all points, in coordinates where the closest site is the nearest one."""
 
     @property
+    def affine(self) -> bool:
+        """Whether coordinates are an invertible affine map of those of X."""
+
+    @property
+    def axis_aligned(self) -> bool:
+        """Whether every coordinate is one of X, scaled and shifted."""
+
+    @property
     def positions(self) -> FloatArray:
         """(k, r) coordinates of the sites."""
 
@@ -167,14 +175,6 @@ class Embedding(Protocol):
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X to the coordinates."""
-
-    @property
-    def affine(self) -> bool:
-        """Whether coordinates are an invertible affine map of those of X."""
-
-    @property
-    def axis_aligned(self) -> bool:
-        """Whether every coordinate is one of X, scaled and shifted."""
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""

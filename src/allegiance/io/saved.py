@@ -18,7 +18,7 @@ from allegiance._core.parameters import Lazy
 from allegiance._core.stored import Array, OrNone, Part, Size, Spec, Text, Unchecked, floats
 from allegiance._core.validation import AnyArray
 from allegiance.engines import Tessellation
-from allegiance.fitting import Columns, Fitted, PreparedColumns
+from allegiance.fitting import Columns, Fitted
 
 from .encoding import can_be_saved, check, decode, decode_transformer, encode, encode_transformer
 from .features import FeaturePlan
@@ -122,7 +122,7 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
     if getattr(calibration, "clusterer", None) is not None:
         params["calibration"] = calibration.without_clusterer()
     columns, prepared = fitted.columns, None
-    if isinstance(columns, PreparedColumns) and "plan" not in fitted.parts:
+    if columns.preparation is not None and "plan" not in fitted.parts:
         prepared = {
             "n_features": columns.n_features,
             "feature_names": encode(columns.known_names, "feature_names_in_"),
@@ -133,7 +133,7 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
         "version": VERSION,
         "params": {name: encode(value, name) for name, value in params.items()},
         "n_features": columns.n_prepared,
-        "feature_names": encode(columns.known_names if isinstance(columns, Columns) else None, "feature_names_in_"),
+        "feature_names": encode(columns.known_names if columns.preparation is None else None, "feature_names_in_"),
         "classes": encode(fitted.classes, "classes_"),
         "centers": fitted.centers,
         "diagram": encode(fitted.tessellation.diagram, "diagram"),
@@ -156,7 +156,7 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     parts = {name: found[name] for name in ("classes", "centers", "trust_map")}
     parts["members"] = None if found["members"] is None else Lazy.known(found["members"])
     parts["tessellation"] = Tessellation(found["diagram"], found["region"])
-    columns: Columns | PreparedColumns = Columns(found["n_features"], found["feature_names"])
+    columns = Columns(found["n_features"], found["feature_names"])
     try:
         extra = state.get("parts") or {}
         if "baseline" in extra:
@@ -169,10 +169,10 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
             plan = FeaturePlan.from_dict(json.loads(extra["plan"]))
             if len(plan.names) != found["n_features"]:
                 raise ValueError(f"the plan makes {len(plan.names)} features of {found['n_features']}.")
-            columns = PreparedColumns(Columns(len(plan.used), list(plan.used)), plan, found["n_features"])
+            columns = Columns(len(plan.used), list(plan.used), plan, found["n_features"])
         elif prepared is not None:
-            given = Columns(prepared["n_features"], decode(prepared["feature_names"]))
-            columns = PreparedColumns(given, decode_transformer(prepared["transformer"]), found["n_features"])
+            names, transformer = decode(prepared["feature_names"]), decode_transformer(prepared["transformer"])
+            columns = Columns(prepared["n_features"], names, transformer, found["n_features"])
         if state.get("clusterer") is not None:
             parts["clusterer"] = decode_transformer(state["clusterer"])
     except (AttributeError, IndexError, KeyError, TypeError) as error:
