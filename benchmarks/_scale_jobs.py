@@ -90,12 +90,22 @@ def predict(folder: str) -> dict[str, Any]:
 
 
 def score(folder: str) -> dict[str, Any]:
+    """Score the table, and say how much processor time each stage takes, in whichever thread it runs."""
     from allegiance import load
-    from allegiance.io import score_stream
+    from allegiance.io import checkpoint, score_stream, sinks, streams
 
     _compile_kernels()
     scorer = load(Path(folder) / "points.model")
     output = Path(folder) / "out.parquet"
+    stages = dict.fromkeys(["reading and preparing", "checking", "measuring", "keeping parts", "writing"], 0.0)
+    streams.Rows.batches = _counted_items(streams.Rows.batches, "reading and preparing", stages)
+    for home, name, stage in (
+        (streams.BatchScorer, "enter", "checking"),
+        (streams.BatchScorer, "measure", "measuring"),
+        (checkpoint.Checkpoint, "add", "keeping parts"),
+        (sinks.Sink, "write", "writing"),
+    ):
+        setattr(home, name, _counted(getattr(home, name), stage, stages))
     parts: list[float] = []
 
     def weigh(progress: Any) -> None:
@@ -104,17 +114,40 @@ def score(folder: str) -> dict[str, Any]:
             parts.append(progress.rows)
 
     used = time.process_time()
-    summary = score_stream(Path(folder) / "points.parquet", scorer, output, top=3, verbose=weigh)
+    summary = score_stream(Path(folder) / "points.parquet", scorer, output, verbose=weigh)
     return {
         "seconds": summary.seconds,
         "processor": time.process_time() - used,
         "part_bytes": parts[0] / parts[1],
         "output_bytes": output.stat().st_size / summary.rows,
-        "reading": summary.reading,
-        "writing": summary.writing,
-        "scoring": summary.scoring,
+        "stages": stages,
         "peak": peak(),
     }
+
+
+def _counted(work: Callable[..., Any], stage: str, stages: dict[str, float]) -> Callable[..., Any]:
+    """Return a function that adds the processor time of its thread to a stage."""
+
+    def counted(*args: Any, **settings: Any) -> Any:
+        used = time.thread_time()
+        try:
+            return work(*args, **settings)
+        finally:
+            stages[stage] += time.thread_time() - used
+
+    return counted
+
+
+def _counted_items(work: Callable[..., Any], stage: str, stages: dict[str, float]) -> Callable[..., Any]:
+    """Return the same for a generator, of the time that its items take."""
+
+    def counted(*args: Any, **settings: Any) -> Any:
+        items = iter(work(*args, **settings))
+        following = _counted(lambda: next(items, None), stage, stages)
+        while (item := following()) is not None:
+            yield item
+
+    return counted
 
 
 def dask(folder: str, n: str, workers: str) -> dict[str, Any]:

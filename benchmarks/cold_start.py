@@ -1,17 +1,18 @@
-"""What a user waits for in a fresh process: the import, and the first call with an empty and with a warm kernel cache.
+"""What a user waits for in a fresh process: imports, and the first call with an empty and with a warm kernel cache.
 
-The import is timed after scikit-learn's own (``import sklearn``, or ``import sklearn.cluster``, which everyone who
-clusters has paid for) and includes resolving the public names, since ``import allegiance`` alone loads little. The
-first call includes numba's import. An empty cache is a new folder in ``NUMBA_CACHE_DIR``; the process after it finds it
-warm. Every number is the best of several fresh processes.
+The import of the package is timed after scikit-learn's own (``import sklearn``, or ``import sklearn.cluster``, which
+everyone who clusters has paid for) and includes resolving the public names, since ``import allegiance`` alone loads
+little. The first call includes numba's import. An empty cache is a new folder in ``NUMBA_CACHE_DIR``; the process after
+it finds it warm. Every number is the best of several fresh processes.
 
 ``python benchmarks/cold_start.py PYTHON...`` writes a table of these for interpreters of environments that have the
-package installed, such as those of ``make matrix``: ``out/matrix/3.1?/bin/python``. It counts processor time, so that
-other work on the machine does not matter.
+package installed, by default this one. It counts processor time, so that other work on the machine matters little, and
+adds all imports of a process and all kernels at once. ``--turns 1`` measures everything once.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -41,6 +42,24 @@ started = time.{clock}()
 affinity(X, centers=C, engine="{engine}", random_state=0)
 print(time.{clock}() - started)
 """
+_ALL_IMPORTS = """
+import time
+from allegiance import AffinityScorer, affinity
+print(time.process_time())
+"""
+_ALL_KERNELS = """
+import time
+import numpy as np
+import sklearn.cluster
+from allegiance import affinity
+from allegiance.geometry import sample_polytope
+rng = np.random.default_rng(0)
+started = time.process_time()
+for d, k, engine in ((2, 5, "auto"), (20, 10, "auto"), (20, 30, "auto"), (20, 10, "hit-and-run")):
+    affinity(rng.uniform(size=(200, d)), centers=rng.uniform(size=(k, d)), engine=engine, random_state=0).closeness
+sample_polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6), 10, random_state=0)
+print(time.process_time() - started)
+"""
 #: The engine that measures in the first call, and data and engine that lead there.
 _CALLS = {
     "exact, 2-D": {"d": 2, "k": 5, "engine": "auto"},
@@ -63,16 +82,18 @@ def run(quick: bool) -> list[Row]:
     return rows
 
 
-def compare(interpreters: list[str], turns: int = 2) -> None:
+def compare(interpreters: list[str], turns: int) -> None:
     """Print a table of seconds, with a row for each interpreter."""
-    calls = [f"first call, {name}" for name in _CALLS]
-    print("| Python | numba | import |", " | ".join(f"{call}, empty cache | warm" for call in calls), "|")
-    print("|---" * 2 + "|---:" * (1 + 2 * len(calls)) + "|")
+    calls = [*(f"first call, {name}" for name in _CALLS), "all kernels"]
+    print("| Python | numba | all imports | ours |", " | ".join(f"{call}, empty cache | warm" for call in calls), "|")
+    print("|---" * 2 + "|---:" * (2 + 2 * len(calls)) + "|")
     for python in interpreters:
         versions = _said("import platform, numba; print(platform.python_version(), '|', numba.__version__)", python)
-        seconds = [_import("sklearn.cluster", turns, "process_time", python)]
+        seconds = [min(_seconds(_ALL_IMPORTS, python) for _ in range(2 * turns))]
+        seconds.append(_import("sklearn.cluster", turns, "process_time", python))
         for call in _CALLS.values():
             seconds += _first_call(_FIRST_CALL.format(**call, clock="process_time"), turns, python)
+        seconds += _first_call(_ALL_KERNELS, turns, python)
         print(f"| {versions.strip()} |", " | ".join(f"{value:.2f} s" for value in seconds), "|", flush=True)
 
 
@@ -104,4 +125,8 @@ def _said(code: str, python: str, variables: dict[str, str] | None = None) -> st
 
 
 if __name__ == "__main__":
-    compare(sys.argv[1:] or [sys.executable])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("python", nargs="*", default=[sys.executable], help="interpreters")
+    parser.add_argument("--turns", type=int, default=2, help="fresh processes for each number")
+    asked = parser.parse_args()
+    compare(asked.python, asked.turns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import io
 import json
 import pickle
@@ -23,11 +22,10 @@ from sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.mixture import GaussianMixture
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
@@ -38,7 +36,6 @@ from sklearn.preprocessing import (
 )
 
 from allegiance import AffinityScorer, Calibration, load
-from allegiance._core.stored import STORED, Spec
 from allegiance.domains import Ball, Box, Polytope
 from allegiance.engines import HitAndRun
 from allegiance.influence import KL, Bregman, ItakuraSaito, Kernel, Mahalanobis, Weights, Within
@@ -122,20 +119,6 @@ def test_a_loaded_scorer_gives_the_same_bits(name, tmp_path):
     assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
 
 
-def test_precomputed_kernel_values(tmp_path):
-    gram = IRIS @ IRIS.T
-    scorer = AffinityScorer(influence="precomputed").fit(gram, LABELS)
-    scorer.save(tmp_path / "a.model")
-    assert_scores_alike(scorer, load(tmp_path / "a.model"), gram)
-
-
-def test_sparse_rows_of_a_kernel(tmp_path):
-    X = sp.csr_array(np.where(IRIS > 2, IRIS, 0.0))
-    scorer = AffinityScorer(influence="rbf").fit(X, LABELS)
-    scorer.save(tmp_path / "a.model")
-    assert_scores_alike(scorer, load(tmp_path / "a.model"), X)
-
-
 @pytest.mark.parametrize(
     "labels", [np.array(["a", "b", "c"])[LABELS], LABELS * 7, LABELS == 1, LABELS.astype(float) + 2]
 )
@@ -205,11 +188,6 @@ def test_code_of_the_user_cannot_be_saved(settings, names, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unfitted_scorer_cannot_be_saved(tmp_path):
-    with pytest.raises(NotFittedError):
-        AffinityScorer().save(tmp_path / "a.model")
-
-
 def test_saving_replaces_only_with_a_complete_file(tmp_path, monkeypatch):
     path = tmp_path / "a.model"
     fitted(random_state=0).save(path)
@@ -231,30 +209,15 @@ def rewritten(path: Path, change: Any) -> None:
             archive.writestr(name, content)
 
 
-def with_checksums(files: dict[str, bytes]) -> None:
-    """Make the checksums fit again, as a writer of such files would."""
-    del files["SHA256SUMS"]
-    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
-    files["SHA256SUMS"] = "".join(lines).encode()
-
-
 def change_state(files: dict[str, bytes], **changes: Any) -> None:
     state = json.loads(files["state.json"]) | changes
     files["state.json"] = json.dumps({name: value for name, value in state.items() if value != "gone"}).encode()
-    with_checksums(files)
-
-
-def flip_a_bit(files: dict[str, bytes]) -> None:
-    content = bytearray(files["region.center.npy"])
-    content[-1] ^= 1
-    files["region.center.npy"] = bytes(content)
 
 
 def pickled_array(files: dict[str, bytes]) -> None:
     buffer = io.BytesIO()
     np.save(buffer, np.array([{"a": 1}], dtype=object), allow_pickle=True)
     files["region.center.npy"] = buffer.getvalue()
-    with_checksums(files)
 
 
 def change_parameters(files: dict[str, bytes], **changes: Any) -> None:
@@ -266,16 +229,13 @@ def unknown_kind(files: dict[str, bytes]) -> None:
 
 
 DAMAGE: dict[str, tuple[Any, str]] = {
-    "a bit": (flip_a_bit, "region.center.npy was altered"),
     "shorter array": (
         lambda files: files.update({"centers.npy": files["centers.npy"][:-8]}),
-        "centers.npy was altered",
+        "centers.npy has 88 bytes",
     ),
     "no array": (lambda files: files.pop("centers.npy"), "centers.npy.*missing"),
-    "no checksums": (lambda files: files.pop("SHA256SUMS"), "SHA256SUMS.*missing"),
     "no state": (lambda files: files.pop("state.json"), "state.json.*missing"),
     "no JSON": (lambda files: files.update({"state.json": b"{"}), "cannot be loaded"),
-    "other state": (lambda files: files.update({"state.json": files["state.json"] + b" "}), "state.json was altered"),
     "later version": (lambda files: change_state(files, version=VERSION + 1), "version 2 .* update allegiance"),
     "no version": (lambda files: change_state(files, version="gone"), "version None"),
     "other format": (lambda files: change_state(files, format="recipe"), "not the state of a scorer"),
@@ -347,10 +307,13 @@ def encrypted(content: bytes) -> bytes:
     ("change", "says"),
     [
         (encrypted, "is encrypted"),
+        (lambda content: content.replace(b"allegiance model", b"allegiance modem"), "damaged.*CRC"),
+        (lambda content: b"", "not a saved model, or is damaged"),
+        (lambda content: content[:-200], "damaged"),
         (lambda content: content[100:], "damaged"),
         (lambda content: content[:200] + content[150:], "damaged"),
     ],
-    ids=["encrypted", "beheaded", "spliced"],
+    ids=["encrypted", "a letter changed", "empty", "truncated", "beheaded", "spliced"],
 )
 def test_archives_that_are_none_are_refused(change, says, tmp_path):
     path = tmp_path / "a.model"
@@ -410,7 +373,6 @@ def test_arrays_whose_header_lies_are_refused(name, tmp_path):
 
     def change(files: dict[str, bytes]) -> None:
         files["region.center.npy"] = npy(header)
-        with_checksums(files)
 
     rewritten(path, change)
     with pytest.raises(ValueError, match=says) as caught:
@@ -436,7 +398,6 @@ def test_json_that_is_no_state_is_refused(state, tmp_path):
 
     def change(files: dict[str, bytes]) -> None:
         files["state.json"] = state
-        with_checksums(files)
 
     rewritten(path, change)
     with pytest.raises(ValueError, match=r"a\.model cannot be loaded"):
@@ -459,26 +420,6 @@ def test_many_threads_may_save_to_one_path(tmp_path):
     with ThreadPoolExecutor(4) as threads:
         assert set().union(*threads.map(save, scorers)) <= known
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
-def test_truncated_files_are_refused(share, tmp_path):
-    path = tmp_path / "a.model"
-    fitted(random_state=0).save(path)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match=r"a\.model is not a saved model, or is damaged"):
-        load(path)
-
-
-def test_a_missing_file_is_said_to_be_missing(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        load(tmp_path / "none.model")
-
-
-def test_what_is_not_a_state_is_refused():
-    with pytest.raises(ValueError, match="not the state of a scorer"):
-        AffinityScorer.from_dict({"version": 1})
 
 
 # Files that were made to do harm: their checksums fit, their contents do not.
@@ -504,6 +445,13 @@ SCORERS: dict[str, tuple[Any, dict[str, Any]]] = {
 def scorer(request: pytest.FixtureRequest) -> tuple[AffinityScorer, Any]:
     X, settings = SCORERS[request.param]
     return AffinityScorer(random_state=0, **settings).fit(X, SPECIES), X
+
+
+def test_a_scorer_of_any_rows_comes_back(scorer, tmp_path):
+    """Sparse ones and those of a precomputed kernel included."""
+    fitted, X = scorer
+    fitted.save(tmp_path / "a.model")
+    assert_scores_alike(fitted, load(tmp_path / "a.model"), X)
 
 
 def arrays(state: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -621,13 +569,6 @@ def test_files_of_the_other_byte_order_are_read(tmp_path):
     np.testing.assert_array_equal(loaded.affinity(IRIS).affinity, scorer.affinity(IRIS).affinity)
 
 
-def test_every_part_that_is_saved_says_what_it_must_be():
-    assert STORED
-    for kind, declared in STORED.items():
-        assert declared.parts, kind
-        assert all(isinstance(spec, Spec) for spec in declared.parts.values()), kind
-
-
 def test_parameters_of_a_saved_clusterer_are_checked_as_its_fit_would():
     """Once: an UnboundLocalError inside scikit-learn when points were labelled."""
     state = AffinityScorer(GaussianMixture(3, random_state=0)).fit(IRIS).to_dict()
@@ -653,24 +594,17 @@ def kept(transformer, tmp_path):
 
 TRANSFORMERS = {
     "standard": (StandardScaler(), WINE),
-    "standard in single precision": (StandardScaler(), WINE.astype(np.float32)),
-    "only centred": (StandardScaler(with_std=False), WINE),
     "standard with gaps": (StandardScaler(), GAPS),
     "min max": (MinMaxScaler((-1, 2)), WINE),
-    "min max in single precision": (MinMaxScaler(), WINE.astype(np.float32)),
     "robust": (RobustScaler(quantile_range=(10.0, 90.0)), WINE),
     "one hot": (OneHotEncoder(), WORDS),
-    "one hot of numbers": (OneHotEncoder(handle_unknown="ignore", sparse_output=False), np.array([[1], [3], [2]])),
-    "one hot without the first": (OneHotEncoder(drop="first", dtype=np.float32), WORDS),
     "one hot with NaN": (OneHotEncoder(sparse_output=False), np.array([["a"], [np.nan], ["b"]], dtype=object)),
     "mean": (SimpleImputer(), GAPS),
     "median in single precision": (SimpleImputer(strategy="median"), GAPS.astype(np.float32)),
     "mode": (SimpleImputer(strategy="most_frequent", missing_values="x"), WORDS),
-    "constant": (SimpleImputer(strategy="constant", fill_value=7.0), GAPS),
     "pca": (PCA(3, whiten=True), WINE),
     "svd": (TruncatedSVD(3, random_state=0), sp.csr_array(WINE)),
     "pipeline": (make_pipeline(SimpleImputer(), StandardScaler(), PCA(2)), GAPS),
-    "with a passthrough": (Pipeline([("a", "passthrough"), ("b", StandardScaler())]), WINE),
     "columns": (make_column_transformer((StandardScaler(), ["m", "n"]), (OneHotEncoder(), ["w"])), TABLE),
     "columns by kind": (
         make_column_transformer((SimpleImputer(), make_column_selector(dtype_include=float)), remainder="drop"),
@@ -787,25 +721,3 @@ def test_files_cannot_name_other_classes_attributes_or_functions():
     state = _scaled()
     with pytest.raises(ValueError, match="'transform' of StandardScaler, which is not one of its attributes"):
         decode_transformer(state | {"fitted": state["fitted"] | {"transform": 1}})
-
-
-@pytest.mark.parametrize(
-    ("part", "value", "reason"),
-    [
-        ("mean_", np.zeros(4), "scale_ has a side of 13|mean_ has a side of 4"),
-        ("scale_", np.full(13, np.inf), "scale_ must be an array of finite numbers"),
-        ("var_", np.zeros((13, 1)), "var_ must have 1 dimensions"),
-        ("n_features_in_", "13", "n_features_in_ must be a whole number"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(part, value, reason):
-    state = _scaled()
-    with pytest.raises(ValueError, match=reason):
-        decode_transformer(state | {"fitted": state["fitted"] | {part: value}})
-
-
-def test_a_state_that_lacks_parts_is_refused():
-    state = AffinityScorer(make_pipeline(StandardScaler(), KMeans(3, n_init=1, random_state=0))).fit(WINE).to_dict()
-    for broken in ({}, {"n_features": 13}, {"n_features": 13, "feature_names": None, "transformer": {"class": "PCA"}}):
-        with pytest.raises(ValueError, match="the state is incomplete"):
-            AffinityScorer.from_dict(state | {"preparation": broken})

@@ -105,7 +105,7 @@ class Program(click.Group):
     """A group of commands with the error handling of a finished program; commands are loaded when they are used."""
 
     log: Log | None = None
-    debug = False
+    verbose = False
     command_line = ""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -123,7 +123,7 @@ class Program(click.Group):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> NoReturn:
         """Run a command and exit."""
         words = list(sys.argv[1:] if args is None else args)
-        self.debug, self.log = False, None
+        self.verbose, self.log = False, None
         self.command_line = shlex.join(["allegiance", *words])
         settings |= {"standalone_mode": False, "prog_name": "allegiance"}
         with warnings.catch_warnings():
@@ -149,13 +149,13 @@ class Program(click.Group):
             _silence_stdout()
             return FAILED
         except Exception as error:
-            if self.debug:
-                traceback.print_exception(error)
-            elif isinstance(error, _EXPECTED):
+            if isinstance(error, _EXPECTED):
                 self._write("error", f"Error: {_text(error)}")
-            else:
-                name = type(error).__name__
-                self._write("error", f"Error: {name}: {error}. This is a defect; run again with --debug for details.")
+                return FAILED
+            if self.verbose:
+                traceback.print_exception(error)
+            name = type(error).__name__
+            self._write("error", f"Error: {name}: {error}. This is a defect; run again with --verbose for details.")
             return FAILED
         finally:
             if before is not None:
@@ -239,7 +239,7 @@ def begin(values: dict[str, Any], *, where: Any) -> tuple[SimpleNamespace, Log]:
     options = SimpleNamespace(**values)
     context = click.get_current_context()
     root: Any = context.find_root().command
-    root.debug = options.debug
+    root.verbose = options.verbose
     root.log = log = Log(options)
     if options.verbose:
         from allegiance._core.progress import watched

@@ -316,7 +316,7 @@ def run_fingerprint(o: SimpleNamespace, table: Table) -> dict[str, Any]:
     """Return what two runs must share to give the same output: inputs, model, version and options."""
     from allegiance import __version__
 
-    silent = {"quiet", "verbose", "json", "log_format", "debug", "n_jobs", "if_exists", "restart", "data"}
+    silent = {"quiet", "verbose", "json", "log_format", "n_jobs", "if_exists", "restart", "data"}
     values = {name: value for name, value in vars(o).items() if name not in silent}
     others = [path for path in (o.model, o.centers) if path]
     return {

@@ -47,7 +47,9 @@ class Command(click.Command):
                 groups[getattr(param, "question", RUNNING)].append(record)
         for title, records in groups.items():
             if records:
-                with formatter.section(title):
+                formatter.write_paragraph()
+                formatter.write(f"{title}\n")
+                with formatter.indentation():
                     formatter.write_dl(records)
 
 
@@ -165,10 +167,12 @@ RUN_OPTIONS = [
     option(RUNNING, "--n-jobs", metavar="N", type=int, help="Number of threads.  [default: all cores]"),
     option(RUNNING, "--json", is_flag=True, help="Print one JSON object instead of the summary."),
     option(RUNNING, "-q", "--quiet", is_flag=True, help="Print only errors."),
-    option(RUNNING, "-v", "--verbose", is_flag=True, help="Also say what is compiled and how it was measured."),
+    option(
+        RUNNING, "-v", "--verbose", is_flag=True,
+        help="Also say what is compiled, how it was measured, and where a defect is.",
+    ),
     option(
         RUNNING, "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
         help="Format of messages on standard error.",
     ),
-    option(RUNNING, "--debug", is_flag=True, help="Show the traceback of an error."),
 ]  # fmt: skip

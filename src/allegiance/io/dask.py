@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,7 +80,6 @@ class Partitions:
     """Their numbers of rows, NaN where they are not known."""
     n_features: int
     names: list[str] | None
-    """(d,) names of the columns of a frame."""
     labels: list[Any] | None = None
     """Delayed labels (m,)."""
 
@@ -109,20 +107,19 @@ class Partitions:
         return replace(self, lengths=[float(n) for n in dask.compute(*(dask.delayed(len)(rows) for rows in self.rows))])
 
     def _labels(self, labels: Any) -> list[Any]:
+        """Cut labels of any kind in the places of the rows."""
         known = not np.isnan(self.lengths).any()
         if not is_lazy(labels):
-            labels = np.asarray(labels)
             if not known:
                 raise ValueError(
                     "labels must be a Dask collection too, with the partitions of X: how many rows each has is unknown."
                 )
-            self._check_total(labels.shape[0])
-            delayed = require("dask", "dask", "a Dask collection").delayed
-            ends = np.cumsum([0, *self.lengths]).astype(int)
-            return [delayed(labels[start:stop]) for start, stop in pairwise(ends)]
+            labels = require("dask.array", "dask", "a Dask collection").from_array(np.asarray(labels))
         chunks = getattr(labels, "chunks", None)
         if chunks is not None and known and not np.isnan(chunks[0]).any():
-            self._check_total(int(sum(chunks[0])))
+            n, n_labels = int(sum(self.lengths)), int(sum(chunks[0]))
+            if n_labels != n:
+                raise ValueError(f"labels has {n_labels} entries but X has {n} rows: they must be equal.")
             labels = labels.rechunk({0: tuple(int(size) for size in self.lengths)})
         parts = labels.to_delayed()
         parts = list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
@@ -131,11 +128,6 @@ class Partitions:
                 f"labels has {len(parts)} partitions but X has {len(self.rows)}: they must be cut in the same places."
             )
         return parts
-
-    def _check_total(self, n_labels: int) -> None:
-        n = int(sum(self.lengths))
-        if n_labels != n:
-            raise ValueError(f"labels has {n_labels} entries but X has {n} rows: they must be equal.")
 
     def pairs(self) -> list[tuple[Any, Any]]:
         """Return each partition with its labels, None if there are none."""
@@ -173,9 +165,7 @@ def _summarise(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int)
 
 
 def _merge(first: AnySummary | None, second: AnySummary | None) -> AnySummary | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first.plus(second)
+    return second if first is None else first if second is None else first.plus(second)
 
 
 def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str, Any]) -> AffinityScorer:

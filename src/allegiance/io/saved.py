@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORMAT = "allegiance model"
 #: The version of the format that this package writes.
 VERSION = 1
-_STATE, _CHECKSUMS = "state.json", "SHA256SUMS"
+_STATE = "state.json"
 #: Every member has this date, so that the same scorer gives the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 #: The bit that marks an encrypted member of an archive.
@@ -180,15 +180,13 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     return found["params"], parts | {"columns": columns}
 
 
-# The file: a zip archive of JSON, NumPy arrays and their checksums.
+# The file: a zip archive of JSON and NumPy arrays.
 
 
 def write_state(state: dict[str, Any], path: Any, *, force: bool = True) -> None:
     """Write a state to a file, which appears, or replaces an existing one, only when it is complete."""
-    files = _members(state)
-    files[_CHECKSUMS] = _checksums(files)
     with replacing(path, force=force) as unfinished, zipfile.ZipFile(unfinished, "w") as archive:
-        for name, content in files.items():
+        for name, content in _members(state).items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
 
 
@@ -203,7 +201,6 @@ def read_state(path: Any) -> dict[str, Any]:
     try:
         state = json.loads(files[_STATE], parse_constant=_refuse_constant)
         _check_header(state)
-        _verify(files)
         loaded: dict[str, Any] = _with_arrays(state, files)
     except Exception as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else _reason(error)
@@ -213,7 +210,8 @@ def read_state(path: Any) -> dict[str, Any]:
 
 def fingerprint(state: dict[str, Any]) -> str:
     """Return a hash of all that a state holds: equal states score alike."""
-    return hashlib.sha256(_checksums(_members(state))).hexdigest()
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in _members(state).items()}
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
 def _members(state: dict[str, Any]) -> dict[str, bytes]:
@@ -243,7 +241,7 @@ def _refuse_constant(text: str) -> None:
 
 
 def _stored_members(file: IO[bytes]) -> dict[str, bytes]:
-    """Return the members of an archive by name, if they are not compressed and fit into it."""
+    """Return the members of an archive by name, if they are not compressed, fit into it and have their checksum."""
     left = os.fstat(file.fileno()).st_size
     files: dict[str, bytes] = {}
     with zipfile.ZipFile(file) as archive:
@@ -259,22 +257,6 @@ def _stored_members(file: IO[bytes]) -> dict[str, bytes]:
                 raise ValueError(f"{member.filename} claims to be longer than the file.")
             files[member.filename] = archive.read(member)
     return files
-
-
-def _verify(files: dict[str, bytes]) -> None:
-    listed: dict[str, str] = {}
-    for line in files.pop(_CHECKSUMS).decode().splitlines():
-        digest, _, name = line.partition("  ")
-        listed[name] = digest
-    for name in [*listed, *files]:
-        if hashlib.sha256(files[name]).hexdigest() != listed.get(name):
-            raise ValueError(f"{name} was altered: its checksum does not fit.")
-
-
-def _checksums(files: dict[str, bytes]) -> bytes:
-    """Return what ``sha256sum --check`` reads."""
-    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items())]
-    return "".join(lines).encode()
 
 
 def _npy(array: AnyArray) -> bytes:

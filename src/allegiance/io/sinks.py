@@ -57,11 +57,9 @@ _SHEET_ROWS = 1_048_576
 def open_sink(
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,
     force: bool = False,
     metadata: Mapping[str, Any] | None = None,
     escape_formulas: bool = False,
-    summary: Sequence[Sequence[Any]] | None = None,
 ) -> Sink:
     """Open a table for writing.
 
@@ -71,10 +69,8 @@ def open_sink(
     Parameters
     ----------
     path
-        The file, or ``"-"`` for CSV on standard output. A sink is returned as it is.
-    format
-        "csv", "tsv", "parquet", "arrow", "jsonl" (an object per line), "json" (an array of objects) or "xlsx"; by
-        default the ending of the file's name decides.
+        The file, whose ending gives the format: .csv, .tsv, .parquet, .arrow, .jsonl (an object per line), .json (an
+        array of objects) or .xlsx. ``"-"`` is CSV on standard output. A sink is returned as it is.
     force
         Replace the file if it exists; otherwise that is an error.
     metadata
@@ -83,8 +79,6 @@ def open_sink(
         Put an apostrophe before texts of CSV and TSV files, names of columns included, that a spreadsheet would take
         for a formula: those that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return. By default all
         texts are written as they are, so that identifiers can be matched. Workbooks never hold formulas.
-    summary
-        Rows for a second sheet of a workbook, called "summary"; can be set as ``sink.summary`` until the end.
 
     Returns
     -------
@@ -110,17 +104,14 @@ def open_sink(
     if isinstance(path, Sink):
         return path
     path = os.fspath(path)
-    kind = format or ("csv" if path == "-" else WRITABLE.get(Path(path).suffix.lower()))
-    if kind not in WRITABLE.values():
+    kind = "csv" if path == "-" else WRITABLE.get(Path(path).suffix.lower())
+    if kind is None:
         listed = ", ".join(WRITABLE)
-        named = f"format {format!r}" if format else f"the ending of {path}"
-        raise TableError(f"{named} does not tell what kind of table to write. Known endings are {listed}.")
-    if kind == "xlsx" and path == "-":
-        raise TableError("a workbook cannot go to standard output: name a file.")
+        raise TableError(f"the ending of {path} does not tell what kind of table to write. Known endings are {listed}.")
     if path != "-":
         check_writable(path, force=force)
     texts = {} if metadata is None else {"allegiance": json.dumps(metadata, default=str)}
-    return Sink(path, str(kind), force, texts, escape_formulas, summary)
+    return Sink(path, kind, force, texts, escape_formulas)
 
 
 def write_table(path: str | os.PathLike[str], table: Any, **options: Any) -> None:
@@ -151,20 +142,14 @@ class Sink:
     n_rows
         Rows written so far.
     summary
-        Rows of the second sheet of a workbook.
+        Rows of the second sheet of a workbook, "summary"; can be set until the end. None for no such sheet.
     """
 
-    def __init__(
-        self,
-        path: str,
-        format: str,
-        force: bool,
-        metadata: Mapping[str, str],
-        escape_formulas: bool,
-        summary: Sequence[Sequence[Any]] | None,
-    ) -> None:
-        self.path, self.format, self.n_rows, self.summary = path, format, 0, summary
-        self._force, self._metadata = force, dict(metadata)
+    summary: Sequence[Sequence[Any]] | None = None
+
+    def __init__(self, path: str, format: str, force: bool, metadata: Mapping[str, str], escape_formulas: bool) -> None:
+        self.path, self.format, self.n_rows = path, format, 0
+        self._force, self._metadata = force, metadata
         writers: dict[str, Callable[[IO[bytes], Any], Any]] = {
             "csv": lambda file, schema: _Delimited(file, schema, ",", escape_formulas),
             "tsv": lambda file, schema: _Delimited(file, schema, "\t", escape_formulas),
@@ -224,11 +209,8 @@ class Sink:
         if self._file is None:
             raise TableError("a sink is open only inside its with block.")
         if self._writer is None:
-            schema = rows.schema.remove_metadata()
-            if self._metadata:
-                schema = schema.with_metadata({name: str(value) for name, value in self._metadata.items()})
-            self._schema = schema
-            self._writer = self._make(self._file, schema)
+            self._schema = rows.schema.with_metadata(self._metadata or None)
+            self._writer = self._make(self._file, self._schema)
         for batch in rows.to_batches() if hasattr(rows, "to_batches") else [rows]:
             if batch.schema.names != self._schema.names:
                 raise TableError(f"rows with other columns than before cannot be written to {self.path}.")
