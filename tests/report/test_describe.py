@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from allegiance import affinity
 from allegiance.io import propose
-from allegiance.report import center_descriptions, cluster_descriptions, describe_clusters
-from allegiance.report._describe import Neighbours, cluster_traits, describe, profile_columns, within_spread
+from allegiance.report import center_descriptions, cluster_descriptions
+from allegiance.report._describe import Neighbours, cluster_traits, describe, profile_columns
 from allegiance.report._inputs import Column, check_features
 
 
@@ -112,9 +112,9 @@ def test_a_cluster_that_differs_little_is_named_by_its_strongest_trait():
 def test_a_column_of_the_labels_does_not_describe_clusters(rng):
     labels = np.repeat([1.0, 2.0, 3.0], 20)
     data = pd.DataFrame({"segment": labels, "age": rng.normal(size=60) + 9 * labels, "place": rng.normal(size=60)})
-    found = describe_clusters(affinity(data[["age", "place"]], labels, random_state=0), data=data)
-    assert "age" in found[1.0]
-    assert not any("segment" in name for name in found.values())
+    found = cluster_descriptions(affinity(data[["age", "place"]], labels, random_state=0), data=data)
+    assert "age" in found[0].name
+    assert not any("segment" in description.name for description in found)
 
 
 def test_centers_say_what_rows_say(rng):
@@ -143,7 +143,6 @@ def test_nearest_members_are_found_in_spreads_within_clusters(container, rng):
     inside = codes >= 0
     means = np.array([X[codes == c].mean(axis=0) for c in range(3)])
     spread = np.sqrt(((X[inside] - means[codes[inside]]) ** 2).mean(axis=0))
-    np.testing.assert_allclose(within_spread(container(X), codes), spread, rtol=1e-9)
     scaled = X if container is sp.csr_array else X / spread
     found = Neighbours(check_features(container(X), None, 150), codes)
     queries = np.array([3, 77, 140])
@@ -151,4 +150,6 @@ def test_nearest_members_are_found_in_spreads_within_clusters(container, rng):
         members = [row for row in np.flatnonzero(codes == 1) if row != query]
         expected = sorted(members, key=lambda row: np.linalg.norm(scaled[row] - scaled[query]))[:4]
         assert near.tolist() == expected
-    assert Neighbours(check_features(X[:2], None, 2), np.array([0, 1])).of(np.array([0]), 0, 2).tolist() == [[-1, -1]]
+    alone = Neighbours(check_features(X[:2], None, 2), np.array([0, 1]))
+    assert [near.size for near in alone.of(np.array([0]), 0, 2)] == [0]
+    assert [near.size for near in alone.of(np.array([0]), 2, 2)] == [0]

@@ -102,6 +102,7 @@ def test_of_many_features_those_that_separate_are_columns(rng):
         ({"texts": ["a", "b", "c", 5]}, r"texts\[3\] is 5 \(int\)"),
         ({"row_numbers": [0.5, 1, 2, 3]}, "row_numbers must be whole numbers"),
         ({"row_numbers": [1, 1, 2, 3]}, "same number twice"),
+        ({"data": pd.DataFrame(COLUMNS), "describe_by": ["age", "height"]}, "describe_by names 'height'"),
     ],
 )
 def test_what_does_not_fit_is_named(settings, message, result):
@@ -126,9 +127,9 @@ def test_ids_are_values_columns_of_the_table_or_an_index(result):
 def test_coordinates_are_numbers_or_columns_of_the_data():
     features = check_features(pd.DataFrame(np.arange(12.0).reshape(4, 3), columns=list("abc")), None, 4)
     named = check_coordinates(("c", "a"), features, 4)
-    assert named.values.tolist() == features.rows[:, [2, 0]].tolist()
+    assert named[0].tolist() == features.rows[:, [2, 0]].tolist()
     frame = pd.DataFrame(np.ones((4, 2)), columns=["umap 1", "umap 2"])
-    assert check_coordinates(frame, None, 4).names == ("umap 1", "umap 2")
+    assert check_coordinates(frame, None, 4)[1] == ("umap 1", "umap 2")
 
 
 @pytest.mark.parametrize(

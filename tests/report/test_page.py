@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from allegiance import AffinityScorer, affinity, trust
-from allegiance.report import InlinePage, render_report, write_report
+from allegiance.report import render_report, write_report
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 #: Elements that have no end tag.
@@ -160,7 +160,7 @@ def test_says_why_trust_may_be_wrong_and_what_is_unlike_its_cluster(rng):
     result = AffinityScorer(calibration=20).fit(X, labels).affinity(np.vstack([X, X[:4] + 100.0]))
     page = page_of(result)
     assert (result.typicality[-4:] < 0.01).all()
-    assert f"{(result.typicality < 0.01).sum()} points unlike anything in the own cluster" in page.text
+    assert f"{(result.typicality < 0.01).sum()} points unlike anything in their own cluster" in page.text
     assert "Would come back is not right" in page.text
 
 
@@ -423,6 +423,17 @@ def test_clusters_are_described_in_the_units_of_the_table(rng):
     assert f"1 · {names['1']}" in page.text
 
 
+def test_columns_that_were_not_clustered_do_not_describe_clusters(rng):
+    result, X, table = telephone_customers(90, rng)
+    table["segment"] = 100.0 * result.label + rng.normal(size=90)
+    data = page_of(result, X, data=table, describe_by=["revenue", "contract", "joined"]).data["page-data"]
+    columns = [column["name"] for column in data["table"]]
+    assert "segment" in columns
+    told = {columns[trait[0]] for card in data["clusters"] for trait in card["traits"]}
+    assert told == {"revenue", "contract", "joined"}
+    assert "means" not in data["table"][columns.index("segment")]
+
+
 def test_names_can_be_given_and_labels_that_are_words_keep_theirs(rng):
     result, X, table = telephone_customers(90, rng)
     data = page_of(result, X, data=table, names={0: "month to month"}).data["page-data"]
@@ -447,7 +458,7 @@ def test_nearest_members_of_points_to_review_are_on_the_page(rng):
         assert row not in shown[own]
 
 
-def test_a_page_inside_a_notebook_and_a_served_one(rng, tmp_path):
+def test_a_page_inside_a_notebook(rng, tmp_path):
     X, labels = three_clusters(30, rng)
     page = affinity(X, labels, random_state=0).report(title='Thirty "points"')
     shown = page._repr_html_()
@@ -457,9 +468,3 @@ def test_a_page_inside_a_notebook_and_a_served_one(rng, tmp_path):
     assert 'sandbox="allow-scripts allow-downloads allow-popups"' in shown
     assert page.save(tmp_path / "a.html").read_text(encoding="utf-8") == page.html
     assert re.match(r'Thirty "points": a page of \d\.\d MB', repr(page))
-    served = InlinePage(url="http://localhost:5006/?a=1&b=2")
-    assert 'src="http://localhost:5006/?a=1&amp;b=2"' in served._repr_html_()
-    with pytest.raises(ValueError, match="nothing to save"):
-        served.save(tmp_path / "c.html")
-    with pytest.raises(ValueError, match="html or url"):
-        InlinePage()

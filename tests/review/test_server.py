@@ -265,9 +265,8 @@ def test_the_table_is_the_users_own_with_corrected_labels(format, client, scored
     client.post("/decide", {"row": 1, "decision": "move", "new_label": "west"})
     client.post("/decide", {"row": 2, "decision": "noise"})
     client.post("/name", {"label": "west", "name": "=the far west"})
-    status, headers, content = client.ask("GET", f"/export/table.{format}")
+    status, _, content = client.ask("GET", f"/export/table.{format}")
     assert status == 200
-    assert f"table.{format}" in headers["Content-Disposition"]
     path = tmp_path / f"table.{format}"
     path.write_bytes(content)
     read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": partial(pd.read_excel, engine="calamine")}[format]

@@ -117,6 +117,7 @@ def page_settings(
     where = table.where.partition("?")[0] if "://" in table.where else table.where
     return described, {
         "data": columns,
+        "describe_by": list(plan.used),
         "names": short if numbered else None,
         "ids": points.columns.select(ids) if ids else None,
         "texts": None if o.text is None else points.columns.column(o.text),

@@ -6,9 +6,9 @@ points are like, ``_data`` chooses what travels with the page, ``_figures`` draw
 follows it.
 """
 
-from ._describe import Description, center_descriptions, cluster_descriptions, describe_clusters
+from ._describe import Description, center_descriptions, cluster_descriptions
 from ._images import check_images
-from ._page import InlinePage, Page, render_report, write_report
+from ._page import InlinePage, Page, page_frame, render_report, write_report
 
 __all__ = [
     "Description",
@@ -17,7 +17,7 @@ __all__ = [
     "center_descriptions",
     "check_images",
     "cluster_descriptions",
-    "describe_clusters",
+    "page_frame",
     "render_report",
     "write_report",
 ]

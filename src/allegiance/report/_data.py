@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core.parallel import stream
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, Rows
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.engines import Z95
-from allegiance.results import ATYPICAL, CONTESTED, CONTRADICTED, SUPPORTED, VERDICTS, AffinityResult
+from allegiance.results import SUPPORTED, VERDICTS, AffinityResult
 
 from ._describe import Neighbours
 from ._images import IMAGE_BUDGET
-from ._inputs import EXCERPT, Column, Inputs
+from ._inputs import EXCERPT, Column, Inputs, shorten
 
 #: Up to this many points the page holds all of them.
 MAX_POINTS = 100_000
@@ -39,8 +39,6 @@ STEPS = 100
 _ALL_VERTICES, _MOST_VERTICES, _LEAST_VERTICES = 40_000, 200, 12
 #: The part of a band's height that is drawn; the rest separates it from its neighbours.
 _FILLED = 0.84
-#: Characters kept of an id.
-_ID_LENGTH = 80
 #: Names the random streams of the samples among the streams of the result's seed.
 _STREAM = 0x5E9027
 
@@ -65,25 +63,25 @@ class Groups(NamedTuple):
 
     clusters: list[Cluster]
     """(k,) without noise."""
-    noise: Cluster | None
+    noise: Cluster
     place: IntArray
     """(k,) where in this order each cluster of ``classes`` stands."""
     code: IntArray
     """(n,) the place of each point's cluster; k for noise, which comes last."""
     values: FloatArray
     """(n,) trust or, without calibration, own affinity; NaN for noise."""
+    word: str
+    """What the values are called."""
 
     @property
     def labels(self) -> list[str]:
         """(k,) labels as text."""
         return [cluster.label for cluster in self.clusters]
 
-
-class Part(NamedTuple):
-    """How many points of a kind are on the page, and how many there are."""
-
-    kept: int
-    of: int
+    @property
+    def counts(self) -> list[int]:
+        """Points that are supported, contested, contradicted, and noise."""
+        return [*(sum(c.verdicts[place] for c in self.clusters) for place in range(3)), self.noise.points]
 
 
 class PageSample(NamedTuple):
@@ -95,14 +93,13 @@ class PageSample(NamedTuple):
     """(m,) 0 for points that stand for themselves, 1 to 3 for the samples of doubtful, supported and noise points."""
     weights: list[float]
     """(5,) how many points each point of a kind stands for; kind 4, fetched later, stands for none."""
-    doubtful: Part
-    supported: Part
-    noise: Part
+    parts: list[tuple[int, int]]
+    """Of doubtful, supported and noise points: how many are on the page, and how many there are."""
 
     @property
     def is_complete(self) -> bool:
         """Whether the page shows every point."""
-        return all(part.kept == part.of for part in (self.doubtful, self.supported, self.noise))
+        return all(kept == of for kept, of in self.parts)
 
 
 class Profile(NamedTuple):
@@ -114,43 +111,28 @@ class Profile(NamedTuple):
     """Outline of each cluster's band, thinned: value, height."""
 
 
-def ranked_by(result: AffinityResult) -> str:
-    """Return what labels are ranked by."""
-    return "trust" if result.calibrated else "own affinity"
-
-
 def group_points(result: AffinityResult) -> Groups:
-    """Count the labels of each cluster, and order the clusters by the mean of their trust."""
-    k, codes, verdict = result.n_clusters, result.codes, result.verdict
+    """Count the labels of each cluster, and order the clusters by the mean of their trust, without it by verdicts."""
+    k, tally, calibrated = result.n_clusters, result.tally(), result.calibrated
     # Rounding may put a sum of samples just above 1.
-    values = np.minimum(result.trust if result.calibrated else result.own_affinity, 1.0)
-    values = np.where(codes < 0, np.nan, values)
-    supported = verdict == SUPPORTED
+    values = np.minimum(result.trust if calibrated else result.own_affinity, 1.0)
+    values = np.where(result.noise, np.nan, values)
+    sums = np.bincount(np.where(result.noise, k, result.codes), weights=values, minlength=k + 1)
     found = []
-    for code in [*range(k), *([-1] if (codes < 0).any() else [])]:
-        inside = codes == code
-        counts = tuple(int((verdict[inside] == name).sum()) for name in (SUPPORTED, CONTESTED, CONTRADICTED))
-        rivals = np.bincount(result.ranks.rival[inside & ~supported], minlength=k)
-        strongest = np.argsort(-rivals, kind="stable")[:3].tolist()
-        found.append(
-            Cluster(
-                code,
-                "noise" if code < 0 else str(result.classes[code]),
-                int(inside.sum()),
-                float(values[inside].mean()) if inside.any() and code >= 0 else np.nan,
-                (counts[0], counts[1], counts[2]),
-                [(rival, int(rivals[rival])) for rival in strongest if rivals[rival]],
-            )
-        )
-    clusters = sorted((c for c in found if c.code >= 0), key=lambda c: (not c.points, _calm(c, result.calibrated)))
+    for code, label in enumerate([*map(str, result.classes.tolist()), "noise"]):
+        points, *verdicts = tally.counts[code, :4].tolist()
+        rivals = np.argsort(-tally.rivals[code], kind="stable")[:3].tolist()
+        often = [(rival, int(tally.rivals[code, rival])) for rival in rivals if tally.rivals[code, rival]]
+        mean = sums[code] / points if points else np.nan
+        found.append(Cluster(code if code < k else -1, label, points, mean, tuple(verdicts), often))
+
+    def calm(cluster: Cluster) -> float:
+        return cluster.trust if calibrated else cluster.verdicts[0] / max(cluster.points, 1)
+
+    clusters = sorted(found[:k], key=lambda cluster: (not cluster.points, calm(cluster)))
     place = np.argsort([cluster.code for cluster in clusters])
-    noise = next((c for c in found if c.code < 0), None)
-    return Groups(clusters, noise, place, np.where(codes < 0, k, place[codes]), values)
-
-
-def _calm(cluster: Cluster, calibrated: bool) -> float:
-    """Return what clusters are ordered by, those in trouble lowest: mean trust, or the share that is supported."""
-    return cluster.trust if calibrated else cluster.verdicts[0] / max(cluster.points, 1)
+    places = np.where(result.noise, k, place[result.codes])
+    return Groups(clusters, found[k], place, places, values, "trust" if calibrated else "own affinity")
 
 
 def typical_members(result: AffinityResult) -> list[IntArray]:
@@ -162,44 +144,30 @@ def typical_members(result: AffinityResult) -> list[IntArray]:
     return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
 
 
-def review_order(result: AffinityResult) -> IntArray:
-    """Return all labelled rows in the order of ``result.review``, those to look at first first."""
-    return result.least_trusted(result.n_points)
-
-
-def choose_points(result: AffinityResult, order: IntArray, always: IntArray) -> PageSample:
-    """Keep all points if they are few enough, else those to review, those named, and samples of the others.
-
-    ``order`` are the labelled rows, those to review first first; ``always`` the rows to keep in any case.
-    """
-    noise, supported = result.codes < 0, result.verdict == SUPPORTED
-    kinds = [~(noise | supported), supported, noise]
-    kept = np.full(result.n_points, 255, dtype=np.uint8) if result.n_points > MAX_POINTS else None
-    if kept is not None:
-        _mark_kept(kept, kinds, order, always, result.how.seed)
-    # Noise first, then backwards in the order of a review.
+def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
+    """Keep all points if they are few enough, else those to review, those in ``always``, and samples of the others."""
+    n, noise, supported = result.n_points, result.noise, result.verdict == SUPPORTED
+    order = result.least_trusted(n)
+    members = [~(noise | supported), supported, noise]
+    # The kind of each point; 255 for those that are not kept.
+    kinds = np.zeros(n, dtype=np.uint8)
+    if n > MAX_POINTS:
+        kinds[:] = 255
+        kinds[order[members[0][order]][:MAX_LISTED]] = 0
+        kinds[always] = 0
+        for kind, size in enumerate((MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE), start=1):
+            others = np.flatnonzero(members[kind - 1] & (kinds == 255))
+            if others.size > size:
+                others = stream(result.how.seed, _STREAM, kind).choice(others, size, replace=False, shuffle=False)
+            kinds[others] = kind
     rows = np.concatenate([np.flatnonzero(noise)[::-1], order[::-1]])
-    if kept is not None:
-        rows = rows[kept[rows] < 255]
-    kind = np.zeros(rows.size, dtype=np.uint8) if kept is None else kept[rows]
+    rows = rows[kinds[rows] < 255]
     weights = [1.0]
-    for number, members in enumerate(kinds, start=1):
-        certain = int((kind[members[rows]] == 0).sum())
-        weights.append((int(members.sum()) - certain) / max(int((kind == number).sum()), 1))
-    parts = (Part(int(members[rows].sum()), int(members.sum())) for members in kinds)
-    return PageSample(rows, kind, [*weights, 0.0], *parts)
-
-
-def _mark_kept(kept: AnyArray, kinds: list[BoolArray], order: IntArray, always: IntArray, seed: int) -> None:
-    """Write the kind of each point that is kept into ``kept``; samples are drawn with the result's seed."""
-    kept[order[kinds[0][order]][:MAX_LISTED]] = 0
-    kept[always] = 0
-    sizes = (MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE)
-    for number, (members, size) in enumerate(zip(kinds, sizes, strict=True), start=1):
-        others = np.flatnonzero(members & (kept == 255))
-        if others.size > size:
-            others = stream(seed, _STREAM, number).choice(others, size, replace=False, shuffle=False)
-        kept[others] = number
+    for kind, inside in enumerate(members, start=1):
+        alone = int((kinds[inside] == 0).sum())
+        weights.append((int(inside.sum()) - alone) / max(int((kinds == kind).sum()), 1))
+    parts = [(int(inside[rows].sum()), int(inside.sum())) for inside in members]
+    return PageSample(rows, kinds[rows], [*weights, 0.0], parts)
 
 
 def level_of(values: FloatArray) -> IntArray:
@@ -254,39 +222,28 @@ def all_affinities(result: AffinityResult) -> Rows:
     """Return affinities (n, k); sparse, and 0 where they were not kept, if the result keeps only the largest."""
     if result.clusters is None:
         return result.affinity
-    row = np.repeat(np.arange(result.n_points), result.affinity.shape[1])
-    cluster = _kept_clusters(result).ravel()
-    return sp.csr_array((result.affinity.ravel(), (row, cluster)), shape=(result.n_points, result.n_clusters))
+    cluster, affinity = _largest_affinities(result, np.arange(result.n_points), result.affinity.shape[1])
+    row = np.repeat(np.arange(result.n_points), affinity.shape[1])
+    return sp.csr_array((affinity.ravel(), (row, cluster.ravel())), shape=(result.n_points, result.n_clusters))
 
 
-def _kept_clusters(result: AffinityResult) -> IntArray:
-    """Return the cluster numbers (n, top) of the affinities that were kept."""
-    assert result.clusters is not None
-    order = np.argsort(result.classes)
-    return order[np.searchsorted(result.classes, result.clusters, sorter=order)]
-
-
-def _largest_affinities(result: AffinityResult, rows: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return clusters and affinities (m, at most N_AFFINITIES) of some rows, in falling order."""
-    if result.clusters is not None:
-        return _kept_clusters(result)[rows, :N_AFFINITIES], result.affinity[rows, :N_AFFINITIES]
+def _largest_affinities(result: AffinityResult, rows: IntArray, most: int) -> tuple[IntArray, FloatArray]:
+    """Return clusters and affinities (m, at most ``most``) of some rows, in falling order."""
     affinity = result.affinity[rows]
-    cluster = np.argsort(-affinity, axis=1, kind="stable")[:, :N_AFFINITIES]
+    if result.clusters is not None:
+        order = np.argsort(result.classes)
+        cluster = order[np.searchsorted(result.classes, result.clusters[rows], sorter=order)]
+        return cluster[:, :most], affinity[:, :most]
+    cluster = np.argsort(-affinity, axis=1, kind="stable")[:, :most]
     return cluster, np.take_along_axis(affinity, cluster, axis=1)
 
 
 def point_columns(
-    result: AffinityResult,
-    rows: IntArray,
-    kind: AnyArray,
-    groups: Groups,
-    xy: FloatArray,
-    profile: Profile,
-    numbers: IntArray,
-) -> dict[str, Any]:
-    """Return what the scripts of the page are told of some points, as packed columns (m,)."""
+    result: AffinityResult, rows: IntArray, kind: AnyArray, groups: Groups, xy: FloatArray, profile: Profile
+) -> dict[str, AnyArray]:
+    """Return what the scripts of the page are told of some points, as columns (m,)."""
     k = len(groups.clusters)
-    ranks, (cluster, affinity) = result.ranks, _largest_affinities(result, rows)
+    ranks, (cluster, affinity) = result.ranks, _largest_affinities(result, rows, N_AFFINITIES)
     verdict = np.select([result.verdict[rows] == name for name in VERDICTS], range(len(VERDICTS)))
     columns: dict[str, AnyArray] = {
         "x": xy[rows, 0].astype(np.float64),
@@ -294,7 +251,6 @@ def point_columns(
         "trust": groups.values[rows],
         "level": level_of(groups.values[rows]).astype(np.uint8),
         "position": profile.position[rows].astype(np.float32),
-        "row": unsigned(numbers[rows], int(numbers.max(initial=0))),
         "label": unsigned(groups.code[rows], k),
         "verdict": verdict.astype(np.uint8),
         "rival": unsigned(groups.place[ranks.rival[rows]], k),
@@ -306,12 +262,7 @@ def point_columns(
     for place in range(cluster.shape[1]):
         columns[f"cluster_{place}"] = unsigned(groups.place[cluster[:, place]], k)
         columns[f"affinity_{place}"] = affinity[:, place].astype(np.float32)
-    return {name: packed(column) for name, column in columns.items()}
-
-
-def id_columns(inputs: Inputs, rows: IntArray) -> list[list[str]]:
-    """Return what identifies some points, as texts."""
-    return [[str(column[row])[:_ID_LENGTH] for row in rows.tolist()] for column in inputs.ids.columns]
+    return columns
 
 
 def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUDGET) -> list[Any]:
@@ -319,9 +270,8 @@ def table_columns(columns: list[Column], rows: IntArray, budget: int = TABLE_BUD
     found: list[Any] = []
     for column in columns:
         if column.kind == "text":
-            entry: Any = [
-                None if text is None else text[:EXCERPT] for text in map(column.values.__getitem__, rows.tolist())
-            ]
+            texts = [column.values[row] for row in rows.tolist()]
+            entry: Any = [None if text is None else text[:EXCERPT] for text in texts]
             size = sum(4 if text is None else len(text) + 3 for text in entry)
         else:
             values = column.values[rows]
@@ -350,7 +300,7 @@ def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> 
         for cluster in np.unique(of[rows]).tolist():
             queries = rows[of[rows] == cluster]
             for row, near in zip(queries.tolist(), finder.of(queries, cluster, NEAR, sample.rows), strict=True):
-                found[int(on_page[row])][side] = on_page[near[near >= 0]].tolist()
+                found[int(on_page[row])][side] = on_page[near].tolist()
     return found
 
 
@@ -364,15 +314,13 @@ def places(sample: PageSample, n_points: int) -> IntArray:
 def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[str, dict[int, str] | None]:
     """Return images as data URIs and texts by place: of typical members, then of those to review, within budgets."""
     # The most typical member of every cluster first, then the second of every cluster.
-    longest = max(map(len, typical), default=0)
-    first = np.array([rows[i] for i in range(longest) for rows in typical if i < len(rows)], dtype=np.int64)
+    first = [row for rank in zip_longest(*(rows.tolist() for rows in typical)) for row in rank if row is not None]
     place = {row: where for where, row in enumerate(sample.rows.tolist())}
-    texts = inputs.texts
 
     def excerpts(rows: IntArray, budget: int) -> dict[int, str]:
         kept: dict[int, str] = {}
         for row in rows.tolist():
-            text = excerpt(texts[row]) if texts is not None else ""
+            text = "" if inputs.texts is None else shorten(inputs.texts[row].strip(), EXCERPT)
             budget -= len(text)
             if budget < 0:
                 break
@@ -381,28 +329,15 @@ def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[s
         return kept
 
     def within(encode: Callable[[IntArray, int], dict[int, str]], budget: int) -> dict[int, str]:
-        kept = encode(first, int(FOR_TYPICAL * budget))
+        kept = encode(np.array(first, dtype=np.int64), int(FOR_TYPICAL * budget))
         others = sample.rows[::-1]
-        others = others[~np.isin(others, list(kept))] if kept else others
-        kept |= encode(others, budget - sum(map(len, kept.values())))
+        kept |= encode(others[~np.isin(others, list(kept))], budget - sum(map(len, kept.values())))
         return {place[row]: entry for row, entry in kept.items()}
 
     return {
         "images": None if inputs.images is None else within(inputs.images.thumbnails, IMAGE_BUDGET),
-        "texts": None if texts is None else within(excerpts, TEXT_BUDGET),
+        "texts": None if inputs.texts is None else within(excerpts, TEXT_BUDGET),
     }
-
-
-def excerpt(text: str, length: int = EXCERPT) -> str:
-    """Return a text cut to a length in characters."""
-    text = text.strip()
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
-def is_atypical(result: AffinityResult) -> BoolArray:
-    """(n,) whether a point is unlike anything in its cluster."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(result.typicality < ATYPICAL)
 
 
 def unsigned(numbers: IntArray, largest: int) -> AnyArray:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 from allegiance.results import AffinityResult
 
-from ._inputs import Column, Features, check_inputs
+from ._inputs import Column, Features, check_inputs, shorten
 
 if TYPE_CHECKING:
     from allegiance.io import FeaturePlan
@@ -25,8 +25,6 @@ _NAME_LENGTH, _LEVEL_LENGTH = 60, 24
 _BARE = {"yes", "no", "true", "false", "0", "1", "y", "n", "none", "other", "unknown", "ja", "nein"}
 #: Milliseconds.
 _DAY = 86_400_000.0
-#: Entries handled at a time.
-_BLOCK = 4_000_000
 
 
 class Trait(NamedTuple):
@@ -55,8 +53,8 @@ class ColumnProfile(NamedTuple):
 
 
 def profile_columns(columns: list[Column], codes: IntArray, k: int) -> list[ColumnProfile | None]:
-    """Return what is typical of k clusters in each column; None for texts. ``codes`` (n,) are -1 for noise."""
-    return [None if column.kind == "text" else _profile(column, codes, k) for column in columns]
+    """Return what is typical of k clusters in each column that describes them; ``codes`` (n,) are -1 for noise."""
+    return [_profile(column, codes, k) if column.describes and column.kind != "text" else None for column in columns]
 
 
 def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
@@ -146,23 +144,19 @@ def _name(columns: list[Column], traits: list[Trait]) -> str:
             parts.append(part)
     if not parts and named:
         weakly = ("less often", "more often")[named[0].difference > 0] if named[0].level >= 0 else "somewhat"
-        parts = [_cut(f"{weakly} {_words(columns[named[0].column], named[0])}", _NAME_LENGTH)]
+        parts = [shorten(f"{weakly} {_words(columns[named[0].column], named[0])}", _NAME_LENGTH)]
     return ", ".join(parts)
 
 
 def _words(column: Column, trait: Trait) -> str:
     if column.kind == "category":
         level = column.levels[trait.level]
-        words = _cut(level, _LEVEL_LENGTH)
+        words = shorten(level, _LEVEL_LENGTH)
         words = f"{column.name} {words}" if level.strip().lower() in _BARE else words
     else:
         ends = ("late", "early") if column.kind == "date" else ("high", "low")
         words = f"{ends[trait.difference < 0]} {column.name}"
     return " ".join(words.split())
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _detail(column: Column, trait: Trait) -> str:
@@ -179,67 +173,30 @@ def _in_unit(column: Column, value: float) -> str:
 
 
 class Neighbours:
-    """Finds the nearest members of a cluster; features are in standard deviations within clusters."""
+    """Finds the nearest members of a cluster; features, unless sparse, are in standard deviations within clusters."""
 
     def __init__(self, features: Features, codes: IntArray) -> None:
-        rows = features.rows
-        self._codes = codes
-        self._rows: Rows = rows if is_sparse(rows) else dense(rows) / within_spread(rows, codes)
+        self._codes, self._rows = codes, features.rows
+        if not is_sparse(self._rows):
+            squares = np.zeros(self._rows.shape[1])
+            for cluster in np.unique(codes[codes >= 0]).tolist():
+                members = self._rows[codes == cluster]
+                squares += len(members) * members.var(axis=0, dtype=np.float64)
+            spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
+            self._rows = self._rows / np.where(spread > 0, spread, 1.0)
 
-    def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> AnyArray:
-        """Return the n nearest members (m, n) of a cluster, without the point itself; -1 where there are fewer."""
+    def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> list[IntArray]:
+        """Return for each query the n nearest members of a cluster, without the point itself."""
         members = np.flatnonzero(self._codes == cluster) if among is None else among[self._codes[among] == cluster]
-        found = np.full((queries.size, n), -1)
         if not members.size or not queries.size:
-            return found
+            return [members[:0]] * queries.size
         finder = NearestNeighbors(algorithm="brute").fit(self._rows[members])
         near = members[finder.kneighbors(self._rows[queries], min(n + 1, members.size), return_distance=False)]
-        for place, query in enumerate(queries.tolist()):
-            others = near[place][near[place] != query][:n]
-            found[place, : others.size] = others
-        return found
-
-
-def within_spread(rows: Rows, codes: IntArray) -> FloatArray:
-    """Return the pooled standard deviation (d,) of each column within clusters, 1 where there is none."""
-    squares = np.zeros(rows.shape[1])
-    step = max(1, _BLOCK // squares.size)
-    for cluster in np.unique(codes[codes >= 0]).tolist():
-        members = np.flatnonzero(codes == cluster)
-        mean = np.ravel(rows[members].mean(axis=0))
-        for start in range(0, members.size, step):
-            squares += ((dense(rows[members[start : start + step]]) - mean) ** 2).sum(axis=0)
-    variance = squares / max(int((codes >= 0).sum()), 1)
-    return np.where(variance > 0, np.sqrt(variance), 1.0)
-
-
-def describe_clusters(result: AffinityResult, X: Any = None, data: Any = None) -> dict[Any, str]:
-    """Return a short description of each cluster by its label, made from what sets it apart.
-
-    Parameters
-    ----------
-    result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
-    X
-        (n, d) the data that was clustered.
-    data
-        A frame with the user's own columns, in which clusters are described; by default X.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from allegiance import affinity
-    >>> from allegiance.report import describe_clusters
-    >>> X = pd.DataFrame({"revenue": [1.0, 2.0, 3.0, 90.0, 91.0, 92.0]})
-    >>> describe_clusters(affinity(X, [0, 0, 0, 1, 1, 1], random_state=0), X)
-    {0: 'low revenue', 1: 'high revenue'}
-    """
-    found = cluster_descriptions(result, X, data)
-    return {label: description.name for label, description in zip(result.classes.tolist(), found, strict=True)}
+        return [found[found != query][:n] for found, query in zip(near, queries, strict=True)]
 
 
 def cluster_descriptions(result: AffinityResult, X: Any = None, data: Any = None) -> list[Description]:
-    """Return what sets each cluster of a result apart; arguments as in :func:`describe_clusters`."""
+    """Return what sets each cluster of a result apart, in the columns of ``data`` or of X."""
     columns = check_inputs(result, X, data=data).columns
     return describe(columns, result_traits(result, columns)[1])
 
@@ -256,7 +213,7 @@ def result_traits(
 def _repeats_labels(column: Column, result: AffinityResult) -> bool:
     """Tell whether a column holds just the labels."""
     rows = np.flatnonzero(result.codes >= 0)
-    if column.kind not in ("number", "category") or not rows.size:
+    if column.kind not in ("number", "category"):
         return False
     labels = [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in result.classes.tolist()]
     # Most columns differ from the labels in one of the first rows.

@@ -6,7 +6,6 @@ a few thousand dots, or the pixels of a density.
 
 from __future__ import annotations
 
-import colorsys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +14,8 @@ from sklearn.decomposition import PCA
 from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require
 from allegiance.results import AffinityResult
 
-from ._data import STEPS, Profile, all_affinities
-from ._inputs import Inputs
+from ._data import STEPS, Groups, Profile, all_affinities
+from ._inputs import Inputs, shorten
 
 _CALLER = "report()"
 #: Height of map and profile: 26 pixels for a cluster, within these bounds.
@@ -33,12 +32,12 @@ _TRUST = ("#bd2f0c", "#cf5310", "#b07642", "#7f8794", "#6693cc")
 _SIZE = 256
 #: Colours of the verdicts: supported, contested, contradicted, noise.
 VERDICT_COLOURS = ("#6693cc", "#b8791d", "#bd2f0c", "#7d8590")
-#: Colours of the first clusters, which are told apart most easily; those of further ones are computed.
+#: Colours of clusters, those that are told apart most easily first. All of them show on light and on dark pages.
 _CLUSTERS = (
     "#3b7fc4", "#d2621a", "#3a9650", "#b5479c", "#97801f", "#7d68c8", "#1f97a3", "#c64b57", "#7f8a3a", "#8a6d5c",
+    "#cd3737", "#6889d9", "#5f8b23", "#be2fac", "#279c88", "#ad722b", "#7859d6", "#2da028", "#d3507c", "#2976a3",
+    "#899224", "#b852d4", "#207f4f", "#d46f54",
 )  # fmt: skip
-#: Steps around the colour circle that keep neighbours apart, and the luminances taken in turns.
-_GOLDEN, _LUMINANCES = 0.618034, (0.16, 0.26, 0.21)
 
 
 class Projection(NamedTuple):
@@ -51,14 +50,14 @@ class Projection(NamedTuple):
     """What the map shows, for the reader of the page."""
 
 
-def project(result: AffinityResult, inputs: Inputs, values: FloatArray, word: str) -> Projection:
+def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> Projection:
     """Place the points where the user says, or by two principal components of their features or affinities.
 
-    A single feature is drawn against ``values`` (n,), which are called ``word``; noise, which has none, lies at 0.
+    A single feature is drawn against trust; noise, which has none, lies at 0.
     """
     if inputs.coordinates is not None:
-        labels = inputs.coordinates.names
-        return Projection(inputs.coordinates.values, labels, f"{labels[0]} and {labels[1]}, as given")
+        xy, labels = inputs.coordinates
+        return Projection(xy, labels, f"{labels[0]} and {labels[1]}, as given")
     if inputs.features is not None:
         rows, names, subject = inputs.features.rows, inputs.features.names, "the features"
     else:
@@ -67,8 +66,8 @@ def project(result: AffinityResult, inputs: Inputs, values: FloatArray, word: st
         if result.n_clusters == 2:  # They sum to 1, so the second adds nothing.
             rows, names = rows[:, :1], names[:1]
     if rows.shape[1] == 1:
-        xy = np.column_stack([dense(rows)[:, 0], np.nan_to_num(values)])
-        return Projection(xy, (names[0], word), f"{names[0]}, against {word}")
+        xy = np.column_stack([dense(rows)[:, 0], np.nan_to_num(groups.values)])
+        return Projection(xy, (names[0], groups.word), f"{names[0]}, against {groups.word}")
     if rows.shape[1] == 2 or rows.shape[0] == 1:
         return Projection(dense(rows[:, :2]), (names[0], names[1]), f"{names[0]} and {names[1]}, as they are")
     components, shares = _principal_components(rows, result.how.seed)
@@ -89,16 +88,9 @@ def _principal_components(values: Rows, seed: int) -> tuple[FloatArray, FloatArr
     return np.asarray(coordinates, dtype=np.float64), np.nan_to_num(pca.explained_variance_ratio_)
 
 
-class Figures(NamedTuple):
-    """A Bokeh document ready to embed."""
-
-    document: Any
-    elements: dict[str, str]
-    """Where each root goes: its id, and the id of the page's element."""
-
-
-def draw_figures(counts: IntArray, names: list[str], projection: Projection, profile: Profile, word: str) -> Figures:
-    """Draw the map, the histogram of counts (STEPS,) and the profile; ``word`` is what ``trust`` is called."""
+def draw_figures(counts: IntArray, groups: Groups, projection: Projection, profile: Profile) -> dict[str, Any]:
+    """Return the map, the histogram of counts (STEPS,) and the profile, as Bokeh embeds them."""
+    names, word = groups.labels, groups.word
     height = int(np.clip(_BAND * len(names) + _AROUND, _LOWEST, _HIGHEST))
     roots = {
         "map": _draw_map(projection, word, height),
@@ -108,7 +100,11 @@ def draw_figures(counts: IntArray, names: list[str], projection: Projection, pro
     document = require("bokeh.document", "report", _CALLER).Document()
     for root in roots.values():
         document.add_root(root)
-    return Figures(document, {root.id: f"figure-{name}" for name, root in roots.items()})
+    elements = {root.id: f"figure-{name}" for name, root in roots.items()}
+    return {
+        "documents": {"report": document.to_json(deferred=False)},
+        "items": [{"docid": "report", "roots": elements, "root_ids": list(elements)}],
+    }
 
 
 def _models() -> Any:
@@ -134,15 +130,9 @@ def _figure(height: int, **settings: Any) -> Any:
     return plot
 
 
-def shorten(name: str, length: int) -> str:
-    """Return a name on one line, cut to a length in characters."""
-    line = " ".join(name.split())
-    return line if len(line) <= length else line[: length - 1] + "…"
-
-
 def _plain(text: str) -> Any:
     """Return text that Bokeh draws as it stands: names from the data may look like formulas."""
-    return _models().PlainText(text=shorten(text, 60))
+    return _models().PlainText(text=shorten(" ".join(text.split()), 60))
 
 
 def _source(name: str, *columns: str) -> Any:
@@ -255,7 +245,8 @@ def _draw_profile(profile: Profile, names: list[str], word: str, height: int) ->
     every = max(1, int(np.ceil(_NAME_HEIGHT * groups / (height - _AROUND))))
     ticks = range(0, groups, every)
     plot.yaxis.ticker = models.FixedTicker(ticks=[group + 0.5 for group in ticks])
-    plot.yaxis.major_label_overrides = {group + 0.5: _plain(shorten(names[group], _NAME_LENGTH)) for group in ticks}
+    shown = {group + 0.5: shorten(names[group].strip(), _NAME_LENGTH) for group in ticks}
+    plot.yaxis.major_label_overrides = {height: _plain(name) for height, name in shown.items()}
     plot.yaxis.major_tick_line_color = None
     plot.ygrid.grid_line_color = None
     _add_threshold(plot, "profile")
@@ -292,39 +283,9 @@ def _add_threshold(plot: Any, where: str) -> None:
 
 def trust_palette() -> list[str]:
     """Return the colours of trust from low to high."""
-    channels = np.array([_channels(colour) for colour in _TRUST])
-    place = np.linspace(0, len(_TRUST) - 1, _SIZE)
-    mixed = [np.interp(place, np.arange(len(_TRUST)), channel) for channel in channels.T]
-    return [_hexadecimal(colour) for colour in zip(*mixed, strict=True)]
+    return list(require("bokeh.palettes", "report", _CALLER).interp_palette(_TRUST, _SIZE))
 
 
 def cluster_colours(k: int) -> list[str]:
-    """Return a colour for each of k clusters."""
-    further = (_of_hue(_GOLDEN * place % 1, _LUMINANCES[place % 3]) for place in range(max(0, k - len(_CLUSTERS))))
-    return [*_CLUSTERS[:k], *further]
-
-
-def _of_hue(hue: float, luminance: float) -> str:
-    """Return the colour of a hue with a luminance, found by halving the interval of its lightness."""
-    low, high = 0.0, 1.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        colour = tuple(255 * channel for channel in colorsys.hls_to_rgb(hue, middle, 0.6))
-        low, high = (middle, high) if _luminance(colour) < luminance else (low, middle)
-    return _hexadecimal(colour)
-
-
-def _luminance(colour: tuple[float, ...]) -> float:
-    """Return the relative luminance of WCAG 2."""
-    shares = [channel / 255 for channel in colour]
-    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _channels(colour: str) -> list[int]:
-    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-
-
-def _hexadecimal(colour: tuple[float, ...]) -> str:
-    red, green, blue = (round(channel) for channel in colour)
-    return f"#{red:02x}{green:02x}{blue:02x}"
+    """Return a colour for each of k clusters; they recur, since more of them cannot be told apart."""
+    return [_CLUSTERS[place % len(_CLUSTERS)] for place in range(k)]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import os
-from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,104 +23,76 @@ _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF")
 _BLOCK = 4_000_000
 
 
-class Thumbnail(NamedTuple):
-    """A small image file."""
+class Images:
+    """One image for each point: an array of pixels, which may be on disk (``numpy.memmap``), or paths of files.
 
-    format: str
-    """``png``, or ``jpeg`` for photographs."""
-    content: bytes
+    Bytes are taken as they are; other numbers are stretched between the smallest and the largest of all images.
+    """
 
-    @property
-    def data_uri(self) -> str:
-        """The image as an address that holds the image itself."""
-        return f"data:image/{self.format};base64,{base64.b64encode(self.content).decode('ascii')}"
+    def __init__(self, source: AnyArray | list[Path | None]) -> None:
+        self._source = source
 
-
-class Images(ABC):
-    """One image for each point."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Return the number of points."""
-
-    @abstractmethod
-    def thumbnail(self, row: int, longest: int = THUMBNAIL) -> Thumbnail | None:
-        """Return the image of a point with at most ``longest`` pixels a side; None if the point has none."""
+    def thumbnail(self, row: int, longest: int = THUMBNAIL) -> str | None:
+        """Return the image of a point with at most ``longest`` pixels a side as a data URI; None if it has none."""
+        entry = self._source[row]
+        if entry is None:
+            return None
+        kind = "png"
+        if isinstance(entry, Path):
+            image, kind = _read_file(entry, row, longest)
+        else:
+            image = _pillow().fromarray(self._stretched(entry))
+            image.thumbnail((longest, longest))
+        file = io.BytesIO()
+        image.save(file, kind, optimize=True, **({"quality": 80} if kind == "jpeg" else {}))
+        return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
     def thumbnails(self, rows: IntArray, budget: int = IMAGE_BUDGET) -> dict[int, str]:
         """Return images by row as data URIs, in the order of ``rows``, until the budget in characters is spent."""
         kept: dict[int, str] = {}
         for row in rows.tolist():
-            image = self.thumbnail(row)
-            if image is None:
-                continue
-            uri = image.data_uri
+            uri = self.thumbnail(row) or ""
             budget -= len(uri)
             if budget < 0:
                 break
-            kept[row] = uri
+            if uri:
+                kept[row] = uri
         return kept
 
-
-class PixelImages(Images):
-    """Images in an array (n, height, width) or (n, height, width, 3), which may be on disk (``numpy.memmap``).
-
-    Bytes are taken as they are; other numbers are stretched between the smallest and the largest of all images.
-    """
-
-    def __init__(self, pixels: AnyArray) -> None:
-        self.pixels = pixels
-
-    def __len__(self) -> int:
-        return int(self.pixels.shape[0])
-
-    def thumbnail(self, row: int, longest: int = THUMBNAIL) -> Thumbnail | None:
+    def _stretched(self, pixels: AnyArray) -> AnyArray:
         low, high = self._range
-        pixels = self.pixels[row].astype(np.float64)
         # Halved, since the difference of two large numbers may overflow.
-        level = (pixels / 2 - low / 2) / max(high / 2 - low / 2, np.finfo(float).tiny) * 255
-        image = _pillow().fromarray(np.round(level).astype(np.uint8))
-        image.thumbnail((longest, longest))
-        return _encoded(image, "png")
+        level = (pixels.astype(np.float64) / 2 - low / 2) / max(high / 2 - low / 2, np.finfo(float).tiny) * 255
+        return np.round(level).astype(np.uint8)
 
     @cached_property
     def _range(self) -> tuple[float, float]:
-        if self.pixels.dtype == np.uint8:
+        """The numbers that become black and white."""
+        pixels: Any = self._source
+        if pixels.dtype == np.uint8:
             return 0.0, 255.0
-        step = max(1, _BLOCK // max(1, int(np.prod(self.pixels.shape[1:]))))
-        blocks = [self.pixels[start : start + step] for start in range(0, len(self), step)]
+        step = max(1, _BLOCK // max(1, int(np.prod(pixels.shape[1:]))))
+        blocks = [pixels[start : start + step] for start in range(0, len(pixels), step)]
         low, high = (float(take([take(block) for block in blocks])) for take in (np.min, np.max))
         if not (np.isfinite(low) and np.isfinite(high)):
             raise ValueError("images contains NaN or infinity: its numbers must be finite.")
         return low, high
 
 
-class ImageFiles(Images):
-    """Images in files, opened one at a time; None for a point without an image."""
-
-    def __init__(self, paths: list[Path | None]) -> None:
-        self._paths = paths
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    def thumbnail(self, row: int, longest: int = THUMBNAIL) -> Thumbnail | None:
-        path = self._paths[row]
-        if path is None:
-            return None
-        image_module = _pillow()
-        try:
-            with image_module.open(path, formats=_FORMATS) as image:
-                image.draft("RGB", (2 * longest, 2 * longest))  # JPEG files need not be decoded in full size.
-                upright = require("PIL.ImageOps", "report", "images").exif_transpose(image)
-                upright.thumbnail((longest, longest))
-                return _encoded(_on_white(upright), "jpeg" if image.format == "JPEG" else "png")
-        except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
-            kinds = ", ".join(_FORMATS)
-            raise ValueError(
-                f"images: row {row} names {str(path)!r}, which cannot be read as an image ({error}): correct the path, "
-                f"convert the file to one of {kinds}, or pass None for points without an image."
-            ) from error
+def _read_file(path: Path, row: int, longest: int) -> tuple[Any, str]:
+    """Return the image in a file, small, upright and without transparency, and the format to keep it in."""
+    image_module = _pillow()
+    try:
+        with image_module.open(path, formats=_FORMATS) as image:
+            image.draft("RGB", (2 * longest, 2 * longest))  # JPEG files need not be decoded in full size.
+            upright = require("PIL.ImageOps", "report", "images").exif_transpose(image)
+            upright.thumbnail((longest, longest))
+            return _on_white(upright), "jpeg" if image.format == "JPEG" else "png"
+    except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
+        raise ValueError(
+            f"images: row {row} names {str(path)!r}, which cannot be read as an image ({error}): correct the path, "
+            f"convert the file to one of {', '.join(_FORMATS)}, or pass None for points without an image."
+        ) from error
 
 
 def _pillow() -> Any:
@@ -140,25 +111,14 @@ def _on_white(image: Any) -> Any:
     return image.convert("L" if image.mode == "1" else "RGB")
 
 
-def _encoded(image: Any, kind: str) -> Thumbnail:
-    file = io.BytesIO()
-    image.save(file, kind, optimize=True, **({"quality": 80} if kind == "jpeg" else {}))
-    return Thumbnail(kind, file.getvalue())
-
-
 def check_images(images: Any, n_points: int) -> Images | None:
     """Return the images of all points, or None if there are none. Files are opened when they are needed."""
-    if images is None or isinstance(images, Images):
-        return images
+    if images is None:
+        return None
     if not isinstance(images, np.ndarray) or images.dtype.kind in "OUT":
         images = one_for_each(images, "images", n_points)
         if all(is_missing(entry) or isinstance(entry, (str, os.PathLike)) for entry in images):
-            return ImageFiles([None if is_missing(entry) or not str(entry) else Path(entry) for entry in images])
-    return PixelImages(_check_pixels(images, n_points))
-
-
-def _check_pixels(images: Any, n_points: int) -> AnyArray:
-    """Return images as an array (n, height, width) or (n, height, width, 3)."""
+            return Images([None if is_missing(entry) or not str(entry) else Path(entry) for entry in images])
     try:
         pixels = np.asanyarray(images)
     except ValueError as error:
@@ -169,8 +129,6 @@ def _check_pixels(images: Any, n_points: int) -> AnyArray:
         raise ValueError(
             f"images must have shape (n, height, width) or (n, height, width, 3), got an array of shape {pixels.shape}."
         )
-    if pixels.shape[0] != n_points:
-        raise ValueError(
-            f"images has {pixels.shape[0]} entries but the result has {n_points} points: pass one for each point."
-        )
-    return pixels
+    if len(pixels) != n_points:
+        raise ValueError(f"images has {len(pixels)} entries but the result has {n_points} points: pass one for each.")
+    return Images(pixels)

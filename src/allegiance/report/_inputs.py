@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
 
 from allegiance._core.validation import (
     AnyArray,
@@ -16,6 +17,7 @@ from allegiance._core.validation import (
     Rows,
     check_rows,
     dense,
+    is_missing,
     one_for_each,
     texts_for_each,
 )
@@ -34,6 +36,11 @@ _MAX_LEVELS, _LEVEL_SHARE = 40, 0.5
 MAX_FEATURES = 200
 #: Characters kept of a text that is shown to a person.
 EXCERPT = 1_000
+
+
+def shorten(text: str, length: int) -> str:
+    """Return a text cut to a length in characters."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 class Features(NamedTuple):
@@ -59,14 +66,16 @@ class Column(NamedTuple):
     levels: tuple[str, ...] = ()
     is_named: bool = True
     """Whether the name is the user's."""
+    describes: bool = True
+    """Whether clusters are described in it."""
 
     def text(self, row: int) -> str | None:
         """Return a value as a person would write it."""
         value = self.values[row]
         if self.kind == "category":
             return None if value < 0 else self.levels[value]
-        if self.kind == "text" or value != value:
-            return None if value is None or value != value else str(value)
+        if value is None or value != value or self.kind == "text":
+            return None if value != value else value
         if self.kind == "date":
             moment = np.datetime64(int(value), "ms")
             return str(moment.astype("datetime64[D]") if value % 86_400_000 == 0 else moment.astype("datetime64[s]"))
@@ -82,21 +91,14 @@ class Identifiers(NamedTuple):
     """(c,) lists of n values."""
 
 
-class Coordinates(NamedTuple):
-    """Where the user wants the points on the map."""
-
-    values: FloatArray
-    """(n, 2)"""
-    names: tuple[str, str]
-
-
 class Inputs(NamedTuple):
     """Everything that was passed, checked."""
 
     features: Features | None
     columns: list[Column]
     ids: Identifiers
-    coordinates: Coordinates | None
+    coordinates: tuple[FloatArray, tuple[str, str]] | None
+    """(n, 2) where the user wants the points on the map, and the names of both axes."""
     images: Images | None
     texts: list[str] | None
     row_numbers: IntArray
@@ -114,18 +116,25 @@ def check_inputs(
     images: Any = None,
     coordinates: Any = None,
     feature_names: Any = None,
+    describe_by: Any = None,
     row_numbers: Any = None,
 ) -> Inputs:
     """Check all arguments of the page; see :func:`allegiance.report.render_report`."""
     n = result.n_points
-    table = _table(data, "data", n)
-    if table is None and feature_names is None and _is_mixed(X):  # Categories or dates: X is the user's own table.
-        table, X = _table(X, "X", n), None
+    table, name = _frame(data), "data"
+    if data is not None and table is None:
+        raise TypeError(f"data must be a frame of pandas, polars or pyarrow, got {type(data).__name__}.")
+    if table is None and feature_names is None and _is_mixed(_frame(X)):  # X is the user's own table.
+        table, name, X = _frame(X), "X", None
+    if table is not None and len(table) != n:
+        raise ValueError(f"{name} has {len(table)} rows but the result has {n} points: pass the rows it scored.")
     features = check_features(X, feature_names, n)
-    if isinstance(ids, str) or (isinstance(ids, list) and ids and all(isinstance(name, str) for name in ids)):
-        ids = _named_ids(ids, table, n)
-    identifiers = point_ids(result, X if table is None else table.to_native(), ids)
+    identifiers = _identifiers(result, X if table is None else table.to_native(), _named_ids(ids, table, n))
     columns = list(_features_as_columns(features, result)) if table is None else list(read_columns(table))
+    if describe_by is not None:
+        if unknown := [name for name in describe_by if name not in {column.name for column in columns}]:
+            raise ValueError(f"describe_by names {unknown[0]!r}, which is not a column of {name}.")
+        columns = [column._replace(describes=column.name in describe_by) for column in columns]
     return Inputs(
         features,
         [column for column in columns if column.name not in identifiers.names],
@@ -138,39 +147,29 @@ def check_inputs(
     )
 
 
-def _table(data: Any, name: str, n_points: int) -> Any:
-    """Return a table as a narwhals frame; None if there is none."""
-    if data is None:
-        return None
+def _frame(data: Any) -> Any:
+    """Return data as a narwhals frame; None if it is no frame."""
     frame = nw.from_native(data, pass_through=True, eager_only=True)
-    if not isinstance(frame, nw.DataFrame):
-        raise TypeError(f"{name} must be a frame of pandas, polars or pyarrow, got {type(data).__name__}.")
-    if len(frame) != n_points:
-        raise ValueError(f"{name} has {len(frame)} rows but the result has {n_points} points: pass the rows it scored.")
-    return frame
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _is_mixed(X: Any) -> bool:
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
-    return isinstance(frame, nw.DataFrame) and not all(
-        dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.dtypes()
-    )
+def _is_mixed(frame: Any) -> bool:
+    """Tell whether a frame has categories, texts or dates."""
+    return frame is not None and not all(t.is_numeric() or t == nw.Boolean for t in frame.schema.dtypes())
 
 
 def read_columns(table: Any) -> Iterator[Column]:
     """Return the columns of a narwhals frame by their kind."""
     for name in table.columns:
         series = table[name]
-        kind = series.dtype
-        if kind.is_numeric():
+        if series.dtype.is_numeric():
             values = series.cast(nw.Float64).to_numpy().astype(np.float64)
-            known = np.unique(values[np.isfinite(values)][:1_000])
-            if known.size <= 2 and np.isin(values[np.isfinite(values)], [0.0, 1.0]).all():
-                # A flag: its shares say more than a mean.
-                yield _text_column(str(name), [str(int(v)) if np.isfinite(v) else None for v in values.tolist()])
+            values = np.where(np.isfinite(values), values, np.nan)
+            if np.isin(values[~np.isnan(values)], [0.0, 1.0]).all():  # A flag: its shares say more than a mean.
+                yield _text_column(str(name), [str(int(v)) if v == v else None for v in values.tolist()])
             else:
-                yield Column(str(name), "number", np.where(np.isfinite(values), values, np.nan))
-        elif kind in (nw.Datetime, nw.Date):
+                yield Column(str(name), "number", values)
+        elif series.dtype in (nw.Datetime, nw.Date):
             moments = series.cast(nw.Datetime("ms")).to_numpy().astype("datetime64[ms]")
             values = moments.astype(np.int64).astype(np.float64)
             yield Column(str(name), "date", np.where(np.isnat(moments), np.nan, values))
@@ -180,8 +179,7 @@ def read_columns(table: Any) -> Iterator[Column]:
 
 def _text_column(name: str, entries: list[Any]) -> Column:
     """Return a category if there are few different values, else texts."""
-    texts = [None if entry is None or entry != entry else str(entry) for entry in entries]
-    texts = [None if text == "<NA>" else text for text in texts]
+    texts = [None if is_missing(entry) or str(entry) == "<NA>" else str(entry) for entry in entries]
     levels = sorted({text for text in texts if text is not None})
     if len(levels) > max(2, min(_MAX_LEVELS, _LEVEL_SHARE * len(texts))):
         return Column(name, "text", texts)
@@ -203,10 +201,8 @@ def _features_as_columns(features: Features | None, result: AffinityResult) -> I
 def _most_separating(rows: Rows, result: AffinityResult) -> IntArray:
     """Return MAX_FEATURES columns with the largest variance between clusters, as a share of their variance."""
     means = np.stack([np.ravel(rows[result.codes == code].mean(axis=0)) for code in np.unique(result.codes)])
-    overall = np.ravel(rows.mean(axis=0))
-    squares = np.ravel(rows.multiply(rows).mean(axis=0) if hasattr(rows, "multiply") else (rows**2).mean(axis=0))
-    ratio = means.var(axis=0) / np.maximum(squares - overall**2, 1e-300)
-    return np.argsort(-ratio, kind="stable")[:MAX_FEATURES]
+    variance = StandardScaler(with_mean=False).fit(rows).var_
+    return np.argsort(-means.var(axis=0) / np.maximum(variance, 1e-300), kind="stable")[:MAX_FEATURES]
 
 
 def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None:
@@ -218,32 +214,37 @@ def check_features(X: Any, feature_names: Any, n_points: int) -> Features | None
     rows = check_rows(BaseEstimator(), X, reset=True)
     if rows.shape[0] != n_points:
         raise ValueError(f"X has {rows.shape[0]} rows but the result has {n_points} points: pass the rows it scored.")
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
-    is_frame = isinstance(frame, nw.DataFrame)
-    if feature_names is None:
-        names = [
-            name if isinstance(name, str) else f"x{name}"
-            for name in (frame.columns if is_frame else range(rows.shape[1]))
-        ]
-        return Features(rows, names, is_frame)
     if isinstance(feature_names, str):
         raise TypeError("feature_names must be one name for each column of X, got a single string.")
-    names = [str(name) for name in feature_names]
+    frame = _frame(X)
+    if feature_names is None:
+        given = range(rows.shape[1]) if frame is None else frame.columns
+        names = [name if isinstance(name, str) else f"x{name}" for name in given]
+    else:
+        names = [str(name) for name in feature_names]
     if len(names) != rows.shape[1]:
         raise ValueError(f"feature_names has {len(names)} entries but X has {rows.shape[1]} columns: name each column.")
-    return Features(rows, names, True)
+    return Features(rows, names, frame is not None or feature_names is not None)
 
 
-def check_coordinates(coordinates: Any, features: Features | None, n_points: int) -> Coordinates | None:
-    """Return two coordinates for each point: (n, 2) numbers, or the names of two columns of X; None if not given."""
+def check_coordinates(
+    coordinates: Any, features: Features | None, n_points: int
+) -> tuple[FloatArray, tuple[str, str]] | None:
+    """Return two coordinates for each point and their names, given (n, 2) numbers or two columns of X; or None."""
     if coordinates is None:
         return None
     if isinstance(coordinates, list | tuple) and len(coordinates) == 2 and all(isinstance(c, str) for c in coordinates):
-        return _named_coordinates(coordinates, features)
-    frame = nw.from_native(coordinates, pass_through=True, eager_only=True)
-    names = [str(name) for name in frame.columns] if isinstance(frame, nw.DataFrame) else ["x", "y"]
+        if features is None:
+            raise ValueError(f"coordinates names the columns {' and '.join(map(repr, coordinates))} of X: pass X too.")
+        for name in coordinates:
+            if name not in features.names:
+                listed = ", ".join(map(repr, features.names[:8]))
+                raise ValueError(f"coordinates names {name!r}, which is not a column of X: it has {listed}.")
+        places = [features.names.index(name) for name in coordinates]
+        return dense(features.rows[:, places]).astype(np.float64), (coordinates[0], coordinates[1])
+    frame = _frame(coordinates)
     try:
-        values = np.asarray(frame.to_numpy() if isinstance(frame, nw.DataFrame) else coordinates, dtype=np.float64)
+        values = np.asarray(coordinates if frame is None else frame.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"coordinates must be (n, 2) numbers or the names of two columns of X: {error}.") from error
     if values.shape != (n_points, 2):
@@ -253,18 +254,7 @@ def check_coordinates(coordinates: Any, features: Features | None, n_points: int
         )
     if not np.isfinite(values).all():
         raise ValueError("coordinates contains NaN or infinity: every point needs two finite numbers.")
-    return Coordinates(values, (names[0], names[1]))
-
-
-def _named_coordinates(names: Any, features: Features | None) -> Coordinates:
-    if features is None:
-        raise ValueError(f"coordinates names the columns {names[0]!r} and {names[1]!r} of X: pass X too.")
-    for name in names:
-        if name not in features.names:
-            known = ", ".join(map(repr, features.names[:8])) + (", ..." if len(features.names) > 8 else "")
-            raise ValueError(f"coordinates names {name!r}, which is not a column of X: it has {known}.")
-    places = [features.names.index(name) for name in names]
-    return Coordinates(dense(features.rows[:, places]).astype(np.float64), (names[0], names[1]))
+    return values, ("x", "y") if frame is None else (str(frame.columns[0]), str(frame.columns[1]))
 
 
 def check_row_numbers(rows: Any, n_points: int) -> IntArray:
@@ -279,37 +269,32 @@ def check_row_numbers(rows: Any, n_points: int) -> IntArray:
     return numbers.astype(np.int64)
 
 
-def _named_ids(names: str | list[str], table: Any, n_points: int) -> Any:
-    """Return columns of the table that ``ids`` names; a list of n texts may also be the ids themselves."""
-    wanted = [names] if isinstance(names, str) else names
+def _named_ids(ids: Any, table: Any, n_points: int) -> Any:
+    """Return the columns of the table that ``ids`` names; a list of n texts may also be the ids themselves."""
+    wanted = [ids] if isinstance(ids, str) else ids
+    if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) for name in wanted):
+        return ids
     if table is not None and all(name in table.columns for name in wanted):
         return table.select(wanted).to_native()
-    if isinstance(names, str) or len(names) != n_points:
+    if isinstance(ids, str) or len(ids) != n_points:
         raise ValueError(
             f"ids names the column {wanted[0]!r}, which data does not have: pass data=, or one id per point."
         )
-    return names
+    return ids
 
 
-def point_ids(result: AffinityResult, X: Any, ids: Any = None) -> Identifiers:
+def _identifiers(result: AffinityResult, X: Any, ids: Any) -> Identifiers:
     """Return what identifies the points: ``ids``, or the index of the frame that was scored or of X; maybe nothing."""
+    frame = _frame(X if ids is None else ids)
     if ids is not None:
-        frame = nw.from_native(ids, pass_through=True, eager_only=True)
-        if not isinstance(frame, nw.DataFrame):
-            return Identifiers(["id"], [one_for_each(ids, "ids", result.n_points)])
-        columns = [one_for_each(frame[name], "ids", result.n_points) for name in frame.columns]
-        return Identifiers(_free_names(frame.columns), columns)
-    index = result.frame_like.index
-    if index is None:
-        frame = nw.from_native(X, pass_through=True, eager_only=True)
-        index = nw.maybe_get_index(frame) if isinstance(frame, nw.DataFrame) else None
-    found = [] if index is None else list(index)
-    if found == list(range(len(found))):
-        return Identifiers([], [])
-    name = getattr(index, "name", None)
-    return Identifiers(_free_names(["id" if name is None else str(name)]), [found])
-
-
-def _free_names(names: list[str]) -> list[str]:
-    """Return names that no column of an export has."""
-    return [f"{name} (id)" if name in TAKEN else str(name) for name in names]
+        columns = {"id": ids} if frame is None else {name: frame[name] for name in frame.columns}
+    else:
+        index = result.frame_like.index
+        if index is None and frame is not None:
+            index = nw.maybe_get_index(frame)
+        if index is None or list(index) == list(range(len(index))):
+            return Identifiers([], [])
+        name = getattr(index, "name", None)
+        columns = {"id" if name is None else str(name): list(index)}
+    names = [f"{name} (id)" if name in TAKEN else str(name) for name in columns]
+    return Identifiers(names, [one_for_each(column, "ids", result.n_points) for column in columns.values()])

@@ -6,9 +6,8 @@ import csv
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -145,11 +144,9 @@ def _checked(record: Any, number: int) -> dict[str, Any] | None:
         return None
     if "label_before" in values:  # A table whose labels are already corrected.
         values |= {"label": values["label_before"], "new_label": values.get("label")}
-    if isinstance(row, str) and row.isdecimal():
-        row = int(row)
-    if isinstance(row, float) and row.is_integer():
-        row = int(row)
-    if not isinstance(row, Integral) or isinstance(row, bool) or row < 0:
+    if re.fullmatch(r"[0-9]+", label_text(row)):  # Tables may hold texts or floats.
+        row = int(label_text(row))
+    if type(row) is not int or row < 0:
         raise ValueError(f"decisions has row={row!r} as number {number}: rows are whole numbers from 0.")
     if decision not in (*DECISIONS, UNDO):
         raise ValueError(f"decisions has decision={decision!r} for row {row}: use one of {', '.join(DECISIONS)}.")
@@ -201,20 +198,9 @@ def _like(labels: Any, old: AnyArray, new: AnyArray) -> Any:
 class DecisionLog:
     """Decisions about labels in a file that is only ever appended to, each on the disk before the next can be made.
 
-    A file from an earlier session is resumed. What a kill left of a line never counted, and is removed. While it is
-    open, the file is locked: two servers do not write one log.
-
-    Parameters
-    ----------
-    path
-        The file, ``*.jsonl``.
-    labels
-        What the labels of the rows were before the review, by row number.
-
-    Raises
-    ------
-    ValueError
-        If the file holds decisions about other labels, or is in use.
+    A file from an earlier session is resumed; ``labels`` tells what each row number was labelled before the review.
+    What a kill left of a line never counted, and is removed. While it is open, the file is locked: two servers do not
+    write one log.
     """
 
     def __init__(self, path: str | os.PathLike[str], labels: Mapping[int, Any]) -> None:
@@ -304,12 +290,6 @@ class DecisionLog:
             # A full disk must not leave half a line to which the next decision would be glued.
             os.ftruncate(self._descriptor, end)
             raise
-
-    def relabelled(self, labels: AnyArray, row_numbers: Sequence[int]) -> AnyArray:
-        """Return labels (n,) of rows with these numbers with the decisions applied."""
-        place = {number: row for row, number in enumerate(row_numbers)}
-        moved = [{**record, "row": place[row]} for row, record in self.standing.items()]
-        return np.asarray(apply_decisions(labels, moved))
 
     def close(self) -> None:
         """Close the file, so that others can write it."""

@@ -6,6 +6,7 @@ import hmac
 import json
 import logging
 import os
+import re
 import secrets
 import socket
 import tempfile
@@ -16,20 +17,18 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import narwhals as nw
 import numpy as np
 
 from allegiance._core.progress import in_notebook
 from allegiance._core.validation import AnyArray
 from allegiance.notebook import element, markup
-from allegiance.report import InlinePage, Page
+from allegiance.report import Page, page_frame
 from allegiance.results import AffinityResult
 
-from ._log import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog
+from ._log import DECISIONS, KEEP, MOVE, TO_NOISE, DecisionLog, apply_decisions
 
 #: Where decisions go unless a file is named.
 LOG_FILE = "decisions.jsonl"
@@ -50,6 +49,12 @@ _TYPES = {
 }
 #: Rows that a sheet of Excel can have.
 _EXCEL_ROWS = 1_048_575
+#: Only the page's own scripts run, and nothing is loaded from elsewhere. Bokeh sets the looks of its parts by style
+#: elements and attributes. A notebook on this machine may show the page; it needs the token for it.
+_POLICY = (
+    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors http://localhost:* http://127.0.0.1:*"
+)
 
 
 def serve(
@@ -137,8 +142,7 @@ class Review:
         self.url = f"http://{_joined(shown, self.port)}/?token={self.token}"
         """The address of the page, with the token that opens it."""
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name="allegiance-review", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._serve, name="allegiance-review", daemon=True).start()
 
     def _serve(self) -> None:
         try:
@@ -150,23 +154,6 @@ class Review:
     def is_closed(self) -> bool:
         """Whether the server has ended."""
         return self._ended.is_set()
-
-    @property
-    def policy(self) -> str:
-        """The content policy: only the page's own scripts run, and nothing is loaded from elsewhere."""
-        return "; ".join(
-            (
-                "default-src 'none'",
-                f"script-src 'nonce-{self._page.nonce}'",
-                "style-src 'unsafe-inline'",  # Bokeh sets the looks of its parts by style elements and attributes.
-                "img-src data:",
-                "connect-src 'self'",
-                "base-uri 'none'",
-                "form-action 'none'",
-                # A notebook on this machine may show the page; it needs the token for it.
-                "frame-ancestors http://localhost:* http://127.0.0.1:*",
-            )
-        )
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
@@ -181,7 +168,8 @@ class Review:
     @property
     def labels(self) -> AnyArray:
         """(n,) the labels with the decisions so far applied."""
-        return self._log.relabelled(self._result.label, self._page.inputs.row_numbers.tolist())
+        moved = [{**record, "row": self._row_of[number]} for number, record in self._log.standing.items()]
+        return np.asarray(apply_decisions(self._result.label, moved))
 
     @property
     def audit(self) -> Any:
@@ -196,8 +184,7 @@ class Review:
         sample = page.audit_sample.with_rows([row for row in rows if self._result.codes[row] >= 0])
         right = {KEEP: True, MOVE: False, TO_NOISE: False}
         answers = [right.get(rows.get(row, "")) for row in sample.rows.tolist()]
-        random = set(page.audit_rows[page.audit_random].tolist())
-        if not any(row in random and answer is not None for row, answer in zip(sample, answers, strict=True)):
+        if all(right.get(rows.get(row, "")) is None for row in page.audit_rows[page.audit_random].tolist()):
             return None
         return self._result.audit(sample, answers)
 
@@ -206,9 +193,10 @@ class Review:
         if path == "/state":
             return {**self._state(), "decisions": [_as_texts(d) for d in self.decisions], "names": self._log.names}
         if path == "/record":
-            return self._page.record(self._known_row(_number(query.get("row"))))
+            number = query.get("row", "")
+            return self._page.record(self._known_row(int(number) if re.fullmatch(r"[0-9]{1,18}", number) else None))
         if path == "/find":
-            rows = self._page.find(query.get("query", ""), _MAX_FOUND) if query.get("query") else np.zeros(0, dtype=int)
+            rows = self._page.find(query["query"], _MAX_FOUND) if query.get("query") else np.zeros(0, dtype=int)
             rows = rows[~np.isin(rows, self._page.sample.rows)]
             return self._page.points(rows) if rows.size else {}
         return None
@@ -217,25 +205,16 @@ class Review:
         """Carry out a command of the page, one at a time; None if there is no such command."""
         with self._lock:
             if path == "/decide":
-                return self._decide(message)
+                return self._decide(message.get("row"), message.get("decision"), message.get("new_label"))
             if path == "/undo":
                 return self._state(self._log.undo())
+            if path == "/name":
+                return self._rename(message.get("label"), message.get("name"))
             if path == "/recalculate":
                 return self._recalculate()
-            if path == "/name":
-                label, name = message.get("label"), message.get("name")
-                if label not in self._page.groups.labels:
-                    raise ValueError("label must be the label of a cluster.")
-                if not isinstance(name, str) or len(name) > _MAX_NAME:
-                    raise ValueError(f"name must be a text of at most {_MAX_NAME} characters.")
-                self._log.rename(label, " ".join(name.split()))
-                return {}
         return None
 
-    def _decide(self, message: dict[str, Any]) -> dict[str, Any]:
-        number, decision, new_label = (message.get(name) for name in ("row", "decision", "new_label"))
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise ValueError("row must be a whole number.")
+    def _decide(self, number: Any, decision: Any, new_label: Any) -> dict[str, Any]:
         row = self._known_row(number)
         if decision == "":
             self._log.clear(number)
@@ -247,31 +226,18 @@ class Review:
             if not isinstance(new_label, str) or new_label not in classes:
                 raise ValueError("new_label must be the label of a cluster.")
             new_label = classes[new_label]
-        ids = {
-            name: str(column[row])
-            for name, column in zip(self._page.inputs.ids.names, self._page.inputs.ids.columns, strict=True)
-        }
-        self._log.decide(number, decision, new_label, ids)
+        ids = self._page.inputs.ids
+        texts = {name: str(column[row]) for name, column in zip(ids.names, ids.columns, strict=True)}
+        self._log.decide(number, decision, new_label, texts)
         return self._state(number)
 
-    def _known_row(self, number: int) -> int:
-        if number not in self._row_of:
-            raise ValueError(f"there is no row {number}.")
-        return self._row_of[number]
-
-    def _state(self, number: int | None = None) -> dict[str, Any]:
-        """Return what the page shows of the review; and of one row, if it changed."""
-        found: dict[str, Any] = {"canUndo": bool(self._log.standing), "audit": self._audit_text()}
-        if number is not None:
-            record = self._log.standing.get(number)
-            found |= {"row": number, "record": None if record is None else _as_texts(record)}
-        return found
-
-    def _audit_text(self) -> str | None:
-        """Return the audit as a paragraph; None while too few labels drawn at random were decided."""
-        audit = self.audit
-        enough = min(_FEWEST, int(self._page.audit_random.sum()))
-        return None if audit is None or audit.n_random < enough else audit.sentence()
+    def _rename(self, label: Any, name: Any) -> dict[str, Any]:
+        if label not in self._page.groups.labels:
+            raise ValueError("label must be the label of a cluster.")
+        if not isinstance(name, str) or len(name) > _MAX_NAME:
+            raise ValueError(f"name must be a text of at most {_MAX_NAME} characters.")
+        self._log.rename(label, " ".join(name.split()))
+        return {}
 
     def _recalculate(self) -> dict[str, Any]:
         """Put trust as it is after the audit on the page."""
@@ -281,6 +247,21 @@ class Review:
         page = self._page.with_audit(audit)
         self._html, self._page = page.html(served=True).encode("utf-8", "replace"), page
         return {}
+
+    def _known_row(self, number: Any) -> int:
+        if type(number) is not int or number not in self._row_of:
+            raise ValueError("row must be the number of a row.")
+        return self._row_of[number]
+
+    def _state(self, number: int | None = None) -> dict[str, Any]:
+        """Return what the page shows of the review; and of one row, if it changed."""
+        audit = self.audit
+        enough = audit is not None and audit.n_random >= min(_FEWEST, int(self._page.audit_random.sum()))
+        found: dict[str, Any] = {"canUndo": bool(self._log.standing), "audit": audit.sentence() if enough else None}
+        if number is not None:
+            record = self._log.standing.get(number)
+            found |= {"row": number, "record": None if record is None else _as_texts(record)}
+        return found
 
     def export(self, format: str) -> bytes:
         """Return the user's table with the corrected labels, as a file."""
@@ -295,27 +276,26 @@ class Review:
 
     def table(self) -> Any:
         """Return the user's own columns, then the corrected label, its name, and the scores, as an Arrow table."""
-        inputs, standing = self._page.inputs, self._log.standing
+        import pyarrow as pa
+
+        inputs, standing, labels = self._page.inputs, self._log.standing, self.labels
         numbers = inputs.row_numbers.tolist()
-        labels = self.labels
-        names = dict(zip(self._page.groups.labels, self._page.names, strict=True)) | self._log.names
-        decided = [standing[n]["decision"] if n in standing else None for n in numbers]
+        names = self._page.names | self._log.names
+        decided = [standing[number]["decision"] if number in standing else None for number in numbers]
         added: dict[str, Any] = {
             "label": labels,
             "cluster_name": [names.get(str(label), "") for label in labels.tolist()],
             **{name: column for name, column in self._result.columns().items() if name != "label"},
             "label_before": self._result.label,
-            "decision": decided,
+            "decision": pa.array(decided, pa.string()),
         }
-        first: dict[str, Any] = {"row": numbers}
-        first |= {n: [str(v) for v in c] for n, c in zip(inputs.ids.names, inputs.ids.columns, strict=True)}
-        taken = {*first, *added}
-        names_of = {c.name: f"{c.name} (yours)" if c.name in taken else c.name for c in inputs.columns}
-        if inputs.table is None:
-            own = _arrow({names_of[column.name]: column.values for column in inputs.columns})
-        else:
-            own = nw.from_native(inputs.table.to_arrow()).select(*names_of).rename(names_of)
-        return nw.concat([_arrow(first), own, _arrow(added)], how="horizontal").to_native()
+        table: dict[str, Any] = {"row": numbers}
+        table |= {n: [str(v) for v in c] for n, c in zip(inputs.ids.names, inputs.ids.columns, strict=True)}
+        taken, own = {*table, *added}, None if inputs.table is None else inputs.table.to_arrow()
+        for column in inputs.columns:
+            name = f"{column.name} (yours)" if column.name in taken else column.name
+            table[name] = column.values if own is None else own.column(column.name)
+        return pa.table(table | added)
 
     def wait(self) -> None:
         """Wait until the review is closed, or interrupted."""
@@ -324,7 +304,7 @@ class Review:
 
     def close(self) -> None:
         """Stop the server. Decisions are on the disk."""
-        if not self._ended.is_set():
+        if not self.is_closed:
             self._server.shutdown()
         self._server.server_close()
         self._log.close()
@@ -332,21 +312,19 @@ class Review:
     def __enter__(self) -> Review:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, for notebooks, and a link to it for those that do not allow frames."""
-        if self._ended.is_set():
+        if self.is_closed:
             return markup(element("p", repr(self)))
         link = element("a", "Open the page in a tab", href=self.url, target="_blank", rel="noopener")
         below = element("p", link, f"; decisions go to {self.path}")
-        return InlinePage(url=self.url, height=900, title="Review")._repr_html_() + markup(below)
+        return page_frame(900, "Review", src=self.url) + markup(below)
 
     def __repr__(self) -> str:
-        return f"<Review: {'closed' if self._ended.is_set() else self.url}; decisions in {self.path}>"
+        return f"<Review: {'closed' if self.is_closed else self.url}; decisions in {self.path}>"
 
 
 class _RefusedError(Exception):
@@ -377,33 +355,46 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._respond(self._post)
 
-    def _respond(self, answer: Callable[[], tuple[str, bytes, str]]) -> None:
-        """Send what a function returns: type, content, name of a file to save; or why it does not."""
+    def _respond(self, answer: Callable[[], tuple[str, bytes]]) -> None:
+        """Send the type and the content that a function returns, or why it does not."""
+        status, kind = HTTPStatus.OK, "text/plain; charset=utf-8"
         try:
-            kind, content, name = answer()
-            self._send(HTTPStatus.OK, kind, content, name)
+            kind, content = answer()
         except _RefusedError as refusal:
-            self._send(refusal.status, "text/plain; charset=utf-8", str(refusal).encode())
+            status, content = refusal.status, str(refusal).encode()
         except (ValueError, OSError) as error:
-            self._send(HTTPStatus.BAD_REQUEST, "text/plain; charset=utf-8", str(error).encode("utf-8", "replace"))
+            status, content = HTTPStatus.BAD_REQUEST, str(error).encode("utf-8", "replace")
         except Exception:
             _LOGGER.exception("a request of the page failed: %s", urlsplit(self.path).path)
-            said = b"Something went wrong; the terminal says what."
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain; charset=utf-8", said)
+            status, content = HTTPStatus.INTERNAL_SERVER_ERROR, b"Something went wrong; the terminal says what."
+        self.send_response(status)
+        headers = {
+            "Content-Type": kind,
+            "Content-Length": str(len(content)),
+            "Content-Security-Policy": _POLICY.format(nonce=self.server.review._page.nonce),
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",  # The address holds the token.
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cache-Control": "no-store",
+        }
+        for header, value in headers.items():
+            self.send_header(header, value)
+        self.end_headers()
+        self.wfile.write(content)
 
-    def _get(self) -> tuple[str, bytes, str]:
+    def _get(self) -> tuple[str, bytes]:
         review, address = self.server.review, urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(address.query).items()}
         self._check(query.get("token") if address.path == "/" else None)
         if address.path == "/":
-            return "text/html; charset=utf-8", review._html, ""
-        if address.path.startswith("/export/table."):
-            format = address.path.removeprefix("/export/table.")
-            if format in _TYPES:
-                return _TYPES[format], review.export(format), f"table.{format}"
+            return "text/html; charset=utf-8", review._html
+        format = address.path.removeprefix("/export/table.")
+        if format in _TYPES:
+            return _TYPES[format], review.export(format)
         return self._json(review.answers(address.path, query))
 
-    def _post(self) -> tuple[str, bytes, str]:
+    def _post(self) -> tuple[str, bytes]:
         size = self.headers.get("Content-Length", "")
         if not size.isdecimal() or int(size) > _MAX_MESSAGE:
             self.close_connection = True  # What was sent is not read.
@@ -426,46 +417,27 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RefusedError(
                 HTTPStatus.SERVICE_UNAVAILABLE, "The review was closed; this is not kept. Start it again."
             )
-        if host is None or host.lower() not in review.hosts:
-            raise _RefusedError(
-                HTTPStatus.FORBIDDEN,
-                f"This server is not called {host}. Open the address that was printed, or allow this name with "
-                "allow_hosts=[...] (--allow-host).",
-            )
-        if origin is not None and urlsplit(origin).netloc.lower() not in review.hosts:
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "Pages of other servers may not ask here.")
-        if origin is None and self.command == "POST":
-            raise _RefusedError(HTTPStatus.FORBIDDEN, "A message needs an Origin: send it from the page.")
         if token is None:
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(token.encode("utf-8", "replace"), review.token.encode()):
-            raise _RefusedError(
-                HTTPStatus.FORBIDDEN, "The token is missing or wrong: open the address that was printed."
+        reason = None
+        if host is None or host.lower() not in review.hosts:
+            reason = (
+                f"This server is not called {host}. Open the address that was printed, or allow this name with "
+                "allow_hosts=[...] (--allow-host)."
             )
+        elif origin is not None and urlsplit(origin).netloc.lower() not in review.hosts:
+            reason = "Pages of other servers may not ask here."
+        elif origin is None and self.command == "POST":
+            reason = "A message needs an Origin: send it from the page."
+        elif not hmac.compare_digest(token.encode("utf-8", "replace"), review.token.encode()):
+            reason = "The token is missing or wrong: open the address that was printed."
+        if reason is not None:
+            raise _RefusedError(HTTPStatus.FORBIDDEN, reason)
 
-    def _json(self, answer: Any) -> tuple[str, bytes, str]:
+    def _json(self, answer: Any) -> tuple[str, bytes]:
         if answer is None:
             raise _RefusedError(HTTPStatus.NOT_FOUND, "There is nothing here.")
-        return "application/json", json.dumps(answer, default=str).encode("utf-8", "replace"), ""
-
-    def _send(self, status: HTTPStatus, kind: str, content: bytes, name: str = "") -> None:
-        self.send_response(status)
-        headers = {
-            "Content-Type": kind,
-            "Content-Length": str(len(content)),
-            "Content-Security-Policy": self.server.review.policy,
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",  # The address holds the token.
-            "Cross-Origin-Opener-Policy": "same-origin",
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "Cache-Control": "no-store",
-        }
-        if name:
-            headers["Content-Disposition"] = f'attachment; filename="{name}"'
-        for header, value in headers.items():
-            self.send_header(header, value)
-        self.end_headers()
-        self.wfile.write(content)
+        return "application/json", json.dumps(answer, default=str).encode("utf-8", "replace")
 
     def version_string(self) -> str:
         """Return nothing about the software."""
@@ -510,18 +482,6 @@ def _hosts(host: str, port: int, allowed: Iterable[str]) -> frozenset[str]:
 
 def _joined(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}".lower()
-
-
-def _arrow(columns: dict[str, Any]) -> Any:
-    """Return columns as a narwhals frame on Arrow."""
-    lists = {name: values.tolist() if isinstance(values, np.ndarray) else values for name, values in columns.items()}
-    return nw.from_dict(lists, backend="pyarrow")
-
-
-def _number(text: str | None) -> int:
-    if text is None or not text.isdecimal() or len(text) > 18:
-        raise ValueError("row must be a whole number.")
-    return int(text)
 
 
 def _as_texts(record: Any) -> dict[str, Any]:

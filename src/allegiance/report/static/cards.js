@@ -104,13 +104,12 @@
     for (const select of card.querySelectorAll("select.decision")) select.showDecision();
   };
 
-  // Every column of the user's table.
-  function fullRecord(points, point, values) {
+  // Every column of the user's table; a server sends the values as texts.
+  function fullRecord(points, point, sent) {
     const { page } = points;
-    const entries = page.table
-      .map((column, i) => [column, values ? values[i] : points.value(i, point)])
-      .filter(([, value]) => value !== undefined)
-      .map(([column, value]) => [column.name, values ? (value ?? "–") : written(column, value, true)]);
+    const value = (column, i) => (sent ? (sent[i] ?? "–") : written(column, points.value(i, point), true));
+    const known = page.table.map((column, i) => [column.name, value(column, i), sent || points.tableColumn(i) !== null]);
+    const entries = known.filter(([, , isKnown]) => isKnown);
     const details = element("details", [element("summary", `The full record: ${entries.length} columns`), definitions(entries, "record")]);
     details.open = page.hasTable && entries.length <= 40;
     return details;
@@ -191,15 +190,9 @@
   };
 
   function scale(colours, quantity) {
-    const canvas = element("canvas");
-    canvas.width = colours.names.length;
-    canvas.height = 1;
-    const context = canvas.getContext("2d");
-    colours.names.forEach((colour, i) => {
-      context.fillStyle = colour;
-      context.fillRect(i, 0, 1, 1);
-    });
-    return [element("span", `${quantity} ${colours.lowest.toFixed(1)}`), canvas, element("span", "1.0")];
+    const bar = element("span", undefined, "scale");
+    bar.style.background = `linear-gradient(to right, ${colours.names.filter((_, i) => i % 15 === 0).join(", ")})`;
+    return [element("span", `${quantity} ${colours.lowest.toFixed(1)}`), bar, element("span", "1.0")];
   }
 
   const MOST_NAMED = 12;
@@ -212,13 +205,10 @@
       node.style.setProperty("--chip", colours.names[i]);
       return node;
     };
-    if (state.colour === "trust") legend.replaceChildren(...scale(colours, page.quantity));
-    else if (state.colour === "verdict") {
-      legend.replaceChildren(...page.verdicts.filter((_, i) => i < 3 || page.counts[3]).map(key));
-    } else {
-      const rest = page.names.length - 1 - MOST_NAMED;
-      const more = rest > 0 ? [element("span", `and ${rest} more, coloured as in the table of clusters`)] : [];
-      legend.replaceChildren(...page.names.slice(0, Math.min(MOST_NAMED, page.names.length - 1)).map(key), ...more);
-    }
+    const clusters = page.names.slice(0, Math.min(MOST_NAMED, page.clusters.length)).map(key);
+    const rest = page.clusters.length - clusters.length;
+    if (rest > 0) clusters.push(element("span", `and ${rest} more, coloured as in the table of clusters`));
+    const verdicts = page.verdicts.filter((_, i) => i < 3 || page.counts[3]).map(key);
+    legend.replaceChildren(...{ trust: scale(colours, page.quantity), cluster: clusters, verdict: verdicts }[state.colour]);
   };
 })((window.allegianceReport ??= {}));

@@ -40,7 +40,10 @@
     if (text) node.scrollIntoView({ block: "nearest" });
   };
 
-  report.withCommas = (number) => Math.round(number).toLocaleString("en-GB");
+  // Formats are made once: `toLocaleString` makes one for each number.
+  const formats = [0, 1, 2].map((digits) => new Intl.NumberFormat("en-GB", { maximumFractionDigits: digits }));
+
+  report.withCommas = (number) => formats[0].format(Math.round(number));
   report.percent = (part, whole, digits = 1) => (whole ? ((100 * part) / whole).toFixed(digits) + "\u00a0%" : "-");
 
   // A value of a column as a person would write it; `fine` keeps all digits.
@@ -50,12 +53,10 @@
       const text = new Date(value).toISOString();
       return value % 86400000 && fine ? text.slice(0, 19).replace("T", " ") : text.slice(0, 10);
     }
-    if (column.kind !== "number") return String(value);
-    if (Number.isInteger(value)) return Math.abs(value) < 10000 ? String(value) : value.toLocaleString("en-GB");
-    if (fine) return String(value);
-    const digits = Math.abs(value) >= 100 ? 1 : 2;
-    if (Math.abs(value) < 0.1 || Math.abs(value) >= 1e9) return String(Number(value.toPrecision(3)));
-    return value.toLocaleString("en-GB", { maximumFractionDigits: digits });
+    if (column.kind !== "number" || (fine && !Number.isInteger(value))) return String(value);
+    const size = Math.abs(value);
+    if (Number.isInteger(value)) return size < 10000 ? String(value) : formats[0].format(value);
+    return size < 0.1 || size >= 1e9 ? String(Number(value.toPrecision(3))) : formats[size >= 100 ? 1 : 2].format(value);
   };
 
   // The image of a point, loaded when it comes into view.

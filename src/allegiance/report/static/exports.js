@@ -22,7 +22,11 @@
 
   const number = (value) => (Number.isNaN(value) ? "" : value);
 
-  // The columns of scores, with those that identify a point first.
+  const identity = ({ page, columns }) => [
+    ["row", (p) => columns.row[p]],
+    ...page.idNames.map((name, i) => [name, (p) => page.ids[i][p]]),
+  ];
+
   function scores(points, label) {
     const { page, columns } = points;
     return [
@@ -36,40 +40,37 @@
     ];
   }
 
-  const identity = ({ page, columns }) => [
-    ["row", (p) => columns.row[p]],
-    ...page.idNames.map((name, i) => [name, (p) => page.ids[i][p]]),
-  ];
+  const before = ({ page, columns }) => (p) => page.labels[columns.label[p]];
+  const taken = (decisions, ...names) => names.map((name) => [name, (p) => decisions.of(p)?.[name]]);
 
-  function decisionFields({ page, pointOf }) {
-    return [
-      ["row", (r) => r.row],
-      ...page.idNames.map((name, i) => [name, (r) => page.ids[i][pointOf.get(r.row)]]),
-      ...["label", "decision", "new_label", "decided_at"].map((name) => [name, (r) => r[name]]),
-    ];
+  // Decisions may be about points that are not on the page: a server keeps their identifiers with them.
+  function decisionsAsCsv({ points, taken: records }) {
+    const { page, pointOf } = points;
+    const ids = page.idNames.map((name, i) => [name, (r) => r[name] ?? page.ids[i][pointOf.get(r.row)]]);
+    const others = ["label", "decision", "new_label", "decided_at"].map((name) => [name, (r) => r[name]]);
+    return csv([["row", (r) => r.row], ...ids, ...others], records.values());
   }
 
-  const decisionOf = (decisions) => [
-    ["decision", (p) => decisions.of(p)?.decision ?? ""],
-    ["new_label", (p) => decisions.of(p)?.new_label ?? ""],
-  ];
+  function queueAsCsv(decisions, table) {
+    const { points } = decisions;
+    return csv([...identity(points), ...scores(points, before(points)), ...taken(decisions, "decision", "new_label")], table.listed);
+  }
 
   // The user's own columns, then the corrected label and the scores.
   function tableAsCsv(decisions) {
     const { points } = decisions;
     const { page, columns } = points;
-    const before = (p) => page.labels[columns.label[p]];
     const after = (p) => {
-      const taken = decisions.of(p);
-      if (taken?.decision === "noise") return page.labels.at(-1);
-      return taken?.decision === "move" ? taken.new_label : before(p);
+      const decided = decisions.of(p);
+      if (decided?.decision === "noise") return page.labels.at(-1);
+      return decided?.decision === "move" ? decided.new_label : before(points)(p);
     };
     const own = identity(points);
-    const added = [...scores(points, after), ["label_before", before], decisionOf(decisions)[0]];
-    const taken = new Set([...own, ...added].map(([name]) => name));
+    const added = [...scores(points, after), ["label_before", before(points)], ...taken(decisions, "decision")];
+    const names = new Set([...own, ...added].map(([name]) => name));
     page.table.forEach((column, i) => {
       if (points.tableColumn(i) === null) return;
-      const name = taken.has(column.name) ? `${column.name} (yours)` : column.name;
+      const name = names.has(column.name) ? `${column.name} (yours)` : column.name;
       own.push([name, (p) => {
         const value = points.value(i, p);
         return value !== null && column.kind === "date" ? report.written(column, value, true) : value;
@@ -90,15 +91,12 @@
     const { points, store } = decisions;
     const fromServer = async (name) => save(name, await (await store.ask(`export/${name}`)).blob());
     const exports = {
-      "decisions.csv": (name) => save(name, csv(decisionFields(points), Array.from(decisions.taken.values()))),
+      "decisions.csv": (name) => save(name, decisionsAsCsv(decisions)),
       "decisions.json": (name) => save(name, decisionsAsJson(decisions), "application/json"),
       "table.csv": (name) => (points.page.served ? fromServer(name) : save(name, tableAsCsv(decisions))),
       "table.parquet": fromServer,
       "table.xlsx": fromServer,
-      "list.csv": (name) => {
-        const own = (p) => points.page.labels[points.columns.label[p]];
-        save(name, csv([...identity(points), ...scores(points, own), ...decisionOf(decisions)], table.listed));
-      },
+      "list.csv": (name) => save(name, queueAsCsv(decisions, table)),
       audit: async () => {
         const paragraph = report.auditParagraph(decisions);
         try {

@@ -36,9 +36,7 @@
       this.listen();
     }
 
-    model(name) {
-      return this.figures.get_model_by_name(name);
-    }
+    model = (name) => this.figures.get_model_by_name(name);
 
     // Draw before the next frame, once, however often this is called until then.
     soon(...parts) {
@@ -89,9 +87,9 @@
       const { view, points, state } = this;
       const drawn = this.visible(view);
       const few = points.size <= MOST_DOTS;
-      const isNoise = (point) => points.isNoise(point);
-      this.fillDots("dots-data", (drawn ?? []).filter((point) => !isNoise(point)));
-      this.fillDots("crosses-data", (drawn ?? []).filter(isNoise));
+      for (const noise of [false, true]) {
+        this.fillDots(noise ? "crosses-data" : "dots-data", (drawn ?? []).filter((point) => points.isNoise(point) === noise));
+      }
       const others = few && state.isFiltered ? Array.from(points.columns.label.keys()).filter((p) => !state.holds(p)) : [];
       this.fill("others-data", others, { x: points.columns.x, y: points.columns.y });
       this.drawDensity(drawn === null, drawn !== null && (few || !state.isFiltered), view);
@@ -149,8 +147,7 @@
       const bands = this.model("bands-data");
       const plain = report.themeColours().band;
       const shown = (code) => !state.clusters.size || state.clusters.has(code);
-      const count = points.page.names.length - 1;
-      const codes = Array.from({ length: count }, (_, code) => code);
+      const codes = Array.from(points.page.clusters.keys());
       bands.data = {
         ...bands.data,
         colour: codes.map((code) => (state.colour === "cluster" ? colours.names[code] : plain)),
@@ -189,32 +186,28 @@
       this.fill("edge-ring-data", drawn, { x: trust, y: position });
     }
 
-    drawLegend() {
-      report.drawLegend(this.state, this.colours);
-    }
+    drawLegend = () => report.drawLegend(this.state, this.colours);
 
     listen() {
       const { state, map } = this;
-      const { x, y, trust, position } = this.points.columns;
-      const brush = (plot, columns, event) => {
-        if (event.final) state.change({ brush: { mask: this.maskOf(columns, insideOf(event.geometry)) } });
-      };
-      map.on_event("selectiongeometry", (event) => brush(map, [x, y], event));
-      map.on_event("tap", (event) => state.change({ marked: this.nearest(event) }));
-      for (const range of [map.x_range, map.y_range]) range.change.connect(() => this.soon("drawMap"));
-      for (const side of ["inner_width", "inner_height"]) {
-        map.properties[side].change.connect(() => this.soon("drawMap"));
-      }
       const profile = this.model("profile");
-      profile.on_event("selectiongeometry", (event) => brush(profile, [trust, position], event));
+      const brush = (plot, first, second) =>
+        plot.on_event("selectiongeometry", ({ geometry, final }) => {
+          if (final) state.change({ brush: { mask: this.maskOf(first, second, insideOf(geometry)) } });
+        });
+      brush(map, "x", "y");
+      brush(profile, "trust", "position");
+      map.on_event("tap", (event) => state.change({ marked: this.nearest(event) }));
       profile.on_event("tap", (event) => report.chooseCluster(state, Math.floor(event.y)));
       this.model("histogram").on_event("selectiongeometry", (event) => this.brushBins(event));
+      const redraw = () => this.soon("drawMap");
+      for (const range of [map.x_range, map.y_range]) range.change.connect(redraw);
+      for (const side of ["inner_width", "inner_height"]) map.properties[side].change.connect(redraw);
     }
 
-    maskOf([first, second], holds) {
-      const mask = new Uint8Array(this.points.size);
-      for (let point = 0; point < mask.length; point++) if (holds(first[point], second[point])) mask[point] = 1;
-      return mask;
+    maskOf(first, second, holds) {
+      const { [first]: xs, [second]: ys } = this.points.columns;
+      return Uint8Array.from({ length: this.points.size }, (_, point) => (holds(xs[point], ys[point]) ? 1 : 0));
     }
 
     // The bins that a brush touches.

@@ -1,4 +1,4 @@
-// The points on the page: columns of numbers, unpacked when they are first asked for, and the columns of the user's table.
+// The points on the page: columns of numbers, and the columns of the user's table, unpacked when they are first asked for.
 "use strict";
 (function (report) {
   const TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
@@ -23,42 +23,26 @@
       // What clusters are called: their labels, and the names that were made or given.
       page.names = [...page.labels.slice(0, -1), "noise"];
       this.columns = {};
-      for (const [name, packed] of Object.entries(page.columns)) {
-        Object.defineProperty(this.columns, name, {
-          configurable: true,
-          enumerable: true,
-          get: () => {
-            this.set(name, unpack(packed));
-            packed.data = "";
-            return this.columns[name];
-          },
-        });
-      }
+      for (const [name, packed] of Object.entries(page.columns)) this.columns[name] = unpack(packed);
+      delete page.columns;
       this.size = this.columns.level.length;
       this.pointOf = new Map();
       for (let point = 0; point < this.size; point++) this.pointOf.set(this.columns.row[point], point);
       this.unpacked = page.values.map(() => null);
     }
 
-    set(name, value) {
-      Object.defineProperty(this.columns, name, { value, enumerable: true, configurable: true });
-    }
-
-    // Add points that a server sent, and return their places.
+    // Add points that a server sent.
     add({ columns, ids, values }) {
-      const rows = unpack(columns.row);
-      for (const [name, packed] of Object.entries(columns)) this.set(name, joined(this.columns[name], unpack(packed)));
+      for (const [name, packed] of Object.entries(columns)) this.columns[name] = joined(this.columns[name], unpack(packed));
       this.page.ids.forEach((column, i) => column.push(...ids[i]));
       this.page.table.forEach((column, i) => {
         const known = this.tableColumn(i);
         if (!known) return;
         const more = Array.isArray(values[i]) ? values[i] : unpack(values[i]);
-        this.unpacked[i] = Array.isArray(known) ? known.concat(more) : joined(Float64Array.from(known), Float64Array.from(more));
+        this.unpacked[i] = Array.isArray(known) ? known.concat(more) : joined(Float64Array.from(known), more);
       });
-      const first = this.size;
-      this.size += rows.length;
-      rows.forEach((row, i) => this.pointOf.set(row, first + i));
-      return Array.from(rows, (_, i) => first + i);
+      const { row } = this.columns;
+      for (; this.size < row.length; this.size++) this.pointOf.set(row[this.size], this.size);
     }
 
     // How many points of the data this one stands for.
@@ -106,12 +90,9 @@
 
     // The largest affinities: names, numbers.
     affinities(point) {
-      const entries = [];
-      for (let place = 0; `cluster_${place}` in this.columns; place++) {
-        const name = this.page.names[this.columns[`cluster_${place}`][point]];
-        entries.push([name, this.columns[`affinity_${place}`][point]]);
-      }
-      return entries;
+      const { page, columns } = this;
+      const places = [0, 1, 2].filter((place) => `cluster_${place}` in columns);
+      return places.map((place) => [page.names[columns[`cluster_${place}`][point]], columns[`affinity_${place}`][point]]);
     }
 
     tableColumn(i) {

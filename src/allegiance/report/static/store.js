@@ -7,23 +7,18 @@
   class BrowserStore {
     constructor() {
       this.key = `allegiance-decisions-${document.documentElement.dataset.page}`;
+      Object.assign(this, { log: [], names: {}, isKept: false });
     }
 
     async load() {
       try {
         const { log = [], names = {} } = JSON.parse(localStorage.getItem(this.key) ?? "{}");
         this.log = log.filter(({ row, decision }) => Number.isInteger(row) && KINDS.includes(decision));
-        this.names = names;
-        this.isKept = true;
+        Object.assign(this, { names, isKept: true });
       } catch {
-        [this.log, this.names, this.isKept] = [[], {}, false];
+        // The browser stores nothing.
       }
-      const standing = new Map();
-      for (const record of this.log) {
-        standing.delete(record.row);
-        standing.set(record.row, record);
-      }
-      return { decisions: Array.from(standing.values()), names: this.names, canUndo: this.log.length > 0 };
+      return { decisions: this.log, names: this.names, canUndo: this.log.length > 0 };
     }
 
     save() {
@@ -48,7 +43,7 @@
 
     async undo() {
       const last = this.log.pop();
-      return last ? this.answer(last.row) : null;
+      return last ? this.answer(last.row) : {};
     }
 
     async rename(label, name) {
@@ -90,21 +85,10 @@
       return sent;
     }
 
-    load() {
-      return this.get("state");
-    }
-
-    decide({ row, decision, new_label }) {
-      return this.post("decide", { row, decision, new_label });
-    }
-
-    undo() {
-      return this.post("undo", {});
-    }
-
-    rename(label, name) {
-      return this.post("name", { label, name });
-    }
+    load = () => this.get("state");
+    decide = ({ row, decision, new_label }) => this.post("decide", { row, decision, new_label });
+    undo = () => this.post("undo", {});
+    rename = (label, name) => this.post("name", { label, name });
   }
 
   report.Decisions = class {
@@ -136,7 +120,10 @@
     async load() {
       try {
         const { decisions, names, canUndo, audit } = await this.store.load();
-        for (const record of decisions) this.taken.set(record.row, record);
+        for (const record of decisions) {
+          this.taken.delete(record.row);
+          this.taken.set(record.row, record);
+        }
         const { labels } = this.points.page;
         for (const [label, name] of Object.entries(names)) this.showName(labels.indexOf(label), name);
         [this.canUndo, this.audit] = [canUndo, audit ?? null];
@@ -158,24 +145,23 @@
       await this.settle(this.store.decide(record));
     }
 
+    // Take the last decision back, and return its point.
     async undo() {
-      const answer = await this.settle(this.store.undo());
-      return answer ? (this.points.pointOf.get(answer.row) ?? null) : null;
+      const { row } = await this.settle(this.store.undo());
+      return this.points.pointOf.get(row) ?? null;
     }
 
     async settle(promise) {
       try {
         const answer = await promise;
         report.complain("");
-        if (!answer) return null;
-        this.canUndo = answer.canUndo;
+        this.canUndo = answer.canUndo ?? false;
         if ("audit" in answer) this.audit = answer.audit;
-        if (!("row" in answer)) return null;
-        this.put(answer.row, answer.record);
+        if ("row" in answer) this.put(answer.row, answer.record);
         return answer;
       } catch (error) {
         report.complain(error.message);
-        return null;
+        return {};
       }
     }
 
@@ -213,35 +199,24 @@
 
   // A choice of decisions for one point. The names to move to are filled in when the reader gets there.
   report.decisionSelect = function (points, decisions, point) {
+    const { labels, names } = points.page;
+    const [own, rival] = [points.columns.label[point], points.columns.rival[point]];
+    const isNoise = points.isNoise(point);
     const select = report.element("select", undefined, "decision");
     select.setAttribute("aria-label", `decision about ${points.title(point)}`);
-    const option = (value, text) => {
-      const node = report.element("option", text);
-      node.value = value;
-      return node;
-    };
-    const moves = report.element("optgroup");
-    moves.label = "move to";
-    const [own, rival] = [points.columns.label[point], points.columns.rival[point]];
-    const addMove = (code) => moves.append(option(`move ${code}`, `→ ${points.page.names[code]}`));
-    if (rival !== own) addMove(rival);
-    const fill = () => {
-      select.removeEventListener("focus", fill);
-      for (let code = 0; code < points.page.names.length - 1; code++) if (code !== own && code !== rival) addMove(code);
-      show();
-    };
-    const show = () => {
+    const option = (value, text) => Object.assign(report.element("option", text), { value });
+    const fill = (codes) => {
       const taken = decisions.of(point);
-      const code = taken?.decision === "move" ? points.page.labels.indexOf(taken.new_label) : -1;
-      const value = !taken ? "" : code >= 0 ? `move ${code}` : taken.decision;
-      if (code >= 0 && !moves.querySelector(`option[value="${value}"]`)) addMove(code);
-      select.value = value;
+      const moved = taken?.decision === "move" ? labels.indexOf(taken.new_label) : -1;
+      const moves = report.element("optgroup");
+      moves.label = "move to";
+      for (const code of new Set([rival, moved, ...codes])) if (code >= 0 && code !== own) moves.append(option(`move ${code}`, `→ ${names[code]}`));
+      select.replaceChildren(option("", "undecided"), option("keep", isNoise ? "keep as noise" : "keep"), moves);
+      select.append(...(isNoise ? [] : [option("noise", "noise")]), option("unsure", "unsure"));
+      select.value = moved >= 0 ? `move ${moved}` : (taken?.decision ?? "");
     };
-    const isNoise = points.isNoise(point);
-    select.append(option("", "undecided"), option("keep", isNoise ? "keep as noise" : "keep"), moves);
-    if (!isNoise) select.append(option("noise", "noise"));
-    select.append(option("unsure", "unsure"));
-    select.addEventListener("focus", fill);
+    const show = () => fill(document.activeElement === select ? names.slice(0, -1).keys() : []);
+    select.addEventListener("focus", show);
     select.addEventListener("change", () => {
       const [decision, code] = select.value.split(" ");
       decisions.decide(point, decision, code === undefined ? null : Number(code));

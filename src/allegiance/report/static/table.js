@@ -19,56 +19,34 @@
 
   const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-  // What can be listed: which points, how many of all data they are, what one and several are called, and none.
+  // What can be listed: which points, how many of all data they are, and what one of them is called.
   const LISTS = {
     doubtful: {
       holds: ({ verdict }, point) => verdict[point] === 1 || verdict[point] === 2,
       count: ({ page }) => page.counts[1] + page.counts[2],
-      words: () => ["label that is not supported", "labels that are not supported"],
-      none: "Every label is supported.",
-    },
-    contradicted: {
-      holds: ({ verdict }, point) => verdict[point] === 2,
-      count: ({ page }) => page.counts[2],
-      words: () => ["contradicted label", "contradicted labels"],
-      none: "No label is contradicted.",
-    },
-    below: {
-      holds: ({ level, trust }, point, { state }) => level[point] <= state.step && trust[point] === trust[point],
-      count: ({ page, state }) => sum(page.levels.map((counts) => sum(counts.slice(0, state.step + 1)))),
-      words: ({ page, state }) => {
-        const level = `with ${page.quantity} ${state.threshold.toFixed(2)} or less`;
-        return [`label ${level}`, `labels ${level}`];
-      },
-      none: "No label is at or below the threshold.",
+      word: () => "unsupported label#",
     },
     audit: {
       holds: (_, point, { audited }) => audited.has(point),
       count: ({ page }) => page.audit.points.length,
-      words: () => ["label to audit", "labels to audit"],
-      none: "There is no label to audit.",
+      word: () => "label# to audit",
     },
     selection: {
       holds: () => true,
       count: ({ page }) => sum(page.counts),
-      words: () => ["point", "points"],
-      none: "There are no points.",
+      word: () => "point#",
     },
-    noise: {
-      holds: ({ verdict }, point) => verdict[point] === 3,
-      count: ({ page }) => page.counts[3],
-      words: () => ["noise point", "noise points"],
-      none: "There is no noise.",
+    below: {
+      holds: ({ level, trust }, point, { state }) => level[point] <= state.step && trust[point] === trust[point],
+      count: ({ page, state }) => sum(page.levels.map((counts) => sum(counts.slice(0, state.step + 1)))),
+      word: ({ page, state }) => `label# with ${page.quantity} ${state.threshold.toFixed(2)} or less`,
     },
     decided: {
       holds: (_, point, { decisions }) => decisions.of(point) !== undefined,
       count: ({ decisions }) => decisions.taken.size,
-      words: () => ["point you decided about", "points you decided about"],
-      none: "You have not decided about any point.",
+      word: () => "point# you decided about",
     },
   };
-  LISTS.all = LISTS.selection;
-
   report.ReviewTable = class {
     constructor(state, decisions) {
       this.state = state;
@@ -99,9 +77,13 @@
       return LISTS[this.choice.value];
     }
 
-    // The audit and all points are listed whatever the reader looks at.
+    // The audit and what was decided are listed whatever the reader looks at.
     get isWhole() {
-      return ["audit", "all", "decided"].includes(this.choice.value);
+      return ["audit", "decided"].includes(this.choice.value);
+    }
+
+    holds(point) {
+      return (this.isWhole || this.state.holds(point)) && this.list.holds(this.points.columns, point, this);
     }
 
     sortBy(key) {
@@ -135,11 +117,9 @@
     }
 
     update() {
-      const { columns } = this.points;
-      const { list, state, isWhole } = this;
       const isAudit = this.choice.value === "audit" && this.sort.key === "review";
       const inOrder = isAudit ? Uint32Array.from(this.page.audit.points) : this.order(this.sort.key);
-      this.listed = inOrder.filter((point) => (isWhole || state.holds(point)) && list.holds(columns, point, this));
+      this.listed = inOrder.filter((point) => this.holds(point));
       if (this.sort.direction < 0) this.listed.reverse();
       this.body.replaceChildren();
       this.shown = 0;
@@ -153,9 +133,10 @@
         else header.setAttribute("aria-sort", this.sort.direction > 0 ? "ascending" : "descending");
       }
       this.showStatus();
-      document.querySelector('[data-export="list.csv"]').disabled = !this.listed.length;
+      document.querySelector('[data-export="list.csv"]').disabled = report.byId("next").disabled = !this.listed.length;
       if (!this.listed.length) {
-        const note = element("td", this.state.isFiltered && !this.isWhole ? "None of the points you look at." : this.list.none, "empty");
+        const among = this.state.isFiltered && !this.isWhole;
+        const note = element("td", among ? "None of the points you look at. Another queue lists all of them." : "There are none.", "empty");
         note.colSpan = this.headings.length;
         this.body.append(element("tr", note));
       }
@@ -163,17 +144,12 @@
 
     showStatus() {
       const [listed, all] = [this.listed.length, this.list.count(this)];
-      const [one, several] = this.list.words(this);
-      const said = (number) => `${report.withCommas(number)} ${number === 1 ? one : several}`;
-      let decided = 0;
-      for (const row of this.decisions.taken.keys()) {
-        const point = this.points.pointOf.get(row);
-        const isListed = point !== undefined && (this.isWhole || this.state.holds(point));
-        if (isListed && this.list.holds(this.points.columns, point, this)) decided += 1;
-      }
+      const said = (number) => `${report.withCommas(number)} ${this.list.word(this).replace("#", number === 1 ? "" : "s")}`;
+      const known = Array.from(this.decisions.taken.keys(), (row) => this.points.pointOf.get(row));
+      const decided = known.filter((point) => point !== undefined && this.holds(point)).length;
       const progress = decided && this.choice.value !== "decided" ? ` ${report.withCommas(decided)} decided.` : "";
-      const among = this.state.isFiltered && !this.isWhole;
-      const whole = among ? `${said(listed)} among those you look at.` : listed === all ? `${said(all)}.` : `${report.withCommas(listed)} of ${said(all)}.`;
+      let whole = listed === all ? `${said(all)}.` : `${report.withCommas(listed)} of ${said(all)}.`;
+      if (this.state.isFiltered && !this.isWhole) whole = `${said(listed)} among those you look at.`;
       report.say("review-status", whole + progress);
     }
 

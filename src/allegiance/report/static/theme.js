@@ -1,10 +1,14 @@
 // Colours of the figures: those of the page come from the style sheet, so that they follow its light or dark theme.
 "use strict";
 (function (report) {
+  let colours;
+
+  // Kept until the theme changes: reading them makes the browser compute the styles of the whole page.
   report.themeColours = function () {
+    if (colours) return colours;
     const style = getComputedStyle(document.documentElement);
     const names = ["paper", "ink", "soft", "line", "band", "bar", "chosen", "below", "ring"];
-    return Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
+    return (colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()])));
   };
 
   function paintAxis(axis, colour) {
@@ -45,6 +49,7 @@
   // Paint now, whenever the theme changes, and in light colours for print; then let the caller repaint what it drew.
   report.followTheme = function (figures, repainted) {
     const repaint = () => {
+      colours = null;
       paint(figures);
       repainted();
     };
