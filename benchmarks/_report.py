@@ -44,11 +44,6 @@ def limit_row(what: str, ours: float, unit: str, limit: float, **details: Any) -
     return Row(what, ours, unit, target=f"<= {quantity(limit, unit)}", met=ours <= limit, details=details)
 
 
-def absent_row(what: str, ours: float, peer: str) -> Row:
-    """Say that the peer of a comparison is not installed."""
-    return Row(what, ours, "s", f"{peer}: not installed")
-
-
 def quantity(value: float, unit: str) -> str:
     """Write a number with three digits and a unit of fitting size."""
     for scale, name in _UNIT_SCALES.get(unit, ()):

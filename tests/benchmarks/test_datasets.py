@@ -23,11 +23,6 @@ def test_a_seed_is_a_draw(name):
     assert first.X.shape[1] <= MOST_COLUMNS
 
 
-def test_tables_are_scaled_and_images_are_not():
-    np.testing.assert_allclose(set_named("wine").draw(0).X.std(axis=0), 1.0)
-    assert set_named("digits").draw(0).X.std(axis=0).max() > 5.0
-
-
 def test_blobs_are_as_far_apart_as_asked():
     near, far = blobs(0, separation=2.0), blobs(0, separation=20.0)
     assert pdist(means_of(near)).min() == pytest.approx(2.0, abs=0.4)
@@ -68,9 +63,3 @@ def test_a_class_that_a_draw_misses_is_not_one_of_its_classes(tmp_path):
     draws = [data.draw(seed).classes for seed in range(20)]
     assert {classes.max() + 1 for classes in draws} == {2, 3}
     assert all(np.unique(classes).size == classes.max() + 1 for classes in draws)
-
-
-def test_one_class_is_an_error(tmp_path):
-    (tmp_path / "alike.csv").write_text("".join(f"{i},{i % 7},same\n" for i in range(10)))
-    with pytest.raises(ValueError, match="only the class same"):
-        set_named("alike", tmp_path).draw(0)

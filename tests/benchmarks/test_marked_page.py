@@ -1,6 +1,6 @@
 import pytest
 
-from _marked_page import markdown_table, replaced, write_parts
+from _marked_page import replaced, write_parts
 
 PAGE = """# Title
 <!-- first: written by make a -->
@@ -25,7 +25,3 @@ def test_parts_are_replaced_and_prose_is_kept(tmp_path):
 def test_a_part_that_the_page_lacks_is_an_error():
     with pytest.raises(ValueError, match="third"):
         replaced(PAGE, "third", "text")
-
-
-def test_table():
-    assert markdown_table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | ---: |\n| x | 1 |"

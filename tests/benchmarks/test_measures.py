@@ -21,16 +21,6 @@ def test_auroc_counts_pairs(scored):
     assert auroc(trust, wrong) == pytest.approx(roc_auc_score(wrong, -trust))
 
 
-def test_low_scores_for_misassigned_points_are_good():
-    wrong = np.array([True, True, False, False, False])
-    trust = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
-    assert auroc(trust, wrong) == 1.0
-    assert average_precision(trust, wrong) == 1.0
-    assert precision_at(trust, wrong, 0.4) == 1.0
-    assert auroc(-trust, wrong) == 0.0
-    assert precision_at(-trust, wrong, 0.4) == 0.0
-
-
 def test_average_precision_is_that_of_scikit_learn(scored):
     trust, wrong = scored
     assert average_precision(trust, wrong) == pytest.approx(average_precision_score(wrong, -trust))
@@ -45,19 +35,8 @@ def test_hits_are_expected_over_the_order_of_equal_scores():
     assert precision_at(trust, wrong, 0.5) == pytest.approx(hits[3] / 3)
 
 
-def test_precision_looks_at_one_point_at_least():
-    assert precision_at(np.array([0.0, 1.0, 2.0]), np.array([True, False, False]), 0.01) == 1.0
-
-
 def test_kept_accuracy_of_the_most_trusted(rng):
     trust, wrong = rng.permutation(100).astype(float), rng.random(100) < 0.2
     kept = np.argsort(trust)[-30:]
     found = kept_accuracy(trust, wrong, np.array([0.3, 1.0]))
     np.testing.assert_allclose(found, [1.0 - wrong[kept].mean(), 1.0 - wrong.mean()])
-
-
-def test_a_constant_score_is_worth_nothing(rng):
-    wrong = rng.random(50) < 0.4
-    assert auroc(np.zeros(50), wrong) == 0.5
-    assert average_precision(np.zeros(50), wrong) == pytest.approx(wrong.mean())
-    assert precision_at(np.zeros(50), wrong, 0.1) == pytest.approx(wrong.mean())

@@ -68,14 +68,6 @@ def test_every_score_is_computed_for_every_clusterer(rng, clusterer):
     assert set(HEADLINE) <= set(SCORES)
 
 
-def test_readings_at_the_own_cluster():
-    case = Case(np.array([[0.0], [1.0], [10.0]]), 2, 0, k_means)
-    values = np.array([[0.2, 0.8], [0.7, 0.3], [0.4, 0.6]])
-    codes = case.labels
-    np.testing.assert_array_equal(case.own(values), values[[0, 1, 2], codes])
-    np.testing.assert_array_equal(case.largest_other(values), values[[0, 1, 2], 1 - codes])
-
-
 @pytest.mark.parametrize("clusterer", CLUSTERERS)
 def test_labels_are_consecutive_and_predicted(rng, clusterer):
     X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + rng.normal(size=(60, 2))

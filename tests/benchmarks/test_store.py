@@ -24,12 +24,6 @@ def test_cells_come_back_sorted(tmp_path):
     assert scores[:2] == make_cell().scores
 
 
-def test_what_is_not_known_comes_back_as_nan(tmp_path):
-    store = Store(tmp_path, "quality")
-    store.append(make_cell(auroc=float("nan")))
-    assert np.isnan(store.read().scores[0]["auroc"])
-
-
 def test_scores_without_their_cell_are_dropped(tmp_path):
     store = Store(tmp_path, "quality")
     store.append(make_cell(seed=0))

@@ -1,6 +1,5 @@
 """The tutorials are notebooks: they run from top to bottom, quietly, and show what they promise."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -41,10 +40,3 @@ def test_runs_and_shows_what_it_promises(name, tmp_path):
     shown = " ".join(str(output.get("data", output.get("text", ""))) for output in outputs)
     for text in promised:
         assert text in shown, text
-
-
-@pytest.mark.parametrize("name", PROMISED)
-def test_no_line_of_code_is_wider_than_a_page(name):
-    code = re.findall(r"```{code-cell}.*?\n(.*?)```", (TUTORIALS / f"{name}.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert code
-    assert max(len(line) for cell in code for line in cell.splitlines()) <= 120

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from reproduction import against_distance
 from reproduction.against_distance import affinity_against_distance
 
 
@@ -43,28 +42,3 @@ def test_seeds_and_runs():
     assert (affinity_against_distance(n_runs=1, random_state=1).X[:-1] != few.X[:-1]).all()
     with pytest.raises(ValueError, match="centers"):
         affinity_against_distance([[0.0, 0.0], [0.0, 0.0]])
-
-
-@pytest.mark.parametrize(
-    ("labels", "mean", "winner"),
-    [
-        pytest.param([0, 0, 1, 1, 1, 2, 1], [0.0, 0.0], 1, id="most companions decide, wherever the mean is"),
-        pytest.param([0, 0, 1, 2, 0, 0, 0], [9.0, 0.0], 0, id="a tie goes to the nearer"),
-        pytest.param([0, 0, 1, 2, 0, 0, 0], [11.0, 0.0], 2, id="of those that tie"),
-        pytest.param([0, 0, 0, 0, 1, 1, 2], [12.0, 0.0], 1, id="alone it goes to the nearest"),
-    ],
-)
-def test_where_a_point_went_is_read_off_its_companions(monkeypatch, labels, mean, winner):
-    class Run:
-        def __init__(self, n_clusters, **settings):
-            assert settings["init"] == "random"
-
-        def fit(self, X):
-            self.labels_ = np.array(labels)
-            self.cluster_centers_ = np.full((3, 2), 99.0)
-            self.cluster_centers_[labels[-1]] = mean
-            return self
-
-    monkeypatch.setattr(against_distance, "KMeans", Run)
-    origin, sites = np.array([0, 0, 1, 1, 2, 2, -1]), np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0]])
-    assert against_distance._given_to(np.zeros((7, 2)), origin, sites, 0) == winner

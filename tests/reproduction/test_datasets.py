@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from reproduction.datasets import _files, _soybean, load_2d5c, load_3d5c, load_iris, load_mnist_test, load_soybean
+from reproduction.datasets import _files, _soybean, load_2d5c, load_3d5c, load_mnist_test, load_soybean
 from reproduction.datasets._files import DataFile, cache_folder, obtain
 from reproduction.datasets._idx import format_idx, parse_idx
 
@@ -84,12 +84,6 @@ def test_files_are_found_in_the_users_folder(own, place):
     assert get() == CONTENT
 
 
-def test_downloads_are_kept_and_found_again(own):
-    assert get(lambda: [CONTENT]) == CONTENT
-    assert [path.name for path in cache_folder().rglob("*") if path.is_file()] == ["things"]
-    assert get() == CONTENT
-
-
 @pytest.mark.parametrize("content", [PACKED[:-1], b"", PACKED + b"\x00", gzip.compress(CONTENT + b"!", mtime=0)])
 def test_no_altered_file_is_used(own, content):
     path = own / "things" / "things.gz"
@@ -116,10 +110,6 @@ def test_idx_files_there_and_back():
     for content in (b"", b"<html>not found</html>", IDX[:10], IDX[:-1], IDX + b"\x00"):
         with pytest.raises(ValueError, match="pictures"):
             parse_idx(content, 3, "pictures")
-
-
-def test_iris_is_that_of_scikit_learn():
-    np.testing.assert_array_equal(load_iris().data, sklearn.datasets.load_iris().data)
 
 
 @needs_files

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from reproduction.framework import EXPERIMENTS, Check, Finding, Picture, Section, Table, percent_spread, run_paper
+from reproduction.framework import EXPERIMENTS, Check, Finding, Picture, Section, Table, run_paper
 
 PNG = b"\x89PNG made up"
 
@@ -52,14 +52,6 @@ def made_up(monkeypatch):
     return experiments
 
 
-def test_runs_all_in_the_order_of_the_paper(made_up, tmp_path):
-    announced = []
-    outcomes = run_paper(tmp_path, n_seeds=3, announce=lambda *what: announced.append(what))
-    assert [outcome.name for outcome in outcomes] == list(EXPERIMENTS)
-    assert announced == [(name, i, len(EXPERIMENTS)) for i, name in enumerate(EXPERIMENTS)]
-    assert all(experiment.runs == 1 for experiment in made_up.values())
-
-
 def test_the_page_keeps_what_another_run_finished(made_up, tmp_path):
     run_paper(tmp_path, only=["ratios"])
     outcomes = run_paper(tmp_path, only=["maps"], fresh=True)
@@ -67,22 +59,6 @@ def test_the_page_keeps_what_another_run_finished(made_up, tmp_path):
     assert made_up["ratios"].runs == 1
     page = (tmp_path / "paper.md").read_text()
     assert page.index("Made up maps") < page.index("Made up ratios")
-
-
-def test_an_unknown_name_is_an_error_that_lists_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match=r"only: there is no experiment 'map'. Did you mean 'maps'\?"):
-        run_paper(tmp_path, only=["map"])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_second_run_takes_what_is_finished(made_up, tmp_path):
-    first = run_paper(tmp_path, only=["maps"])
-    page = (tmp_path / "paper.md").read_text()
-    second = run_paper(tmp_path, only=["maps"])
-    assert made_up["maps"].runs == 1
-    assert [outcome.resumed for outcome in first + second] == [False, True]
-    assert second[0].section == first[0].section
-    assert (tmp_path / "paper.md").read_text() == page
 
 
 @pytest.mark.parametrize("change", ["seeds", "fresh", "picture gone", "half a file"])
@@ -128,11 +104,6 @@ def test_the_page_shows_tables_pictures_findings_and_remarks(made_up, tmp_path):
     assert "![a picture](images/paper/made_up.png)" in page
     assert "a remark" in page
     assert "a caption" in page
-
-
-def test_spreads():
-    assert percent_spread([0.1, 0.3]) == "20.0 ± 14.1 %"
-    assert percent_spread([0.5]) == "50.0 %"
 
 
 def test_steps_of_an_experiment_are_kept_until_it_is_run_afresh(made_up, tmp_path):

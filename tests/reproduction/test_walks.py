@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reference.rejection import rejection
 from reproduction.walks import shares_in_ball, shares_in_box
 
 #: Walks that start at the same point; their mean is compared.
@@ -41,14 +40,6 @@ def test_a_point_off_the_line_of_two_centres():
     expected = np.bincount(far[stolen].argmin(axis=1), minlength=2) / stolen.sum()
     assert expected[1] == pytest.approx(0.630, abs=1e-3)
     assert_mean_is(in_box(centers, np.array([0.5, 2.0]), -walls, walls, 200), expected, 3e-4)
-
-
-def test_box_against_rejection():
-    rng = np.random.default_rng(1)
-    centers, x = rng.normal(size=(3, 3)), rng.normal(size=3)
-    lower, upper = np.full(3, -2.5), np.full(3, 3.0)
-    expected, kept = rejection(centers, x, rng.uniform(lower, upper, (400_000, len(x))))
-    assert_mean_is(in_box(centers, x, lower, upper, 200), expected, np.sqrt(0.25 / kept))
 
 
 def test_a_coordinate_without_extent_stays():
