@@ -2,622 +2,399 @@
 
 Four parts, each with its own table in ``docs/benchmarks.md``:
 
-- ``repeats``: populations that are large enough for disjoint samples. One sample is clustered and gets its trust; the
-  others are clustered in the same way, the points of the first are placed in their clusters and matched. So the share
-  that comes back, and how often each label does, is known without classes.
+- ``repeats``: what trust says of a clustering, and what sixteen independent repeats say (``quality/_repeats.py``).
+- ``rows``: the same at 20,000 rows, where a subsample has a limited number of them.
 - ``audit``: labelled data. Labels are right if their class is that of most of their cluster. How often does the 95 %
   interval of an audit hold the true share?
-- ``rows``: what a limit on the rows of a subsample costs, at 20,000 rows.
 - ``order``: the cells of the study (``benchmarks/study.py``). Does the order of review find wrong labels, beside the
   scores that the study has measured on the same clusterings?
 
 Results go to ``docs/benchmarks/replication_*.csv`` as they come, and a run that was stopped continues where it was.
-``--quick`` takes a few scenes and prints only. Everything runs on one thread.
+``--quick`` takes a few scenes and prints only. Each process runs on one thread.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
+import multiprocessing
 import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
-from sklearn.mixture import GaussianMixture
+import pandas as pd
+from scipy.stats import wilcoxon
+from sklearn.cluster import KMeans
+from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from _machine import ROOT
+from _machine import ROOT, usable_cores
 from _marked_page import write_parts
-from allegiance import Calibration, trust
-from allegiance.calibration import matches
+from allegiance import AffinityScorer, Calibration, trust
+from allegiance.calibration import matches, wilson
+from quality._cell import measures
+from quality._clusterers import CLUSTERERS as STUDY
 from quality._datasets import UnavailableError, all_sets
-from quality._misassigned import by_majority
+from quality._misassigned import by_majority, by_matching
 from quality._peers import PEER_SCORES
+from quality._repeats import CLUSTERERS, blobs, correlated, fit_labels, populations, scene, scenes, tables_folder
 
-REPEATS = 16
-SIZES = (3, 12, 6, 26)
-#: A scene needs this many points for each cluster.
-ROWS_PER_CLUSTER = 12
-MOST_ROWS = 800
 AUDITS = (20, 50, 100)
 AUDIT_DRAWS = 200
 ORDER_SEEDS = 2
+QUICK_SETS = ("iris", "blobs", "digits")
+QUICK_POPULATIONS = ("blobs, 4 in 5-D", "Gaussian, 10-D", "digits")
+MEASURES = ("auroc", "ap", "matched_auroc")
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-
-class Population(NamedTuple):
-    """Where samples come from."""
-
-    name: str
-    kind: str
-    """"choosing" if the prototype of the estimator was tried on it, else "confirming"."""
-    structure: bool
-    """Whether it has clusters at all."""
-    classes: int
-    draw: Callable[[int], Iterator[Floats]]
-    """Yields disjoint samples."""
-
-
-# --- populations -------------------------------------------------------------------------------------------------
-
-
-def populations() -> list[Population]:
-    """Return every population that is at hand."""
-    found = [
-        _generated("blobs, 10 in 20-D", "choosing", _blobs(10, 20, 6.0)),
-        _generated("Gaussian, 10-D", "choosing", lambda rng, n: rng.normal(size=(n, 10)), structure=False),
-        _generated("uniform, 5-D", "choosing", lambda rng, n: rng.uniform(size=(n, 5)), structure=False),
-        _generated("heavy tails, 5-D", "confirming", lambda rng, n: rng.standard_t(3, size=(n, 5)), structure=False),
-        _generated("blobs, 4 in 5-D", "confirming", _blobs(4, 5, 4.0)),
-        _generated("blobs, 6 unequal in 3-D", "confirming", _blobs(6, 3, 4.0, imbalance=8.0)),
-        _generated("stretched blobs, 5 in 8-D", "confirming", _blobs(5, 8, 5.0, stretch=5.0)),
-        _generated("blobs, 12 in 2-D", "confirming", _blobs(12, 2, 3.5)),
-        _generated("correlated Gaussian, 6-D", "confirming", _correlated, structure=False),
-    ]
-    for name, kind in (
-        ("mnist", "choosing"),
-        ("letter", "choosing"),
-        ("satimage", "choosing"),
-        ("segment", "choosing"),
-        ("digits", "confirming"),
-        ("yeast", "confirming"),
-        ("breast_cancer", "confirming"),
-    ):
-        try:
-            X, k = _whole(name)
-        except UnavailableError as error:
-            print(f"left out: {error}", file=sys.stderr)
-            continue
-        found.append(Population(name, kind, True, k, lambda seed, X=X: _disjoint(X, seed)))
-    return found
-
-
-def _generated(name: str, kind: str, draw: Callable[[Any, int], Floats], structure: bool = True) -> Population:
-    def samples(seed: int) -> Iterator[Floats]:
-        for number in range(REPEATS + 1):
-            yield draw(np.random.default_rng([seed, number]), 600)
-
-    k = int(re.findall(r"\d+", name)[0]) if structure else 0
-    return Population(name, kind, structure, k, samples)
-
-
-def _blobs(k: int, d: int, separation: float, imbalance: float = 1.0, stretch: float = 1.0) -> Callable[..., Floats]:
-    """Return a function that draws from one mixture, which its parameters decide."""
-    rng = np.random.default_rng([k, d])
-    centers = rng.normal(size=(k, d)) * separation / np.sqrt(2)
-    shares = np.geomspace(1.0, imbalance, k)
-    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
-    shape = turn * np.geomspace(stretch**-0.5, stretch**0.5, d)
-
-    def draw(rng: Any, n: int) -> Floats:
-        which = rng.choice(k, n, p=shares / shares.sum())
-        return centers[which] + rng.normal(size=(n, d)) @ shape.T
-
-    return draw
-
-
-def _correlated(rng: Any, n: int) -> Floats:
-    return rng.normal(size=(n, 6)) @ np.linalg.cholesky(0.7 * np.ones((6, 6)) + 0.3 * np.eye(6)).T
-
-
-@cache
-def _whole(name: str) -> tuple[Floats, int]:
-    """Return all rows of a labelled set, prepared as in the study, and its number of classes."""
-    from quality import _datasets as data
-
-    for one in all_sets(_folder()):
-        if one.name == name:
-            load, scaled = one.draw.args[0], one.draw.keywords["scaled"]
-            X, target = load()
-            return data._prepared(np.asarray(X, float), scaled), len(set(map(str, target)))
-    raise UnavailableError(f"{name}: not at hand")
-
-
-def _folder() -> Path | None:
-    import os
-
-    found = os.environ.get("ALLEGIANCE_DATA")
-    return Path(found) / "tables" if found and (Path(found) / "tables").is_dir() else None
-
-
-def _disjoint(X: Floats, seed: int) -> Iterator[Floats]:
-    order = np.random.default_rng(seed).permutation(len(X))
-    n = min(MOST_ROWS, len(X) // (REPEATS + 1))
-    for number in range(REPEATS + 1):
-        yield X[order[number * n : (number + 1) * n]]
+Key = tuple[Any, ...]
+Row = dict[str, Any]
 
 
 # --- repeats -----------------------------------------------------------------------------------------------------
 
-CLUSTERERS: dict[str, Callable[[int], Any]] = {
-    "k-means": lambda k: KMeans(k, n_init=5),
-    "mixture": lambda k: GaussianMixture(k, reg_covar=1e-3, n_init=1),
-    "Ward": AgglomerativeClustering,
-}
+
+def repeats_jobs(quick: bool) -> list[Key]:
+    """Return population, clusterer and number of clusters of each scene."""
+    return [one for one in scenes() if not quick or (one[0] in QUICK_POPULATIONS and one[2] == 3)]
 
 
-def scenes(quick: bool) -> Iterator[tuple[Population, str, int, Any]]:
-    """Yield population, name of the clusterer, number of clusters and the clusterer."""
-    everything = populations()
-    if quick:
-        everything = [one for one in everything if one.name in ("blobs, 4 in 5-D", "Gaussian, 10-D", "digits")]
-    else:
-        yield from _odd_scenes()
-    # A run that was stopped has seen all populations with the first numbers of clusters.
-    for place in range(1 if quick else len(SIZES) + 1):
-        for population in everything:
-            k = SIZES[place] if place < len(SIZES) else population.classes
-            n = len(next(population.draw(0)))
-            if k * ROWS_PER_CLUSTER > n or (place == len(SIZES) and k in (0, *SIZES)):
-                continue
-            for name, make in CLUSTERERS.items():
-                yield population, name, k, make(k)
-
-
-def _odd_scenes() -> Iterator[tuple[Population, str, int, Any]]:
-    """Yield clusterings that k-means, mixtures and Ward cannot make."""
-    from sklearn.datasets import make_circles
-
-    rings = _generated(
-        "rings 2",
-        "confirming",
-        lambda rng, n: make_circles(n, factor=0.4, noise=0.06, random_state=int(rng.integers(2**31)))[0],
-    )
-    spectral = SpectralClustering(2, affinity="nearest_neighbors", n_neighbors=10)
-    yield rings, "spectral", 2, spectral
-    flat = _generated("blobs, 5 in 2-D", "confirming", _blobs(5, 2, 7.0))
-    yield flat, "HDBSCAN", 5, HDBSCAN(min_cluster_size=15, copy=True)
-    yield flat, "average", 5, AgglomerativeClustering(5, linkage="average")
-    cloud = next(one for one in populations() if one.name == "Gaussian, 10-D")
-    yield cloud, "average", 3, AgglomerativeClustering(3, linkage="average")
-
-
-def labels_of(clusterer: Any, X: Floats, seed: int) -> tuple[Any, Any]:
-    """Return a fitted clone and its labels, 0 to k - 1, -1 for noise."""
-    fitted = clone(clusterer)
-    if "random_state" in fitted.get_params():
-        fitted.set_params(random_state=seed)
-    found = np.asarray(fitted.fit_predict(X))
-    codes = np.full(len(X), -1)
-    codes[found >= 0] = np.unique(found[found >= 0], return_inverse=True)[1]
-    return fitted, codes
-
-
-def placed(fitted: Any, X: Floats, labels: Any, others: Floats) -> Any:
-    """Return the clusters of other points: by ``predict``, or those of their nearest neighbours."""
-    from sklearn.metrics import pairwise_distances_argmin
-
-    if hasattr(fitted, "predict"):
-        return fitted.predict(others)
-    return labels[pairwise_distances_argmin(others, X)]
-
-
-def measure_repeats(population: Population, clusterer: Any, seed: int, n_repeats: int) -> Iterator[dict[str, Any]]:
+def measure_repeats(key: Key, quick: bool) -> Iterator[Row]:
     """Yield what trust says about one sample, and what the repeats say: the clusterer known, and not known."""
-    samples = population.draw(seed)
-    X = next(samples)
-    _, labels = labels_of(clusterer, X, seed)
+    population, (X, labels, back, clusterer) = populations()[key[0]], scene(*key)
     inner = labels >= 0
     if np.unique(labels[inner]).size < 2:
         return
-    back = []
-    for number, other in zip(range(n_repeats), samples, strict=False):
-        fitted, found = labels_of(clusterer, other, seed + 1000 * (number + 1))
-        back.append(matches(labels, placed(fitted, other, found, X)))
-    frequency, shares = np.mean(back, axis=0), np.mean(np.array(back)[:, inner], axis=1)
+    frequency, shares = back.mean(axis=0), back[:, inner].mean(axis=1)
     for mode, known in (("known", clusterer), ("stand-in", None)):
         started = time.process_time()
         result = trust(X, labels, clusterer=known, n_jobs=1)
-        low, high = result.replication_interval
-        says = result.trust
-        ari = re.search(r"index ([\d.]+)\)", result.clusterer_note or "")
-        stand_in = re.search(r"with (.*?), which stands", result.clusterer_note or "")
+        seconds = time.process_time() - started
+        (low, high), says = result.replication_interval, result.trust
+        named = re.search(r"with (.*?), which stands.*index ([\d.]+)\)", result.clusterer_note or "")
         yield {
+            "kind": population.kind,
+            "structure": int(population.structure),
             "mode": mode,
             "rows": len(X),
-            "share": float(shares.mean()),
+            "share": shares.mean(),
             "replication": result.replication,
             "low": low,
             "high": high,
-            "held": float(np.mean((shares >= low) & (shares <= high))),
+            "held": np.mean((shares >= low) & (shares <= high)),
             "by_point": binned_error(says[inner], frequency[inner]),
-            "brier": float(np.mean((says[inner] - np.array(back)[:, inner]) ** 2)),
+            "brier": np.mean((says[inner] - back[:, inner]) ** 2),
             "by_cluster": cluster_error(says, frequency, labels),
             "warned": int(result.trust_map.warning is not None),
             "no_clusters": int(result.trust_map.normal_share is not None),
-            "supported": float(np.mean(result.verdict[inner] == "supported")),
-            "slope": float(min(result.trust_map.slopes)),
-            "stand_in": stand_in.group(1) if stand_in else "",
-            "ari": float(ari.group(1)) if ari else float("nan"),
-            "seconds": time.process_time() - started,
+            "slope": min(result.trust_map.slopes),
+            "stand_in": named.group(1) if named else "",
+            "ari": float(named.group(2)) if named else np.nan,
+            "seconds": seconds,
         }
 
 
 def binned_error(says: Floats, happens: Floats) -> float:
     """Return the mean difference of what is said and what happens over ten bins of what is said."""
     bins = np.minimum((10 * says).astype(int), 9)
-    counts = np.bincount(bins, minlength=10)
-    said, seen = (np.bincount(bins, values, 10) / np.maximum(counts, 1) for values in (says, happens))
-    return float(counts @ np.abs(said - seen) / len(says))
+    return float(np.abs(np.bincount(bins, says, 10) - np.bincount(bins, happens, 10)).sum() / len(says))
 
 
 def cluster_error(says: Floats, happens: Floats, labels: Any) -> float:
     """Return the mean difference by cluster, each cluster weighted by its size."""
-    sizes = np.bincount(labels[labels >= 0])
-    off = [abs(says[labels == c].mean() - happens[labels == c].mean()) for c in range(sizes.size)]
-    return float(sizes @ np.array(off) / sizes.sum())
+    inner = labels >= 0
+    sums = [np.bincount(labels[inner], values[inner]) for values in (says, happens)]
+    return float(np.abs(sums[0] - sums[1]).sum() / inner.sum())
 
 
-def run_repeats(store: Path, quick: bool) -> list[dict[str, Any]]:
-    rows = _read(store)
-    done = {(row["population"], row["clusterer"], row["k"]) for row in rows}
-    for seed, (population, name, k, clusterer) in enumerate(scenes(quick)):
-        if (population.name, name, k) in done:
-            continue
-        key = {"population": population.name, "kind": population.kind, "structure": int(population.structure)}
-        key |= {"clusterer": name, "k": k}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = [key | row for row in measure_repeats(population, clusterer, seed, 4 if quick else REPEATS)]
-        _append(store, found)
-        rows += found
-        for row in found:
-            said = f"{row['mode']}: {row['replication']:.2f}, repeats {row['share']:.2f}"
-            print(f"{population.name}, {name}, k = {k}, {said}", file=sys.stderr)
-    return rows
+def repeats_table(rows: pd.DataFrame) -> list[str]:
+    """Return the tables of the part ``repeats``."""
+    rows = rows.assign(off=rows.replication - rows.share)
+    usual = rows[rows.clusterer.isin(CLUSTERERS)]
+    known, guessed = (usual[usual["mode"] == mode] for mode in ("known", "stand-in"))
+    groups = {
+        f"clusterer {mode}, {kind} populations": some[some.kind == kind]
+        for mode, some in (("known", known), ("stand-in", guessed))
+        for kind in ("choosing", "confirming")
+    }
+    groups |= {"clusterer known, all": known, "clusterer stand-in, all": guessed}
+    for mode, some in (("known", known), ("stand-in", guessed)):
+        groups |= {f"{name}, {mode}": some[some.clusterer == name] for name in CLUSTERERS}
+    groups["no clusters in the data, known"] = known[known.structure == 0]
+    table = pd.DataFrame(
+        {
+            title: {
+                "number": len(some),
+                "off, mean": some.off.abs().mean(),
+                "off, 90 % quantile": some.off.abs().quantile(0.9),
+                "signed": some.off.mean(),
+                "by point": some.by_point.mean(),
+                "by cluster": some.by_cluster.mean(),
+                "Brier": some.brier.mean(),
+                "interval holds": some.held.mean(),
+                "worst tenth": some.held.nsmallest(max(len(some) // 10, 1)).mean(),
+                "width": (some.high - some.low).mean(),
+            }
+            for title, some in groups.items()
+            if len(some)
+        }
+    ).T
+    odd = rows[~rows.clusterer.isin(CLUSTERERS) & (rows["mode"] == "stand-in")]
+    scenes_of = pd.DataFrame(
+        {
+            "scene": odd.population + ", " + odd.clusterer,
+            "stand-in": odd.stand_in,
+            "ARI": odd.ari.map("{:.2f}".format),
+            "warned": odd.warned.map({0: "no", 1: "yes"}),
+            "trust says": odd.replication.map("{:.2f}".format),
+            "repeats": odd.share.map("{:.2f}".format),
+        }
+    )
+    good = rows[rows.ari >= 0.6]
+    flat, others = known[known.structure == 0], known[known.structure == 1]
+    return [
+        *_markdown(table.astype({"number": int}), "scenes"),
+        "",
+        *_markdown(scenes_of.set_index("scene"), "scene"),
+        "",
+        f"Stand-ins with an adjusted Rand index of at least 0.6 ({len(good)} scenes): off by "
+        f"{good.off.abs().mean():.3f} on average. Lowest slope of any map: {rows.slope.min():.2f}. The remark that no "
+        f"more comes back than in data without clusters: {flat.no_clusters.sum()} of {len(flat)} scenes without "
+        f"clusters, {others.no_clusters.sum()} of {len(others)} of the others.",
+    ]
+
+
+# --- rows of a subsample -----------------------------------------------------------------------------------------
+
+LARGE: dict[str, tuple[str, Callable[[Any, int], Floats], int]] = {
+    "blobs, 10 in 20-D, k = 12": ("choosing", blobs(10, 20, 4.0), 12),
+    "blobs, 10 in 20-D, k = 6": ("choosing", blobs(10, 20, 6.0), 6),
+    "Gaussian, 5-D, k = 6": ("choosing", lambda rng, n: rng.normal(size=(n, 5)), 6),
+    "uniform, 5-D, k = 6": ("choosing", lambda rng, n: rng.uniform(size=(n, 5)), 6),
+    "blobs, 4 in 5-D, k = 6": ("confirming", blobs(4, 5, 3.0), 6),
+    "blobs, 6 unequal in 3-D, k = 6": ("confirming", blobs(6, 3, 4.0, imbalance=8.0), 6),
+    "heavy tails, 5-D, k = 6": ("confirming", lambda rng, n: rng.standard_t(3, size=(n, 5)), 6),
+    "correlated Gaussian, 6-D, k = 6": ("confirming", correlated, 6),
+}
+
+
+def rows_jobs(quick: bool) -> list[Key]:
+    """Return the populations."""
+    return [(name,) for name in list(LARGE)[: 2 if quick else None]]
+
+
+def measure_rows(key: Key, quick: bool) -> Iterator[Row]:
+    """Compare limits on the rows of a subsample with repeats of 20,000 rows."""
+    kind, draw, k = LARGE[key[0]]
+    n = 2000 if quick else 20_000
+    X, clusterer = draw(np.random.default_rng([7, 0]), n), KMeans(k, n_init=3)
+    _, labels = fit_labels(clusterer, X, 0)
+    shares = []
+    for number in range(1, 5 if quick else 9):
+        fitted, _ = fit_labels(clusterer, draw(np.random.default_rng([7, number]), n), number)
+        shares.append(matches(labels, fitted.predict(X)).mean())
+    for most in (500, 1000, 2000, 5000):
+        calibration = Calibration(clusterer=clusterer, rows_per_subsample=most)
+        result = AffinityScorer(influence="within", calibration=calibration, n_jobs=1).fit_affinity(X, labels)
+        yield {"kind": kind, "rows": n, "most": most, "share": np.mean(shares), "replication": result.replication}
+
+
+def rows_table(rows: pd.DataFrame) -> list[str]:
+    """Return the table of the part ``rows``."""
+    rows = rows.assign(off=rows.replication - rows.share)
+    table = rows.pivot(index=["population", "kind", "share"], columns="most", values="off")
+    table = table.reindex([one for name in LARGE for one in table.index if one[0] == name])
+    off = table.abs().mean()
+    table = table.map("{:+.3f}".format).reset_index()
+    table["share"] = table["share"].map("{:.3f}".format)
+    table.loc[len(table)] = ["mean of |off|", "", "", *off.map("{:.3f}".format)]
+    names = {"kind": "", "share": "comes back"} | {most: f"{most:,} rows" for most in off.index}
+    return _markdown(table.set_index("population").rename(columns=names), "population")
 
 
 # --- audit -------------------------------------------------------------------------------------------------------
 
 
-def run_audit(store: Path, quick: bool) -> list[dict[str, Any]]:
-    """Audit labelled sets many times, with the answers that their classes give."""
-    rows = _read(store)
-    done = {(row["set"], row["clusterer"]) for row in rows}
-    for data in all_sets(_folder()):
-        if quick and data.name not in ("iris", "blobs", "digits"):
-            continue
-        try:
-            X, classes = data.draw(0)
-        except UnavailableError:
-            continue
-        for name in ("k-means", "mixture"):
-            if (data.name, name) in done:
-                continue
-            k = int(classes.max()) + 1
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                _, labels = labels_of(CLUSTERERS[name](k), X, 0)
-                result = trust(X, labels, n_jobs=1)
-            right = ~by_majority(labels, classes)
-            found = [
-                {"set": data.name, "clusterer": name, "rows": len(X), "right": float(right.mean())} | one
-                for one in _audits(result, right, 40 if quick else AUDIT_DRAWS)
-            ]
-            _append(store, found)
-            rows += found
-            print(f"audit: {data.name}, {name}", file=sys.stderr)
-    return rows
+def audit_jobs(quick: bool) -> list[Key]:
+    """Return set and clusterer."""
+    return [(name, clusterer) for name in _sets(quick) for clusterer in ("k-means", "mixture")]
 
 
-def _audits(result: Any, right: Any, draws: int) -> Iterator[dict[str, Any]]:
-    from allegiance.calibration import wilson
-
-    truth = right.mean()
+def measure_audit(key: Key, quick: bool) -> Iterator[Row]:
+    """Audit a labelled set many times, with the answers that its classes give."""
+    X, classes = _set(key[0]).draw(0)
+    _, labels = fit_labels(CLUSTERERS[key[1]](int(classes.max()) + 1), X, 0)
+    result, right = trust(X, labels, n_jobs=1), ~by_majority(labels, classes)
     for m in AUDITS:
         for random in (1.0, 0.5):
-            held, widths, plain, wrong = [], [], [], []
-            better: list[tuple[float, float]] = []
             if m > 0.5 * right.size:
                 continue
-            for draw in range(draws):
+            audits, better = [], []
+            for draw in range(40 if quick else AUDIT_DRAWS):
                 rows = result.audit_sample(m, random=random, random_state=draw)
                 audit = result.audit(rows, right[rows])
                 low, high = audit.interval
-                held.append(low - 1e-12 <= truth <= high + 1e-12)
-                widths.append(high - low)
                 answers = right[rows.rows[rows.drawn == "random"]]
-                ends = wilson(answers.mean(), answers.size)
-                plain.append(ends[1] - ends[0])
-                wrong.append(1 - right[rows.rows].mean())
-                if draw < 10:
-                    left = np.setdiff1d(np.arange(right.size), rows.rows)
-                    better.append((_auroc(result.ranking[left], right[left]), _auroc(audit.trust[left], right[left])))
-            before, after = np.nanmean(better, axis=0) if better else (np.nan, np.nan)
-            yield {
-                "m": m,
-                "random": random,
-                "held": float(np.mean(held)),
-                "width": float(np.mean(widths)),
-                "plain": float(np.mean(plain)),
-                "found": float(np.mean(wrong)),
-                "before": float(before),
-                "after": float(after),
-            }
+                plain = wilson(answers.mean(), answers.size)
+                held = low - 1e-12 <= right.mean() <= high + 1e-12
+                audits.append((held, high - low, plain[1] - plain[0], 1 - right[rows.rows].mean()))
+                left = np.setdiff1d(np.arange(right.size), rows.rows)
+                if draw < 10 and 0 < right[left].sum() < left.size:
+                    better.append([roc_auc_score(right[left], t[left]) for t in (result.ranking, audit.trust)])
+            means = [*np.mean(audits, axis=0), *(np.mean(better, axis=0) if better else (np.nan, np.nan))]
+            names = ("held", "width", "plain", "found", "before", "after")
+            yield {"rows": len(X), "right": right.mean(), "m": m, "random": random} | dict(
+                zip(names, means, strict=True)
+            )
 
 
-def _auroc(score: Floats, right: Any) -> float:
-    from sklearn.metrics import roc_auc_score
+def audit_table(rows: pd.DataFrame) -> list[str]:
+    """Return the table of the part ``audit``."""
+    lines = {}
+    for (random, m), some in rows.groupby(["random", "m"]):
+        lines[-random, m] = {
+            "labels looked at": str(m),
+            "drawn at random": round(m * random),
+            "clusterings": len(some),
+            "interval holds": some.held.mean(),
+            "lowest on a set": some.groupby("set").held.mean().min(),
+            "width": some.width.mean(),
+            "plain counting": some.plain.mean(),
+            "wrong among them": some.found.mean(),
+            "AUROC before": some.before.mean(),
+            "after": some.after.mean(),
+        }
+    table = pd.DataFrame([lines[key] for key in sorted(lines)]).set_index("labels looked at")
+    return [*_markdown(table, "labels looked at"), "", f"{rows.set.nunique()} sets."]
 
-    return float(roc_auc_score(right, score)) if 0 < right.sum() < right.size else float("nan")
 
-
-# --- rows of a subsample -----------------------------------------------------------------------------------------
-
-
-def run_rows(store: Path, quick: bool) -> list[dict[str, Any]]:
-    """Compare limits on the rows of a subsample with repeats of 20,000 rows."""
-    rows = _read(store)
-    n = 2000 if quick else 20_000
-    sources = {
-        "blobs, 10 in 20-D, k = 12": (_blobs(10, 20, 4.0), 12),
-        "Gaussian, 5-D, k = 6": (lambda rng, n: rng.normal(size=(n, 5)), 6),
-        "blobs, 4 in 5-D, k = 6": (_blobs(4, 5, 3.0), 6),
-    }
-    for name, (draw, k) in sources.items():
-        if name in {row["population"] for row in rows}:
-            continue
-        X, clusterer = draw(np.random.default_rng([7, 0]), n), KMeans(k, n_init=3)
-        _, labels = labels_of(clusterer, X, 0)
-        shares = []
-        for number in range(4 if quick else 8):
-            fitted, _ = labels_of(clusterer, draw(np.random.default_rng([7, number + 1]), n), number + 1)
-            shares.append(matches(labels, fitted.predict(X)).mean())
-        for most in (500, 1000, 2000, 5000):
-            from allegiance import AffinityScorer
-
-            calibration = Calibration(clusterer=clusterer, rows_per_subsample=most)
-            result = AffinityScorer(influence="within", calibration=calibration, n_jobs=1).fit_affinity(X, labels)
-            row = {"population": name, "rows": n, "most": most, "share": float(np.mean(shares))}
-            row |= {"replication": result.replication}
-            _append(store, [row])
-            rows.append(row)
-        print(f"rows: {name}", file=sys.stderr)
-    return rows
+def audit_widths(rows: pd.DataFrame) -> list[str]:
+    """Return the short table of docs/trust.md: how wide the interval is after how many labels."""
+    lines = ["| labels looked at | all at random: width | half at random: width, wrong among them |", "|---|---|---|"]
+    means = rows.groupby(["m", "random"])[["width", "found"]].mean()
+    for m in AUDITS:
+        whole, half = means.loc[m, 1.0], means.loc[m, 0.5]
+        lines.append(f"| {m} | {whole.width:.2f} | {half.width:.2f}, {half.found:.0%} |")
+    return lines
 
 
 # --- order of review ---------------------------------------------------------------------------------------------
 
 
-def run_order(store: Path, quick: bool) -> list[dict[str, Any]]:
-    """Measure how well the order of review, and trust, find the labels that are wrong in the cells of the study."""
-    from quality._cell import measures
-    from quality._clusterers import CLUSTERERS as STUDY
-    from quality._misassigned import by_matching
-
-    rows = _read(store)
-    done = {(row["set"], row["clusterer"], row["seed"]) for row in rows}
-    for seed in range(1 if quick else ORDER_SEEDS):
-        for data in all_sets(_folder()):
-            if quick and data.name not in ("iris", "blobs", "digits"):
-                continue
-            try:
-                X, classes = data.draw(seed)
-            except UnavailableError:
-                continue
-            for name, cluster in STUDY.items():
-                if (data.name, name, seed) in done:
-                    continue
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    labels = cluster(X, int(classes.max()) + 1, seed).labels
-                    result = trust(X, labels, n_jobs=1)
-                wrong, unmatched = by_majority(labels, classes), by_matching(labels, classes)
-                found: dict[str, Any] = {"set": data.name, "kind": data.kind, "clusterer": name, "seed": seed}
-                for what, score in (("order", result.ranking), ("trust", result.trust)):
-                    measured = measures(score, wrong, unmatched)
-                    found |= {f"{what}_{key}": measured[key] for key in ("auroc", "ap", "matched_auroc")}
-                _append(store, [found])
-                rows.append(found)
-            print(f"order: {data.name}, seed {seed}", file=sys.stderr)
-    return rows
+def order_jobs(quick: bool) -> list[Key]:
+    """Return set, clusterer and seed."""
+    seeds = range(1 if quick else ORDER_SEEDS)
+    return [(name, clusterer, seed) for seed in seeds for name in _sets(quick) for clusterer in STUDY]
 
 
-def order_table(rows: list[dict[str, Any]]) -> list[str]:
+def measure_order(key: Key, quick: bool) -> Iterator[Row]:
+    """Measure how well the order of review, and trust, find the labels that are wrong in a cell of the study."""
+    data = _set(key[0])
+    X, classes = data.draw(key[2])
+    labels = STUDY[key[1]](X, int(classes.max()) + 1, key[2]).labels
+    result = trust(X, labels, n_jobs=1)
+    wrong, unmatched = by_majority(labels, classes), by_matching(labels, classes)
+    found: Row = {"kind": data.kind}
+    for what, score in (("order", result.ranking), ("trust", result.trust)):
+        measured = measures(score, wrong, unmatched)
+        found |= {f"{what}_{name}": measured[name] for name in MEASURES}
+    yield found
+
+
+def order_table(rows: pd.DataFrame) -> list[str]:
     """Return means over sets, and p values over sets against the order of review."""
-    from scipy.stats import wilcoxon
-
-    earlier = _read(ROOT / "docs" / "benchmarks" / "quality_scores.csv")
-    stored = {(row["set"], row["clusterer"], row["seed"], row["score"]): row for row in earlier}
-    names = dict.fromkeys(row["score"] for row in earlier)
-    rivals = {name: name for name in names if name in (*PEER_SCORES, "own affinity + closeness", "former trust")}
-    values: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for row in rows:
-        key = (row["set"], row["clusterer"], row["seed"])
-        for measure in ("auroc", "ap", "matched_auroc"):
-            cells = {"order of review": row[f"order_{measure}"], "trust": row[f"trust_{measure}"]}
-            cells |= {name: stored[*key, score][measure] for name, score in rivals.items() if (*key, score) in stored}
-            if all(cell == cell for cell in cells.values()) and len(cells) == 2 + len(rivals):
-                for name, cell in cells.items():
-                    values.setdefault((name, measure), {}).setdefault(row["set"], []).append(cell)
-    lines = [
-        "| score | AUROC | p | average precision | p | AUROC by matching | p |",
-        "|---|---|---|---|---|---|---|",
+    cell = ["set", "clusterer", "seed"]
+    scores = pd.read_csv(ROOT / "docs" / "benchmarks" / "quality_scores.csv")
+    rivals = [
+        name for name in scores.score.unique() if name in (*PEER_SCORES, "own affinity + closeness", "former trust")
     ]
-    for name in ("order of review", "trust", *rivals):
-        cells = []
-        for measure in ("auroc", "ap", "matched_auroc"):
-            ours, theirs = (
-                np.array([np.mean(found) for found in values.get((one, measure), {}).values()])
-                for one in ("order of review", name)
-            )
-            cells.append(f"{theirs.mean():.3f}" if theirs.size else "")
-            same = name == "order of review" or theirs.size < 6 or np.allclose(ours, theirs)
-            cells.append("" if same else f"{wilcoxon(ours, theirs).pvalue:.3f}")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    sets = values.get(("order of review", "auroc"), {})
-    clusterings = sum(len(found) for found in sets.values())
-    return [*lines, "", f"{len(sets)} sets, {clusterings} clusterings; p values by Wilcoxon's test over sets."]
+    lines, n = {}, None
+    for measure in MEASURES:
+        stored = scores[scores.score.isin(rivals)].pivot(index=cell, columns="score", values=measure)
+        own = rows.set_index(cell)[[f"order_{measure}", f"trust_{measure}"]].set_axis(
+            ["order of review", "trust"], axis=1
+        )
+        joined = own.join(stored).dropna()
+        by_set = joined.groupby("set").mean()
+        n = n or (len(by_set), len(joined))
+        ours = by_set["order of review"]
+        for name in ("order of review", "trust", *rivals):
+            same = len(ours) < 6 or np.allclose(ours, by_set[name])
+            p = "" if same else f"{wilcoxon(ours, by_set[name]).pvalue:.3f}"
+            lines.setdefault(name, []).extend([f"{by_set[name].mean():.3f}", p])
+    table = pd.DataFrame(lines, index=["AUROC", "p", "average precision", "p", "AUROC by matching", "p"]).T
+    said = f"{n[0]} sets, {n[1]} clusterings; p values by Wilcoxon's test over sets."
+    return [*_markdown(table, "score"), "", said]
 
 
-# --- files and tables --------------------------------------------------------------------------------------------
+# --- all parts ---------------------------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
-
-
-def _value(text: str) -> Any:
-    try:
-        return int(text)
-    except ValueError:
+def _sets(quick: bool) -> list[str]:
+    names = []
+    for data in all_sets(tables_folder()):
         try:
-            return float(text)
-        except ValueError:
-            return text
-
-
-def _append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    if not rows:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        if new:
-            writer.writeheader()
-        writer.writerows({k: round(v, 5) if isinstance(v, float) else v for k, v in row.items()} for row in rows)
-
-
-def _mean(rows: Sequence[dict[str, Any]], name: str) -> float:
-    values = [row[name] for row in rows if row[name] == row[name]]
-    return float(np.mean(values)) if values else float("nan")
-
-
-def repeats_table(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the tables of the part ``repeats``."""
-    lines = [
-        "| scenes | number | off, mean | off, 90 % quantile | signed | by point | by cluster | Brier "
-        "| interval holds | worst tenth |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    usual = [row for row in rows if row["clusterer"] in CLUSTERERS]
-    groups = [
-        (f"clusterer {mode}, {kind} populations", [r for r in usual if r["mode"] == mode and r["kind"] == kind])
-        for mode in ("known", "stand-in")
-        for kind in ("choosing", "confirming")
-    ]
-    groups += [(f"clusterer {mode}, all", [r for r in usual if r["mode"] == mode]) for mode in ("known", "stand-in")]
-    groups += [
-        (f"{name}, stand-in", [r for r in usual if r["mode"] == "stand-in" and r["clusterer"] == name])
-        for name in CLUSTERERS
-    ]
-    groups += [("no clusters in the data, known", [r for r in usual if r["mode"] == "known" and not r["structure"]])]
-    for title, some in groups:
-        if not some:
+            data.draw(0)
+        except UnavailableError as error:
+            print(f"left out: {error}", file=sys.stderr)
             continue
-        off = np.array([row["replication"] - row["share"] for row in some])
-        held = np.sort([row["held"] for row in some])
-        worst = held[: max(len(held) // 10, 1)].mean()
-        cells = [len(some), np.abs(off).mean(), np.quantile(np.abs(off), 0.9), off.mean()]
-        cells += [_mean(some, name) for name in ("by_point", "by_cluster", "brier")] + [held.mean(), worst]
-        lines.append(f"| {title} | {cells[0]} | " + " | ".join(f"{cell:.3f}" for cell in cells[1:]) + " |")
-    lines += ["", "| scene | stand-in | ARI | warned | trust says | repeats |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        if row["clusterer"] not in CLUSTERERS and row["mode"] == "stand-in":
-            lines.append(
-                f"| {row['population']}, {row['clusterer']} | {row['stand_in']} | {row['ari']:.2f} | "
-                f"{'yes' if row['warned'] else 'no'} | {row['replication']:.2f} | {row['share']:.2f} |"
-            )
-    good = [r for r in rows if r["mode"] == "stand-in" and r["ari"] == r["ari"] and r["ari"] >= 0.6]
-    off = np.mean([abs(r["replication"] - r["share"]) for r in good]) if good else float("nan")
-    flat = [r for r in rows if r["mode"] == "known" and not r["structure"]]
-    with_clusters = [r for r in usual if r["mode"] == "known" and r["structure"]]
-    lines += [
-        "",
-        f"Stand-ins with an adjusted Rand index of at least 0.6 ({len(good)} scenes): off by {off:.3f} on average. "
-        f"Lowest slope of any map: {min(r['slope'] for r in rows):.2f}. The remark that no more comes back than in "
-        f"data without clusters: {sum(r['no_clusters'] for r in flat)} of {len(flat)} scenes without clusters, "
-        f"{sum(r['no_clusters'] for r in with_clusters)} of {len(with_clusters)} of the others.",
+        names.append(data.name)
+    return [name for name in names if not quick or name in QUICK_SETS]
+
+
+def _set(name: str) -> Any:
+    return next(data for data in all_sets(tables_folder()) if data.name == name)
+
+
+def _markdown(table: pd.DataFrame, head: str) -> list[str]:
+    cells = [
+        [f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in table.to_numpy(object)
     ]
-    return lines
+    rows = [[head, *map(str, table.columns)], ["---"] * (len(table.columns) + 1)]
+    rows += [[str(name), *row] for name, row in zip(table.index, cells, strict=True)]
+    return ["| " + " | ".join(row) + " |" for row in rows]
 
 
-def audit_table(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the table of the part ``audit``."""
-    lines = [
-        "| labels looked at | drawn at random | clusterings | interval holds | lowest on a set | width "
-        "| plain counting | wrong among them | AUROC before | after |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for random in (1.0, 0.5):
-        for m in AUDITS:
-            some = [row for row in rows if row["m"] == m and row["random"] == random]
-            if not some:
-                continue
-            by_set = [np.mean([r["held"] for r in some if r["set"] == name]) for name in {r["set"] for r in some}]
-            cells = [_mean(some, "held"), min(by_set)]
-            cells += [_mean(some, name) for name in ("width", "plain", "found", "before", "after")]
-            lines.append(
-                f"| {m} | {m if random == 1 else m // 2} | {len(some)} | "
-                + " | ".join(f"{cell:.3f}" for cell in cells)
-                + " |"
-            )
-    return lines
+class Part(NamedTuple):
+    """What is measured in one table."""
 
-
-def audit_widths(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the short table of docs/trust.md: how wide the interval is after how many labels."""
-    lines = ["| labels looked at | all at random: width | half at random: width, wrong among them |", "|---|---|---|"]
-    for m in AUDITS:
-        whole, half = ([row for row in rows if row["m"] == m and row["random"] == share] for share in (1.0, 0.5))
-        cells = [_mean(whole, "width"), _mean(half, "width")]
-        lines.append(f"| {m} | {cells[0]:.2f} | {cells[1]:.2f}, {_mean(half, 'found'):.0%} |")
-    return lines
-
-
-def rows_table(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the table of the part ``rows``."""
-    names = list(dict.fromkeys(row["population"] for row in rows))
-    lines = ["| rows of a subsample, at most | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    for most in sorted({row["most"] for row in rows}):
-        found = {row["population"]: row for row in rows if row["most"] == most}
-        cells = [f"{found[name]['replication'] - found[name]['share']:+.3f}" if name in found else "" for name in names]
-        lines.append(f"| {most:,} | " + " | ".join(cells) + " |")
-    repeats = {row["population"]: row["share"] for row in rows}
-    return [
-        *lines,
-        "| share that comes back in repeats | " + " | ".join(f"{repeats[name]:.3f}" for name in names) + " |",
-    ]
+    key: tuple[str, ...]
+    jobs: Callable[[bool], list[Key]]
+    measure: Callable[[Key, bool], Iterator[Row]]
+    table: Callable[[pd.DataFrame], list[str]]
 
 
 PARTS = {
-    "repeats": (run_repeats, repeats_table),
-    "audit": (run_audit, audit_table),
-    "rows": (run_rows, rows_table),
-    "order": (run_order, order_table),
+    "repeats": Part(("population", "clusterer", "k"), repeats_jobs, measure_repeats, repeats_table),
+    "rows": Part(("population",), rows_jobs, measure_rows, rows_table),
+    "audit": Part(("set", "clusterer"), audit_jobs, measure_audit, audit_table),
+    "order": Part(("set", "clusterer", "seed"), order_jobs, measure_order, order_table),
 }
+
+
+def _work(name: str, key: Key, quick: bool) -> list[Row]:
+    part = PARTS[name]
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [dict(zip(part.key, key, strict=True)) | row for row in part.measure(key, quick)]
+
+
+def run(name: str, store: Path, quick: bool, processes: int) -> None:
+    """Measure what the store does not have yet."""
+    part = PARTS[name]
+    done = set(pd.read_csv(store)[list(part.key)].itertuples(index=False, name=None)) if store.exists() else set()
+    jobs = [key for key in part.jobs(quick) if key not in done]
+    store.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        waiting = [pool.submit(_work, name, key, quick) for key in jobs]
+        for number, (key, future) in enumerate(zip(jobs, waiting, strict=True), 1):
+            rows = pd.DataFrame(future.result())
+            rows.to_csv(store, mode="a", header=not store.exists(), index=False, float_format="%.5f")
+            print(f"{name} {number}/{len(jobs)}: {', '.join(map(str, key))}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
@@ -627,17 +404,19 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the tables again")
     parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--processes", type=int, default=usable_cores(), help="default: all cores")
     options = parser.parse_args()
     folder = ROOT / "benchmarks" / "results" if options.quick else ROOT / "docs" / "benchmarks"
-    for name, (run, table) in PARTS.items():
+    for name, part in PARTS.items():
         if options.only not in (None, name):
             continue
         store = folder / f"replication_{name}.csv"
-        if options.fresh or options.quick:
+        if (options.fresh or options.quick) and not options.page:
             store.unlink(missing_ok=True)
-        with threadpool_limits(1):
-            rows = _read(store) if options.page else run(store, options.quick)
-        lines = table(rows)
+        if not options.page:
+            run(name, store, options.quick, options.processes)
+        rows = pd.read_csv(store)
+        lines = part.table(rows)
         print("\n".join(lines))
         if not options.quick:
             write_parts(ROOT / "docs" / "benchmarks.md", {f"replication {name}": "\n".join(lines)})

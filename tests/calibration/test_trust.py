@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import logit
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.datasets import load_wine, make_blobs, make_circles
 from sklearn.frozen import FrozenEstimator
@@ -52,7 +52,7 @@ class TestDefinition:
     def test_where_there_are_no_clusters_little_comes_back(self):
         X = np.random.default_rng(0).normal(size=(600, 10))
         result = trust(X, clusterer=KMeans(3, n_init=5), n_jobs=1)
-        assert result.replication == pytest.approx(0.46, abs=0.1)
+        assert result.replication == pytest.approx(0.46, abs=0.08)
         assert any("without clusters" in remark for remark in result.remarks)
         assert "without clusters" in result.summary()
         assert np.mean(result.verdict == "supported") < 0.75
@@ -65,7 +65,7 @@ class TestDefinition:
         assert result.replication == pytest.approx(found.share, abs=0.005)
         for row in result.by_cluster().itertuples():
             inside = result.codes == row.cluster
-            came_back = (found.matched & found.seen)[:, inside].sum() / found.seen[:, inside].sum()
+            came_back = found.hits[inside].sum() / found.times[inside].sum()
             assert row.replication == pytest.approx(result.trust[inside].mean())
             assert row.replication == pytest.approx(came_back, abs=0.03)
 
@@ -156,7 +156,7 @@ class TestInvariance:
 
 class TestWhatIsRepeated:
     def test_the_estimator_that_made_the_labels(self):
-        X, _ = make_circles(300, factor=0.4, noise=0.04, random_state=0)
+        X, _ = make_circles(600, factor=0.4, noise=0.04, random_state=0)
         spectral = SpectralClustering(2, gamma=50, random_state=0)
         scorer = AffinityScorer(spectral, influence="rbf", calibration=4).fit(X)
         note = scorer.fitted_.trust_map.note
@@ -331,7 +331,7 @@ class TestMap:
         reach = np.full(4, 10.0)
         fitted = calibrate(Calibration(), X, codes, own, close, reach=reach, clusterer=KMeans(4, n_init=1))
         found = replicate(X, codes, KMeans(4, n_init=1))
-        w, y = found.seen.sum(axis=0), (found.matched & found.seen).sum(axis=0)
+        w, y = found.times, found.hits
         F = (np.column_stack([own, close]) - [own.mean(), close.mean()]) / [own.std(), close.std()]
 
         def loss(b):
@@ -344,8 +344,10 @@ class TestMap:
 
         bounds = [(None, None), (0, None), (0, None), *[(None, None)] * 4]
         best = minimize(loss, np.zeros(7), method="SLSQP", bounds=bounds, options={"ftol": 1e-14, "maxiter": 1000}).x
-        expected = expit(best[0] + F @ best[1:3] + best[3:][codes])
-        assert fitted.trust(own, close, codes, np.zeros(200)) == pytest.approx(expected, abs=2e-4)
+        expected = best[0] + F @ best[1:3] + best[3:][codes]
+        chance = fitted.trust(own, close, codes, np.zeros(200))
+        assert np.ptp(logit(chance) - expected) < 2e-3  # one shift makes their mean the share that comes back
+        assert chance.mean() == pytest.approx(found.share)
 
     def test_survives_a_pickle_and_a_file(self, tmp_path):
         X, _ = mixture(200, 25)

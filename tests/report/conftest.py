@@ -46,7 +46,7 @@ def make_result():
             how=HowMeasured("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
             codes=codes,
             distances=Distances(lambda: (distance, np.zeros(n))),
-            members=Lazy.known(MemberDistances.of(codes, distance, k, seed=0)),
+            members=Lazy.known(MemberDistances.of(np.arange(codes.size, dtype=np.uint64), codes, distance, k)),
             trust_map=trust_map(k) if calibrated else None,
             engine_codes=np.zeros(n, dtype=np.int8),
             frame_like=FrameLike() if frame is None else FrameLike.of(frame),

@@ -2,7 +2,7 @@
 
 from ._audit import Audit, AuditSample, audit, audit_sample, wilson
 from ._replication import Calibration, Replication, above_chance, matches, replicate, take
-from ._samples import ContentSample, MemberDistances, RowSample, row_keys, row_priorities
+from ._samples import ContentSample, MemberDistances, RowSample, content_keys, row_keys, row_priorities
 from ._stand_in import StandIn, stand_in
 from ._trust_map import TrustMap, calibrate
 
@@ -20,6 +20,7 @@ __all__ = [
     "audit",
     "audit_sample",
     "calibrate",
+    "content_keys",
     "matches",
     "replicate",
     "row_keys",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -23,35 +22,37 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArra
 from ._samples import Keys, mix, row_keys
 
 #: Share of the rows in a subsample. Its clustering differs from that of all rows as much as two independent ones of
-#: that size differ: the variances are 3/n - 1/n = 2/n. With a half it would be 1/n, and trust too high.
-_SHARE = 1 / 3
-#: Mixtures with covariances and density clusterers need more rows to be fitted at all.
-_LARGER_SHARE = 1 / 2
-_NEED_MORE_ROWS = {"covariance_type", "min_cluster_size"}
+#: that size differ: the variances are 3/n - 1/n = 2/n. Mixtures and density clusterers need more rows to be fitted.
+_SHARE, _SHARES = 1 / 3, {"covariance_type": 0.6, "min_cluster_size": 0.5}
+#: Weight of what comes back of the labels; the rest is what subsamples keep of each other's clusters. A subsample has
+#: rows in common with the whole, so that the labels alone come back too often where there are no clusters.
+_OF_LABELS = 0.3
+#: Growth of the doubt, in powers of the variance, that is taken for noise.
+_LEAST_GROWTH = 0.1
+#: Each subsample is compared with this many others.
+_COMPARED = 4
 #: Rows of a subsample: this many, or this many per cluster if that is more. docs/benchmarks.md has what that costs.
-_ROWS_OF_A_SUBSAMPLE = 2000
+_ROWS_OF_A_SUBSAMPLE = 1500
 _ROWS_PER_CLUSTER = 50
 #: Rows of the sample that subsamples are drawn from, and how many numbers it may hold.
 _ROWS_OF_A_SAMPLE = 20_000
 _NUMBERS_OF_A_SAMPLE = 4_000_000
-#: The spread of shares over subsamples, times this, gives intervals that hold 90 % of repeats (docs/benchmarks.md).
-_INFLATION = 1.3
-_LEVEL = 0.9
+#: The interval holds this share of repeats. Beyond the spread over subsamples the estimate itself is off by this much,
+#: times the deviation of a single label.
+_LEVEL, _OFF = 0.9, 0.07
 #: Repeats that agree with each other this much more than with the labels have found something else.
 _GAP = 0.2
 #: Parameters that count rows, which shrink with the rows, and those that cannot exceed the number of rows.
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
-#: Draws of data without clusters, and how often each is repeated.
-_NULL_DRAWS, _NULL_RESAMPLES = 6, 3
+#: Draws of data without clusters, and how many subsamples of each are clustered.
+_NULL_DRAWS, _NULL_RESAMPLES = 3, 3
 #: Labels that come back this far above chance need no comparison with data without clusters.
 _CLEAR = 0.9
 #: In data without clusters less than this times the doubt must be left for the labels to be no better.
 _CONTRAST, _TIE = 1.5, 0.02
-#: Rows by which clusterings are compared.
-_COMPARED = 2000
-#: Rows that normal data are combined from where a covariance matrix would be large.
-_COMBINED = 1000
+#: Rows that the covariance is estimated from; with more than half as many columns normal rows are combined from them.
+_COVARIANCE_ROWS = 2000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,8 +71,8 @@ class Calibration(Parameters):
         It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
         stand-in that reproduces them best.
     rows_per_subsample
-        Number of rows of a subsample, at most. By default 2,000, or 50 for each cluster if that is more. A subsample
-        never has more than a third of the rows, or half of them for mixtures and HDBSCAN.
+        Number of rows of a subsample, at most. By default 1,500, or 50 for each cluster if that is more. A subsample
+        never has more than a third of the rows, six tenths for mixtures, half for HDBSCAN.
     size_prior
         How much earlier labels of large clusters are reviewed, in standard deviations of the logarithm of their size;
         large clusters hold several classes more often. It changes the order of review, not trust.
@@ -138,12 +139,18 @@ class Calibration(Parameters):
 class Replication(NamedTuple):
     """What became of the labels when subsamples were clustered."""
 
-    matched: BoolArray
-    """(R, m) whether the new cluster of a row is the one that is matched to its label; new noise never is."""
-    seen: BoolArray
-    """(R, m) whether the row has a label and was left out of the subsample."""
     new: IntArray
     """(R, m) new cluster of each row, -1 for noise."""
+    hits: FloatArray
+    """(m,) how often the label of a row came back."""
+    times: FloatArray
+    """(m,) in how many subsamples, of those that left the row out; 0 for noise."""
+    shares: FloatArray
+    """(R,) share of the labels that came back in each subsample."""
+    kept: float
+    """The share of rows that keep their cluster from one subsample to another."""
+    variance: float
+    """The variance of subsamples around the whole over that of independent repeats; more than 1 if rows are limited."""
     chance: float
     """The share that partitions with clusters of these sizes match if they are unrelated."""
     placed_by_neighbour: bool
@@ -152,32 +159,41 @@ class Replication(NamedTuple):
     """Why some subsamples could not be clustered. They are left out."""
 
     @property
-    def shares(self) -> FloatArray:
-        """(R,) share of the labels that came back in each subsample."""
-        return (self.matched & self.seen).sum(axis=1) / np.maximum(self.seen.sum(axis=1), 1)
-
-    @property
     def share(self) -> float:
-        """The mean share of labels that came back."""
-        return float(self.shares.mean())
+        """The share of labels that would come back in an independent repeat.
+
+        Subsamples of a limited size vary more than that. If the doubt grows from one comparison to the other, which has
+        twice the variance, it shrinks with the variance of a repeat; if not, whole clusters differ at any size.
+        """
+        lost, left = 1.0 - float(self.shares.mean()), 1.0 - self.kept
+        power = np.clip(np.log2(max(left, _TIE) / max(lost, _TIE)) - _LEAST_GROWTH, 0.0, 0.5)
+        weight = _weight_of_labels(float(self.shares.mean()), self.kept)
+        return 1.0 - float((weight * lost + (1.0 - weight) * left) / self.variance**power)
 
     @property
     def half_width(self) -> float:
         """Half of the width of the interval that holds the share of one repeat with a chance of 90 %."""
-        R = len(self.seen)
+        R, share = self.shares.size, self.share
         if R < 2:
             return 1.0
-        quantile = float(stdtrit(R - 1, (1 + _LEVEL) / 2))
         # Labels come back or not: shares of points that all did still differ in other samples.
-        n = float(self.seen.sum(axis=1).mean())
-        smoothed = (self.share * n + 1.0) / (n + 2.0)
-        deviation = max(float(self.shares.std(ddof=1)), float(np.sqrt(smoothed * (1.0 - smoothed) / n)))
-        return float(quantile * _INFLATION * deviation * np.sqrt(1 + 1 / R))
+        n = float((self.times > 0).sum())
+        smoothed = (share * n + 1.0) / (n + 2.0)
+        least = smoothed * (1.0 - smoothed) * (1.0 / n + _OFF**2)
+        return float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(self.shares.var(ddof=1) * (1 + 1 / R) + least))
 
     @property
     def above_chance(self) -> FloatArray:
         """(R,) the shares of the subsamples above chance: 1 at best, 0 for labels unrelated to the data."""
         return np.array([above_chance(share, self.chance) for share in self.shares])
+
+    @property
+    def finds_other_clusters(self) -> str | None:
+        """That subsamples agree with each other and not with the labels; None if they agree with the labels as well."""
+        with_labels = float(self.shares.mean())
+        if self.kept - with_labels <= _GAP:
+            return None
+        return f"its repeats have {self.kept:.0%} of the labels in common, and {with_labels:.0%} with those at hand"
 
 
 def above_chance(share: float, chance: float) -> float:
@@ -195,6 +211,7 @@ def replicate(
     threads: int = 1,
     verbose: Verbose = False,
     n_total: int | None = None,
+    keys: Keys | None = None,
 ) -> Replication:
     """Repeat a clustering on subsamples of its rows and match the new clusters to the present ones.
 
@@ -219,6 +236,8 @@ def replicate(
         Whether to show progress.
     n_total
         How many rows the data have of which these are a sample.
+    keys
+        (m,) what :func:`row_keys` returns, if it is known.
 
     Raises
     ------
@@ -229,38 +248,66 @@ def replicate(
     m, k = codes.size, int(codes.max(initial=-1)) + 1
     if m < 2:
         raise ValueError(f"X has {m} rows: at least 2 are needed to cluster some of them.")
-    keys = row_keys(rows, codes)
+    keys = row_keys(rows, codes) if keys is None else keys
     size = _subsample_size(clusterer, m, k, calibration)
+    total = max(n_total or m, m)
     drawn = list(_subsamples(keys, size, calibration.n_resamples, seed))
-
-    def work(subsample: tuple[IntArray, int]) -> IntArray | str:
-        inside, own_seed = subsample
-        try:
-            return _repeat(clusterer, rows, inside, own_seed, inside.size / (n_total or m))
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-
-    found = _on_one_blas_thread(work, drawn, threads if _is_thread_safe(clusterer) else 1, verbose)
-    kept = [(subsample, new) for subsample, new in zip(drawn, found, strict=True) if not isinstance(new, str)]
+    jobs = [(rows, inside, own_seed, size / total) for inside, own_seed in drawn]
+    found = _clusterings(clusterer, jobs, threads, verbose)
+    worked = [place for place, labels in enumerate(found) if not isinstance(labels, str)]
     failures = tuple(reason for reason in found if isinstance(reason, str))
-    if not kept:
+    if not worked:
         raise ValueError(f"clusterer={clusterer!r} failed on every subsample of {size} rows: {failures[0]}")
-    new = np.array([labels for _, labels in kept])
+    new = np.array([found[place] for place in worked])
     if (new < 0).all():
         raise ValueError(f"clusterer={clusterer!r} found no cluster in any subsample: every point is noise (-1).")
-    seen = np.tile(codes >= 0, (len(kept), 1))
-    for number, ((inside, _), _) in enumerate(kept):
-        seen[number, inside] = False
-    matched = np.array([matches(codes, labels) for labels in new])
+    seen = np.tile(codes >= 0, (len(new), 1))
+    for number, place in enumerate(worked):
+        seen[number, drawn[place][0]] = False
+    matched = seen & np.array([matches(codes, labels) for labels in new])
+    times, shares = seen.sum(axis=0), matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    rate = matched.sum(axis=0) / np.maximum(times, 1)
+    hits, compared = _kept(new, seen)
+    kept = float(hits.sum() / compared.sum()) if compared.any() else float(shares.mean())
+    weight = np.where(compared > 0, _weight_of_labels(float(shares.mean()), kept), 1.0)
+    rate = weight * rate + (1.0 - weight) * hits / np.maximum(compared, 1)
     in_order = np.argsort(keys, kind="stable")
     chance = np.mean([_chance(codes[in_order], labels[in_order], seed, i) for i, labels in enumerate(new)])
-    return Replication(matched, seen, new, float(chance), not hasattr(clusterer, "predict"), failures)
+    return Replication(
+        new,
+        hits=rate * times,
+        times=times.astype(np.float64),
+        shares=shares,
+        kept=kept,
+        variance=max((total / size - 1.0) / 2.0, 1.0),
+        chance=float(chance),
+        placed_by_neighbour=not hasattr(clusterer, "predict"),
+        failures=failures,
+    )
+
+
+def _weight_of_labels(with_labels: float, kept: float) -> float:
+    """Return the weight of what comes back of the labels: all of it if subsamples find quite other clusters."""
+    others = float(np.clip(2.0 - (kept - with_labels) / _GAP, 0.0, 1.0))
+    return 1.0 - (1.0 - _OF_LABELS) * others
+
+
+def _kept(new: IntArray, seen: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return how often (m,) rows keep their cluster from one subsample to another, and how often that was asked."""
+    hits, times = np.zeros(new.shape[1]), np.zeros(new.shape[1])
+    for one in range(len(new)):
+        for step in range(1, min(_COMPARED + 1, len(new))):
+            other = (one + step) % len(new)
+            asked = seen[one] & seen[other] & (new[one] >= 0)
+            hits += asked & matches(new[one], new[other])
+            times += asked
+    return hits, times
 
 
 def _subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration) -> int:
-    """Return the rows of a subsample: a third, at least a row for each cluster, and one row is left out at least."""
+    """Return the rows of a subsample: at least a row for each cluster, and one row is left out at least."""
     names = {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
-    share = _LARGER_SHARE if names & _NEED_MORE_ROWS else _SHARE
+    share = max((share for name, share in _SHARES.items() if name in names), default=_SHARE)
     return max(1, min(max(round(share * m), k), calibration.most_rows(k), m - 1))
 
 
@@ -289,7 +336,9 @@ def _repeat(clusterer: Any, rows: Any, inside: IntArray, seed: int, share: float
                 changes[name] = min(int(value), inside.size)
     fitted.set_params(**changes)
     m = rows.shape[0]
-    outside = np.setdiff1d(np.arange(m), inside)
+    left = np.ones(m, dtype=bool)
+    left[inside] = False
+    outside = np.flatnonzero(left)
     labels = np.empty(m, dtype=np.int64)
     given = take(rows, inside)
     own = _fit_labels(fitted, given)
@@ -336,25 +385,31 @@ def _is_thread_safe(clusterer: Any) -> bool:
     return all(type(part).__module__.partition(".")[0] in ("sklearn", "allegiance") for part in parts)
 
 
-def _on_one_blas_thread(work: Callable[[Any], Any], drawn: Sequence[Any], threads: int, verbose: Verbose) -> list[Any]:
-    """Work on all subsamples, each on one thread of BLAS and OpenMP: sums are added in the same order anywhere."""
+def _clusterings(clusterer: Any, jobs: Sequence[Any], threads: int, verbose: Verbose = False) -> list[Any]:
+    """Return new cluster numbers of all rows for each job (rows, places, seed, share), or why it failed.
+
+    Each runs on one thread of BLAS and OpenMP: sums are added in the same order anywhere.
+    """
     from threadpoolctl import ThreadpoolController
 
     pools = ThreadpoolController()
 
-    def alone(subsample: Any) -> Any:
-        with pools.limit(limits=1, user_api="openmp"):  # the limit of OpenMP holds for the thread that sets it only
-            return work(subsample)
+    def work(job: tuple[Any, IntArray, int, float]) -> IntArray | str:
+        try:
+            with pools.limit(limits=1, user_api="openmp"):  # it holds for the thread that sets it only
+                return _repeat(clusterer, *job)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
 
     found = []
     with (
         pools.limit(limits=1),
         warnings.catch_warnings(),
-        progress(len(drawn), "trust", verbose, unit="subsamples") as advance,
-        ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool,
+        progress(len(jobs), "trust", verbose, unit="subsamples") as advance,
+        ThreadPoolExecutor(threads if _is_thread_safe(clusterer) else 1) as pool,
     ):
         warnings.simplefilter("ignore")  # a subsample with too few distinct rows is an answer here
-        for one in map(alone, drawn) if pool is None else pool.map(alone, drawn):
+        for one in pool.map(work, jobs):
             found.append(one)
             advance(1)
     return found
@@ -381,99 +436,61 @@ def _chance(codes: IntArray, new: IntArray, seed: int, number: int) -> float:
     return float(matches(codes[labelled], shuffled).mean())
 
 
-def finds_other_clusters(codes: IntArray, found: Replication) -> str | None:
-    """Say that repeats agree with each other and not with the labels; None if they agree with the labels as well.
-
-    The rows must be in the order of their hash, of which the first ones are a sample.
-    """
-    from sklearn.metrics import adjusted_rand_score
-
-    some = np.flatnonzero(codes >= 0)[:_COMPARED]
-    new = found.new[:, some]
-    with_labels = float(np.mean([adjusted_rand_score(codes[some], labels) for labels in new]))
-    mutual = float(np.mean([adjusted_rand_score(*pair) for pair in pairwise(new)])) if len(new) > 1 else with_labels
-    if mutual - with_labels <= _GAP:
-        return None
-    return f"its repeats agree with each other ({mutual:.2f}) more than with the labels ({with_labels:.2f})"
-
-
-class Normal(NamedTuple):
-    """What comes back of clusters in normal data with the covariance of the rows."""
-
-    share: float
-    """The share that comes back in independent samples."""
-    correction: float
-    """The factor, at least 1, by which subsamples find too few labels that do not come back."""
-    weight: float
-    """How far the labels look like those of normal data, 0 to 1."""
-    as_good: bool
-    """Whether no more comes back of the labels."""
-
-
-def compare_with_normal(
+def normal_share(
     rows: Any, found: Replication, clusterer: Any, calibration: Calibration, seed: int, threads: int
-) -> Normal | None:
-    """Cluster normal data with the covariance of the rows, where independent samples can be drawn.
+) -> float | None:
+    """Return the share that comes back in normal data with the covariance of the rows; None if the labels do better.
 
-    A subsample has rows in common with the whole. Where there are no clusters, that alone brings some labels back; in
-    normal data it can be seen how many.
-
-    None if the labels come back far more often than by chance, or if the clusterer takes no such data: sparse rows,
-    frames with texts.
+    The same is done to both: subsamples of the same size are compared with each other. None, too, if the labels come
+    back far more often than by chance, or if the clusterer takes no such data: sparse rows, frames with texts.
     """
-    share = above_chance(found.share, found.chance)
+    share = above_chance(found.kept, found.chance)
     if is_sparse(rows) or share > _CLEAR:
         return None
     try:
         given = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    k = int(found.new.max()) + 1
-    m = min(given.shape[0], 3 * _subsample_size(clusterer, given.shape[0], k, calibration))
-    few = replace(calibration, n_resamples=_NULL_RESAMPLES)
-    drawn = [_normal_like(given, m, stream(seed, *b"normal", draw)) for draw in range(_NULL_DRAWS)]
-    stacked = np.concatenate(drawn)
-    stacked = type(rows)(stacked, columns=rows.columns) if hasattr(rows, "iloc") else stacked
-
-    def cluster(draw: int) -> IntArray:
-        return _repeat(clusterer, stacked, np.arange(draw * m, (draw + 1) * m), seed + draw, 1.0)
-
-    try:
-        places = range(_NULL_DRAWS)
-        by_draw = _on_one_blas_thread(cluster, places, threads if _is_thread_safe(clusterer) else 1, False)
-        own = [slice(draw * m, (draw + 1) * m) for draw in places]
-        subsampled = [
-            replicate(take(stacked, np.arange(m) + draw * m), numbered(by_draw[draw][own[draw]]), clusterer,
-                      calibration=few, seed=seed, threads=threads)
-            for draw in places
-        ]  # fmt: skip
-    except Exception:
+    size = _subsample_size(clusterer, given.shape[0], int(found.new.max()) + 1, calibration)
+    m = min(given.shape[0], round(size / _SHARE))
+    jobs: list[Any] = []
+    left_out: list[BoolArray] = []
+    for drawn in _normal_like(given, m, stream(seed, *b"normal")):
+        table = type(rows)(drawn, columns=rows.columns) if hasattr(rows, "iloc") else drawn
+        for number in range(_NULL_RESAMPLES):
+            inside = stream(seed, *b"subsample", len(jobs)).permutation(m)[:size]
+            jobs.append((table, inside, seed + number, size / m))
+            left_out.append(~np.isin(np.arange(m), inside))
+    new = _clusterings(clusterer, jobs, threads)
+    if any(isinstance(labels, str) for labels in new):
         return None
-    pairs = [(one, other) for one in places for other in places if one != other]
-    independent = np.mean([matches(by_draw[one][own[one]], by_draw[other][own[one]]).mean() for one, other in pairs])
-    shares = np.concatenate([one.above_chance for one in subsampled])
-    usual, deviation = float(shares.mean()), max(float(shares.std(ddof=1)), _TIE)
-    weight = float(np.clip((usual + 2.0 * deviation - share) / deviation, 0.0, 1.0))
-    if (1.0 - usual + _TIE) >= _CONTRAST * (1.0 - share + _TIE):
-        weight = 0.0
-    lost = 1.0 - float(np.mean([one.share for one in subsampled]))
-    correction = max((1.0 - float(independent)) / lost, 1.0) if lost > _TIE else 1.0
-    return Normal(float(independent), correction, weight, weight == 1.0)
+    kept, shares = [], []
+    for start in range(0, len(jobs), _NULL_RESAMPLES):
+        own = slice(start, start + _NULL_RESAMPLES)
+        for one, other in combinations(zip(new[own], left_out[own], strict=True), 2):
+            kept.append(matches(one[0], other[0])[one[1] & other[1]].mean())
+            shares.append(above_chance(kept[-1], _chance(one[0], other[0], seed, len(kept))))
+    usual, deviation = float(np.mean(shares)), max(float(np.std(shares, ddof=1)), _TIE)
+    as_good = share <= usual + deviation and (1.0 - usual + _TIE) < _CONTRAST * (1.0 - share + _TIE)
+    return float(np.mean(kept)) if as_good else None
 
 
-def _normal_like(X: FloatArray, m: int, rng: np.random.Generator) -> FloatArray:
+def _normal_like(X: FloatArray, m: int, rng: np.random.Generator) -> Iterator[FloatArray]:
     """Draw normal rows (m, d) with the mean of X and the covariance of its population, as shrinkage estimates it.
 
     The covariance of the sample itself varies more than that of the population, which alone makes cuts come back.
     """
     from sklearn.covariance import ledoit_wolf
 
-    mean = X.mean(axis=0)
-    if X.shape[1] <= _COMBINED:
+    X = X[:_COVARIANCE_ROWS]
+    mean, d = X.mean(axis=0), X.shape[1]
+    if d <= _COVARIANCE_ROWS // 2:
         scale = X.std(axis=0)
         scale[scale == 0.0] = 1.0
         shrunk = ledoit_wolf((X - mean) / scale, assume_centered=True)[0] * np.outer(scale, scale)
         values, vectors = np.linalg.eigh(np.atleast_2d(shrunk))
-        return mean + rng.normal(size=(m, X.shape[1])) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    some = X[rng.choice(X.shape[0], min(_COMBINED, X.shape[0]), replace=False)] - mean
-    return mean + rng.normal(size=(m, some.shape[0])) @ some / np.sqrt(some.shape[0])
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    else:
+        root = (X - mean) / np.sqrt(X.shape[0])
+    for _ in range(_NULL_DRAWS):
+        yield mean + rng.normal(size=(m, root.shape[0])) @ root

@@ -192,9 +192,9 @@ class ContentSample:
     codes: IntArray
 
     @classmethod
-    def of(cls, rows: Any, codes: AnyArray, *, limit: int, start: int = 0) -> ContentSample:
-        """Sample rows (n, d) numbered from ``start``, with cluster numbers (n,), -1 for noise."""
-        keys = content_keys(rows)
+    def of(cls, rows: Any, codes: AnyArray, *, limit: int, start: int = 0, keys: Keys | None = None) -> ContentSample:
+        """Sample rows (n, d) numbered from ``start``, with cluster numbers (n,), -1 for noise, and keys if known."""
+        keys = content_keys(rows) if keys is None else keys
         candidates = np.arange(keys.size)
         if keys.size > 4 * limit:
             # Nearly all rows that will not be kept can be told before sorting.
@@ -250,22 +250,25 @@ class ContentSample:
 @stored(
     "member-distances",
     values=floats("t", low=0.0, infinite=True),
-    priorities=Array(("t",), "uint64"),
+    counts=Array(("t",), "int64"),
+    keys=Array(("t",), "uint64"),
     starts=Starts("k+1", "t"),
     farthest=floats("k", low=0.0, infinite=True),
 )
 @dataclass(frozen=True)
 class MemberDistances:
-    """For each cluster the distances of its members of lowest priority, and the largest distance of all its members.
+    """For each cluster the distances of its members of lowest hash, and the largest distance of all its members.
 
-    Like a sample of rows it can be built in pieces: neither chunks nor the order of merging matter.
+    What the rows hold decides which members are kept: their order, the chunks and the order of merging do not matter.
 
     Attributes
     ----------
     values
         (t,) distances, cluster by cluster, ascending within each.
-    priorities
-        (t,) uint64, the hash that decides which members are kept.
+    counts
+        (t,) how many members are equal to each of those kept.
+    keys
+        (t,) uint64, hashes of the rows.
     starts
         (k + 1,) where the distances of each cluster start in ``values``.
     farthest
@@ -273,53 +276,53 @@ class MemberDistances:
     """
 
     values: FloatArray
-    priorities: Keys
+    counts: IntArray
+    keys: Keys
     starts: IntArray
     farthest: FloatArray
 
     @classmethod
-    def of(
-        cls, codes: AnyArray, distance: FloatArray, n_clusters: int, *, seed: int, start: int = 0
-    ) -> MemberDistances:
-        """Take points numbered from ``start``, with cluster numbers (n,), -1 for noise, at distances (n,)."""
-        priorities = row_priorities(seed, start, codes.shape[0])
-        members = codes >= 0
-        return cls._packed(codes[members], distance[members], priorities[members], np.zeros(n_clusters))
+    def of(cls, keys: Keys, codes: AnyArray, distance: FloatArray, n_clusters: int) -> MemberDistances:
+        """Take points with keys (n,) and cluster numbers (n,), -1 for noise, at distances (n,)."""
+        members = np.flatnonzero(codes >= 0)
+        codes, distance, keys = codes[members], distance[members], keys[members]
+        farthest = np.zeros(n_clusters)
+        np.maximum.at(farthest, codes, distance)
+        sizes = np.bincount(codes, minlength=n_clusters)
+        # Keys are uniform: nearly all members that will not be kept can be told before sorting.
+        bounds = np.minimum(2.0 * MOST_MEMBERS / np.maximum(sizes, 1), 1.0) * float(2**64 - 2048)
+        likely = np.flatnonzero(keys <= bounds.astype(np.uint64)[codes])
+        found = cls._packed(codes[likely], distance[likely], np.ones(likely.size, np.int64), keys[likely], farthest)
+        if (np.diff(found.starts) >= np.minimum(sizes, MOST_MEMBERS)).all():
+            return found
+        return cls._packed(codes, distance, np.ones(codes.size, np.int64), keys, farthest)
 
     def plus(self, other: MemberDistances) -> MemberDistances:
         """Return the distances of both sets of points, which must not overlap."""
         return self._packed(
             np.concatenate([self._codes(), other._codes()]),
             np.concatenate([self.values, other.values]),
-            np.concatenate([self.priorities, other.priorities]),
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.keys, other.keys]),
             np.maximum(self.farthest, other.farthest),
         )
 
     @classmethod
-    def _packed(cls, codes: AnyArray, values: FloatArray, priorities: Keys, farthest: FloatArray) -> MemberDistances:
-        sizes = np.bincount(codes, minlength=farthest.size)
-        if codes.size and sizes.max() > MOST_MEMBERS:
-            # Priorities are uniform: nearly all that will not be kept can be told before sorting.
-            likely = np.minimum(2.0 * MOST_MEMBERS / np.maximum(sizes, 1) + 1e-3, 1.0) * 2.0**64
-            candidates = np.flatnonzero(priorities < likely[codes])
-            if (np.bincount(codes[candidates], minlength=sizes.size) < np.minimum(sizes, MOST_MEMBERS)).any():
-                candidates = np.arange(codes.size)
-            largest = np.zeros(farthest.size)
-            np.maximum.at(largest, codes, values)
-            farthest = np.maximum(farthest, largest)
-            codes, values, priorities = codes[candidates], values[candidates], priorities[candidates]
-            order = np.lexsort((priorities, codes))
-            found = np.bincount(codes, minlength=sizes.size)
-            rank = np.arange(codes.size) - np.repeat(np.cumsum(found) - found, found)
-            kept = order[rank < MOST_MEMBERS]
-            codes, values, priorities = codes[kept], values[kept], priorities[kept]
-        order = np.lexsort((priorities, values, codes))
-        codes, values, priorities = codes[order], values[order], priorities[order]
-        starts = np.searchsorted(codes, np.arange(farthest.size + 1))
-        ends = np.flatnonzero(np.diff(starts))
-        farthest = farthest.copy()
-        farthest[ends] = np.maximum(farthest[ends], values[starts[ends + 1] - 1])
-        return cls(values, priorities, starts, farthest)
+    def _packed(
+        cls, codes: IntArray, values: FloatArray, counts: IntArray, keys: Keys, farthest: FloatArray
+    ) -> MemberDistances:
+        """Add up equal members, and keep those of lowest keys in each cluster."""
+        if codes.size:
+            order = np.lexsort((values, keys, codes))
+            codes, values, counts, keys = codes[order], values[order], counts[order], keys[order]
+            first = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]) | (codes[1:] != codes[:-1])])
+            counts = np.add.reduceat(counts, first)
+            codes, values, keys = codes[first], values[first], keys[first]
+            rank = np.arange(codes.size) - np.searchsorted(codes, codes)
+            kept = np.flatnonzero(rank < MOST_MEMBERS)
+            kept = kept[np.lexsort((keys[kept], values[kept], codes[kept]))]
+            codes, values, counts, keys = codes[kept], values[kept], counts[kept], keys[kept]
+        return cls(values, counts, keys, np.searchsorted(codes, np.arange(farthest.size + 1)), farthest)
 
     def _codes(self) -> IntArray:
         return np.repeat(np.arange(self.farthest.size), np.diff(self.starts))
@@ -335,7 +338,8 @@ class MemberDistances:
         bounds = np.searchsorted(codes[order], np.arange(self.starts.size))
         for cluster in np.flatnonzero(np.diff(bounds)):
             points = order[bounds[cluster] : bounds[cluster + 1]]
-            members = self.values[self.starts[cluster] : self.starts[cluster + 1]]
-            nearer = np.searchsorted(members, distance[points], side="left")
-            result[points] = (1 + members.size - nearer) / (1 + members.size)
+            own = slice(self.starts[cluster], self.starts[cluster + 1])
+            nearer = np.concatenate([[0], np.cumsum(self.counts[own])])
+            place = np.searchsorted(self.values[own], distance[points], side="left")
+            result[points] = (1 + nearer[-1] - nearer[place]) / (1 + nearer[-1])
         return result

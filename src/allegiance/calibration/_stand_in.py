@@ -13,10 +13,10 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 
 #: A stand-in with a lower adjusted Rand index does not reproduce the labels.
 REPRODUCED = 0.6
-#: One with this much ends the search, since no other can do better by an amount that matters.
-_CERTAIN = 0.98
+#: One with this much needs no rival at all, and one with that much none of a kind that costs more.
+_SAME, _CERTAIN = 0.9995, 0.98
 #: Starts of k-means, whose number in the clustering at hand is not known.
-_STARTS = 3
+_STARTS = 2
 #: Rows by which linkages and HDBSCAN are judged, which cost the square of them.
 _FEW_ROWS = 3000
 #: Columns up to which mixtures with full covariances are tried, and members per column that such a cluster needs.
@@ -41,11 +41,6 @@ class StandIn:
     ari: float
     """Adjusted Rand index of the labels and of what it finds: unaided, or started at the labels."""
     unaided: bool
-
-    @property
-    def reproduces(self) -> bool:
-        """Whether it finds the labels."""
-        return self.ari >= REPRODUCED
 
     def has_other_sizes(self, codes: IntArray, new: IntArray) -> bool:
         """Tell whether repeats (R, m) find clusters of quite other sizes than those of the labels (m,)."""
@@ -79,26 +74,27 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
     """
     from sklearn.metrics import adjusted_rand_score
 
-    best: StandIn | None = None
-    smallest = np.bincount(codes[codes >= 0])
-    smallest = smallest[smallest > 0].min(initial=codes.size)
     inner = codes >= 0
-    searches = [(codes[inner], _all_candidates(rows[inner], codes[inner], whole, others))]
+    smallest = np.bincount(codes[inner])
+    left_over = smallest[smallest > 0].min(initial=codes.size) < _LEFT_OVER
+    part, own = rows[inner], codes[inner]
+    # Each search ends all if it finds what is as good as this.
+    searches = [(_CERTAIN, own, _usual(part, own, whole, others)), (0.0, own, _costly(part, own, whole))]
     if not inner.all():
-        searches.insert(0, (codes, _density(rows, codes)))
+        searches.insert(0, (REPRODUCED, codes, _density(rows, codes)))
+    best = StandIn(None, "", -np.inf, False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for judged, candidates in searches:
+        for enough, judged, candidates in searches:
             for name, clusterer, labels, unaided in candidates:
                 ari = float(adjusted_rand_score(judged[: labels.size], labels))
                 # What is found without help is the better evidence.
-                if best is None or (round(ari, 2), unaided) > (round(best.ari, 2), best.unaided):
+                if best.clusterer is None or (round(ari, 3), unaided) > (round(best.ari, 3), best.unaided):
                     best = StandIn(clusterer, name, ari, unaided)
-                if best.ari >= _CERTAIN and smallest >= _LEFT_OVER:
+                if best.ari >= _SAME and not left_over:
                     return best
-            if best is not None and best.reproduces:
+            if best.ari >= enough and not left_over:
                 return best
-    assert best is not None
     return best
 
 
@@ -119,41 +115,56 @@ def _density(rows: Rows, codes: IntArray) -> Iterator[Candidate]:
         yield "HDBSCAN", HDBSCAN(min_cluster_size=2, copy=True), np.zeros(few.shape[0], dtype=np.int64), True
 
 
-def _all_candidates(rows: Rows, codes: IntArray, whole: bool, others: Sequence[tuple[str, Any]]) -> Iterator[Candidate]:
-    """Yield candidates for labels without noise, the most usual and the cheapest first."""
+def _usual(rows: Rows, codes: IntArray, whole: bool, others: Sequence[tuple[str, Any]]) -> Iterator[Candidate]:
+    """Yield k-means, what the influence suggests, and Ward's method where it is not costly."""
     from sklearn.base import clone
-    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import Normalizer, StandardScaler
 
     steps = _STEPS if whole else _FEW_STEPS
     yield _kmeans("k-means", rows, codes, steps)
-    if not is_sparse(rows):
-        deviations = rows.std(axis=0)
-        uneven = deviations.max(initial=0.0) > 1.01 * deviations.min(initial=np.inf)
-        if uneven:
-            yield _kmeans("k-means on standardised columns", rows, codes, steps, StandardScaler())
+    uneven = _is_uneven(rows)
+    if uneven:
+        yield _kmeans("k-means on standardised columns", rows, codes, steps, StandardScaler())
     for name, clusterer in others:
         if name == "cosine":
             yield _kmeans("k-means on rows of length one", rows, codes, steps, Normalizer())
-            continue
-        yield name, clusterer, np.asarray(clone(clusterer).fit_predict(rows)), True
+        else:
+            yield name, clusterer, np.asarray(clone(clusterer).fit_predict(rows)), True
+    if whole and not is_sparse(rows) and _LEAST_ROWS <= rows.shape[0] <= _FEW_ROWS:
+        yield from _linkages(rows, np.unique(codes).size, ("ward",), uneven)
+
+
+def _costly(rows: Rows, codes: IntArray, whole: bool) -> Iterator[Candidate]:
+    """Yield mixtures and linkages, judged by the first rows."""
     if is_sparse(rows) or rows.shape[0] < _LEAST_ROWS:
         return
-    yield from _mixtures(rows, codes, steps)
-    few, k = rows[:_FEW_ROWS], np.unique(codes[:_FEW_ROWS]).size
-    from sklearn.cluster import AgglomerativeClustering
+    few, codes, whole = rows[:_FEW_ROWS], codes[:_FEW_ROWS], whole and rows.shape[0] <= _FEW_ROWS
+    yield from _mixtures(few, codes, _STEPS if whole else _FEW_STEPS)
+    linkages = ("average", "complete", "single") if whole else ("ward", "average", "complete", "single")
+    yield from _linkages(few, np.unique(codes).size, linkages, _is_uneven(few))
 
-    for linkage in ("ward", "average", "complete", "single"):
+
+def _is_uneven(rows: Rows) -> bool:
+    """Tell whether standardising the columns changes anything."""
+    if is_sparse(rows):
+        return False
+    deviations = rows.std(axis=0)
+    return bool(deviations.max(initial=0.0) > 1.01 * deviations.min(initial=np.inf))
+
+
+def _linkages(rows: FloatArray, k: int, linkages: Sequence[str], uneven: bool) -> Iterator[Candidate]:
+    """Yield hierarchical clusterings; Ward's on standardised columns, too, where these differ."""
+    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    for linkage in linkages:
+        name = "Ward's method" if linkage == "ward" else f"{linkage} linkage"
         clusterer = AgglomerativeClustering(k, linkage=linkage)
-        yield (
-            "Ward's method" if linkage == "ward" else f"{linkage} linkage",
-            clusterer,
-            clusterer.fit_predict(few),
-            True,
-        )
+        yield name, clusterer, clusterer.fit_predict(rows), True
         if linkage == "ward" and uneven:
-            pipeline = make_pipeline(StandardScaler(), clone(clusterer))
-            yield "Ward's method on standardised columns", pipeline, pipeline.fit_predict(few), True
+            pipeline = make_pipeline(StandardScaler(), AgglomerativeClustering(k))
+            yield f"{name} on standardised columns", pipeline, pipeline.fit_predict(rows), True
 
 
 def _kmeans(name: str, rows: Rows, codes: IntArray, steps: int, scaler: Any = None) -> Candidate:

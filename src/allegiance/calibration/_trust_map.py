@@ -18,8 +18,7 @@ from ._replication import (
     Calibration,
     Replication,
     above_chance,
-    compare_with_normal,
-    finds_other_clusters,
+    normal_share,
     replicate,
     take,
 )
@@ -197,7 +196,8 @@ def calibrate(
     codes = np.asarray(codes)
     if not (codes >= 0).any():
         raise ValueError("labels are all noise (-1): there is no label whose trust could be measured.")
-    order = np.argsort(row_keys(rows, codes), kind="stable")
+    keys = row_keys(rows, codes)
+    order = np.argsort(keys, kind="stable")
     rows, codes, own, close = take(rows, order), codes[order], own_affinity[order], closeness[order]
     whole = n_total is None or n_total <= codes.size
     if codes.size < 2 or reach.size < 2:
@@ -207,23 +207,20 @@ def calibrate(
         chosen = stand_in(_moderate(rows), codes, whole=whole, others=others)
         known = chosen.clusterer
     found = replicate(
-        rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total
-    )
-    normal = compare_with_normal(rows, found, known, calibration, seed, threads)
+        rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total,
+        keys=keys[order],
+    )  # fmt: skip
+    normal = normal_share(rows, found, known, calibration, seed, threads)
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
-    share = found.share
-    if normal is not None and normal.weight > 0.0 and normal.correction > 1.0:
-        # What comes back by chance alone comes back in independent samples, too.
-        share = max(min(share, found.chance), 1.0 - (1.0 - share) * normal.correction**normal.weight)
-        parts["intercept"] += _shift_to(share, own, close, codes, parts)
+    parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
     unrelated = above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
-        share=share,
+        share=found.share,
         half_width=found.half_width,
         chance=found.chance,
-        normal_share=normal.share if normal is not None and normal.as_good and not unrelated else None,
+        normal_share=None if unrelated else normal,
         note=_note(known, chosen, found),
         warning=_UNRELATED if unrelated else _warning(codes, known, chosen, found),
     )
@@ -272,12 +269,10 @@ def fit_map(
     Both scores are standardised; their slopes are held together and are never negative. Effects of clusters are normal
     around zero.
     """
-    times = found.seen.sum(axis=0).astype(np.float64)
-    hits = (found.matched & found.seen).sum(axis=0).astype(np.float64)
-    use = times > 0
+    use = found.times > 0
     scores = np.column_stack([own_affinity, closeness])[use]
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
-    F, w, y, c = (scores - center) / scale, times[use], hits[use], codes[use]
+    F, w, y, c = (scores - center) / scale, found.times[use], found.hits[use], codes[use]
     total = w.sum() + 1.0  # one observation of an even chance keeps the intercept finite
     pull = 1.0 / (_EFFECTS**2 * c.size)
 
@@ -355,10 +350,10 @@ def _standard_log_sizes(codes: IntArray, n_clusters: int) -> FloatArray:
 def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
     """Say what was repeated."""
     if chosen is None:
-        said = [f"Repeated with {' '.join(repr(clusterer).split())} on {len(found.seen)} subsamples."]
+        said = [f"Repeated with {' '.join(repr(clusterer).split())} on {len(found.new)} subsamples."]
     else:
         said = [
-            f"Repeated on {len(found.seen)} subsamples with {chosen.name}, which stands in for the clusterer that made "
+            f"Repeated on {len(found.new)} subsamples with {chosen.name}, which stands in for the clusterer that made "
             f"the labels (adjusted Rand index {chosen.ari:.2f})."
         ]
     if found.placed_by_neighbour:
@@ -370,7 +365,7 @@ def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
 
 def _warning(codes: IntArray, clusterer: Any, chosen: Any, found: Replication) -> str | None:
     """Say why trust should not be taken at face value; None if nothing speaks against it."""
-    other = finds_other_clusters(codes, found)
+    other = found.finds_other_clusters
     if chosen is None:
         if other is None:
             return None

@@ -24,7 +24,7 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
-from allegiance.calibration import Calibration, ContentSample, MemberDistances
+from allegiance.calibration import Calibration, ContentSample, MemberDistances, content_keys
 from allegiance.domains import DOMAINS, Domain, Extent
 from allegiance.engines import ENGINES, LEAST_EPS, Engine, Settings, Tessellation
 from allegiance.influence import INFLUENCES, AnySummary, Diagram, Influence, Located, SpreadSums, Weights, Within
@@ -185,7 +185,6 @@ def fit(
             weighted=specification.weights is not None,
             needs_radius=domain.needs_radius,
             sample_rows=0 if calibration is None else calibration.n_rows(training.n_clusters, chunks.n_features),
-            seed=training.seed,
             threads=threads,
             located=located,
         )
@@ -368,7 +367,6 @@ def _last_pass(
     weighted: bool,
     needs_radius: bool,
     sample_rows: int,
-    seed: int,
     threads: int,
     located: Located | None,
 ) -> _LastPass | None:
@@ -383,7 +381,8 @@ def _last_pass(
         codes = reader.labels(chunk).codes(classes)
     # Noise belongs to no cluster; its divergence is computed from any site and then left out.
     site = np.maximum(codes, 0)
-    members = Lazy(partial(_member_distances, diagram, located, codes, seed, chunk.start))
+    keys = content_keys(rows) if sample_rows else None
+    members = Lazy(partial(_member_distances, diagram, located, codes, rows, keys))
     if not reader.checked:
         members = Lazy.known(members.value)
     k = diagram.positions.shape[0]
@@ -391,14 +390,15 @@ def _last_pass(
         Extent.of(diagram, located.position, radius=needs_radius),
         members,
         SpreadSums.of(codes, diagram.divergences(located, site), k) if weighted else None,
-        ContentSample.of(rows, codes, limit=sample_rows, start=chunk.start) if sample_rows else None,
+        ContentSample.of(rows, codes, limit=sample_rows, start=chunk.start, keys=keys) if sample_rows else None,
     )
     return found._replace(codes=codes, located=located) if reader.checked else found
 
 
-def _member_distances(diagram: Diagram, located: Located, codes: IntArray, seed: int, start: int) -> MemberDistances:
+def _member_distances(diagram: Diagram, located: Located, codes: IntArray, rows: Rows, keys: Any) -> MemberDistances:
     distance = diagram.distances(located, np.maximum(codes, 0))
-    return MemberDistances.of(codes, distance, diagram.positions.shape[0], seed=seed, start=start)
+    keys = content_keys(rows) if keys is None else keys
+    return MemberDistances.of(keys, codes, distance, diagram.positions.shape[0])
 
 
 def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> FloatArray:
