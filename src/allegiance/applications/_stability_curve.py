@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ _SIZE_PARAMETERS = ("n_clusters", "n_components")
 _MOST_ROWS, _ROWS_PER_CLUSTER = 2000, 100
 #: Replication above chance that differs by less counts as equal.
 _TIE = 0.02
+#: A set of points comes back if its Jaccard index with what a repeat finds is at least this; a pair must come back better
+#: than its parts by so much. Pieces hold at least this share of a cluster, and agree so far (adjusted Rand index).
+_BACK, _GAIN, _PIECE, _ALIKE = 0.75, 0.1, 0.2, 0.5
 _CAVEAT = (
     "The suggestion is the finest clustering that comes back as well as any other when subsamples are clustered. It is "
     "a hint, not a test: fewer clusters nearly always come back better, it trusts the clusterer, and of groups within "
@@ -317,6 +321,86 @@ def _replication(
             raise
         return 0, np.zeros(1)  # data without clusters, in which none was found
     return labels.classes.size, found.above_chance
+
+
+def split_and_merged(
+    X: Any,
+    labels: Any,
+    clusterer: Any,
+    *,
+    n_resamples: int = 20,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: Verbose = False,
+) -> Any:
+    """Name the clusters that were split too finely, and those that hold two groups, by what repeats make of them.
+
+    Parameters
+    ----------
+    X
+        (n, d) data: array or frame.
+    labels
+        (n,) labels, -1 for noise.
+    clusterer
+        What made the labels. Clones of it are fitted to subsamples of a third.
+    n_resamples, random_state, n_jobs, verbose
+        As in :func:`stability_curve`.
+
+    Returns
+    -------
+    DataFrame
+        One row per cluster: ``cluster``, ``points``, ``comes_back`` (the median Jaccard index with the new cluster that
+        is most like it), ``problem`` ("over-split", "merged" or ""), ``partner`` (the other part of an over-split
+        group) and ``comes_back_together`` (the index of both parts in one, or of a merged cluster with the new clusters
+        inside it).
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    rows, given = _dense_rows(X), Labels.of(labels, np.shape(labels)[0])
+    codes, k = given.codes(given.classes), given.classes.size
+    calibration, seed = Calibration(n_resamples), resolve_seed(random_state)
+    threads = effective_threads(check_jobs(n_jobs))
+    found = replicate(rows, codes, clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose)
+    fates = [_fates(codes[seen], new[seen], k) for new, seen in zip(found.new, found.seen, strict=True)]
+    by_repeat, pairs, pieces = (np.array(part) for part in zip(*fates, strict=True))
+    alone, together = np.median(by_repeat, axis=0), np.median(pairs, axis=0)
+    whole = together.diagonal().copy()
+    np.fill_diagonal(together, 0.0)
+    partner = together.argmax(axis=1)
+    problem, with_whom, joint = np.full(k, "", dtype="<U10"), np.full(k, "", dtype=object), np.full(k, np.nan)
+    for a, b in enumerate(partner.tolist()):
+        apart = max(alone[a], alone[b])
+        if partner[b] == a and apart < _BACK and together[a, b] >= max(_BACK, apart + _GAIN):
+            problem[a], with_whom[a], joint[a] = "over-split", str(given.classes[b]), together[a, b]
+        elif (pieces[:, a] > 1).mean() > 0.5 and whole[a] >= _BACK:
+            # Only a cluster that falls into the same pieces each time holds two groups.
+            new = found.new[pieces[:, a] > 1][:, codes == a]
+            if np.median([adjusted_rand_score(*two) for two in pairwise(new)]) >= _ALIKE:
+                problem[a], joint[a] = "merged", whole[a]
+    columns = {"cluster": given.classes, "points": np.bincount(codes[codes >= 0], minlength=k), "comes_back": alone}
+    return FrameLike.of(X).without_index().build(
+        columns | {"problem": problem, "partner": with_whom.astype(str), "comes_back_together": joint}
+    )
+
+
+def _fates(codes: IntArray, new: IntArray, k: int) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Compare k clusters (m,) with those of a repeat: Jaccard indices (k,) and of pairs (k, k), and pieces (k,).
+
+    A cluster alone is compared with the new cluster that is most like it; a pair, and on the diagonal a single one, with
+    all new clusters together that lie mostly inside. These are its pieces, if they hold a fifth of it.
+    """
+    n_new, kept = int(new.max(initial=0)) + 1, new >= 0
+    overlap = np.bincount(codes[kept] * n_new + new[kept], minlength=k * n_new).reshape(k, n_new)
+    sizes, new_sizes = np.bincount(codes, minlength=k), overlap.sum(axis=0)
+    alone = (overlap / np.maximum(sizes[:, None] + new_sizes - overlap, 1)).max(axis=1)
+    single = np.eye(k, dtype=bool)[:, :, None]
+    pairs = np.where(single, overlap, overlap[:, None] + overlap)
+    inside = pairs > new_sizes / 2
+    shared = (pairs * inside).sum(axis=2)
+    size = np.where(single[:, :, 0], sizes, sizes[:, None] + sizes)
+    together = shared / np.maximum(size + (new_sizes * inside).sum(axis=2) - shared, 1)
+    large = overlap * inside.diagonal().T >= np.maximum(_PIECE * sizes[:, None], 1)
+    return alone, together, large.sum(axis=1)
 
 
 def _is_free_seed(name: str, value: Any) -> bool:
