@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from allegiance._core.validation import FloatArray, IntArray
+from allegiance._core.validation import FloatArray
 
 if TYPE_CHECKING:
     from allegiance.fitting import Fitted
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Card",
     "Cell",
-    "Share",
     "count",
-    "curve_picture",
     "element",
     "fitted_html",
     "histogram_picture",
@@ -32,10 +30,6 @@ Cell: TypeAlias = str | Element
 #: Colours that show on light and on dark pages, and that colour-blind readers can distinguish.
 BLUE, AMBER, RED, GREY = "#3f7fb5", "#e69f00", "#c8400b", "#8c8c8c"
 _SHARE_COLOURS = (BLUE, AMBER, RED)
-#: Width and height of a curve, and the margins for its numbers, in pixels.
-_WIDTH, _HEIGHT, _LEFT, _BELOW = 380.0, 170.0, 30.0, 34.0
-#: Most numbers below a curve.
-_TICKS = 12
 #: Labels listed before the list is cut.
 _MOST_LABELS = 12
 _STYLE = """
@@ -156,7 +150,7 @@ def fitted_html(fitted: Fitted) -> str:
         ("closeness", specification.describe_influence()),
         ("domain", f"{specification.domain.describe()}, {count(fitted.tessellation.dim, 'dimension')}{reduced}"),
         ("engine", f"{specification.engine.describe()}, 95 % intervals within ±{specification.settings.eps:g}"),
-        ("trust", _trust(fitted)),
+        ("trust", "not calibrated: pass calibration=20" if fitted.trust_map is None else fitted.trust_map.note),
     ]
     return Card(
         title=f"Fitted to {count(classes.size, 'cluster')}: affinity(X) scores points, known or new",
@@ -167,28 +161,14 @@ def fitted_html(fitted: Fitted) -> str:
     ).html()
 
 
-def _trust(fitted: Fitted) -> str:
-    calibration = fitted.specification.calibration
-    if fitted.trust_map is None or calibration is None:
-        return "not calibrated: pass calibration=20"
-    return fitted.trust_map.note
-
-
-class Share(NamedTuple):
-    """A part of a bar."""
-
-    name: str
-    value: float
-
-
-def share_bar(parts: Sequence[Share], *, width: float = 110.0) -> Element:
+def share_bar(parts: Mapping[str, float], *, width: float = 110.0) -> Element:
     """Return a bar divided into parts, coloured from good to bad; empty if all are 0."""
-    total = sum(part.value for part in parts)
-    bar = _svg(width, 10.0, ", ".join(f"{part.name} {part.value:g}" for part in parts))
+    total = sum(parts.values())
+    bar = _svg(width, 10.0, ", ".join(f"{name} {value:g}" for name, value in parts.items()))
     start = 0.0
-    for part, colour in zip(parts, _SHARE_COLOURS, strict=False):
-        if part.value > 0:
-            length = width * part.value / total
+    for value, colour in zip(parts.values(), _SHARE_COLOURS, strict=False):
+        if value > 0:
+            length = width * value / total
             bar.append(element("rect", x=_px(start), y=0, width=_px(length), height=10, fill=colour))
             start += length
     return bar
@@ -211,81 +191,19 @@ def histogram_picture(values: FloatArray, name: str, *, bins: int = 20) -> Eleme
     return picture
 
 
-def curve_picture(
-    x: IntArray,
-    y: FloatArray,
-    band: tuple[FloatArray, FloatArray],
-    reference: tuple[FloatArray, FloatArray],
-    marked: int | None,
-    name: str,
-) -> Element:
-    """Return a curve over numbers, in a scale from 0 (or lower) to 1.
-
-    Parameters
-    ----------
-    x, y
-        (m,) the curve.
-    band
-        (m,) its lower and its upper limit.
-    reference
-        (m,) what it is compared with, and how far that reaches.
-    marked
-        The place along x to point out; None for none.
-    name
-        What it shows, for readers who do not see it.
-    """
-    lowest = min(0.0, float(np.min([y.min(), band[0].min(), reference[0].min()])))
-    across = (x - x[0]) / max(float(x[-1] - x[0]), 1.0) * (_WIDTH - _LEFT - 12.0) + _LEFT + 4.0
-
-    def up(values: FloatArray | float) -> FloatArray:
-        return np.asarray(6.0 + (1.0 - np.asarray(values)) / (1.0 - lowest) * (_HEIGHT - _BELOW - 6.0))
-
-    picture = _svg(_WIDTH, _HEIGHT, name)
-    for level in (0.0, 0.5, 1.0):
-        height = float(up(level))
-        picture.append(_line(_LEFT, height, _WIDTH, height, opacity=0.25))
-        picture.append(_text(_LEFT - 4.0, height + 4.0, f"{level:g}", "end"))
-    picture.append(_area(across, up(reference[0]), up(reference[1]), GREY))
-    picture.append(_area(across, up(band[0]), up(band[1]), BLUE))
-    picture.append(_path(across, up(reference[0]), stroke=GREY, stroke_dasharray="4 3"))
-    picture.append(_path(across, up(y), stroke=BLUE, stroke_width=2))
-    for place, height, number in zip(across, up(y), x, strict=True):
-        chosen = number == marked
-        picture.append(
-            element("circle", cx=_px(place), cy=_px(height), r=5 if chosen else 2.5, fill=RED if chosen else BLUE)
-        )
-    for place, number in list(zip(across, x, strict=True))[:: -(-x.size // _TICKS)]:
-        picture.append(_text(float(place), _HEIGHT - _BELOW + 14.0, str(number), "middle"))
-    picture.append(_text((_LEFT + _WIDTH) / 2, _HEIGHT - 4.0, "clusters", "middle"))
-    return picture
-
-
 def _svg(width: float, height: float, title: str) -> Element:
     size = {"width": _px(width), "height": _px(height), "viewBox": f"0 0 {_px(width)} {_px(height)}"}
     return element("svg", element("title", title), role="img", **size)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, opacity: float = 1.0) -> Element:
+def _line(x1: float, y1: float, x2: float, y2: float) -> Element:
     ends = {"x1": _px(x1), "y1": _px(y1), "x2": _px(x2), "y2": _px(y2)}
-    return element("line", **ends, stroke="currentColor", stroke_opacity=opacity)
+    return element("line", **ends, stroke="currentColor")
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> Element:
     style = {"font_size": 11, "fill": "currentColor", "text_anchor": anchor}
     return element("text", text, x=_px(x), y=_px(y), **style)
-
-
-def _path(x: FloatArray, y: FloatArray, **style: object) -> Element:
-    return element("polyline", points=_points(x, y), fill="none", **style)
-
-
-def _area(x: FloatArray, low: FloatArray, high: FloatArray, colour: str) -> Element:
-    outline = _points(np.concatenate([x, x[::-1]]), np.concatenate([low, high[::-1]]))
-    return element("polygon", points=outline, fill=colour, fill_opacity=0.22)
-
-
-def _points(x: FloatArray, y: FloatArray) -> str:
-    return " ".join(f"{_px(a)},{_px(b)}" for a, b in zip(x, y, strict=True))
 
 
 def _px(value: float) -> str:

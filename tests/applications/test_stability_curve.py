@@ -7,12 +7,13 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from allegiance import stability_curve
-from allegiance.applications import StabilityCurve, reference_axes, uniform_in_box
+from allegiance.applications import StabilityCurve, reference_axes, split_and_merged, uniform_in_box
 from allegiance.calibration import Calibration, replicate
 from allegiance.clusterers import BregmanKMeans
 
@@ -259,3 +260,37 @@ X = np.random.default_rng(0).normal(size=(12, 3))
 def test_bad_input_is_named(changes, kind, message):
     with pytest.raises(kind, match=message):
         stability_curve(**{"X": X, "clusterer": KMeans(n_init=1), "values": (2, 3)} | QUICK | changes)
+
+
+def blobs_with_known_faults(seed):
+    """Four groups: the first is cut in two, the last two are taken for one."""
+    X, y = make_blobs(400, n_features=5, centers=4, center_box=(-8, 8), random_state=seed)
+    half = (y == 0) & (X[:, 0] > np.median(X[y == 0, 0]))
+    return X, np.select([half, y == 0, y == 1], ["a", "b", "c"], "d")
+
+
+class TestSplitAndMerged:
+    @pytest.mark.parametrize("seed", range(3))
+    def test_known_faults_are_named(self, seed):
+        X, labels = blobs_with_known_faults(seed)
+        found = split_and_merged(X, labels, KMeans(4, n_init=3, random_state=0))
+        assert found["problem"].tolist() == ["over-split", "over-split", "", "merged"]
+        assert found["partner"].tolist() == ["b", "a", "", ""]
+        assert found["points"].tolist() == [50, 50, 100, 200]
+        assert (found["comes_back"] > 0.75).tolist() == [False, False, True, False]
+        assert found["comes_back_together"].dropna().min() > 0.75
+
+    @pytest.mark.parametrize(("centers", "k"), [(5, 5), (1, 5)])
+    def test_no_false_alarms(self, centers, k):
+        for seed in range(5):
+            X, _ = make_blobs(400, n_features=5, centers=centers, center_box=(-8, 8), random_state=seed)
+            kmeans = KMeans(k, n_init=3, random_state=seed)
+            assert set(split_and_merged(X, kmeans.fit_predict(X), kmeans)["problem"]) == {""}
+
+    def test_noise_belongs_to_no_cluster(self):
+        X, labels = blobs_with_known_faults(0)
+        numbers = np.where(np.arange(400) % 10 == 0, -1, np.unique(labels, return_inverse=True)[1])
+        found = split_and_merged(X, numbers, KMeans(4, n_init=3, random_state=0))
+        assert found["cluster"].tolist() == [0, 1, 2, 3]
+        assert found["points"].sum() == 360
+        assert found["problem"].tolist() == ["over-split", "over-split", "", "merged"]

@@ -75,6 +75,18 @@ def test_a_resolution_that_stands_out(adata):
     assert curve.plot().ax_.get_xlabel() == "resolution"
 
 
+def test_too_fine_a_resolution_is_named(adata):
+    """Three groups, cut into pieces that do not come back, are not called merged; without cutting nothing is named."""
+    for resolution, groups in ((0.1, 3), (0.8, None)):
+        leiden = al.Leiden(resolution)
+        adata.obs["mine"] = leiden.fit_predict(X).astype(str)
+        found = al.split_and_merged(adata, "mine", clusterer=leiden, use_rep="X", n_resamples=8)
+        assert "merged" not in set(found["problem"])
+        if groups:
+            assert len(found) == groups
+            assert set(found["problem"]) == {""}
+
+
 def test_pictures(adata):
     import matplotlib.pyplot as plt
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
 import allegiance
@@ -66,9 +66,8 @@ def test_categories_keep_their_order_and_colors(adata):
     al.trust(adata, "leiden")
     assert adata.obs["leiden_rival"].cat.categories.tolist() == ORDER
     assert adata.uns["leiden_rival_colors"] == adata.uns["leiden_colors"]
-    verdicts = adata.obs["leiden_verdict"].cat.categories
-    assert verdicts.tolist() == ["supported", "contested", "contradicted", "noise"]
-    assert len(adata.uns["leiden_verdict_colors"]) == 4
+    assert adata.obs["leiden_verdict"].cat.categories.tolist() == ["supported", "contested", "contradicted"]
+    assert len(adata.uns["leiden_verdict_colors"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -111,6 +110,20 @@ def test_a_note_that_matters_is_a_warning(adata):
     assert adata.uns["shuffled_allegiance"]["note"]
 
 
+def test_clusters_to_join_and_to_split_are_named(adata):
+    x = adata.obsm["X_pca"][:, 0]
+    groups = adata.obs["leiden"].astype(object)
+    first = groups == "T"
+    groups[first & (x > np.median(x[first]))] = "T2"
+    groups[~first] = "B+NK"
+    adata.obs["mine"] = pd.Categorical(groups)
+    found = al.split_and_merged(adata, "mine", clusterer=KMeans(3, n_init=3, random_state=0)).set_index("cluster")
+    assert found["problem"].to_dict() == {"B+NK": "merged", "T": "over-split", "T2": "over-split"}
+    assert found["partner"].to_dict() == {"B+NK": "", "T": "T2", "T2": "T"}
+    with pytest.raises(ValueError, match="Pass clusterer="):
+        al.split_and_merged(adata, "mine")
+
+
 def test_without_principal_components_x_is_used(adata):
     del adata.obsm["X_pca"]
     al.trust(adata, "leiden")
@@ -139,6 +152,7 @@ def test_cells_of_no_cluster_are_noise(adata, missing):
     al.trust(adata, "leiden")
     assert adata.obs["leiden_trust"].isna().sum() == 5
     assert (adata.obs["leiden_verdict"].iloc[:5] == "noise").all()
+    assert len(adata.uns["leiden_verdict_colors"]) == 4
     assert adata.obs["leiden_trust"].iloc[5:].notna().all()
 
 

@@ -1,4 +1,4 @@
-"""Leiden and Louvain clustering as scikit-learn clusterers, and which of their resolutions to choose."""
+"""Leiden and Louvain clustering as scikit-learn clusterers."""
 
 from __future__ import annotations
 

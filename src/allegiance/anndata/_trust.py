@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import reduce
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from allegiance import applications
 from allegiance._core.parallel import effective_threads
+from allegiance._core.progress import Verbose
 from allegiance._core.validation import AnyArray, IntArray, check_count, is_sparse, require
 from allegiance._scorer import AffinityScorer
 from allegiance.applications import StabilityCurve, stability_curve
@@ -117,9 +120,9 @@ def trust(
     if copy and adata.isbacked:
         raise ValueError("copy=True needs an AnnData object in memory. Call adata.to_memory() first.")
     where = {"use_rep": use_rep, "layer": layer, "n_pcs": n_pcs}
-    scored = _score(adata, groupby, clusterer, influence, where, chunk_size, settings)
+    found, names, parameters = _score(adata, groupby, clusterer, influence, where, chunk_size, settings)
     target = adata.copy() if copy else adata
-    _write(target, scored, groupby, key_added or groupby)
+    _write(target, found, names, parameters, key_added or groupby)
     return target if copy else None
 
 
@@ -149,7 +152,7 @@ def result(
     """
     _check_anndata(adata, "result")
     where = {"use_rep": use_rep, "layer": layer, "n_pcs": n_pcs}
-    return _score(adata, groupby, clusterer, influence, where, chunk_size, settings).result
+    return _score(adata, groupby, clusterer, influence, where, chunk_size, settings)[0]
 
 
 def report(
@@ -204,6 +207,7 @@ def resolution_curve(
     n_pcs: int | None = None,
     n_references: int = 5,
     n_jobs: int | None = 1,
+    verbose: Verbose = False,
     **settings: Any,
 ) -> StabilityCurve:
     """Say how many labels come back at each resolution of Leiden clustering, and in data without clusters.
@@ -228,6 +232,8 @@ def resolution_curve(
     n_jobs
         Subsamples clustered at a time. igraph has one random generator for the whole process, so Leiden and Louvain
         repeat themselves with 1 only.
+    verbose
+        Whether to show progress.
     **settings
         Further parameters of :func:`allegiance.stability_curve`, such as ``n_resamples`` and ``random_state``.
 
@@ -245,20 +251,68 @@ def resolution_curve(
         curve.frame()
     """
     _check_anndata(adata, "resolution_curve")
-    matrix = find_matrix(adata, use_rep, layer, n_pcs)
     made_by = Leiden.like(adata, "leiden") if clusterer is None else clusterer
-    rows = matrix.rows(slice(None))
-    rows = rows.toarray() if is_sparse(rows) else rows
-    settings |= {"n_references": n_references, "n_jobs": n_jobs}
+    rows = _dense_rows(_find_matrix(adata, use_rep, layer, n_pcs))
+    settings |= {"n_references": n_references, "n_jobs": n_jobs, "verbose": verbose}
     return stability_curve(rows, made_by, resolutions, param="resolution", **settings)
 
 
-class _Scored(NamedTuple):
-    """A result, and all that it was found with."""
+def split_and_merged(
+    adata: Any,
+    groupby: str,
+    *,
+    clusterer: Any = None,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    n_pcs: int | None = None,
+    n_resamples: int = 20,
+    random_state: Any = 0,
+    verbose: Verbose = False,
+) -> Any:
+    """Name the clusters that were split too finely, and those that hold two groups, by what repeats make of them.
 
-    result: AffinityResult
-    groups: _Groups
-    parameters: dict[str, Any]
+    Two clusters are over-split if neither comes back when subsamples are clustered, but both together do. A cluster is
+    merged if it comes back in two or more pieces, and in the same ones each time. Groups that every repeat merges
+    cannot be seen in this way: compare with a finer resolution.
+
+    Parameters
+    ----------
+    adata, groupby, clusterer, use_rep, layer, n_pcs
+        As in :func:`trust`. The clusterer that made the labels must be known.
+    n_resamples, random_state
+        How many subsamples are clustered, and the seed.
+    verbose
+        Whether to show progress.
+
+    Returns
+    -------
+    DataFrame
+        One row per cluster: ``cluster``, ``points``, ``comes_back`` (the median Jaccard index with the most similar new
+        cluster), ``problem`` ("over-split", "merged" or ""), ``partner`` and ``comes_back_together``.
+
+    Examples
+    --------
+    For cells that scanpy has clustered::
+
+        found = al.split_and_merged(adata, "leiden")
+        found[found["problem"] != ""]
+    """
+    _check_anndata(adata, "split_and_merged")
+    codes, names = _find_groups(adata, groupby)
+    made_by = _made_by(adata, groupby) if clusterer is None else clusterer
+    if made_by is None:
+        raise ValueError(f"uns does not say what made the labels {groupby!r}. Pass clusterer=, such as Leiden(0.5).")
+    rows = _dense_rows(_find_matrix(adata, use_rep, layer, n_pcs))
+    # igraph has one random generator for the whole process.
+    settings = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": 1, "verbose": verbose}
+    found = applications.split_and_merged(rows, codes, made_by, **settings)
+    found["partner"] = ["" if code == "" else names[int(code)] for code in found["partner"]]
+    return found.assign(cluster=names[found["cluster"]])
+
+
+def _dense_rows(matrix: _Matrix) -> Any:
+    rows = matrix.rows()
+    return rows.toarray() if is_sparse(rows) else rows
 
 
 def _score(
@@ -269,31 +323,28 @@ def _score(
     where: dict[str, Any],
     chunk_size: int,
     settings: dict[str, Any],
-) -> _Scored:
-    """Score the cells, and return all that the result was found with."""
-    groups, matrix = _find_groups(adata, groupby), find_matrix(adata, **where)
+) -> tuple[AffinityResult, AnyArray, dict[str, Any]]:
+    """Score the cells; return the result, the categories, and the parameters that it was found with."""
+    (codes, names), matrix = _find_groups(adata, groupby), _find_matrix(adata, **where)
     made_by = _made_by(adata, groupby) if clusterer is None else clusterer
     calibration = Calibration(settings.pop("n_resamples", Calibration.n_resamples), clusterer=made_by)
     scorer = AffinityScorer(influence=influence, calibration=calibration, **settings)
-    if not (groups.codes >= 0).any():
-        raise ValueError(f"adata.obs[{groupby!r}] has no cell in a cluster: every label is missing or '-1'.")
     if matrix.on_disk:
-        found = _score_parts(scorer, matrix, groups.codes, check_count(chunk_size, "chunk_size"))
+        found = _score_parts(scorer, replace(matrix, codes=codes, chunk_size=check_count(chunk_size, "chunk_size")))
     else:
-        found = scorer.fit_affinity(matrix.rows(slice(None)), groups.codes)
-    label = np.where(found.noise, _NOISE, groups.names[np.maximum(groups.codes, 0)])
-    index = FrameLike(index=adata.obs_names)
-    found = replace(found, classes=groups.names[found.classes], label=label, frame_like=index)
+        found = scorer.fit_affinity(matrix.rows(), codes)
+    label = np.where(found.noise, _NOISE, names[np.maximum(codes, 0)])
+    found = replace(found, classes=names[found.classes], label=label, frame_like=FrameLike(index=adata.obs_names))
     parameters = scorer.get_params(deep=False) | {
         "groupby": groupby,
         "matrix": matrix.name,
-        "n_columns": matrix.n_columns,
+        "n_columns": matrix.n_features,
         "n_resamples": calibration.n_resamples,
         "clusterer": "stand-in" if made_by is None else made_by,
         "seed": found.how.seed,
     }
     del parameters["calibration"]
-    return _Scored(found, groups, {name: _plain(value) for name, value in parameters.items() if value is not None})
+    return found, names, {name: _plain(value) for name, value in parameters.items() if value is not None}
 
 
 def _made_by(adata: Any, groupby: str) -> Any:
@@ -305,14 +356,13 @@ def _made_by(adata: Any, groupby: str) -> Any:
     return kind.like(adata, groupby)
 
 
-def _score_parts(scorer: AffinityScorer, matrix: Matrix, codes: IntArray, chunk_size: int) -> AffinityResult:
+def _score_parts(scorer: AffinityScorer, matrix: _Matrix) -> AffinityResult:
     """Fit to a matrix on disk and score it, part by part."""
-    specification = Specification.of(scorer)
-    chunks = _MatrixChunks(matrix, codes, chunk_size)
-    found = fit(specification, chunks, Columns(matrix.n_columns), threads=effective_threads(scorer.n_jobs))
+    columns, threads = Columns(matrix.n_features), effective_threads(scorer.n_jobs)
+    found = fit(Specification.of(scorer), matrix, columns, threads=threads)
     assert found.sample is not None
     fitted = found.fitted.calibrated(found.sample)
-    parts = [fitted.score(matrix.rows(part), labels=codes[part]) for part in matrix.parts(chunk_size)]
+    parts = [fitted.score(chunk.X, labels=chunk.labels) for chunk in matrix.chunks()]
     joined = AffinityResult.concatenate(parts, FrameLike())
     fitted.warn_if_imprecise(joined)
     return joined
@@ -323,23 +373,25 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else repr(value)
 
 
-def _write(adata: Any, scored: _Scored, groupby: str, key: str) -> None:
+def _write(adata: Any, found: AffinityResult, names: AnyArray, parameters: dict[str, Any], key: str) -> None:
     """Write a result next to the labels it is about, in forms that h5ad and zarr store."""
     pandas = require("pandas", "anndata", "allegiance.anndata")
-    found, names = scored.result, scored.groups.names
+    # Legends list all categories, so there is none for noise without noise.
+    colors = {name: color for name, color in _VERDICT_COLORS.items() if name != "noise" or found.noise.any()}
+    labels = parameters["groupby"]
     adata.obs[f"{key}_trust"] = found.trust
-    adata.obs[f"{key}_verdict"] = pandas.Categorical(found.verdict, categories=list(_VERDICT_COLORS))
+    adata.obs[f"{key}_verdict"] = pandas.Categorical(found.verdict, categories=list(colors))
     adata.obs[f"{key}_rival"] = pandas.Categorical(found.rival, categories=names)
     adata.obsm[f"{key}_affinity"] = found.affinity
-    adata.uns[f"{key}_verdict_colors"] = list(_VERDICT_COLORS.values())
-    if len(adata.uns.get(f"{groupby}_colors", [])) == names.size:
-        adata.uns[f"{key}_rival_colors"] = list(adata.uns[f"{groupby}_colors"])
+    adata.uns[f"{key}_verdict_colors"] = list(colors.values())
+    if len(adata.uns.get(f"{labels}_colors", [])) == names.size:
+        adata.uns[f"{key}_rival_colors"] = list(adata.uns[f"{labels}_colors"])
     # The last row is noise, which is not a cluster.
     table = found.by_cluster().iloc[: found.classes.size].drop(columns=["most_typical", "least_trusted"])
     table["rival"] = ["" if pandas.isna(name) else str(name) for name in table["rival"]]
     installed = {name: version(name) for name in ("allegiance", "scanpy", "anndata") if find_spec(name)}
     adata.uns[f"{key}_allegiance"] = {
-        "params": scored.parameters,
+        "params": parameters,
         # The columns of the affinities.
         "clusters": np.array(found.classes, dtype=object),
         "by_cluster": table.set_index("cluster").reindex(found.classes),
@@ -369,17 +421,11 @@ def _entry(table: Any, key: str, argument: str, where: str) -> Any:
     raise KeyError(f"{argument}={key!r} is not in {where}. {hint}")
 
 
-class _Groups(NamedTuple):
-    """Which group each cell is in."""
+def _find_groups(adata: Any, groupby: str) -> tuple[IntArray, AnyArray]:
+    """Return the number (n,) of each cell's category, -1 without one, and the categories as text, in their order.
 
-    codes: IntArray
-    """(n,) number of its category, -1 for cells without one."""
-    names: AnyArray
-    """The categories as text, in their order, those without cells too."""
-
-
-def _find_groups(adata: Any, groupby: str) -> _Groups:
-    """Return the groups of a column of ``obs``; missing values, and the category "-1", are cells of no cluster."""
+    Missing values, and the category "-1", are cells of no cluster.
+    """
     pandas = require("pandas", "anndata", "allegiance.anndata")
     column = _entry(adata.obs, groupby, "groupby", "adata.obs")
     if column.dtype.kind == "f" and not (column.dropna() == column.dropna().round()).all():
@@ -389,39 +435,50 @@ def _find_groups(adata: Any, groupby: str) -> _Groups:
     codes = categories.cat.codes.to_numpy().astype(np.int64)
     if _NOISE in names:
         codes = np.where(codes == int(np.flatnonzero(names == _NOISE)[0]), -1, codes)
-    return _Groups(codes, names)
+    if not (codes >= 0).any():
+        raise ValueError(f"adata.obs[{groupby!r}] has no cell in a cluster: every label is missing or '-1'.")
+    return codes, names
 
 
 @dataclass(frozen=True)
-class Matrix:
-    """Rows that belong to the cells, in memory or on disk, and where they were found."""
+class _Matrix:
+    """Rows that belong to the cells, in memory or on disk, as the chunks that a fit goes through."""
 
     values: Any
     """(n, d) array, sparse matrix, or a data set on disk with the same slices of rows."""
     name: str
     """Such as "X_pca"."""
-    n_columns: int
+    n_features: int
     """How many of the columns are used: the first ones."""
+    codes: AnyArray | None = None
+    chunk_size: int = _CHUNK
+    in_memory: bool = False
+    labelled: bool = True
 
     @property
     def on_disk(self) -> bool:
-        """Whether rows are read when they are asked for."""
         return not isinstance(self.values, np.ndarray) and not is_sparse(self.values)
 
-    def rows(self, part: slice) -> Any:
+    def rows(self, part: slice = slice(None)) -> Any:
         """Return some rows, in memory."""
         values = self.values[part]
         values = values if is_sparse(values) else np.asarray(values)
-        return values if values.shape[1] == self.n_columns else values[:, : self.n_columns]
+        return values if values.shape[1] == self.n_features else values[:, : self.n_features]
 
-    def parts(self, chunk_size: int) -> Iterator[slice]:
-        """Yield parts of the rows, of this size at most."""
-        n = self.values.shape[0]
-        for start in range(0, n, chunk_size):
-            yield slice(start, min(start + chunk_size, n))
+    def chunks(self) -> Iterator[Chunk]:
+        """Read the rows, a chunk at a time."""
+        assert self.codes is not None
+        for start in range(0, self.codes.size, self.chunk_size):
+            part = slice(start, min(start + self.chunk_size, self.codes.size))
+            yield Chunk(self.rows(part), self.codes[part], start)
+
+    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+        """Read the matrix once, and merge what each chunk gives."""
+        found = (summarise(chunk) for chunk in self.chunks())
+        return reduce(lambda total, each: total.plus(each), (each for each in found if each is not None))
 
 
-def find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None) -> Matrix:
+def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None) -> _Matrix:
     """Return the matrix asked for; by default what scanpy's neighbours were computed from, else X_pca, else X."""
     if layer is not None and use_rep is not None:
         raise ValueError(f"pass use_rep={use_rep!r} or layer={layer!r}, not both: they name the matrix to use.")
@@ -441,30 +498,4 @@ def find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int |
     n_columns = int(values.shape[1])
     if n_pcs is not None and not 0 < n_pcs <= n_columns:
         raise ValueError(f"n_pcs must be from 1 to {n_columns}, the columns of {name}, got {n_pcs!r}.")
-    return Matrix(values, name, n_columns if n_pcs is None else int(n_pcs))
-
-
-@dataclass(frozen=True)
-class _MatrixChunks:
-    """Parts of a matrix on disk as the chunks that a fit goes through."""
-
-    matrix: Matrix
-    codes: IntArray
-    chunk_size: int
-    in_memory: bool = False
-    labelled: bool = True
-
-    @property
-    def n_features(self) -> int:
-        """The number of columns."""
-        return self.matrix.n_columns
-
-    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Read the matrix once, and merge what each part gives."""
-        total: AnySummary | None = None
-        for part in self.matrix.parts(self.chunk_size):
-            found = summarise(Chunk(self.matrix.rows(part), self.codes[part], part.start))
-            if found is not None:
-                total = found if total is None else total.plus(found)
-        assert total is not None
-        return total
+    return _Matrix(values, name, n_columns if n_pcs is None else int(n_pcs))

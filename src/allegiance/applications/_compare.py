@@ -17,7 +17,7 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArra
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
 from allegiance.metrics import rand_distance
-from allegiance.notebook import Card, Share, share_bar
+from allegiance.notebook import Card, share_bar
 from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike, text_table
 
 _CANDIDATE_HEADINGS = (
@@ -188,7 +188,7 @@ class ClusteringComparison:
 
     def _repr_html_(self) -> str:
         bars = [
-            share_bar([Share(name, getattr(line, name)) for name in (SUPPORTED, CONTESTED, CONTRADICTED)])
+            share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)})
             for line in self.candidates()
         ]
         return Card(
@@ -444,7 +444,7 @@ class ConsensusValidation:
 
     def _repr_html_(self) -> str:
         supported = self.comparison.supported.mean(axis=0)
-        bars = [share_bar([Share(SUPPORTED, share), Share("doubtful", 1.0 - share)]) for share in supported]
+        bars = [share_bar({SUPPORTED: share, "doubtful": 1.0 - share}) for share in supported]
         return Card(
             title=self._title(),
             lines=[self.verdict],

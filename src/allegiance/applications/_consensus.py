@@ -32,7 +32,7 @@ from allegiance._core.validation import (
 from allegiance.clusterers import KMeansStarts
 from allegiance.fitting import cluster
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
-from allegiance.notebook import Card, Cell, Share, share_bar
+from allegiance.notebook import Card, Cell, share_bar
 
 METHODS = ("kmeans", "hac")
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
@@ -203,7 +203,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if not hasattr(self, "labels_"):
             return diagram
         nearness = {name: 1.0 - rand_distance(labels, self.labels_) for name, labels in self.labelings_.items()}
-        bars = [share_bar([Share("agreeing pairs", near), Share("others", 1.0 - near)]) for near in nearness.values()]
+        bars = [share_bar({"agreeing pairs": near, "others": 1.0 - near}) for near in nearness.values()]
         rows: list[list[Cell]] = [
             [name, f"{check_codes(self.labelings_[name], self.labels_.size, name).max() + 1}", f"{near:.3f}", bar]
             for (name, near), bar in zip(nearness.items(), bars, strict=True)

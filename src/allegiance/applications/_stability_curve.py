@@ -17,7 +17,7 @@ from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, check_jobs, check_rows
 from allegiance.calibration import Calibration, replicate, row_keys
 from allegiance.fitting import Labels, cluster
-from allegiance.notebook import Card, curve_picture
+from allegiance.notebook import Card
 from allegiance.results import FrameLike, text_table
 
 #: Parameters that say how many clusters to find, in the order they are looked for.
@@ -26,8 +26,8 @@ _SIZE_PARAMETERS = ("n_clusters", "n_components")
 _MOST_ROWS, _ROWS_PER_CLUSTER = 2000, 100
 #: Replication above chance that differs by less counts as equal.
 _TIE = 0.02
-#: A set of points comes back if its Jaccard index with what a repeat finds is at least this; a pair must come back better
-#: than its parts by so much. Pieces hold at least this share of a cluster, and agree so far (adjusted Rand index).
+#: A set of points comes back if its Jaccard index with what a repeat finds is at least this; a pair must come back
+#: better than its parts by so much. Pieces hold at least this share of a cluster, and agree so far (adjusted Rand).
 _BACK, _GAIN, _PIECE, _ALIKE = 0.75, 0.1, 0.2, 0.5
 _CAVEAT = (
     "The suggestion is the finest clustering that comes back as well as any other when subsamples are clustered. It is "
@@ -170,10 +170,8 @@ class StabilityCurve:
         return "\n".join([self._title(), "", *table, "", self.verdict, self.caveat])
 
     def _repr_html_(self) -> str:
-        values, above, low, high, reference, reached = self.columns().values()
-        title, key = self._title(), "Blue: the data, middle half of the subsamples. Grey: data without clusters."
-        picture = curve_picture(values, above, (low, high), (reference, reached), self.suggestion, title)
-        return Card(title, [self.verdict, key], picture, self._headings(), self._cells(), ("",), [self.caveat]).html()
+        settings = {"headings": self._headings(), "rows": self._cells(), "words": ("",), "notes": [self.caveat]}
+        return Card(self._title(), [self.verdict], **settings).html()
 
     def plot(self, ax: Any = None, **kw: Any) -> Any:
         """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.
@@ -378,16 +376,18 @@ def split_and_merged(
             if np.median([adjusted_rand_score(*two) for two in pairwise(new)]) >= _ALIKE:
                 problem[a], joint[a] = "merged", whole[a]
     columns = {"cluster": given.classes, "points": np.bincount(codes[codes >= 0], minlength=k), "comes_back": alone}
-    return FrameLike.of(X).without_index().build(
-        columns | {"problem": problem, "partner": with_whom.astype(str), "comes_back_together": joint}
+    return (
+        FrameLike.of(X)
+        .without_index()
+        .build(columns | {"problem": problem, "partner": with_whom.astype(str), "comes_back_together": joint})
     )
 
 
 def _fates(codes: IntArray, new: IntArray, k: int) -> tuple[FloatArray, FloatArray, IntArray]:
     """Compare k clusters (m,) with those of a repeat: Jaccard indices (k,) and of pairs (k, k), and pieces (k,).
 
-    A cluster alone is compared with the new cluster that is most like it; a pair, and on the diagonal a single one, with
-    all new clusters together that lie mostly inside. These are its pieces, if they hold a fifth of it.
+    A cluster alone is compared with the new cluster that is most like it; a pair, and on the diagonal a single one,
+    with all new clusters together that lie mostly inside. These are its pieces, if they hold a fifth of it.
     """
     n_new, kept = int(new.max(initial=0)) + 1, new >= 0
     overlap = np.bincount(codes[kept] * n_new + new[kept], minlength=k * n_new).reshape(k, n_new)

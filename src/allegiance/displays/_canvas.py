@@ -119,7 +119,7 @@ def place_labels(
     bbox = require("matplotlib.transforms", "plot", "plot()").Bbox
     run_layout(ax)
     pixels, frame = ax.figure.figure.dpi / 72.0, ax.get_window_extent()
-    symbols = [] if taken is None else ax.transData.transform(taken)
+    symbols = np.empty((0, 2)) if taken is None else ax.transData.transform(taken)
     boxes = [bbox.from_bounds(x, y, 0.0, 0.0).padded(5.0 * pixels) for x, y in symbols]
     angles = np.pi / 2.0 + 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     circle = np.column_stack([np.cos(angles), np.sin(angles)])

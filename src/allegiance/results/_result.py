@@ -54,12 +54,8 @@ class Ranks(NamedTuple):
 
     first: IntArray
     """Column of the largest affinity; the first of equals."""
-    second: IntArray
-    """Column of the second largest; ``first`` if there is only one cluster."""
     largest: FloatArray
     largest_error: FloatArray
-    second_largest: FloatArray
-    """0 if there is only one cluster."""
     own: FloatArray
     """Affinity to the point's own cluster; 0 for noise."""
     own_error: FloatArray
@@ -75,33 +71,19 @@ class Ranks(NamedTuple):
     def of(cls, affinity: FloatArray, error: FloatArray, codes: AnyArray) -> Ranks:
         """Rank affinities (n, k) with their standard errors, for points of clusters ``codes`` (n,), -1 for noise."""
         n, k = affinity.shape
-        rows = np.arange(n)
+        rows, labelled = np.arange(n), codes >= 0
         first = affinity.argmax(axis=1)
         largest, largest_error = affinity[rows, first], error[rows, first]
-        worst = error.max(axis=1, initial=0.0)
-        labelled = codes >= 0
         own = np.where(labelled, affinity[rows, codes], 0.0)
         own_error = np.where(labelled, error[rows, codes], 0.0)
+        worst, none = error.max(axis=1, initial=0.0), np.zeros(n)
         if k == 1:
-            none = np.zeros(n)
-            return cls(first, first, largest, largest_error, none, own, own_error, first, none, none, worst)
-        rest = affinity.copy()
-        rest[rows, first] = -1.0
-        second = rest.argmax(axis=1)
-        rival = np.where(labelled & (first == codes), second, first)
-        return cls(
-            first,
-            second,
-            largest,
-            largest_error,
-            affinity[rows, second],
-            own,
-            own_error,
-            rival,
-            affinity[rows, rival],
-            error[rows, rival],
-            worst,
-        )
+            return cls(first, largest, largest_error, own, own_error, first, none, none, worst)
+        others = affinity.copy()
+        others[rows[labelled], codes[labelled]] = -1.0
+        rival = others.argmax(axis=1)
+        rival_affinity, rival_error = affinity[rows, rival], error[rows, rival]
+        return cls(first, largest, largest_error, own, own_error, rival, rival_affinity, rival_error, worst)
 
 
 class Distances:

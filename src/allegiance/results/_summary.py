@@ -11,7 +11,7 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, IntArray, require
 from allegiance.engines import Z95
-from allegiance.notebook import Card, Cell, Share, count, histogram_picture, share_bar
+from allegiance.notebook import Card, Cell, count, histogram_picture, share_bar
 
 from ._clusters import CONTESTED, CONTRADICTED, SUPPORTED, ClusterFigures, Tally
 
@@ -181,7 +181,7 @@ def summary_html(result: AffinityResult) -> str:
     rows: list[list[Cell]] = []
     for line in listed:
         cells = _cells(line)
-        bar = share_bar([Share(name, getattr(line, name)) for name in (SUPPORTED, CONTESTED, CONTRADICTED)])
+        bar = share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)})
         rows.append([*cells[:3], "" if line.name is None else bar, *cells[3:]])
     return Card(
         title=_title(result),
