@@ -18,14 +18,11 @@ QUICK = ("--labels", "group", "--resamples", "2")
     ("content", "message"),
     [
         (b"a,b,group\n1,2,x\n2,1\n8,9,y\n", "line 3: 2 columns"),
-        (b"a,b,group\n", "no rows"),
-        (b"", "is empty"),
         (b"a,b,group\n1,inf,x\n2,1,y\n", "infinite"),
         (b"a,b,group\n" + b"1,2,x\n" * 30_000 + b"1,\0,y\n", "NUL"),
-        (b"PAR1 and so on", "Parquet"),
         (b'a,b,group\n1,2,"x\n2,1,y\n', "quotation mark"),
     ],
-    ids=["ragged", "header-only", "empty", "infinity", "late-nul", "not-text", "open-quote"],
+    ids=["ragged", "infinity", "late-nul", "open-quote"],
 )
 def test_refused_with_a_reason(tmp_path, content, message):
     path = tmp_path / "table.csv"
@@ -38,17 +35,8 @@ def test_refused_with_a_reason(tmp_path, content, message):
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"\xef\xbb\xbf" + GOOD.encode(),
-        GOOD.replace("\n", "\r\n").encode(),
-        GOOD.replace(",", ";").encode(),
-        GOOD.replace(",", "|").encode(),
-        GOOD.rstrip("\n").encode(),
-        GOOD.replace("\n", "\n\n").encode(),
-        GOOD.encode("utf-16"),
-        ("A title\n\n" + GOOD).encode(),
-    ],
-    ids=["bom", "crlf", "semicolons", "pipes", "no-last-newline", "blank-lines", "utf-16", "title"],
+    [GOOD.replace(",", ";").replace("\n", "\r\n").encode("utf-16"), ("A title\n\n" + GOOD).encode()],
+    ids=["utf-16", "title"],
 )
 def test_the_same_table_in_other_clothes(tmp_path, content):
     (tmp_path / "plain.csv").write_text(GOOD)
@@ -67,10 +55,3 @@ def test_unicode_names_and_labels_come_out_as_they_went_in(tmp_path):
         header, *found = csv.reader(file)
     assert header[:4] == ["名前", "größe", "重さ", "группа"]
     assert [row[:4] for row in found] == rows
-
-
-def test_a_header_in_cp1252(tmp_path):
-    (tmp_path / "t.csv").write_bytes(GOOD.replace("a,b", "größe,b").encode("cp1252"))
-    result = call("check", tmp_path / "t.csv")
-    assert "größe" in result.output
-    assert "cp1252" in result.output

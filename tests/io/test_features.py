@@ -97,15 +97,6 @@ def test_batches_of_any_size_and_start_give_the_same_rows(path, impute):
             assert kept["y"].to_pylist() == [table.read(typed=False)["y"][i].as_py() for i in rows]
 
 
-def test_a_constant_date_is_shown_as_a_date(tmp_path):
-    """Once: "is always 19874", in days."""
-    rows = [f"{i % 7},2024-05-31,2024-05-31T06:30:00" for i in range(40)]
-    (tmp_path / "t.csv").write_text("\n".join(["x,day,moment", *rows]))
-    reasons = {column.name: column.reason for column in propose(tmp_path / "t.csv").columns}
-    assert reasons["day"] == "is always 2024-05-31"
-    assert reasons["moment"] == "is always 2024-05-31T06:30:00"
-
-
 def test_every_column_has_a_role_and_a_reason(tmp_path):
     rows = [f"k{i},{i + 7},{i % 4},3,,text {i // 2},{'ab'[i % 2]},{i * 7919 % 1000},{i % 3},[{i}]" for i in range(200)]
     header = "name,number,x,constant,empty,words,kind,orderID,segment,list"
@@ -183,6 +174,16 @@ def test_rows_without_a_label_are_left_out(tmp_path):
     labels = np.concatenate([label_values(part.kept["segment"], "segment", "t")[0] for part in parts])
     assert labels.tolist() == ["a", "b"] * 10
     assert np.concatenate([part.rows for part in parts])[:4].tolist() == [0, 1, 4, 5]
+
+
+def test_gaps_that_a_model_does_not_fill_are_named_at_once(tmp_path):
+    """Once one column at a time, and without what to do."""
+    (tmp_path / "t.csv").write_text("x,y,z\n" + "\n".join(f"{i / 3},{i % 7},{i % 4}" for i in range(30)))
+    plan = propose(tmp_path / "t.csv", raw=True)
+    (tmp_path / "later.csv").write_text("x,y,z\n1,,3\n,,4\n5,6,7\n")
+    for action in (lambda: plan.check(open_table(tmp_path / "later.csv")), lambda: plan.matrix(tmp_path / "later.csv")):
+        with pytest.raises(TableError, match=r"y \(2\), x \(1\).*--impute median"):
+            action()
 
 
 def test_a_later_table_is_read_as_the_first_one_was(tmp_path):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import os
 import subprocess
 import sys
+from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allegiance.io import TableError
-from allegiance.io.features import propose
+from allegiance.io.features import prepared, propose
 from allegiance.io.sinks import write_table
 from allegiance.io.tables import open_table
 
@@ -86,7 +92,7 @@ def test_frames_of_any_library_are_tables(tmp_path):
     polars = pytest.importorskip("polars")
     for frame in (TABLE, TABLE.to_batches()[0], TABLE.to_pandas(), polars.from_arrow(TABLE)):
         assert open_table(frame).read().to_pylist() == TABLE.to_pylist()
-    mixed = pd.DataFrame({"a": [1, "x", None], 7: [1.0, 2.0, np.nan]})
+    mixed = pd.DataFrame({"a": [1, "x", pd.NA], 7: [1.0, 2.0, np.nan]})
     assert open_table(mixed).read().to_pydict() == {"a": ["1", "x", None], "7": [1.0, 2.0, None]}
     with pytest.raises(TableError, match="got int"):
         open_table(7)
@@ -221,6 +227,8 @@ def test_several_files_are_read_as_one(tmp_path):
     table = open_table(tmp_path / "part-*.csv")
     assert table.read().to_pylist() == [{"a": 1.0, "b": "x"}, {"a": 2.0, "b": "y"}, {"a": 2.5, "b": "z"}]
     assert values(table.batches(["a"], rows=2, start=1)) == [{"a": 2.0}, {"a": 2.5}]
+    # Where the first file ends is known once it was read, also if no profile did so.
+    assert values(open_table(tmp_path / "part-*.csv").batches(["a"], start=2, typed=False)) == [{"a": "2.5"}]
     both = open_table([tmp_path / "part-2.csv", str(tmp_path / "part-1.csv")])
     assert [row["a"] for row in both.read().to_pylist()] == [2.5, 1.0, 2.0]
     (tmp_path / "part-3.csv").write_text("a,c\n1,2\n")
@@ -241,6 +249,9 @@ def test_folders_name_columns(tmp_path, ending):
         table = open_table(spec)
         assert table.read().to_pydict() == {"x": [0, 1, 2, 0, 1], "year": [2023] * 3 + [2024] * 2, "land": ["Ö"] * 5}
         assert values(table.batches(["year"], start=2)) == [{"year": 2023}, {"year": 2024}, {"year": 2024}]
+    files = sorted((tmp_path / "data").rglob(f"*.{ending}"))
+    assert open_table(files).columns == ["x", "year", "land"]
+    assert open_table(files[0]).columns == ["x"]
     (tmp_path / "data" / "notes.xlsx").write_text("")
     with pytest.raises(TableError, match="several formats"):
         open_table(tmp_path / "data")
@@ -260,8 +271,71 @@ def test_urls_are_read_through_fsspec(ending, tmp_path):
         assert open_table(url).read().to_pylist() == TABLE.to_pylist()
     with pytest.raises(TableError, match="does not exist"):
         open_table("memory://folder/none.csv")
-    with pytest.raises(TableError, match="driver"):
-        open_table("nosuchthing://bucket/table.csv")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "library"), [("nosuchthing", None), ("https", "aiohttp"), ("s3", "s3fs"), ("gs", "gcsfs")]
+)
+def test_a_driver_that_is_not_installed_is_named(scheme, library):
+    if library is not None and find_spec(library) is not None:
+        pytest.skip(f"{library} is installed")
+    with pytest.raises(TableError, match=f"driver of fsspec for {scheme}://.*{library or scheme}"):
+        open_table(f"{scheme}://bucket/table.csv")
+
+
+def test_a_table_on_a_web_server(tmp_path):
+    pytest.importorskip("aiohttp")
+    (tmp_path / "table.csv").write_bytes(csv_bytes(TABLE))
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert open_table(f"{url}/table.csv").read().to_pylist() == TABLE.to_pylist()
+        with pytest.raises(TableError, match="does not exist"):
+            open_table(f"{url}/none.csv")
+        server.shutdown()
+
+
+def test_batches_of_wide_tables_are_small(monkeypatch):
+    """Once 65,536 rows of 10,000 columns were a batch of 5 GB."""
+    monkeypatch.setattr("allegiance.io.tables._BATCH_CELLS", 50_000)
+    table = open_table(pa.table({f"x{i}": np.arange(1000.0) for i in range(100)}))
+    assert [batch.num_rows for batch in table.batches()] == [500, 500]
+    assert [batch.num_rows for batch in table.batches(["x7"])] == [1000]
+    plan = propose(table, one_hot="x0", features="x1")
+    assert max(part.matrix.size for part in prepared(table, plan)) <= 256 * len(plan.names)
+
+
+def test_no_thread_keeps_a_file_that_was_read(tmp_path):
+    """One that let it go while Python exited aborted the process after its work."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "1,2\n" * 1000)
+    table = open_table(tmp_path / "t.csv")
+    table.read()
+    next(iter(table.batches(rows=10))).to_pylist()
+    gc.collect()
+    assert not [
+        one for one in gc.get_objects() if type(one).__module__ == "allegiance.io.text" and hasattr(one, "read")
+    ]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "feather", "npz", "xlsx", "jsonl"])
+def test_damaged_files_are_refused_or_read(tmp_path, rng, ending):
+    """Whatever bytes a file has, what comes is a table or a TableError."""
+    path = tmp_path / f"table.{ending}"
+    if ending == "npz":
+        np.savez(path, np.arange(60.0).reshape(20, 3))
+    else:
+        write_table(path, TABLE)
+    whole = path.read_bytes()
+    for attempt in range(25):
+        content = bytearray(whole[: rng.integers(1, len(whole))] if attempt % 5 == 0 else whole)
+        for place in rng.integers(0, len(content), 4):
+            content[place] = rng.integers(256)
+        path.write_bytes(content)
+        with suppress(TableError):
+            table = open_table(path)
+            table.profile()
+            table.read()
 
 
 def test_observations_of_single_cells(tmp_path):

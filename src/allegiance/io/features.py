@@ -20,6 +20,8 @@ __all__ = ["ColumnPlan", "FeaturePlan", "Prepared", "label_values", "prepared", 
 
 #: Rows from which on a column that counts is taken for an identifier whatever its name is.
 _ENOUGH = 10
+#: What the last row begins with if it is the sum of the others.
+_TOTALS = {"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt", "totale", "somme"}
 #: Texts with more distinct values are left out.
 _MOST_CATEGORIES = 50
 
@@ -278,6 +280,10 @@ def _problems(plan: FeaturePlan, profile: Profile) -> list[str]:
 def _notes(plan: FeaturePlan, profile: Profile) -> list[str]:
     """Return what a user should know about the values."""
     notes = []
+    if profile.last.lower().rstrip(":") in _TOTALS:
+        notes.append(
+            f"the last row, {profile.last!r}, looks like the sum of the others: remove it, or it is scored too."
+        )
     filled = {c.name: c.n_missing for c in plan.features if c.n_missing and c.kind != "category"}
     blank = {c.name: c.n_missing for c in plan.features if c.n_missing and c.kind == "category"}
     if plan.impute == "median" and filled:

@@ -241,17 +241,17 @@ class ArrayFile(Part):
 
     has_names = False
 
-    def __init__(self, path: str, key: str | None = None) -> None:
+    def __init__(self, path: str, format: str, key: str | None = None) -> None:
         super().__init__(path, [path])
+        self.format = format
         place = open_seekable(path)
         try:
-            loaded: Any = np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)
-            self.format = "npy" if isinstance(loaded, np.ndarray) else "npz"
-            if self.format == "npz":
-                with loaded as archive:
-                    arrays = {name: archive[name] for name in ([key] if key else archive.files)}
+            if format == "npy":
+                arrays = {"": np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)}
             else:
-                arrays = {"": loaded}
+                with open(place, "rb") if isinstance(place, str) else place as file:
+                    archive = np.load(file, allow_pickle=False)
+                    arrays = {name: archive[name] for name in ([key] if key else archive.files)}
         except KeyError as error:
             raise TableError(f"{path} has no array {key!r}.") from error
         except Exception as error:  # A damaged archive raises whatever the library below it does.
@@ -388,7 +388,7 @@ def find_layout(rows: list[list[str]], header: int | None = None) -> Layout:
         wide = [i for i, row in enumerate(rows) if len(row) >= width - 1 and filled[i] > max(1, width // 2)]
         header = wide[0] if wide and width > 1 else 0
         if header:
-            titles = "; ".join(repr(" ".join(filter(None, row)).strip()[:40]) for row in rows[:header])
+            titles = "; ".join(repr(" ".join(row).strip()[:40]) for row in rows[:header] if any(map(str.strip, row)))
             plural = "lines" if header > 1 else "line"
             notes.append(f"skipped {header} {plural} above the header: {titles} (skip_rows=, --skip-rows).")
     names = [cell.strip().lstrip("\ufeff") for cell in rows[header]]

@@ -117,10 +117,11 @@ class ColumnProfile:
 
 @dataclass
 class Profile:
-    """The rows of a table, and its columns by name, in their order."""
+    """The number of rows of a table, its columns by name, in their order, and the first value of its last row."""
 
     n_rows: int
     columns: dict[str, ColumnProfile]
+    last: str = ""
 
 
 def profile_of(
@@ -138,18 +139,20 @@ def profile_of(
     sample = _RowSample(len(schema))
     most_bytes = max(_KEPT_BYTES // len(schema), 1 << 20)
     columns = [_Column(one.name, one.type, missing.get(one.name, ()), sample, most_bytes) for one in schema]
-    n_rows = 0
+    n_rows, end = 0, None
     for batch in batches:
         picked = sample.pick(batch.num_rows)
         for column, values in zip(columns, batch.columns, strict=True):
             column.add(values, picked)
         n_rows += batch.num_rows
+        end = batch.slice(batch.num_rows - 1)
         sample.thin(columns)
     # One table has one decimal mark: a column that shows it decides for those that could have either.
     shown = {column.only_mark for column in columns} - {None}
     usual = decimal or ("," if shown == {","} else ".")
     found = [column.finish(usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
-    return Profile(n_rows, {column.name: column for column in found})
+    row = [] if end is None else [str(column[0].as_py() or "").strip() for column in end.columns]
+    return Profile(n_rows, {column.name: column for column in found}, next(filter(None, row), ""))
 
 
 class _RowSample:

@@ -364,9 +364,7 @@ class Table:
                 start -= part.n_rows
                 continue
             own = [name for name in columns if name not in self._added] or part.names[:1]
-            count = 0
             for chunk in part.chunks(own, start, rows, first_pass):
-                count += chunk.num_rows
                 if first_pass and part.format != "csv":
                     _validate(chunk, part.where)
                 # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
@@ -375,7 +373,7 @@ class Table:
                     found[name] = arrow.repeat(arrow.scalar(keys[name], arrow.string()), chunk.num_rows)
                 arrays = [cast_column(found[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
                 yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
-            start = max(0, start - (count if part.n_rows is None else part.n_rows))
+            start = max(0, start - (part.n_rows or 0))
 
 
 class _Sample:
@@ -562,8 +560,8 @@ def _open_part(path: str, options: Options) -> Part:
         "csv": lambda: TextFile(path, [path], lambda: open_bytes(path), options),
         "parquet": lambda: ParquetFile(path),
         "arrow": lambda: ArrowFile(path),
-        "npy": lambda: ArrayFile(path),
-        "npz": lambda: ArrayFile(path, key),
+        "npy": lambda: ArrayFile(path, "npy"),
+        "npz": lambda: ArrayFile(path, "npz", key),
         "xlsx": lambda: open_workbook(path, options),
         "jsonl": lambda: open_json(path, "jsonl"),
         "json": lambda: open_json(path, "json"),

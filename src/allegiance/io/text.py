@@ -8,6 +8,8 @@ import io
 import mmap
 import shutil
 import tempfile
+import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -132,26 +134,31 @@ class TextFile(Part):
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on, as they are written."""
-        count = 0
+        count = lines = 0
         stream = _Stream(self._open(), self.where, self._encoding)
+        reader = None
         try:
-            with self._reader(columns, stream) as reader:
-                for chunk in skipped(reader, start):
-                    count += chunk.num_rows
-                    yield chunk
+            reader = self._reader(columns, stream)
+            for chunk in reader:
+                count += chunk.num_rows
+                yield from skipped([chunk], max(0, start - count + chunk.num_rows))
         except arrow.ArrowInvalid as error:
-            raise self._unreadable(str(error)) from error
+            raise self._unreadable(str(error)) from error.with_traceback(None)
         except UnicodeError as error:
             raise TableError(
                 f"{self.where} is not {self._encoding} text. Pass encoding= (--encoding). {error}"
-            ) from error
+            ) from error.with_traceback(None)
         finally:
+            lines = stream.lines
             stream.close()
-        if first_pass:
-            wrong = self._diagnosis(ragged=False) if stream.lines > count + self._skip_lines + 1 else None
+            left = weakref.ref(stream)
+            del reader, stream
+            _wait_for_release(left)
+        if first_pass and lines > count + self._skip_lines + 1:
+            wrong = self._diagnosis(ragged=False)
             if wrong is not None:
                 raise wrong
-            self.n_rows = count
+        self.n_rows = count
 
     def _unreadable(self, message: str) -> Exception:
         """Return what is wrong with a file that could not be parsed."""
@@ -193,6 +200,13 @@ class TextFile(Part):
                     )
                 first = reader.line_num + 1
                 taken.clear()
+
+
+def _wait_for_release(stream: weakref.ref[_Stream]) -> None:
+    """Wait until pyarrow's threads let a stream go: one that does so while Python exits would abort the process."""
+    deadline = time.monotonic() + 0.5
+    while stream() is not None and time.monotonic() < deadline:
+        time.sleep(0.0005)
 
 
 class _Stream(io.RawIOBase):
