@@ -1,214 +1,211 @@
 // A closer look: the card of a point, the card of a cluster, and the legend of the map.
-"use strict";
-(function (report) {
-  const { element, named, button, written } = report;
-  // Values that speak for a cluster, listed on a card.
-  const MOST_EVIDENCE = 5;
+// Values that speak for a cluster, listed on a card.
+const MOST_EVIDENCE = 5;
 
-  function definitions(entries, className) {
-    const list = element("dl", undefined, className);
-    for (const [name, value] of entries) list.append(element("div", [element("dt", name), element("dd", value)]));
-    return list;
+function definitions(entries, className) {
+  const list = element("dl", undefined, className);
+  for (const [name, value] of entries) list.append(element("div", [element("dt", name), element("dd", value)]));
+  return list;
+}
+
+// Bars from the left, or from the middle for numbers that may be negative, with their names and numbers.
+function bars(entries, largest, signed = false) {
+  const list = element("ul", undefined, signed ? "bars signed" : "bars");
+  for (const [name, value, said] of entries) {
+    const bar = element("span", undefined, "track");
+    const fill = element("span", undefined, value < 0 ? "fill negative" : "fill");
+    const share = Math.min(1, Math.abs(value) / (largest || 1));
+    fill.style.width = `${(signed ? 50 : 100) * share}%`;
+    bar.append(fill);
+    list.append(element("li", [named(name), bar, element("span", said, "value")]));
   }
+  return list;
+}
 
-  // Bars from the left, or from the middle for numbers that may be negative, with their names and numbers.
-  function bars(entries, largest, signed = false) {
-    const list = element("ul", undefined, signed ? "bars signed" : "bars");
-    for (const [name, value, said] of entries) {
-      const bar = element("span", undefined, "track");
-      const fill = element("span", undefined, value < 0 ? "fill negative" : "fill");
-      const share = Math.min(1, Math.abs(value) / (largest || 1));
-      fill.style.width = `${(signed ? 50 : 100) * share}%`;
-      bar.append(fill);
-      list.append(element("li", [named(name), bar, element("span", said, "value")]));
-    }
-    return list;
+const part = (title, content) => element("div", [element("p", title), content], "part");
+const share = (value) => percent(value, 1, 0);
+const typicalText = (column, value) => (column.kind === "category" ? share(value) : written(column, value));
+
+const cut = (label) => (label.length > 16 ? `${label.slice(0, 15)}…` : label);
+
+// One value of a point, and what is usual in both clusters: ["tenure: 1", "mean 38.2 in 0, 9.1 in 3"].
+const evidenceText = ({ column, value, here, there, own, rival }) => {
+  const said = `${typicalText(column, here)} in ${cut(own)}, ${typicalText(column, there)} in ${cut(rival)}`;
+  return [`${column.name}: ${written(column, value)}`, column.kind === "category" ? said : `mean ${said}`];
+};
+
+function evidenceList(entries) {
+  if (!entries.length) return element("p", "No single value.", "hint");
+  const list = element("ul", undefined, "evidence");
+  for (const entry of entries.slice(0, MOST_EVIDENCE)) {
+    const [value, usual] = evidenceText(entry);
+    list.append(element("li", [element("span", value), element("span", usual, "value")]));
   }
+  return list;
+}
 
-  const part = (title, content) => element("div", [element("p", title), content], "part");
-  const share = (value) => report.percent(value, 1, 0);
-  const typicalText = (column, value) => (column.kind === "category" ? share(value) : written(column, value));
+// Own affinity with the half-width of its 95 % interval; noise has no own cluster.
+function ownAffinity(points, point) {
+  if (points.isNoise(point)) return element("span", "-");
+  const node = element("span", points.columns.own[point].toFixed(2));
+  const halfWidth = points.columns.half_width[point];
+  if (halfWidth >= 0.005) node.append(element("span", ` ± ${halfWidth.toFixed(2)}`, "interval"));
+  return node;
+}
 
-  const cut = (label) => (label.length > 16 ? `${label.slice(0, 15)}…` : label);
+function typicality(points, point) {
+  const value = points.columns.typicality[point];
+  if (value < points.page.atypical) return element("span", "unlike its cluster", "atypical");
+  return element("span", Number.isNaN(value) ? "-" : value.toFixed(2));
+}
 
-  // One value of a point, and what is usual in both clusters: ["tenure: 1", "mean 38.2 in 0, 9.1 in 3"].
-  report.evidenceText = ({ column, value, here, there, own, rival }) => {
-    const said = `${typicalText(column, here)} in ${cut(own)}, ${typicalText(column, there)} in ${cut(rival)}`;
-    return [`${column.name}: ${written(column, value)}`, column.kind === "category" ? said : `mean ${said}`];
-  };
-
-  function evidenceList(entries) {
-    if (!entries.length) return element("p", "No single value.", "hint");
-    const list = element("ul", undefined, "evidence");
-    for (const entry of entries.slice(0, MOST_EVIDENCE)) {
-      const [value, usual] = report.evidenceText(entry);
-      list.append(element("li", [element("span", value), element("span", usual, "value")]));
-    }
-    return list;
+function members(points, listed, onMark) {
+  const list = element("ul", undefined, "members");
+  for (const point of listed) {
+    const content = [];
+    if (points.image(point)) content.push(picture(points, point));
+    content.push(element("span", points.title(point)));
+    if (points.text(point)) content.push(element("span", points.text(point), "excerpt"));
+    list.append(element("li", button(content, () => onMark(point), "member")));
   }
+  return list;
+}
 
-  // Own affinity with the half-width of its 95 % interval; noise has no own cluster.
-  report.ownAffinity = function (points, point) {
-    if (points.isNoise(point)) return element("span", "-");
-    const node = element("span", points.columns.own[point].toFixed(2));
-    const halfWidth = points.columns.half_width[point];
-    if (halfWidth >= 0.005) node.append(element("span", ` ± ${halfWidth.toFixed(2)}`, "interval"));
+// The buttons of a decision, each with its key.
+function decisionButtons(points, decisions, point, act) {
+  const noise = points.isNoise(point);
+  const own = points.columns.label[point] === points.columns.rival[point];
+  const entries = [
+    ["keep", "k", noise ? "Keep as noise" : "Keep"],
+    ...(own ? [] : [["move", "m", `Move to ${points.rival(point)}`]]),
+    ...(noise ? [] : [["noise", "n", "Noise"]]),
+    ["unsure", "u", "Unsure"],
+  ];
+  const group = element("div", undefined, "decide");
+  for (const [decision, key, text] of entries) {
+    const node = button([element("span", text, "name"), element("kbd", key)], () => act(key));
+    node.dataset.decide = decision;
+    group.append(node);
+  }
+  group.append(decisionSelect(points, decisions, point));
+  return group;
+}
+
+function showDecided(card, decisions, point) {
+  const taken = decisions.of(point);
+  const rival = decisions.points.page.labels[decisions.points.columns.rival[point]];
+  for (const node of card.querySelectorAll("[data-decide]")) {
+    const { decide } = node.dataset;
+    node.setAttribute("aria-pressed", taken?.decision === decide && (decide !== "move" || taken.new_label === rival));
+  }
+  for (const select of card.querySelectorAll("select.decision")) select.showDecision();
+}
+
+// Every column of the user's table; a server sends the values as texts.
+function fullRecord(points, point, sent) {
+  const { page } = points;
+  const value = (column, i) => (sent ? (sent[i] ?? "–") : written(column, points.value(i, point), true));
+  const known = page.table.map((column, i) => [column.name, value(column, i), sent || points.tableColumn(i) !== null]);
+  const entries = known.filter(([, , isKnown]) => isKnown);
+  const details = element("details", [element("summary", `The full record: ${entries.length} columns`), definitions(entries, "record")]);
+  details.open = page.hasTable && entries.length <= 40;
+  return details;
+}
+
+// Everything that is known of a point. A server sends what the page has no room for.
+function pointCard(points, decisions, point, { act, mark }) {
+  const { page, columns } = points;
+  const card = element("div", undefined, "card");
+  card.append(decisionButtons(points, decisions, point, act));
+  const shown = element("div", points.image(point) ? picture(points, point) : undefined, "picture");
+  card.append(shown);
+  const facts = [
+    ["row", String(columns.row[point])],
+    ...page.idNames.map((name, i) => [name, named(page.ids[i][point])]),
+    ["label", named(points.label(point))],
+    ...(page.calibrated ? [["trust", points.trust(point)]] : []),
+    ["verdict", verdictKey(points.verdict(point))],
+    ["rival", named(points.rival(point))],
+    ["own affinity", ownAffinity(points, point)],
+    ["typicality", typicality(points, point)],
+  ];
+  card.append(part("The label", definitions(facts)));
+  const affinities = points.affinities(point).map(([name, value]) => [name, value, value.toFixed(2)]);
+  const evidence = points.evidence(point);
+  const [own, rival] = points.opponents(point).map((code) => page.names[code]);
+  if (page.table.length && own !== rival) {
+    card.append(part(`Speaks for ${own}`, evidenceList(evidence.filter(({ weight }) => weight > 0))));
+    card.append(part(`Speaks for ${rival}`, evidenceList(evidence.filter(({ weight }) => weight < 0))));
+  }
+  card.append(part("Largest affinities", bars(affinities, 1)));
+  const near = element("div", undefined, "near");
+  const showNear = (lists) =>
+    near.replaceChildren(...lists.map((listed, i) => (listed.length ? part(`Nearest in ${[own, rival][i]}`, members(points, listed, mark)) : "")));
+  showNear(page.near[point] ?? []);
+  const text = element("p", points.text(point) ?? "", "document");
+  const record = element("div", page.table.length ? fullRecord(points, point) : undefined, "whole");
+  card.append(near, text, record);
+  if (page.served) {
+    attempt(async () => {
+      const sent = await decisions.store.get(`record?row=${columns.row[point]}`);
+      if (sent.image) shown.replaceChildren(Object.assign(element("img"), { src: sent.image, alt: `image of ${points.title(point)}` }));
+      if (sent.text) text.textContent = sent.text;
+      if (page.table.length) record.replaceChildren(fullRecord(points, point, sent.values));
+      showNear(sent.near.map((rows) => rows.map((row) => points.pointOf.get(row)).filter((p) => p !== undefined)));
+    });
+  }
+  return card;
+}
+
+// What a cluster is like: its name, its traits next to the rest, its rivals, its typical members.
+function clusterCard(points, decisions, code, { mark, renamed }) {
+  const { page } = points;
+  const data = page.clusters[code];
+  const card = element("div", undefined, "card");
+  const input = element("input");
+  Object.assign(input, { id: "cluster-name", type: "text", value: page.clusterNames[code], maxLength: 80, autocomplete: "off" });
+  input.addEventListener("change", async () => {
+    await decisions.rename(code, input.value.trim());
+    renamed();
+  });
+  const label = element("label", "Name");
+  label.htmlFor = input.id;
+  card.append(element("p", [label, input, element("span", "used in every export", "hint")], "naming"));
+  if (data.traits.length) {
+    const strongest = Math.min(6, Math.abs(data.traits[0][4]));
+    const entries = data.traits.map(([i, level, inside, outside, difference]) => {
+      const column = page.table[i];
+      const name = level < 0 ? column.name : `${column.name}: ${column.levels[level]}`;
+      return [name, difference, `${typicalText(column, inside)}, others ${typicalText(column, outside)}`];
+    });
+    card.append(part("What sets it apart", bars(entries, strongest, true)));
+  }
+  const rivals = data.rivals.map(([rival, count]) => [page.names[rival], count, withCommas(count)]);
+  const doubtful = rivals.length ? bars(rivals, rivals[0][1]) : element("p", "Every label is supported.", "hint");
+  card.append(part("Rivals of its labels that are not supported", doubtful));
+  if (data.typical.length) card.append(part("Most typical members", members(points, data.typical, mark)));
+  return card;
+}
+
+function scale(colours, quantity) {
+  const bar = element("span", undefined, "scale");
+  bar.style.background = `linear-gradient(to right, ${colours.names.filter((_, i) => i % 15 === 0).join(", ")})`;
+  return [element("span", `${quantity} ${colours.lowest.toFixed(1)}`), bar, element("span", "1.0")];
+}
+
+const MOST_NAMED = 12;
+
+function drawLegend(state, colours) {
+  const { page } = state.points;
+  const legend = byId("legend");
+  const key = (name, i) => {
+    const node = element("span", name, "chip-key");
+    node.style.setProperty("--chip", colours.names[i]);
     return node;
   };
-
-  report.typicality = function (points, point) {
-    const value = points.columns.typicality[point];
-    if (value < points.page.atypical) return element("span", "unlike its cluster", "atypical");
-    return element("span", Number.isNaN(value) ? "-" : value.toFixed(2));
-  };
-
-  function members(points, listed, onMark) {
-    const list = element("ul", undefined, "members");
-    for (const point of listed) {
-      const content = [];
-      if (points.image(point)) content.push(report.picture(points, point));
-      content.push(element("span", points.title(point)));
-      if (points.text(point)) content.push(element("span", points.text(point), "excerpt"));
-      list.append(element("li", button(content, () => onMark(point), "member")));
-    }
-    return list;
-  }
-
-  // The buttons of a decision, each with its key.
-  function decisionButtons(points, decisions, point, act) {
-    const noise = points.isNoise(point);
-    const own = points.columns.label[point] === points.columns.rival[point];
-    const entries = [
-      ["keep", "k", noise ? "Keep as noise" : "Keep"],
-      ...(own ? [] : [["move", "m", `Move to ${points.rival(point)}`]]),
-      ...(noise ? [] : [["noise", "n", "Noise"]]),
-      ["unsure", "u", "Unsure"],
-    ];
-    const group = element("div", undefined, "decide");
-    for (const [decision, key, text] of entries) {
-      const node = button([element("span", text, "name"), element("kbd", key)], () => act(key));
-      node.dataset.decide = decision;
-      group.append(node);
-    }
-    group.append(report.decisionSelect(points, decisions, point));
-    return group;
-  }
-
-  report.showDecided = function (card, decisions, point) {
-    const taken = decisions.of(point);
-    const rival = decisions.points.page.labels[decisions.points.columns.rival[point]];
-    for (const node of card.querySelectorAll("[data-decide]")) {
-      const { decide } = node.dataset;
-      node.setAttribute("aria-pressed", taken?.decision === decide && (decide !== "move" || taken.new_label === rival));
-    }
-    for (const select of card.querySelectorAll("select.decision")) select.showDecision();
-  };
-
-  // Every column of the user's table; a server sends the values as texts.
-  function fullRecord(points, point, sent) {
-    const { page } = points;
-    const value = (column, i) => (sent ? (sent[i] ?? "–") : written(column, points.value(i, point), true));
-    const known = page.table.map((column, i) => [column.name, value(column, i), sent || points.tableColumn(i) !== null]);
-    const entries = known.filter(([, , isKnown]) => isKnown);
-    const details = element("details", [element("summary", `The full record: ${entries.length} columns`), definitions(entries, "record")]);
-    details.open = page.hasTable && entries.length <= 40;
-    return details;
-  }
-
-  // Everything that is known of a point. A server sends what the page has no room for.
-  report.pointCard = function (points, decisions, point, { act, mark }) {
-    const { page, columns } = points;
-    const card = element("div", undefined, "card");
-    card.append(decisionButtons(points, decisions, point, act));
-    const picture = element("div", points.image(point) ? report.picture(points, point) : undefined, "picture");
-    card.append(picture);
-    const facts = [
-      ["row", String(columns.row[point])],
-      ...page.idNames.map((name, i) => [name, named(page.ids[i][point])]),
-      ["label", named(points.label(point))],
-      ...(page.calibrated ? [["trust", points.trust(point)]] : []),
-      ["verdict", report.verdictKey(points.verdict(point))],
-      ["rival", named(points.rival(point))],
-      ["own affinity", report.ownAffinity(points, point)],
-      ["typicality", report.typicality(points, point)],
-    ];
-    card.append(part("The label", definitions(facts)));
-    const affinities = points.affinities(point).map(([name, value]) => [name, value, value.toFixed(2)]);
-    const evidence = points.evidence(point);
-    const [own, rival] = points.opponents(point).map((code) => page.names[code]);
-    if (page.table.length && own !== rival) {
-      card.append(part(`Speaks for ${own}`, evidenceList(evidence.filter(({ weight }) => weight > 0))));
-      card.append(part(`Speaks for ${rival}`, evidenceList(evidence.filter(({ weight }) => weight < 0))));
-    }
-    card.append(part("Largest affinities", bars(affinities, 1)));
-    const near = element("div", undefined, "near");
-    const showNear = (lists) =>
-      near.replaceChildren(...lists.map((listed, i) => (listed.length ? part(`Nearest in ${[own, rival][i]}`, members(points, listed, mark)) : "")));
-    showNear(page.near[point] ?? []);
-    const text = element("p", points.text(point) ?? "", "document");
-    const record = element("div", page.table.length ? fullRecord(points, point) : undefined, "whole");
-    card.append(near, text, record);
-    if (page.served) {
-      decisions.store.get(`record?row=${columns.row[point]}`).then((sent) => {
-        if (sent.image) picture.replaceChildren(Object.assign(element("img"), { src: sent.image, alt: `image of ${points.title(point)}` }));
-        if (sent.text) text.textContent = sent.text;
-        if (page.table.length) record.replaceChildren(fullRecord(points, point, sent.values));
-        showNear(sent.near.map((rows) => rows.map((row) => points.pointOf.get(row)).filter((p) => p !== undefined)));
-      }, (error) => report.complain(error.message));
-    }
-    return card;
-  };
-
-  // What a cluster is like: its name, its traits next to the rest, its rivals, its typical members.
-  report.clusterCard = function (points, decisions, code, { mark, renamed }) {
-    const { page } = points;
-    const data = page.clusters[code];
-    const card = element("div", undefined, "card");
-    const input = element("input");
-    Object.assign(input, { id: "cluster-name", type: "text", value: page.clusterNames[code], maxLength: 80, autocomplete: "off" });
-    input.addEventListener("change", async () => {
-      await decisions.rename(code, input.value.trim());
-      renamed();
-    });
-    const label = element("label", "Name");
-    label.htmlFor = input.id;
-    card.append(element("p", [label, input, element("span", "travels into the exports", "hint")], "naming"));
-    if (data.traits.length) {
-      const strongest = Math.min(6, Math.abs(data.traits[0][4]));
-      const entries = data.traits.map(([i, level, inside, outside, difference]) => {
-        const column = page.table[i];
-        const name = level < 0 ? column.name : `${column.name}: ${column.levels[level]}`;
-        return [name, difference, `${typicalText(column, inside)}, others ${typicalText(column, outside)}`];
-      });
-      card.append(part("What sets it apart", bars(entries, strongest, true)));
-    }
-    const rivals = data.rivals.map(([rival, count]) => [page.names[rival], count, report.withCommas(count)]);
-    const doubtful = rivals.length ? bars(rivals, rivals[0][1]) : element("p", "Every label is supported.", "hint");
-    card.append(part("Rivals of its labels that are not supported", doubtful));
-    if (data.typical.length) card.append(part("Most typical members", members(points, data.typical, mark)));
-    return card;
-  };
-
-  function scale(colours, quantity) {
-    const bar = element("span", undefined, "scale");
-    bar.style.background = `linear-gradient(to right, ${colours.names.filter((_, i) => i % 15 === 0).join(", ")})`;
-    return [element("span", `${quantity} ${colours.lowest.toFixed(1)}`), bar, element("span", "1.0")];
-  }
-
-  const MOST_NAMED = 12;
-
-  report.drawLegend = function (state, colours) {
-    const { page } = state.points;
-    const legend = report.byId("legend");
-    const key = (name, i) => {
-      const node = element("span", name, "chip-key");
-      node.style.setProperty("--chip", colours.names[i]);
-      return node;
-    };
-    const clusters = page.names.slice(0, Math.min(MOST_NAMED, page.clusters.length)).map(key);
-    const rest = page.clusters.length - clusters.length;
-    if (rest > 0) clusters.push(element("span", `and ${rest} more, coloured as in the table of clusters`));
-    const verdicts = page.verdicts.filter((_, i) => i < 3 || page.counts[3]).map(key);
-    legend.replaceChildren(...{ trust: scale(colours, page.quantity), cluster: clusters, verdict: verdicts }[state.colour]);
-  };
-})((window.allegianceReport ??= {}));
+  const clusters = page.names.slice(0, Math.min(MOST_NAMED, page.clusters.length)).map(key);
+  const rest = page.clusters.length - clusters.length;
+  if (rest > 0) clusters.push(element("span", `and ${rest} more, coloured as in the table of clusters`));
+  const verdicts = page.verdicts.filter((_, i) => i < 3 || page.counts[3]).map(key);
+  legend.replaceChildren(...{ trust: scale(colours, page.quantity), cluster: clusters, verdict: verdicts }[state.colour]);
+}

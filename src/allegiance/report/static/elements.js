@@ -1,70 +1,83 @@
 // Parts of the page. Everything that comes from the data is put in as text, never as markup.
-"use strict";
-(function (report) {
-  report.element = function (tag, content, className) {
-    const node = document.createElement(tag);
-    if (className) node.className = className;
-    if (content instanceof Node) node.append(content);
-    else if (Array.isArray(content)) node.append(...content);
-    else if (content !== undefined && content !== null) node.textContent = content;
-    return node;
-  };
+function element(tag, content, className) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (content instanceof Node) node.append(content);
+  else if (Array.isArray(content)) node.append(...content);
+  else if (content !== undefined && content !== null) node.textContent = content;
+  return node;
+}
 
-  report.byId = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
-  // A name from the data: cut where there is no room for it, whole when pointed at.
-  report.named = function (name) {
-    const node = report.element("span", name, "name");
-    node.title = name;
-    return node;
-  };
+// A name from the data: cut where there is no room for it, whole when pointed at.
+function named(name) {
+  const node = element("span", name, "name");
+  node.title = name;
+  return node;
+}
 
-  report.button = function (content, onClick, className) {
-    const node = report.element("button", content, className);
-    node.type = "button";
-    node.addEventListener("click", onClick);
-    return node;
-  };
+function button(content, onClick, className) {
+  const node = element("button", content, className);
+  node.type = "button";
+  node.addEventListener("click", onClick);
+  return node;
+}
 
-  report.verdictKey = (verdict) => report.element("span", verdict, `key ${verdict}`);
+const verdictKey = (verdict) => element("span", verdict, `key ${verdict}`);
 
-  report.say = function (id, text) {
-    report.byId(id).textContent = text;
-  };
+function say(id, text) {
+  byId(id).textContent = text;
+}
 
-  // Say what went wrong, at the top of the page.
-  report.complain = function (text) {
-    const node = report.byId("trouble");
-    node.textContent = text;
-    node.hidden = !text;
-    if (text) node.scrollIntoView({ block: "nearest" });
-  };
+// Say what went wrong, at the top of the page.
+function complain(text) {
+  const node = byId("trouble");
+  node.textContent = text;
+  node.hidden = !text;
+  if (text) node.scrollIntoView({ block: "nearest" });
+}
 
-  // Formats are made once: `toLocaleString` makes one for each number.
-  const formats = [0, 1, 2].map((digits) => new Intl.NumberFormat("en-GB", { maximumFractionDigits: digits }));
+// Do something that may fail, and say so if it does.
+async function attempt(work) {
+  try {
+    return await work();
+  } catch (error) {
+    complain(error.message);
+    return null;
+  }
+}
 
-  report.withCommas = (number) => formats[0].format(Math.round(number));
-  report.percent = (part, whole, digits = 1) => (whole ? ((100 * part) / whole).toFixed(digits) + "\u00a0%" : "-");
+function sum(numbers, first = 0, end = numbers.length) {
+  let total = 0;
+  for (let i = first; i < end; i++) total += numbers[i];
+  return total;
+}
 
-  // A value of a column as a person would write it; `fine` keeps all digits.
-  report.written = function (column, value, fine = false) {
-    if (value === null || value === undefined || Number.isNaN(value)) return "–";
-    if (column.kind === "date") {
-      const text = new Date(value).toISOString();
-      return value % 86400000 && fine ? text.slice(0, 19).replace("T", " ") : text.slice(0, 10);
-    }
-    if (column.kind !== "number" || (fine && !Number.isInteger(value))) return String(value);
-    const size = Math.abs(value);
-    if (Number.isInteger(value)) return size < 10000 ? String(value) : formats[0].format(value);
-    return size < 0.1 || size >= 1e9 ? String(Number(value.toPrecision(3))) : formats[size >= 100 ? 1 : 2].format(value);
-  };
+// Formats are made once: `toLocaleString` makes one for each number.
+const formats = [0, 1, 2].map((digits) => new Intl.NumberFormat("en-GB", { maximumFractionDigits: digits }));
 
-  // The image of a point, loaded when it comes into view.
-  report.picture = function (points, point) {
-    const image = report.element("img");
-    image.alt = `image of ${points.title(point)}`;
-    image.loading = "lazy";
-    image.src = points.image(point);
-    return image;
-  };
-})((window.allegianceReport ??= {}));
+const withCommas = (number) => formats[0].format(Math.round(number));
+const percent = (part, whole, digits = 1) => (whole ? ((100 * part) / whole).toFixed(digits) + "\u00a0%" : "-");
+
+// A value of a column as a person would write it; `fine` keeps all digits.
+function written(column, value, fine = false) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (column.kind === "date") {
+    const text = new Date(value).toISOString();
+    return value % 86400000 && fine ? text.slice(0, 19).replace("T", " ") : text.slice(0, 10);
+  }
+  if (column.kind !== "number" || (fine && !Number.isInteger(value))) return String(value);
+  const size = Math.abs(value);
+  if (Number.isInteger(value)) return size < 10000 ? String(value) : formats[0].format(value);
+  return size < 0.1 || size >= 1e9 ? String(Number(value.toPrecision(3))) : formats[size >= 100 ? 1 : 2].format(value);
+}
+
+// The image of a point, loaded when it comes into view.
+function picture(points, point) {
+  const image = element("img");
+  image.alt = `image of ${points.title(point)}`;
+  image.loading = "lazy";
+  image.src = points.image(point);
+  return image;
+}

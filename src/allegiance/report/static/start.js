@@ -1,202 +1,192 @@
 // Start: draw the figures, then tie them, the controls, the cards and the table to one state.
-"use strict";
-(function (report) {
-  const { element, byId } = report;
-  const read = (id) => JSON.parse(byId(id).textContent);
+const read = (id) => JSON.parse(byId(id).textContent);
 
-  function describeFilter(state) {
-    const { names, weights } = state.points.page;
-    const parts = [];
-    if (state.clusters.size === 1) parts.push(`cluster ${names[state.clusters.values().next().value]}`);
-    else if (state.clusters.size) parts.push(`${state.clusters.size} clusters`);
-    if (state.search) parts.push(`“${state.search}”`);
-    if (state.brush?.levels) parts.push("a part of the histogram");
-    if (state.brush?.mask) parts.push("a selection");
-    if (!parts.length) return "All points.";
-    let count = 0;
-    for (const inside of state.mask) count += inside;
-    return `Looking at ${parts.join(", ")}: ${report.withCommas(count)} points${weights ? " on the page" : ""}.`;
-  }
+function describeFilter(state) {
+  const { names, weights } = state.points.page;
+  const parts = [];
+  if (state.clusters.size === 1) parts.push(`cluster ${names[state.clusters.values().next().value]}`);
+  else if (state.clusters.size) parts.push(`${state.clusters.size} clusters`);
+  if (state.search) parts.push(`“${state.search}”`);
+  if (state.brush?.levels) parts.push("a part of the histogram");
+  if (state.brush?.mask) parts.push("a selection");
+  if (!parts.length) return "All points.";
+  const count = sum(state.mask);
+  return `Looking at ${parts.join(", ")}: ${withCommas(count)} points${weights ? " on the page" : ""}.`;
+}
 
-  // Of many points not all are on the page: the server adds those that a search finds.
-  async function fetchFound(state, store, query) {
-    const sent = await store.get(`find?query=${encodeURIComponent(query)}`);
-    if (sent.columns) state.points.add(sent);
-  }
-
-  function connectControls(state, table, decisions) {
-    const { page } = state.points;
-    const search = byId("search");
-    let waiting;
-    search.addEventListener("input", () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(async () => {
-        const query = search.value.trim();
-        try {
-          if (page.served && page.weights && query.length > 1) await fetchFound(state, decisions.store, query);
-        } catch (error) {
-          report.complain(error.message);
-        }
-        state.change({ search: query });
-      }, 150);
-    });
-    const colour = byId("colour");
-    colour.addEventListener("change", () => state.change({ colour: colour.value }));
-    const slider = byId("threshold");
-    slider.addEventListener("input", () => {
-      // A reader who moves the threshold wants to see what lies below it.
-      table.choice.value = "below";
-      state.change({ step: slider.valueAsNumber });
-    });
-    byId("clear").addEventListener("click", () => state.clear());
-    state.follow((kinds) => {
-      if (kinds.has("filter")) {
-        if (!state.search) search.value = "";
-        report.say("filter-status", describeFilter(state));
-        byId("clear").disabled = !state.isFiltered;
-      }
-      if (kinds.has("filter") || kinds.has("threshold")) report.showCounts(state);
-    });
-  }
-
-  function showNames({ page }) {
-    for (const node of document.querySelectorAll("[data-names]")) {
-      node.textContent = node.title = page.names[Number(node.dataset.names)];
+function connectControls(state, table, decisions) {
+  const { page } = state.points;
+  const search = byId("search");
+  let waiting;
+  const find = async () => {
+    const query = search.value.trim();
+    // Of many points not all are on the page: the server adds those that a search finds.
+    const asks = page.served && page.weights && query.length > 1;
+    const sent = asks ? await attempt(() => decisions.store.get(`find?query=${encodeURIComponent(query)}`)) : null;
+    if (sent?.columns) state.points.add(sent);
+    state.change({ search: query });
+  };
+  search.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(find, 150);
+  });
+  const colour = byId("colour");
+  colour.addEventListener("change", () => state.change({ colour: colour.value }));
+  const slider = byId("threshold");
+  slider.addEventListener("input", () => {
+    // A reader who moves the threshold wants to see what lies below it.
+    table.choice.value = "below";
+    state.change({ step: slider.valueAsNumber });
+  });
+  byId("clear").addEventListener("click", () => state.clear());
+  state.follow((kinds) => {
+    if (kinds.has("filter")) {
+      if (!state.search) search.value = "";
+      say("filter-status", describeFilter(state));
+      byId("clear").disabled = !state.isFiltered;
     }
-  }
+    if (kinds.has("filter") || kinds.has("threshold")) showCounts(state);
+  });
+}
 
-  function connectClusters(state, decisions, table, views) {
-    const { points } = state;
-    const { page } = points;
-    const buttons = Array.from(document.querySelectorAll("[data-cluster]"));
-    for (const button of buttons) {
-      const code = Number(button.dataset.cluster);
-      button.querySelector(".chip").style.background = page.colours.cluster[code];
-      button.addEventListener("click", (event) => {
-        report.chooseCluster(state, code, event.ctrlKey || event.shiftKey || event.metaKey);
-      });
-    }
-    const all = byId("all-clusters");
-    all?.addEventListener("click", () => {
-      byId("clusters").classList.add("whole");
-      all.hidden = true;
+function showNames({ page }) {
+  for (const node of document.querySelectorAll("[data-names]")) {
+    node.textContent = node.title = page.names[Number(node.dataset.names)];
+  }
+}
+
+function connectClusters(state, decisions, table, views) {
+  const { points } = state;
+  const { page } = points;
+  const buttons = Array.from(document.querySelectorAll("[data-cluster]"));
+  for (const button of buttons) {
+    const code = Number(button.dataset.cluster);
+    button.querySelector(".chip").style.background = page.colours.cluster[code];
+    button.addEventListener("click", (event) => {
+      chooseCluster(state, code, event.ctrlKey || event.shiftKey || event.metaKey);
     });
-    const card = byId("cluster");
-    const mark = (point) => state.change({ marked: point });
-    const renamed = () => {
-      showNames(points);
-      table.update();
-      views.soon("drawMap", "drawLegend");
-      report.say("filter-status", describeFilter(state));
-      const [code] = state.clusters;
-      if (!card.hidden) card.querySelector("h3").textContent = `Cluster ${page.names[code]}`;
-    };
+  }
+  const all = byId("all-clusters");
+  all?.addEventListener("click", () => {
+    byId("clusters").classList.add("whole");
+    all.hidden = true;
+  });
+  const card = byId("cluster");
+  const mark = (point) => state.change({ marked: point });
+  const renamed = () => {
     showNames(points);
-    state.follow((kinds) => {
-      if (!kinds.has("filter")) return;
-      for (const button of buttons) button.setAttribute("aria-pressed", state.clusters.has(Number(button.dataset.cluster)));
-      const [code] = state.clusters;
-      card.hidden = state.clusters.size !== 1 || code >= page.clusters.length;
-      if (card.hidden) card.replaceChildren();
-      else card.replaceChildren(element("h3", `Cluster ${page.names[code]}`), report.clusterCard(points, decisions, code, { mark, renamed }));
-    });
-  }
+    table.update();
+    views.soon("drawMap", "drawLegend");
+    say("filter-status", describeFilter(state));
+    const [code] = state.clusters;
+    if (!card.hidden) card.querySelector("h3").textContent = `Cluster ${page.names[code]}`;
+  };
+  showNames(points);
+  state.follow((kinds) => {
+    if (!kinds.has("filter")) return;
+    for (const button of buttons) button.setAttribute("aria-pressed", state.clusters.has(Number(button.dataset.cluster)));
+    const [code] = state.clusters;
+    card.hidden = state.clusters.size !== 1 || code >= page.clusters.length;
+    if (card.hidden) card.replaceChildren();
+    else card.replaceChildren(element("h3", `Cluster ${page.names[code]}`), clusterCard(points, decisions, code, { mark, renamed }));
+  });
+}
 
-  // The point under review: its card, the keys, and the way to the next one.
-  function connectPoint(state, decisions, table) {
-    const card = byId("point");
-    const { points } = state;
-    const open = (point) => state.change({ marked: point });
-    const act = (key) => {
-      const point = state.marked;
-      const rival = points.columns.rival[point];
-      if (key === "z") return decisions.undo().then((undone) => undone !== null && open(undone));
-      if (key === "n" && points.isNoise(point)) return null;
-      if (key === "m" && rival === points.columns.label[point]) return null;
-      const decision = { k: "keep", m: "move", n: "noise", u: "unsure" }[key];
-      const next = table.nextOpen(point);
-      decisions.decide(point, decision, decision === "move" ? rival : null);
-      if (next !== null) open(next);
-      return null;
-    };
-    addEventListener("keydown", (event) => {
-      const writes = event.target.closest("input:not([type=range]), select, textarea");
-      if (event.key === "Escape") state.marked === null ? state.clear() : open(null);
-      if (writes || event.ctrlKey || event.metaKey || event.altKey) return;
-      const isOpen = state.marked !== null;
-      const steps = { ArrowRight: 1, ArrowLeft: -1 };
-      if (event.key === "z" || (isOpen && "kmnu".includes(event.key))) act(event.key);
-      else if (event.key === "j") open(table.nextOpen(state.marked) ?? state.marked);
-      else if (isOpen && event.key in steps && event.target.type !== "range" && !event.target.closest(".wide-table, .bk-Figure")) open(table.at(state.marked, steps[event.key]) ?? state.marked);
-      else return;
-      event.preventDefault();
-    });
-    byId("undo").addEventListener("click", () => act("z"));
-    byId("next").addEventListener("click", () => open(table.nextOpen(state.marked) ?? table.at(state.marked, 1)));
-    state.follow((kinds) => {
-      if (!kinds.has("marked")) return;
-      const { marked } = state;
-      card.hidden = marked === null;
-      card.replaceChildren();
-      if (marked === null) return;
-      const place = table.listed.indexOf(marked);
-      const where = place < 0 ? "" : `${report.withCommas(place + 1)} of ${report.withCommas(table.listed.length)} in the queue`;
-      const close = report.button("Close", () => open(null));
-      const heading = element("h3", points.title(marked));
-      card.append(element("div", [heading, element("span", where, "hint"), close], "heading"));
-      card.append(report.pointCard(points, decisions, marked, { act, mark: open }));
-      report.showDecided(card, decisions, marked);
-      card.scrollIntoView({ block: "nearest" });
-    });
-    decisions.follow(() => {
-      if (state.marked !== null) report.showDecided(card, decisions, state.marked);
-    });
-  }
+// The point under review: its card, the keys, and the way to the next one.
+function connectPoint(state, decisions, table) {
+  const card = byId("point");
+  const { points } = state;
+  const open = (point) => state.change({ marked: point });
+  const act = (key) => {
+    const point = state.marked;
+    const rival = points.columns.rival[point];
+    if (key === "z") return decisions.undo().then((undone) => undone !== null && open(undone));
+    if (key === "n" && points.isNoise(point)) return null;
+    if (key === "m" && rival === points.columns.label[point]) return null;
+    const decision = { k: "keep", m: "move", n: "noise", u: "unsure" }[key];
+    const next = table.nextOpen(point);
+    decisions.decide(point, decision, decision === "move" ? rival : null);
+    if (next !== null) open(next);
+    return null;
+  };
+  addEventListener("keydown", (event) => {
+    const writes = event.target.closest("input:not([type=range]), select, textarea");
+    if (event.key === "Escape") state.marked === null ? state.clear() : open(null);
+    if (writes || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isOpen = state.marked !== null;
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const walks = isOpen && step && event.target.type !== "range" && !event.target.closest(".wide-table, .bk-Figure");
+    if (event.key === "z" || (isOpen && "kmnu".includes(event.key))) act(event.key);
+    else if (event.key === "j") open(table.nextOpen(state.marked) ?? state.marked);
+    else if (walks) open(table.at(state.marked, step) ?? state.marked);
+    else return;
+    event.preventDefault();
+  });
+  byId("undo").addEventListener("click", () => act("z"));
+  byId("next").addEventListener("click", () => open(table.nextOpen(state.marked) ?? table.at(state.marked, 1)));
+  state.follow((kinds) => {
+    if (!kinds.has("marked")) return;
+    const { marked } = state;
+    card.hidden = marked === null;
+    card.replaceChildren();
+    if (marked === null) return;
+    const place = table.listed.indexOf(marked);
+    const where = place < 0 ? "" : `${withCommas(place + 1)} of ${withCommas(table.listed.length)} in the queue`;
+    const close = button("Close", () => open(null));
+    const heading = element("h3", points.title(marked));
+    card.append(element("div", [heading, element("span", where, "hint"), close], "heading"));
+    card.append(pointCard(points, decisions, marked, { act, mark: open }));
+    showDecided(card, decisions, marked);
+    card.scrollIntoView({ block: "nearest" });
+  });
+  decisions.follow(() => {
+    if (state.marked !== null) showDecided(card, decisions, state.marked);
+  });
+}
 
-  function connectReview(state, decisions, table) {
-    state.follow((kinds) => {
-      const moved = kinds.has("threshold") && table.choice.value === "below";
-      if (kinds.has("filter") || moved) table.update();
-      if (kinds.has("marked")) table.showMarked();
-    });
-    decisions.follow((point) => {
-      table.decided(point);
-      report.say("decision-status", decisions.summary());
-      for (const name of ["decisions.csv", "decisions.json"]) {
-        document.querySelector(`[data-export="${name}"]`).disabled = !decisions.taken.size;
-      }
-      byId("undo").disabled = !decisions.canUndo;
-      report.showAudit(decisions);
-    });
-    report.connectExports(decisions, table);
-    report.connectAudit(decisions);
-  }
+function connectReview(state, decisions, table) {
+  state.follow((kinds) => {
+    const moved = kinds.has("threshold") && table.choice.value === "below";
+    if (kinds.has("filter") || moved) table.update();
+    if (kinds.has("marked")) table.showMarked();
+  });
+  decisions.follow((point) => {
+    table.decided(point);
+    say("decision-status", decisions.summary());
+    for (const name of ["decisions.csv", "decisions.json"]) {
+      document.querySelector(`[data-export="${name}"]`).disabled = !decisions.taken.size;
+    }
+    byId("undo").disabled = !decisions.canUndo;
+    showAudit(decisions);
+  });
+  connectExports(decisions);
+  connectAudit(decisions);
+}
 
-  async function start() {
-    const points = new report.Points(read("page-data"));
-    const state = new report.State(points);
-    const decisions = new report.Decisions(points);
-    await decisions.load();
-    const table = new report.ReviewTable(state, decisions);
-    connectControls(state, table, decisions);
-    connectReview(state, decisions, table);
-    connectPoint(state, decisions, table);
-    const { documents, items } = read("figures-data");
-    await Bokeh.embed.embed_items(documents, items);
-    const [figures] = Bokeh.documents;
-    const views = new report.FigureViews(figures, state);
-    connectClusters(state, decisions, table, views);
-    report.followTheme(figures, () => views.soon("drawMap", "drawProfile"));
-    state.follow((kinds) => views.update(kinds));
-    Object.assign(report, { state, decisions, table });
-    // Two frames later everything is drawn.
-    requestAnimationFrame(() =>
-      requestAnimationFrame(() => {
-        performance.mark("ready");
-        document.documentElement.dataset.ready = "true";
-      }),
-    );
-  }
+async function start() {
+  const points = new Points(read("page-data"));
+  const state = new State(points);
+  const decisions = new Decisions(points);
+  await decisions.load();
+  const table = new ReviewTable(state, decisions);
+  connectControls(state, table, decisions);
+  connectReview(state, decisions, table);
+  connectPoint(state, decisions, table);
+  const { documents, items } = read("figures-data");
+  await Bokeh.embed.embed_items(documents, items);
+  const [figures] = Bokeh.documents;
+  const views = new FigureViews(figures, state);
+  connectClusters(state, decisions, table, views);
+  followTheme(figures, () => views.soon("drawMap", "drawProfile"));
+  state.follow((kinds) => views.update(kinds));
+  Object.assign(report, { state, decisions, table });
+  // Two frames later everything is drawn.
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      performance.mark("ready");
+      document.documentElement.dataset.ready = "true";
+    }),
+  );
+}
 
-  start();
-})((window.allegianceReport ??= {}));
+start();

@@ -1,94 +1,91 @@
 // What the reader looks at: chosen clusters, a search, a brush, the threshold, the colours. Everything else follows it.
-"use strict";
-(function (report) {
-  // Which points match a search: row numbers exactly, names of clusters, identifiers and texts in part.
-  function searchMask(points, query) {
-    const { page, columns } = points;
-    const wanted = query.toLowerCase();
-    const mask = new Uint8Array(points.size);
-    const holds = (text) => text.toLowerCase().includes(wanted);
-    const named = page.names.map(holds);
-    const row = /^\d+$/.test(query) ? Number(query) : -1;
-    for (let point = 0; point < points.size; point++) {
-      mask[point] =
-        named[columns.label[point]] || columns.row[point] === row || page.ids.some((column) => holds(column[point]));
-    }
-    for (const [point, text] of Object.entries(page.texts ?? {})) if (holds(text)) mask[point] = 1;
-    return mask;
+// Which points match a search: row numbers exactly, names of clusters, identifiers and texts in part.
+function searchMask(points, query) {
+  const { page, columns } = points;
+  const wanted = query.toLowerCase();
+  const mask = new Uint8Array(points.size);
+  const holds = (text) => text.toLowerCase().includes(wanted);
+  const named = page.names.map(holds);
+  const row = /^\d+$/.test(query) ? Number(query) : -1;
+  for (let point = 0; point < points.size; point++) {
+    mask[point] =
+      named[columns.label[point]] || columns.row[point] === row || page.ids.some((column) => holds(column[point]));
+  }
+  for (const [point, text] of Object.entries(page.texts ?? {})) if (holds(text)) mask[point] = 1;
+  return mask;
+}
+
+class State {
+  constructor(points) {
+    this.points = points;
+    this.clusters = new Set();
+    this.search = "";
+    // null, { levels: [first, last] } or { mask }
+    this.brush = null;
+    this.step = points.page.steps / 2;
+    this.colour = "trust";
+    // The point under review.
+    this.marked = null;
+    this.mask = null;
+    this.listeners = [];
   }
 
-  report.State = class {
-    constructor(points) {
-      this.points = points;
-      this.clusters = new Set();
-      this.search = "";
-      // null, { levels: [first, last] } or { mask }
-      this.brush = null;
-      this.step = points.page.steps / 2;
-      this.colour = "trust";
-      // The point under review.
-      this.marked = null;
+  get threshold() {
+    return this.step / this.points.page.steps;
+  }
+
+  get isFiltered() {
+    return this.mask !== null;
+  }
+
+  // Whether counts of all labels tell how many there are, on the page or not.
+  get isCounted() {
+    return !this.search && !this.brush?.mask;
+  }
+
+  holds(point) {
+    return this.mask === null || this.mask[point] === 1;
+  }
+
+  follow(listener) {
+    this.listeners.push(listener);
+    listener(new Set(["filter", "threshold", "colour", "marked"]));
+  }
+
+  // Take over new values, and tell the listeners what kind of thing changed.
+  change(values) {
+    const kinds = new Set();
+    for (const [name, value] of Object.entries(values)) {
+      this[name] = value;
+      kinds.add({ step: "threshold", colour: "colour", marked: "marked" }[name] ?? "filter");
+    }
+    if (kinds.has("filter")) this.updateMask("search" in values);
+    for (const listener of this.listeners) listener(kinds);
+  }
+
+  clear() {
+    this.change({ clusters: new Set(), search: "", brush: null });
+  }
+
+  updateMask(searchChanged) {
+    if (searchChanged) this.found = this.search ? searchMask(this.points, this.search) : null;
+    if (!this.clusters.size && !this.search && !this.brush) {
       this.mask = null;
-      this.listeners = [];
+      return;
     }
-
-    get threshold() {
-      return this.step / this.points.page.steps;
+    const { label, level, trust } = this.points.columns;
+    const chosen = this.points.page.names.map((_, code) => !this.clusters.size || this.clusters.has(code));
+    const [first, last] = this.brush?.levels ?? [-1, Infinity];
+    const mask = new Uint8Array(this.points.size);
+    for (let point = 0; point < mask.length; point++) {
+      mask[point] =
+        chosen[label[point]] &&
+        (!this.brush?.levels || (level[point] >= first && level[point] <= last && trust[point] === trust[point])) &&
+        (!this.brush?.mask || this.brush.mask[point]) &&
+        (!this.found || this.found[point])
+          ? 1
+          : 0;
     }
-
-    get isFiltered() {
-      return this.mask !== null;
-    }
-
-    // Whether counts of all labels tell how many there are, on the page or not.
-    get isCounted() {
-      return !this.search && !this.brush?.mask;
-    }
-
-    holds(point) {
-      return this.mask === null || this.mask[point] === 1;
-    }
-
-    follow(listener) {
-      this.listeners.push(listener);
-      listener(new Set(["filter", "threshold", "colour", "marked"]));
-    }
-
-    // Take over new values, and tell the listeners what kind of thing changed.
-    change(values) {
-      const kinds = new Set();
-      for (const [name, value] of Object.entries(values)) {
-        this[name] = value;
-        kinds.add({ step: "threshold", colour: "colour", marked: "marked" }[name] ?? "filter");
-      }
-      if (kinds.has("filter")) this.updateMask("search" in values);
-      for (const listener of this.listeners) listener(kinds);
-    }
-
-    clear() {
-      this.change({ clusters: new Set(), search: "", brush: null });
-    }
-
-    updateMask(searchChanged) {
-      if (searchChanged) this.found = this.search ? searchMask(this.points, this.search) : null;
-      if (!this.clusters.size && !this.search && !this.brush) {
-        this.mask = null;
-        return;
-      }
-      const { label, level, trust } = this.points.columns;
-      const chosen = this.points.page.names.map((_, code) => !this.clusters.size || this.clusters.has(code));
-      const [first, last] = this.brush?.levels ?? [-1, Infinity];
-      const mask = new Uint8Array(this.points.size);
-      for (let point = 0; point < mask.length; point++) {
-        mask[point] =
-          chosen[label[point]] &&
-          (!this.brush?.levels || (level[point] >= first && level[point] <= last && trust[point] === trust[point])) &&
-          (!this.brush?.mask || this.brush.mask[point]) &&
-          (!this.found || this.found[point])
-            ? 1
-            : 0;
-      }
-      this.mask = mask;
-    }
-  };
-})((window.allegianceReport ??= {}));
+    this.mask = mask;
+  }
+}

@@ -1,228 +1,215 @@
 // What the reader decides about labels and how they call clusters: kept by the server, or in this browser.
-"use strict";
-(function (report) {
-  const KINDS = ["keep", "move", "noise", "unsure"];
+const KINDS = ["keep", "move", "noise", "unsure"];
 
-  // Keeps a log of records in the browser, where it allows that. An undo takes back the last record of its row.
-  class BrowserStore {
-    constructor() {
-      this.key = `allegiance-decisions-${document.documentElement.dataset.page}`;
-      Object.assign(this, { log: [], names: {}, isKept: false });
+// Keeps a log of records in the browser, where it allows that. An undo takes back the last record of its row.
+class BrowserStore {
+  constructor() {
+    this.key = `allegiance-decisions-${document.documentElement.dataset.page}`;
+    Object.assign(this, { log: [], names: {}, isKept: false });
+  }
+
+  async load() {
+    try {
+      const { log = [], names = {} } = JSON.parse(localStorage.getItem(this.key) ?? "{}");
+      this.log = log.filter(({ row, decision }) => Number.isInteger(row) && KINDS.includes(decision));
+      Object.assign(this, { names, isKept: true });
+    } catch {
+      // The browser stores nothing.
     }
+    return { decisions: this.log, names: this.names, canUndo: this.log.length > 0 };
+  }
 
-    async load() {
-      try {
-        const { log = [], names = {} } = JSON.parse(localStorage.getItem(this.key) ?? "{}");
-        this.log = log.filter(({ row, decision }) => Number.isInteger(row) && KINDS.includes(decision));
-        Object.assign(this, { names, isKept: true });
-      } catch {
-        // The browser stores nothing.
-      }
-      return { decisions: this.log, names: this.names, canUndo: this.log.length > 0 };
-    }
-
-    save() {
-      try {
-        localStorage.setItem(this.key, JSON.stringify({ log: this.log, names: this.names }));
-        this.isKept = true;
-      } catch {
-        this.isKept = false;
-      }
-    }
-
-    answer(row) {
-      this.save();
-      return { row, record: this.log.findLast((record) => record.row === row) ?? null, canUndo: this.log.length > 0 };
-    }
-
-    async decide(record) {
-      if (record.decision) this.log.push({ ...record, decided_at: new Date().toISOString().replace(/\.\d+Z$/, "Z") });
-      else this.log = this.log.filter(({ row }) => row !== record.row);
-      return this.answer(record.row);
-    }
-
-    async undo() {
-      const last = this.log.pop();
-      return last ? this.answer(last.row) : {};
-    }
-
-    async rename(label, name) {
-      this.names[label] = name;
-      this.save();
-    }
-
-    get note() {
-      return this.isKept ? "" : " This browser does not store them: export them before you close the page.";
+  save() {
+    try {
+      localStorage.setItem(this.key, JSON.stringify({ log: this.log, names: this.names }));
+      this.isKept = true;
+    } catch {
+      this.isKept = false;
     }
   }
 
-  // Sends each decision to the server, one after the other; the answer means that it is on the disk.
-  class ServerStore {
-    constructor() {
-      this.token = new URLSearchParams(location.search).get("token") ?? "";
-      this.last = Promise.resolve();
-      this.note = "";
-    }
-
-    async ask(path, options = {}) {
-      let answer;
-      try {
-        answer = await fetch(path, { ...options, headers: { Authorization: `Bearer ${this.token}` } });
-      } catch {
-        throw new Error("The server does not answer. What you decide now is not kept: start it again, then reload this page.");
-      }
-      if (!answer.ok) throw new Error(await answer.text());
-      return answer;
-    }
-
-    async get(path) {
-      return (await this.ask(path)).json();
-    }
-
-    post(path, message) {
-      const sent = this.last.then(async () => (await this.ask(path, { method: "POST", body: JSON.stringify(message) })).json());
-      this.last = sent.catch(() => {});
-      return sent;
-    }
-
-    load = () => this.get("state");
-    decide = ({ row, decision, new_label }) => this.post("decide", { row, decision, new_label });
-    undo = () => this.post("undo", {});
-    rename = (label, name) => this.post("name", { label, name });
+  answer(row) {
+    this.save();
+    return { row, record: this.log.findLast((record) => record.row === row) ?? null, canUndo: this.log.length > 0 };
   }
 
-  report.Decisions = class {
-    constructor(points) {
-      this.points = points;
-      this.store = points.page.served ? new ServerStore() : new BrowserStore();
-      // Decisions by row, in the order in which they were taken.
-      this.taken = new Map();
-      this.canUndo = false;
-      // What the server makes of the audit.
-      this.audit = null;
-      this.listeners = [];
-      points.page.clusterNames.forEach((name, code) => this.showName(code, name));
-    }
+  async decide(record) {
+    if (record.decision) this.log.push({ ...record, decided_at: new Date().toISOString().replace(/\.\d+Z$/, "Z") });
+    else this.log = this.log.filter(({ row }) => row !== record.row);
+    return this.answer(record.row);
+  }
 
-    follow(listener) {
-      this.listeners.push(listener);
-      listener(null);
-    }
+  async undo() {
+    const last = this.log.pop();
+    return last ? this.answer(last.row) : {};
+  }
 
-    tell(point) {
-      for (const listener of this.listeners) listener(point);
-    }
+  async rename(label, name) {
+    this.names[label] = name;
+    this.save();
+  }
 
-    of(point) {
-      return this.taken.get(this.points.columns.row[point]);
-    }
+  get note() {
+    return this.isKept ? "" : " This browser does not store them: export them before you close the page.";
+  }
+}
 
-    async load() {
-      try {
-        const { decisions, names, canUndo, audit } = await this.store.load();
-        for (const record of decisions) {
-          this.taken.delete(record.row);
-          this.taken.set(record.row, record);
-        }
-        const { labels } = this.points.page;
-        for (const [label, name] of Object.entries(names)) this.showName(labels.indexOf(label), name);
-        [this.canUndo, this.audit] = [canUndo, audit ?? null];
-      } catch (error) {
-        report.complain(error.message);
-      }
-    }
+// Sends each decision to the server, one after the other; the answer means that it is on the disk.
+class ServerStore {
+  constructor() {
+    this.token = new URLSearchParams(location.search).get("token") ?? "";
+    this.last = Promise.resolve();
+    this.note = "";
+  }
 
-    // Take a decision, or take it back if `decision` is empty. A move has a new label: a place among the clusters.
-    async decide(point, decision, code = null) {
-      const { page, columns } = this.points;
-      const record = {
-        row: columns.row[point],
-        label: page.labels[columns.label[point]],
-        decision,
-        new_label: decision === "move" ? page.labels[code] : null,
-      };
-      this.put(record.row, decision ? record : null);
-      await this.settle(this.store.decide(record));
+  async ask(path, options = {}) {
+    let answer;
+    try {
+      answer = await fetch(path, { ...options, headers: { Authorization: `Bearer ${this.token}` } });
+    } catch {
+      throw new Error("The server does not answer. What you decide now is not kept: start it again, then reload this page.");
     }
+    if (!answer.ok) throw new Error(await answer.text());
+    return answer;
+  }
 
-    // Take the last decision back, and return its point.
-    async undo() {
-      const { row } = await this.settle(this.store.undo());
-      return this.points.pointOf.get(row) ?? null;
+  async get(path) {
+    return (await this.ask(path)).json();
+  }
+
+  post(path, message) {
+    const sent = this.last.then(async () => (await this.ask(path, { method: "POST", body: JSON.stringify(message) })).json());
+    this.last = sent.catch(() => {});
+    return sent;
+  }
+
+  load = () => this.get("state");
+  decide = ({ row, decision, new_label }) => this.post("decide", { row, decision, new_label });
+  undo = () => this.post("undo", {});
+  rename = (label, name) => this.post("name", { label, name });
+}
+
+class Decisions {
+  constructor(points) {
+    this.points = points;
+    this.store = points.page.served ? new ServerStore() : new BrowserStore();
+    // Decisions by row, in the order in which they were taken.
+    this.taken = new Map();
+    this.canUndo = false;
+    // What the server makes of the audit.
+    this.audit = null;
+    this.listeners = [];
+    points.page.clusterNames.forEach((name, code) => this.showName(code, name));
+  }
+
+  follow(listener) {
+    this.listeners.push(listener);
+    listener(null);
+  }
+
+  tell(point) {
+    for (const listener of this.listeners) listener(point);
+  }
+
+  of(point) {
+    return this.taken.get(this.points.columns.row[point]);
+  }
+
+  async load() {
+    const { decisions, names, canUndo, audit } = (await attempt(() => this.store.load())) ?? { decisions: [], names: {} };
+    for (const record of decisions) {
+      this.taken.delete(record.row);
+      this.taken.set(record.row, record);
     }
+    const { labels } = this.points.page;
+    for (const [label, name] of Object.entries(names)) this.showName(labels.indexOf(label), name);
+    [this.canUndo, this.audit] = [canUndo, audit ?? null];
+  }
 
-    async settle(promise) {
-      try {
-        const answer = await promise;
-        report.complain("");
-        this.canUndo = answer.canUndo ?? false;
-        if ("audit" in answer) this.audit = answer.audit;
-        if ("row" in answer) this.put(answer.row, answer.record);
-        return answer;
-      } catch (error) {
-        report.complain(error.message);
-        return {};
-      }
-    }
-
-    put(row, record) {
-      this.taken.delete(row);
-      if (record) this.taken.set(row, record);
-      this.tell(this.points.pointOf.get(row) ?? null);
-    }
-
-    showName(code, name) {
-      const { page } = this.points;
-      if (!(code >= 0 && code < page.clusterNames.length)) return;
-      page.clusterNames[code] = name;
-      page.names[code] = name ? `${page.labels[code]} · ${name}` : page.labels[code];
-    }
-
-    async rename(code, name) {
-      this.showName(code, name);
-      try {
-        await this.store.rename(this.points.page.labels[code], name);
-      } catch (error) {
-        report.complain(error.message);
-      }
-    }
-
-    summary() {
-      if (!this.taken.size) return "No decisions yet.";
-      const counts = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
-      for (const { decision } of this.taken.values()) counts[decision] += 1;
-      const words = { keep: "kept", move: "moved", noise: "noise", unsure: "unsure" };
-      const parts = KINDS.filter((kind) => counts[kind]).map((kind) => `${report.withCommas(counts[kind])} ${words[kind]}`);
-      return `${report.withCommas(this.taken.size)} decided: ${parts.join(", ")}.${this.store.note}`;
-    }
-  };
-
-  // A choice of decisions for one point. The names to move to are filled in when the reader gets there.
-  report.decisionSelect = function (points, decisions, point) {
-    const { labels, names } = points.page;
-    const [own, rival] = [points.columns.label[point], points.columns.rival[point]];
-    const isNoise = points.isNoise(point);
-    const select = report.element("select", undefined, "decision");
-    select.setAttribute("aria-label", `decision about ${points.title(point)}`);
-    const option = (value, text) => Object.assign(report.element("option", text), { value });
-    const fill = (codes) => {
-      const taken = decisions.of(point);
-      const moved = taken?.decision === "move" ? labels.indexOf(taken.new_label) : -1;
-      const moves = report.element("optgroup");
-      moves.label = "move to";
-      for (const code of new Set([rival, moved, ...codes])) if (code >= 0 && code !== own) moves.append(option(`move ${code}`, `→ ${names[code]}`));
-      select.replaceChildren(option("", "undecided"), option("keep", isNoise ? "keep as noise" : "keep"), moves);
-      select.append(...(isNoise ? [] : [option("noise", "noise")]), option("unsure", "unsure"));
-      select.value = moved >= 0 ? `move ${moved}` : (taken?.decision ?? "");
+  // Take a decision, or take it back if `decision` is empty. A move has a new label: a place among the clusters.
+  async decide(point, decision, code = null) {
+    const { page, columns } = this.points;
+    const record = {
+      row: columns.row[point],
+      label: page.labels[columns.label[point]],
+      decision,
+      new_label: decision === "move" ? page.labels[code] : null,
     };
-    const show = () => fill(document.activeElement === select ? names.slice(0, -1).keys() : []);
-    select.addEventListener("focus", show);
-    select.addEventListener("change", () => {
-      const [decision, code] = select.value.split(" ");
-      decisions.decide(point, decision, code === undefined ? null : Number(code));
-    });
-    select.showDecision = show;
-    show();
-    return select;
+    const before = this.of(point) ?? null;
+    this.put(record.row, decision ? record : null);
+    const answer = await this.settle(this.store.decide(record));
+    if (!("row" in answer)) this.put(record.row, before);  // It was not kept.
+  }
+
+  // Take the last decision back, and return its point.
+  async undo() {
+    const { row } = await this.settle(this.store.undo());
+    return this.points.pointOf.get(row) ?? null;
+  }
+
+  async settle(promise) {
+    const answer = await attempt(() => promise);
+    if (!answer) return {};
+    complain("");
+    this.canUndo = answer.canUndo ?? false;
+    if ("audit" in answer) this.audit = answer.audit;
+    if ("row" in answer) this.put(answer.row, answer.record);
+    return answer;
+  }
+
+  put(row, record) {
+    this.taken.delete(row);
+    if (record) this.taken.set(row, record);
+    this.tell(this.points.pointOf.get(row) ?? null);
+  }
+
+  showName(code, name) {
+    const { page } = this.points;
+    if (!(code >= 0 && code < page.clusterNames.length)) return;
+    page.clusterNames[code] = name;
+    page.names[code] = name ? `${page.labels[code]} · ${name}` : page.labels[code];
+  }
+
+  async rename(code, name) {
+    this.showName(code, name);
+    await attempt(() => this.store.rename(this.points.page.labels[code], name));
+  }
+
+  summary() {
+    if (!this.taken.size) return "No decisions yet.";
+    const counts = Object.fromEntries(KINDS.map((kind) => [kind, 0]));
+    for (const { decision } of this.taken.values()) counts[decision] += 1;
+    const words = { keep: "kept", move: "moved", noise: "noise", unsure: "unsure" };
+    const parts = KINDS.filter((kind) => counts[kind]).map((kind) => `${withCommas(counts[kind])} ${words[kind]}`);
+    return `${withCommas(this.taken.size)} decided: ${parts.join(", ")}.${this.store.note}`;
+  }
+}
+
+// A choice of decisions for one point. The names to move to are filled in when the reader gets there.
+function decisionSelect(points, decisions, point) {
+  const { labels, names } = points.page;
+  const [own, rival] = [points.columns.label[point], points.columns.rival[point]];
+  const isNoise = points.isNoise(point);
+  const select = element("select", undefined, "decision");
+  select.setAttribute("aria-label", `decision about ${points.title(point)}`);
+  const option = (value, text) => Object.assign(element("option", text), { value });
+  const fill = (codes) => {
+    const taken = decisions.of(point);
+    const moved = taken?.decision === "move" ? labels.indexOf(taken.new_label) : -1;
+    const moves = element("optgroup");
+    moves.label = "move to";
+    for (const code of new Set([rival, moved, ...codes])) if (code >= 0 && code !== own) moves.append(option(`move ${code}`, `→ ${names[code]}`));
+    select.replaceChildren(option("", "undecided"), option("keep", isNoise ? "keep as noise" : "keep"), moves);
+    select.append(...(isNoise ? [] : [option("noise", "noise")]), option("unsure", "unsure"));
+    select.value = moved >= 0 ? `move ${moved}` : (taken?.decision ?? "");
   };
-})((window.allegianceReport ??= {}));
+  const show = () => fill(document.activeElement === select ? names.slice(0, -1).keys() : []);
+  select.addEventListener("focus", show);
+  select.addEventListener("change", () => {
+    const [decision, code] = select.value.split(" ");
+    decisions.decide(point, decision, code === undefined ? null : Number(code));
+  });
+  select.showDecision = show;
+  show();
+  return select;
+}

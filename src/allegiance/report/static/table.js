@@ -1,233 +1,225 @@
 // The table of labels to review: the queue.
-"use strict";
-(function (report) {
-  const { element, named } = report;
-  // Rows shown at first, and added when the reader asks for more.
-  const FIRST = 25;
-  const MORE = 100;
-  // Values that speak for the rival, listed in a row.
-  const MOST_EVIDENCE = 3;
+// Rows shown at first, and added when the reader asks for more.
+const FIRST = 25;
+const MORE = 100;
 
-  // Rank texts so that sorting many rows compares numbers only.
-  function ranks(texts) {
-    const collator = new Intl.Collator("en", { numeric: true });
-    const order = texts.map((_, index) => index).sort((a, b) => collator.compare(texts[a], texts[b]));
-    const rank = new Float64Array(texts.length);
-    order.forEach((index, place) => (rank[index] = place && texts[order[place - 1]] === texts[index] ? rank[order[place - 1]] : place));
-    return rank;
+// Rank texts so that sorting many rows compares numbers only.
+function ranks(texts) {
+  const collator = new Intl.Collator("en", { numeric: true });
+  const order = texts.map((_, index) => index).sort((a, b) => collator.compare(texts[a], texts[b]));
+  const rank = new Float64Array(texts.length);
+  order.forEach((index, place) => (rank[index] = place && texts[order[place - 1]] === texts[index] ? rank[order[place - 1]] : place));
+  return rank;
+}
+
+// What can be listed: which points, how many of all data they are, and what one of them is called.
+const LISTS = {
+  doubtful: {
+    holds: ({ verdict }, point) => verdict[point] === 1 || verdict[point] === 2,
+    count: ({ page }) => page.counts[1] + page.counts[2],
+    word: () => "unsupported label#",
+  },
+  audit: {
+    holds: (_, point, { audited }) => audited.has(point),
+    count: ({ page }) => page.audit.points.length,
+    word: () => "label# to audit",
+  },
+  selection: {
+    holds: () => true,
+    count: ({ page }) => sum(page.counts),
+    word: () => "point#",
+  },
+  below: {
+    holds: ({ level, trust }, point, { state }) => level[point] <= state.step && trust[point] === trust[point],
+    count: ({ state }) => sum(countAll(state).levels, 0, state.step + 1),
+    word: ({ page, state }) => `label# with ${page.quantity} ${state.threshold.toFixed(2)} or less`,
+  },
+  decided: {
+    holds: (_, point, { decisions }) => decisions.of(point) !== undefined,
+    count: ({ decisions }) => decisions.taken.size,
+    word: () => "point# you decided about",
+  },
+};
+class ReviewTable {
+  constructor(state, decisions) {
+    this.state = state;
+    this.points = state.points;
+    this.page = this.points.page;
+    this.decisions = decisions;
+    this.sort = { key: "review", direction: 1 };
+    this.orders = {};
+    this.audited = new Set(this.page.audit.points);
+    this.listed = new Uint32Array(0);
+    this.table = byId("review");
+    this.body = this.table.tBodies[0];
+    this.headings = Array.from(this.table.tHead.rows[0].cells, (cell) => cell.textContent.trim());
+    this.choice = byId("listed");
+    this.more = byId("more");
+    this.choice.addEventListener("change", () => {
+      this.sort = { key: "review", direction: 1 };
+      this.update();
+      showAudit(decisions);
+    });
+    this.more.addEventListener("click", () => this.addRows(MORE));
+    for (const header of this.table.querySelectorAll("th[data-key]")) {
+      header.querySelector("button").addEventListener("click", () => this.sortBy(header.dataset.key));
+    }
   }
 
-  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+  get list() {
+    return LISTS[this.choice.value];
+  }
 
-  // What can be listed: which points, how many of all data they are, and what one of them is called.
-  const LISTS = {
-    doubtful: {
-      holds: ({ verdict }, point) => verdict[point] === 1 || verdict[point] === 2,
-      count: ({ page }) => page.counts[1] + page.counts[2],
-      word: () => "unsupported label#",
-    },
-    audit: {
-      holds: (_, point, { audited }) => audited.has(point),
-      count: ({ page }) => page.audit.points.length,
-      word: () => "label# to audit",
-    },
-    selection: {
-      holds: () => true,
-      count: ({ page }) => sum(page.counts),
-      word: () => "point#",
-    },
-    below: {
-      holds: ({ level, trust }, point, { state }) => level[point] <= state.step && trust[point] === trust[point],
-      count: ({ page, state }) => sum(page.levels.map((counts) => sum(counts.slice(0, state.step + 1)))),
-      word: ({ page, state }) => `label# with ${page.quantity} ${state.threshold.toFixed(2)} or less`,
-    },
-    decided: {
-      holds: (_, point, { decisions }) => decisions.of(point) !== undefined,
-      count: ({ decisions }) => decisions.taken.size,
-      word: () => "point# you decided about",
-    },
-  };
-  report.ReviewTable = class {
-    constructor(state, decisions) {
-      this.state = state;
-      this.points = state.points;
-      this.page = this.points.page;
-      this.decisions = decisions;
-      this.sort = { key: "review", direction: 1 };
-      this.orders = {};
-      this.audited = new Set(this.page.audit.points);
-      this.listed = new Uint32Array(0);
-      this.table = report.byId("review");
-      this.body = this.table.tBodies[0];
-      this.headings = Array.from(this.table.tHead.rows[0].cells, (cell) => cell.textContent.trim());
-      this.choice = report.byId("listed");
-      this.more = report.byId("more");
-      this.choice.addEventListener("change", () => {
-        this.sort = { key: "review", direction: 1 };
-        this.update();
-        report.showAudit(decisions);
-      });
-      this.more.addEventListener("click", () => this.addRows(MORE));
-      for (const header of this.table.querySelectorAll("th[data-key]")) {
-        header.querySelector("button").addEventListener("click", () => this.sortBy(header.dataset.key));
+  // The audit and what was decided are listed whatever the reader looks at.
+  get isWhole() {
+    return ["audit", "decided"].includes(this.choice.value);
+  }
+
+  holds(point) {
+    return (this.isWhole || this.state.holds(point)) && this.list.holds(this.points.columns, point, this);
+  }
+
+  sortBy(key) {
+    this.sort = { key, direction: this.sort.key === key ? -this.sort.direction : 1 };
+    this.update();
+  }
+
+  // The numbers by which a column is sorted; noise has no trust and no typicality, and comes last.
+  key(name) {
+    const { columns } = this.points;
+    if (name.startsWith("id-")) return ranks(this.page.ids[Number(name.slice(3))]);
+    if (name === "label" || name === "rival") {
+      const rank = ranks(this.page.labels);
+      return Array.from(columns[name], (code) => rank[code]);
+    }
+    return Array.from(columns[name], (value) => (Number.isNaN(value) ? Infinity : value));
+  }
+
+  // All points in the order of a column. For a review they come already sorted, those to look at first last.
+  order(name) {
+    if (this.orders[name]?.length !== this.points.size) {
+      const order = Uint32Array.from({ length: this.points.size }, (_, i) => this.points.size - 1 - i);
+      if (name !== "review") {
+        const { row } = this.points.columns;
+        const key = this.key(name);
+        order.sort((a, b) => key[a] - key[b] || row[a] - row[b]);
       }
+      this.orders[name] = order;
     }
+    return this.orders[name];
+  }
 
-    get list() {
-      return LISTS[this.choice.value];
-    }
+  update() {
+    const isAudit = this.choice.value === "audit" && this.sort.key === "review";
+    const inOrder = isAudit ? Uint32Array.from(this.page.audit.points) : this.order(this.sort.key);
+    this.listed = inOrder.filter((point) => this.holds(point));
+    if (this.sort.direction < 0) this.listed.reverse();
+    this.body.replaceChildren();
+    this.shown = 0;
+    this.addRows(FIRST);
+    this.showState();
+  }
 
-    // The audit and what was decided are listed whatever the reader looks at.
-    get isWhole() {
-      return ["audit", "decided"].includes(this.choice.value);
+  showState() {
+    for (const header of this.table.querySelectorAll("th[data-key]")) {
+      if (header.dataset.key !== this.sort.key) header.removeAttribute("aria-sort");
+      else header.setAttribute("aria-sort", this.sort.direction > 0 ? "ascending" : "descending");
     }
+    this.showStatus();
+    byId("next").disabled = !this.listed.length;
+    if (!this.listed.length) {
+      const among = this.state.isFiltered && !this.isWhole;
+      const note = element("td", among ? "None of the points you look at. Another queue lists all of them." : "There are none.", "empty");
+      note.colSpan = this.headings.length;
+      this.body.append(element("tr", note));
+    }
+  }
 
-    holds(point) {
-      return (this.isWhole || this.state.holds(point)) && this.list.holds(this.points.columns, point, this);
-    }
+  showStatus() {
+    const [listed, all] = [this.listed.length, this.list.count(this)];
+    const said = (number) => `${withCommas(number)} ${this.list.word(this).replace("#", number === 1 ? "" : "s")}`;
+    const known = Array.from(this.decisions.taken.keys(), (row) => this.points.pointOf.get(row));
+    const decided = known.filter((point) => point !== undefined && this.holds(point)).length;
+    const progress = decided && this.choice.value !== "decided" ? ` ${withCommas(decided)} decided.` : "";
+    let whole = listed === all ? `${said(all)}.` : `${withCommas(listed)} of ${said(all)}.`;
+    if (this.state.isFiltered && !this.isWhole) whole = `${said(listed)} among those you look at.`;
+    say("review-status", whole + progress);
+  }
 
-    sortBy(key) {
-      this.sort = { key, direction: this.sort.key === key ? -this.sort.direction : 1 };
-      this.update();
-    }
+  addRows(number) {
+    const added = this.listed.slice(this.shown, this.shown + number);
+    for (const point of added) this.body.append(this.row(point));
+    this.shown += added.length;
+    const left = this.listed.length - this.shown;
+    this.more.hidden = !left;
+    this.more.textContent = `Show ${withCommas(Math.min(MORE, left))} more of ${withCommas(left)}`;
+  }
 
-    // The numbers by which a column is sorted; noise has no trust and no typicality, and comes last.
-    key(name) {
-      const { columns } = this.points;
-      if (name.startsWith("id-")) return ranks(this.page.ids[Number(name.slice(3))]);
-      if (name === "label" || name === "rival") {
-        const rank = ranks(this.page.labels);
-        return Array.from(columns[name], (code) => rank[code]);
-      }
-      return Array.from(columns[name], (value) => (Number.isNaN(value) ? Infinity : value));
-    }
+  row(point) {
+    const { points, page } = this;
+    const cells = [];
+    if (page.images) cells.push([points.image(point) ? picture(points, point) : null]);
+    const [first, ...others] = page.idNames.length ? points.ids(point) : [points.columns.row[point]];
+    const opened = button(named(first), () => this.state.change({ marked: point }), "open");
+    cells.push([opened, page.idNames.length ? "" : "number"]);
+    for (const id of others) cells.push([named(id)]);
+    if (page.texts) cells.push([points.text(point) ? element("span", points.text(point), "excerpt") : null, "long"]);
+    cells.push([named(points.label(point))]);
+    if (page.calibrated) cells.push([points.trust(point), "number"]);
+    cells.push([verdictKey(points.verdict(point))], [named(points.rival(point))]);
+    cells.push([ownAffinity(points, point), "number"], [typicality(points, point), "number"]);
+    if (page.table.length) cells.push([this.evidence(point), "long"]);
+    cells.push([decisionSelect(points, this.decisions, point)]);
+    const row = element("tr", cells.map(([content, className]) => element("td", content, className)));
+    Array.from(row.cells).forEach((cell, i) => (cell.dataset.name = this.headings[i]));
+    row.dataset.point = point;
+    row.classList.toggle("marked", point === this.state.marked);
+    this.showDecision(row, point);
+    return row;
+  }
 
-    // All points in the order of a column. For a review they come already sorted, those to look at first last.
-    order(name) {
-      if (this.orders[name]?.length !== this.points.size) {
-        const order = Uint32Array.from({ length: this.points.size }, (_, i) => this.points.size - 1 - i);
-        if (name !== "review") {
-          const { row } = this.points.columns;
-          const key = this.key(name);
-          order.sort((a, b) => key[a] - key[b] || row[a] - row[b]);
-        }
-        this.orders[name] = order;
-      }
-      return this.orders[name];
-    }
+  evidence(point) {
+    const found = this.points.evidence(point).filter(({ weight }) => weight < 0).slice(0, 3);
+    const parts = found.map((entry) => {
+      const node = element("span", evidenceText(entry)[0]);
+      node.title = evidenceText(entry).join(", ");
+      return node;
+    });
+    return element("span", parts, "pairs");
+  }
 
-    update() {
-      const isAudit = this.choice.value === "audit" && this.sort.key === "review";
-      const inOrder = isAudit ? Uint32Array.from(this.page.audit.points) : this.order(this.sort.key);
-      this.listed = inOrder.filter((point) => this.holds(point));
-      if (this.sort.direction < 0) this.listed.reverse();
-      this.body.replaceChildren();
-      this.shown = 0;
-      this.addRows(FIRST);
-      this.showState();
-    }
+  rowOf(point) {
+    return this.body.querySelector(`tr[data-point="${point}"]`);
+  }
 
-    showState() {
-      for (const header of this.table.querySelectorAll("th[data-key]")) {
-        if (header.dataset.key !== this.sort.key) header.removeAttribute("aria-sort");
-        else header.setAttribute("aria-sort", this.sort.direction > 0 ? "ascending" : "descending");
-      }
-      this.showStatus();
-      document.querySelector('[data-export="list.csv"]').disabled = report.byId("next").disabled = !this.listed.length;
-      if (!this.listed.length) {
-        const among = this.state.isFiltered && !this.isWhole;
-        const note = element("td", among ? "None of the points you look at. Another queue lists all of them." : "There are none.", "empty");
-        note.colSpan = this.headings.length;
-        this.body.append(element("tr", note));
-      }
-    }
+  showMarked() {
+    for (const row of this.body.querySelectorAll("tr.marked")) row.classList.remove("marked");
+    if (this.state.marked !== null) this.rowOf(this.state.marked)?.classList.add("marked");
+  }
 
-    showStatus() {
-      const [listed, all] = [this.listed.length, this.list.count(this)];
-      const said = (number) => `${report.withCommas(number)} ${this.list.word(this).replace("#", number === 1 ? "" : "s")}`;
-      const known = Array.from(this.decisions.taken.keys(), (row) => this.points.pointOf.get(row));
-      const decided = known.filter((point) => point !== undefined && this.holds(point)).length;
-      const progress = decided && this.choice.value !== "decided" ? ` ${report.withCommas(decided)} decided.` : "";
-      let whole = listed === all ? `${said(all)}.` : `${report.withCommas(listed)} of ${said(all)}.`;
-      if (this.state.isFiltered && !this.isWhole) whole = `${said(listed)} among those you look at.`;
-      report.say("review-status", whole + progress);
-    }
+  showDecision(row, point) {
+    row.classList.toggle("decided", this.decisions.of(point) !== undefined);
+    row.querySelector("select.decision").showDecision();
+  }
 
-    addRows(number) {
-      const added = this.listed.slice(this.shown, this.shown + number);
-      for (const point of added) this.body.append(this.row(point));
-      this.shown += added.length;
-      const left = this.listed.length - this.shown;
-      this.more.hidden = !left;
-      this.more.textContent = `Show ${report.withCommas(Math.min(MORE, left))} more of ${report.withCommas(left)}`;
-    }
+  decided(point) {
+    const row = point === null ? null : this.rowOf(point);
+    if (row) this.showDecision(row, point);
+    if (this.choice.value === "decided") this.update();
+    else this.showStatus();
+  }
 
-    row(point) {
-      const { points, page } = this;
-      const cells = [];
-      if (page.images) cells.push([points.image(point) ? report.picture(points, point) : null]);
-      const [first, ...others] = page.idNames.length ? points.ids(point) : [points.columns.row[point]];
-      const opened = report.button(named(first), () => this.state.change({ marked: point }), "open");
-      cells.push([opened, page.idNames.length ? "" : "number"]);
-      for (const id of others) cells.push([named(id)]);
-      if (page.texts) cells.push([points.text(point) ? element("span", points.text(point), "excerpt") : null, "long"]);
-      cells.push([named(points.label(point))]);
-      if (page.calibrated) cells.push([points.trust(point), "number"]);
-      cells.push([report.verdictKey(points.verdict(point))], [named(points.rival(point))]);
-      cells.push([report.ownAffinity(points, point), "number"], [report.typicality(points, point), "number"]);
-      if (page.table.length) cells.push([this.evidence(point), "long"]);
-      cells.push([report.decisionSelect(points, this.decisions, point)]);
-      const row = element("tr", cells.map(([content, className]) => element("td", content, className)));
-      Array.from(row.cells).forEach((cell, i) => (cell.dataset.name = this.headings[i]));
-      row.dataset.point = point;
-      row.classList.toggle("marked", point === this.state.marked);
-      this.showDecision(row, point);
-      return row;
-    }
+  // The point of the queue that stands `step` places behind another one; without one the first.
+  at(point, step) {
+    const place = this.listed.indexOf(point);
+    if (place < 0) return this.listed[0] ?? null;
+    return this.listed[place + step] ?? null;
+  }
 
-    evidence(point) {
-      const found = this.points.evidence(point).filter(({ weight }) => weight < 0).slice(0, MOST_EVIDENCE);
-      const parts = found.map((entry) => {
-        const node = element("span", report.evidenceText(entry)[0]);
-        node.title = report.evidenceText(entry).join(", ");
-        return node;
-      });
-      return element("span", parts, "pairs");
-    }
-
-    rowOf(point) {
-      return this.body.querySelector(`tr[data-point="${point}"]`);
-    }
-
-    showMarked() {
-      for (const row of this.body.querySelectorAll("tr.marked")) row.classList.remove("marked");
-      if (this.state.marked !== null) this.rowOf(this.state.marked)?.classList.add("marked");
-    }
-
-    showDecision(row, point) {
-      row.classList.toggle("decided", this.decisions.of(point) !== undefined);
-      row.querySelector("select.decision").showDecision();
-    }
-
-    decided(point) {
-      const row = point === null ? null : this.rowOf(point);
-      if (row) this.showDecision(row, point);
-      if (this.choice.value === "decided") this.update();
-      else this.showStatus();
-    }
-
-    // The point of the queue that stands `step` places behind another one; without one the first.
-    at(point, step) {
-      const place = this.listed.indexOf(point);
-      if (place < 0) return this.listed[0] ?? null;
-      return this.listed[place + step] ?? null;
-    }
-
-    // The next point without a decision behind another one, then from the start; null if all are decided.
-    nextOpen(point) {
-      const place = this.listed.indexOf(point);
-      const isOpen = (candidate) => !this.decisions.of(candidate);
-      return this.listed.subarray(place + 1).find(isOpen) ?? this.listed.subarray(0, Math.max(place, 0)).find(isOpen) ?? null;
-    }
-  };
-})((window.allegianceReport ??= {}));
+  // The next point without a decision behind another one, then from the start; null if all are decided.
+  nextOpen(point) {
+    const place = this.listed.indexOf(point);
+    const isOpen = (candidate) => !this.decisions.of(candidate);
+    return this.listed.subarray(place + 1).find(isOpen) ?? this.listed.subarray(0, Math.max(place, 0)).find(isOpen) ?? null;
+  }
+}
