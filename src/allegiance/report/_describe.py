@@ -62,28 +62,32 @@ def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
     known = (codes >= 0) & ((column.values >= 0) if category else ~np.isnan(column.values))
     own, values = codes[known], column.values[known]
     sizes = np.bincount(own, minlength=k).astype(np.float64)[:, None]
+    width, scale, variance = max(len(column.levels), 1), 1.0, 0.0
     sums: AnyArray
     if category:
-        width = max(len(column.levels), 1)
-        sums = np.bincount(own * width + values, minlength=k * width).reshape(k, width).astype(np.float64)
+        sums = np.bincount(own * width + values, minlength=k * width).reshape(k, width)
     else:
         scale = max(float(np.abs(values).max(initial=0.0)), 1e-300)  # No square may overflow.
         sums = np.bincount(own, weights=values / scale, minlength=k)[:, None]
+        variance = float(np.var(values / scale)) if own.size else 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = sums / sizes
+        return _compared(sums / sizes, sizes, None if category else variance, scale)
+
+
+def _compared(means: FloatArray, sizes: FloatArray, variance: float | None, unit: float) -> ColumnProfile:
+    """Compare means (k, w) of clusters of some sizes (k, 1), given the variance over all; None for shares."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sums = np.where(sizes > 0, sizes * means, 0.0)
+        overall = sums.sum(axis=0) / sizes.sum()
         rest = (sums.sum(axis=0) - sums) / (sizes.sum() - sizes)
-        if category:
-            share = sums.sum(axis=0) / sizes.sum()
-            variance = share * (1 - share)
-            factor = 1.0
-        else:
-            within = ((values / scale - means[own, 0]) ** 2).sum() / max(own.size, 1)
+        within = overall * (1 - overall)
+        if variance is not None:
+            between = np.where(sizes > 0, sizes * (means - overall) ** 2, 0.0).sum(axis=0) / sizes.sum()
             # A number that is the same throughout each cluster, but not in all, tells them apart perfectly.
-            variance = np.array([max(within, 1e-4 * float(np.var(values / scale)) if own.size else 0.0)])
-            factor = scale
+            within = np.maximum(variance - between, 1e-4 * variance)
         # What is left of a constant column is rounding.
-        spread = np.where(variance > 1e-24, np.sqrt(variance), np.nan)
-    return ColumnProfile(means * factor, spread * factor, rest * factor)
+        spread = np.where(within > 1e-24, np.sqrt(within), np.nan)
+    return ColumnProfile(np.where(sizes > 0, means, np.nan) * unit, spread * unit, rest * unit)
 
 
 def cluster_traits(columns: list[Column], profiles: list[ColumnProfile | None], k: int) -> list[list[Trait]]:
@@ -227,26 +231,17 @@ def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePla
     """
     columns: list[Column] = []
     profiles: list[ColumnProfile | None] = []
-    weights = np.asarray(sizes, dtype=np.float64)[:, None]
-    start = 0
+    weights, start = np.asarray(sizes, dtype=np.float64)[:, None], 0
     for planned in plan.features:
         means = np.asarray(centers, dtype=np.float64)[:, start : start + planned.width]
         start += planned.width
-        category = planned.kind == "category"
         if plan.scaled:
             means = means * planned.spread + np.asarray(planned.center)
-        unit = _DAY if planned.kind == "date" else 1.0
-        with np.errstate(invalid="ignore", divide="ignore"):
-            sums = np.where(weights > 0, weights * means, 0.0)
-            overall = sums.sum(axis=0) / weights.sum()
-            rest = (sums.sum(axis=0) - sums) / (weights.sum() - weights)
-            between = (weights * (means - overall) ** 2).sum(axis=0) / weights.sum()
-            # The plan of bare numbers has no spreads.
-            whole = planned.spread**2 if plan.scaled else 2 * between
-            variance = overall * (1 - overall) if category else np.maximum(whole - between, 1e-4 * whole)
-            spread = np.where(variance > 1e-24, np.sqrt(variance), np.nan)
+        # The plan of bare numbers has no spreads.
+        variance = planned.spread**2 if plan.scaled else 2 * float(np.cov(means[:, 0], aweights=weights[:, 0], ddof=0))
         columns.append(Column(planned.name, planned.kind or "number", None, tuple(planned.categories)))
-        profiles.append(ColumnProfile(np.where(weights > 0, means, np.nan) * unit, spread * unit, rest * unit))
+        unit = _DAY if planned.kind == "date" else 1.0
+        profiles.append(_compared(means, weights, None if planned.kind == "category" else variance, unit))
     return describe(columns, cluster_traits(columns, profiles, len(centers)))
 
 

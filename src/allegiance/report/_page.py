@@ -37,73 +37,16 @@ _LARGE_IMAGE, _LONG_TEXT, _ID_LENGTH = 320, 20_000, 80
 
 
 def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: Any) -> Path:
-    """Write one HTML file that shows a result, and return its path. It opens offline, without a server.
-
-    Parameters
-    ----------
-    result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
-    path
-        The file to write; an existing one is replaced once the new one is complete.
-    X, **settings
-        As in :func:`render_report`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from allegiance import affinity
-    >>> from allegiance.report import write_report
-    >>> result = affinity([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.3, 0.4]], [0, 1, 2, 0], random_state=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_report(result, f"{folder}/report.html")
-    ...     path.read_text(encoding="utf-8")[:15]
-    '<!doctype html>'
-    """
+    """Write one HTML file that shows a result, and return its path; as :meth:`allegiance.AffinityResult.report`."""
     check_writable(Path(path), force=True)
     return InlinePage(render_report(result, X, **settings), title="").save(path)
 
 
 def render_report(result: AffinityResult, X: Any = None, **settings: Any) -> str:
-    """Return the page as text. It needs no other file and no network.
+    """Return the page as text, with settings as in :meth:`allegiance.AffinityResult.report`.
 
-    It holds all points, up to 100,000; of more it holds those to review and samples of the others, and its counts refer
-    to all points. Names that come from the data stay text.
-
-    Parameters
-    ----------
-    result
-        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
-    X
-        (n, d) the data that was clustered: where points lie on the map, and which members are nearest. Without it the
-        map shows the affinities.
-    **settings
-        ``data``: a frame with the user's own columns (numbers, dates, categories, texts), in which clusters and points
-        are described; by default X.
-        ``ids``: (n,) what identifies the points, the names of columns of ``data``, or a frame; by default the index of
-        the frame that was scored, or of X.
-        ``texts``: (n,) documents that the points stand for.
-        ``images``: (n, height, width) or (n, height, width, 3) pictures of the points, or (n,) paths of image files.
-        Bytes are taken as they are, other numbers are stretched between the smallest and the largest.
-        ``coordinates``: (n, 2) where the points lie on the map, or the names of two columns of X; by default two
-        principal components.
-        ``feature_names``: (d,) names of the columns of X; by default those of a frame.
-        ``describe_by``: names of the columns that describe the clusters, such as the features; by default all of them.
-        ``row_numbers``: (n,) the number of each point's row in your data, if X has only some of its rows.
-        ``names``: a dict from labels to names of clusters; by default they are made from what sets a cluster apart.
-        ``title``: the heading of the page.
-
-    Returns
-    -------
-    str
-        The page.
-
-    Examples
-    --------
-    >>> from allegiance import affinity
-    >>> from allegiance.report import render_report
-    >>> result = affinity([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.3, 0.4]], [0, 1, 2, 0], random_state=0)
-    >>> "4 points" in render_report(result, title="Four points")
-    True
+    It needs no other file and no network. It holds all points, up to 100,000; of more it holds those to review and
+    samples of the others, and its counts refer to all points. Names that come from the data stay text.
     """
     return Page(result, X, **settings).html()
 

@@ -468,6 +468,7 @@ class AffinityResult:
             ``coordinates``: (n, 2) where the points lie on the map, or the names of two columns of X; by default two
             principal components.
             ``feature_names``: (d,) names of the columns of X; by default those of a frame.
+            ``describe_by``: the columns that describe clusters, such as the features; by default all of them.
             ``row_numbers``: (n,) the number of each point's row in your data, if X has only some of its rows.
             ``names``: a dict from labels to names of clusters; by default made from what sets a cluster apart.
             ``title``: the heading of the page.

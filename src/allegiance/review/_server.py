@@ -139,16 +139,12 @@ class Review:
         self.token = secrets.token_urlsafe(24)
         self.hosts = _hosts(host, self.port, allow_hosts)
         shown = "127.0.0.1" if host in (*_ANY, *_LOOPBACK) else host
+        self.path = str(self._log.path)
+        """The file that decisions are appended to."""
         self.url = f"http://{_joined(shown, self.port)}/?token={self.token}"
         """The address of the page, with the token that opens it."""
         self._ended = threading.Event()
-        threading.Thread(target=self._serve, name="allegiance-review", daemon=True).start()
-
-    def _serve(self) -> None:
-        try:
-            self._server.serve_forever(poll_interval=0.1)
-        finally:
-            self._ended.set()
+        threading.Thread(target=self._server.serve_forever, args=(0.1,), name="allegiance-review", daemon=True).start()
 
     @property
     def is_closed(self) -> bool:
@@ -159,11 +155,6 @@ class Review:
     def decisions(self) -> list[dict[str, Any]]:
         """The decisions that count, in the order in which they were made; for :func:`apply_decisions`."""
         return [dict(record) for record in self._log.standing.values()]
-
-    @property
-    def path(self) -> str:
-        """The file that decisions are appended to."""
-        return str(self._log.path)
 
     @property
     def labels(self) -> AnyArray:
@@ -305,9 +296,10 @@ class Review:
     def close(self) -> None:
         """Stop the server. Decisions are on the disk."""
         if not self.is_closed:
+            self._ended.set()
             self._server.shutdown()
-        self._server.server_close()
-        self._log.close()
+            self._server.server_close()
+            self._log.close()
 
     def __enter__(self) -> Review:
         return self
@@ -328,11 +320,7 @@ class Review:
 
 
 class _RefusedError(Exception):
-    """A request that is not served, with what to tell."""
-
-    def __init__(self, status: HTTPStatus, said: str) -> None:
-        super().__init__(said)
-        self.status = status
+    """A request that is not served: its status, and why."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -361,7 +349,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             kind, content = answer()
         except _RefusedError as refusal:
-            status, content = refusal.status, str(refusal).encode()
+            status, content = refusal.args[0], refusal.args[1].encode()
         except (ValueError, OSError) as error:
             status, content = HTTPStatus.BAD_REQUEST, str(error).encode("utf-8", "replace")
         except Exception:
