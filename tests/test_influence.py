@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_circles, make_moons
-from sklearn.metrics.pairwise import rbf_kernel
 
 from allegiance import AffinityScorer, affinity
-from allegiance.influence import KL, Bregman, Kernel, Mahalanobis, Weights
+from allegiance.influence import KL, Bregman, Kernel, Weights
 
 IRIS = load_iris().data
 LABELS = KMeans(3, n_init=3, random_state=0).fit_predict(IRIS)
@@ -56,36 +55,6 @@ def test_denser_corners_leave_fewer_unstable_points():
     assert shares[1] < 0.75 * shares[0]
 
 
-def test_squared_distance_of_ones_own_is_euclidean(rng):
-    """As a Bregman divergence with functions of the user, in full space and reduced to the span of the sites."""
-    own = Bregman(squared, squared_gradient, squared_inverse)
-    for d in (2, 4):
-        X, centers = rng.normal(size=(20, d)), rng.normal(size=(3 if d == 4 else 5, d))
-        plain = affinity(X, centers=centers, influence="euclidean")
-        custom = affinity(X, centers=centers, influence=own)
-        np.testing.assert_allclose(custom.affinity, plain.affinity, atol=1e-7)
-
-
-def test_mahalanobis_is_euclidean_after_whitening(rng):
-    X, labels = rng.normal(size=(40, 3)), np.arange(40) % 5
-    root = rng.normal(size=(3, 3))
-    covariance = root @ root.T + np.eye(3)
-    variances, axes = np.linalg.eigh(covariance)
-    whitening = (axes / np.sqrt(variances)) @ axes.T
-    mahalanobis = affinity(X, labels, influence=Mahalanobis(covariance))
-    euclidean = affinity(X @ whitening, labels, influence="euclidean")
-    np.testing.assert_allclose(mahalanobis.affinity, euclidean.affinity, atol=1e-8)
-    identity = affinity(X, labels, influence=Mahalanobis(np.eye(3)))
-    np.testing.assert_allclose(identity.affinity, affinity(X, labels, influence="euclidean").affinity, atol=1e-9)
-
-
-def test_within_does_not_feel_the_units_of_columns():
-    units = np.array([1.0, 100.0, 0.01, 5.0])
-    plain = affinity(IRIS, LABELS, influence="within", domain="space")
-    other = affinity(IRIS * units, LABELS, influence="within", domain="space")
-    np.testing.assert_allclose(other.affinity, plain.affinity, atol=1e-8)
-
-
 def test_counts_with_zeros_need_smoothing(rng):
     counts = rng.poisson(2.0, (30, 6)).astype(float)
     labels = np.arange(30) % 3
@@ -107,16 +76,6 @@ def test_rings_and_moons(make):
     rbf = affinity(X, labels, influence=Kernel("rbf", gamma=6.0))
     assert (rbf.owner == labels).mean() > 0.98
     assert (euclidean.owner != labels).mean() > 0.1
-
-
-def test_precomputed_kernel_equals_the_named_one():
-    gram = rbf_kernel(IRIS, gamma=0.5)
-    named = AffinityScorer(influence=Kernel("rbf", gamma=0.5)).fit(IRIS, LABELS)
-    precomputed = AffinityScorer(influence="precomputed").fit(gram, LABELS)
-    np.testing.assert_allclose(precomputed.transform(gram), named.transform(IRIS), atol=1e-9)
-    new = IRIS[:7] + 0.1
-    expected = named.transform(new)
-    np.testing.assert_allclose(precomputed.transform(rbf_kernel(new, IRIS, gamma=0.5)), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

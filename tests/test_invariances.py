@@ -1,12 +1,17 @@
 """What must not change the affinities."""
 
+from functools import partial
+
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from allegiance import AffinityScorer, affinity
+
+#: The paper's distance.
+euclidean = partial(affinity, influence="euclidean")
+Scorer = partial(AffinityScorer, influence="euclidean")
 
 seeds = st.integers(0, 2**32 - 1)
 shapes = st.sampled_from([(2, 4, 12), (3, 5, 12), (2, 3, 8), (5, 3, 10)])
@@ -24,8 +29,8 @@ def _data(seed, shape):
 def test_translation(seed, shape, domain, shift):
     X, centers, _ = _data(seed, shape)
     options = {"domain": domain, "eps": 0.1}
-    here = affinity(X, centers=centers, **{"influence": "euclidean"} | options)
-    there = affinity(X + shift, centers=centers + shift, **{"influence": "euclidean"} | options)
+    here = euclidean(X, centers=centers, **options)
+    there = euclidean(X + shift, centers=centers + shift, **options)
     tolerance = 1e-7 if (here.standard_error == 0).all() else 0.02
     np.testing.assert_allclose(there.affinity, here.affinity, atol=tolerance)
 
@@ -36,8 +41,8 @@ def test_scaling(seed, shape, domain, exponent):
     X, centers, _ = _data(seed, shape)
     factor = 10.0**exponent
     options = {"domain": domain, "eps": 0.1}
-    here = affinity(X, centers=centers, **{"influence": "euclidean"} | options)
-    there = affinity(factor * X, centers=factor * centers, **{"influence": "euclidean"} | options)
+    here = euclidean(X, centers=centers, **options)
+    there = euclidean(factor * X, centers=factor * centers, **options)
     tolerance = 1e-8 if (here.standard_error == 0).all() else 0.02
     np.testing.assert_allclose(there.affinity, here.affinity, atol=tolerance)
     np.testing.assert_allclose(there.residual, factor * here.residual, rtol=1e-5, atol=1e-7 * factor)
@@ -49,8 +54,8 @@ def test_rotation_without_domain(seed, shape):
     """In the plane, also after reduction to it, everything is exact and must not feel the axes."""
     X, centers, rng = _data(seed, shape)
     turn = ortho_group.rvs(shape[0], random_state=rng)
-    here = affinity(X, centers=centers, domain="space", influence="euclidean")
-    there = affinity(X @ turn, centers=centers @ turn, domain="space", influence="euclidean")
+    here = euclidean(X, centers=centers, domain="space")
+    there = euclidean(X @ turn, centers=centers @ turn, domain="space")
     np.testing.assert_allclose(there.affinity, here.affinity, atol=1e-8)
 
 
@@ -61,8 +66,8 @@ def test_rotation_of_a_ball(seed, shape):
     standard errors of the difference: a false alarm has probability 1e-7 in all."""
     X, centers, rng = _data(seed, shape)
     turn = ortho_group.rvs(shape[0], random_state=rng)
-    here = affinity(X, centers=centers, domain="ball", influence="euclidean")
-    there = affinity(X @ turn, centers=centers @ turn, domain="ball", random_state=1, influence="euclidean")
+    here = euclidean(X, centers=centers, domain="ball")
+    there = euclidean(X @ turn, centers=centers @ turn, domain="ball", random_state=1)
     joint = np.sqrt(here.standard_error**2 + there.standard_error**2)
     assert (np.abs(there.affinity - here.affinity) <= 6 * joint + 1e-12).all()
 
@@ -73,8 +78,8 @@ def test_numbering_of_clusters(seed, shape, domain, engine):
     X, centers, rng = _data(seed, shape)
     order = rng.permutation(len(centers))
     options = {"domain": domain, "engine": engine, "eps": 0.1}
-    here = affinity(X, centers=centers, **{"influence": "euclidean"} | options)
-    there = affinity(X, centers=centers[order], **{"influence": "euclidean"} | options)
+    here = euclidean(X, centers=centers, **options)
+    there = euclidean(X, centers=centers[order], **options)
     tolerance = 0.02 if engine == "hit-and-run" else 1e-9
     np.testing.assert_allclose(there.affinity, here.affinity[:, order], atol=tolerance)
 
@@ -84,7 +89,7 @@ def test_numbering_of_clusters(seed, shape, domain, engine):
 def test_order_and_number_of_points(seed, shape, domain, engine):
     """Bit for bit: every point is scored as if it were alone."""
     X, centers, rng = _data(seed, shape)
-    scorer = AffinityScorer(centers=centers, domain=domain, engine=engine, eps=0.1, influence="euclidean").fit(X)
+    scorer = Scorer(centers=centers, domain=domain, engine=engine, eps=0.1).fit(X)
     whole = scorer.affinity(X)
     order = rng.permutation(len(X))
     np.testing.assert_array_equal(scorer.affinity(X[order]).affinity, whole.affinity[order])
@@ -92,15 +97,3 @@ def test_order_and_number_of_points(seed, shape, domain, engine):
     parts = [scorer.affinity(X[:cut]), scorer.affinity(X[cut:])]
     for name in ("affinity", "standard_error", "engine", "empty_cell", "residual"):
         np.testing.assert_array_equal(np.concatenate([getattr(p, name) for p in parts]), getattr(whole, name))
-
-
-@pytest.mark.parametrize("engine", ["exact", "shared", "hit-and-run"])
-@pytest.mark.parametrize("shape", [(3, 6, 1000), (20, 4, 1000)])
-def test_threads(engine, shape):
-    X, centers, _ = _data(0, shape)
-    options = {"centers": centers, "engine": engine, "eps": 0.1}
-    one = affinity(X, n_jobs=1, **{"influence": "euclidean"} | options)
-    for n_jobs in (2, 3, -1):
-        many = affinity(X, n_jobs=n_jobs, **{"influence": "euclidean"} | options)
-        np.testing.assert_array_equal(many.affinity, one.affinity)
-        np.testing.assert_array_equal(many.standard_error, one.standard_error)

@@ -17,13 +17,11 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from allegiance.influence import Kernel
 from allegiance.metrics import (
     Pool,
-    by_linear_programming,
     lift_clusters,
     lift_emd,
     median_distance,
     one_hot,
     rand_distance,
-    separate_noise,
     transport_cost,
 )
 
@@ -167,13 +165,6 @@ def test_points_of_noise_are_clusters_of_their_own(data):
     assert lift_emd(X, noisy, a) > 0.01
 
 
-def test_names_of_clusters_do_not_matter(data):
-    X, a, b = data
-    names = np.array(["d", "c", "b", "a"])[a]
-    assert lift_emd(X, names, b) == pytest.approx(lift_emd(X, a, b), abs=1e-12)
-    assert lift_emd(X, names, a) == 0.0
-
-
 def test_sparse_rows_and_single_precision_give_the_same(data):
     X, a, b = data
     X = np.where(np.abs(X) > 1, X, 0).astype(np.float32)
@@ -225,14 +216,6 @@ def test_works_without_pot(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "ot", None)
     assert lift_emd(X, a, b) == pytest.approx(with_pot, abs=1e-9)
     assert lift_emd(X, a, a) == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (12, 5), (30, 30)])
-def test_both_solvers_agree(rng, shape):
-    pytest.importorskip("ot")
-    cost, source, target = rng.random(shape), rng.random(shape[0]) + 0.01, rng.random(shape[1]) + 0.01
-    expected = by_linear_programming(cost, source / source.sum(), target / target.sum())
-    assert transport_cost(cost, source, target) == pytest.approx(expected, abs=1e-9)
 
 
 def test_optimal_transport_on_a_line_is_the_area_between_the_distribution_functions(rng):
@@ -305,35 +288,6 @@ def test_a_row_alone_has_the_same_bits_as_among_others(pooled, approximation):
     together = lifts.with_rows(X)
     alone = np.vstack([lifts.with_rows(X[i : i + 1]) for i in (0, 130, 299)])
     np.testing.assert_array_equal(alone, together[[0, 130, 299]])
-
-
-def test_features_give_unit_vectors_too(pooled):
-    X, pool = pooled
-    with_points = np.empty((300, 7))
-    kernel = Kernel("rbf", gamma=0.5, approximation="fourier")
-    lifts = lift_clusters(X, pool.columns, kernel, 0, 2, with_points)
-    np.testing.assert_allclose(np.diagonal(lifts.gram), 1.0, atol=1e-12)
-    assert np.abs(with_points).max() <= 1 + 1e-12
-    np.testing.assert_allclose(with_points, lifts.with_rows(X), atol=1e-13)
-
-
-def test_the_pool_holds_equal_clusters_once():
-    pool = Pool.of([one_hot(np.array(codes)) for codes in ([0, 0, 1, 2], [1, 1, 0, 0], [2, 0, 1, -1])])
-    assert pool.columns.toarray().T.tolist() == [
-        [1, 1, 0, 0],
-        [0, 0, 1, 0],
-        [0, 0, 0, 1],
-        [0, 0, 1, 1],
-        [0, 1, 0, 0],
-        [1, 0, 0, 0],
-    ]
-    assert [numbers.tolist() for numbers in pool.numbers] == [[0, 1, 2], [3, 0], [4, 1, 5]]
-    assert [masses.tolist() for masses in pool.masses] == [[2, 1, 1], [2, 2], [1, 1, 1]]
-
-
-def test_noise_is_separated_into_new_clusters():
-    assert separate_noise(np.array([0, -1, 1, -1])).tolist() == [0, 2, 1, 3]
-    assert separate_noise(np.array([1, 0])).tolist() == [1, 0]
 
 
 labelings = st.integers(2, 25).flatmap(

@@ -365,7 +365,9 @@ class Polytope(Domain):
         """Return normals (m, d) and offsets (m,), walls that exclude nothing left out."""
         A, b = real_array("A of Polytope", self.A, 2), real_array("b of Polytope", self.b, 1)
         if b.shape != A.shape[:1] or not (np.isfinite(A).all() and np.isfinite(b).all()):
-            raise ValueError(f"Polytope needs finite A and b, a b for each row of A, got {A.shape} and {b.shape}.")
+            raise ValueError(
+                f"Polytope needs finite A and b, one b for each row of A, got shapes {A.shape} and {b.shape}."
+            )
         real = A.any(axis=1) | (b < 0)
         return A[real], b[real]
 

@@ -13,7 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer, affinity, load, trust
+from allegiance import AffinityScorer, affinity, trust
 
 LABELS = [0, 0, 1, 1]
 NUMBERS = [1.0, 2.0, 8.0, 9.0]
@@ -81,10 +81,3 @@ def test_within_needs_no_labels_where_there_are_centres(centers):
     scorer = AffinityScorer(centers=centers).fit(X)
     assert scorer.labels_.tolist() == LABELS
     np.testing.assert_array_equal(scorer.transform(X), AffinityScorer(centers=centers).fit_transform(X, LABELS))
-
-
-def test_a_loaded_model_scores_the_same(tmp_path):
-    X = pd.DataFrame({"a": NUMBERS, "b": NUMBERS[::-1]})
-    scorer = AffinityScorer().fit(X, LABELS)
-    scorer.save(tmp_path / "x.model")
-    np.testing.assert_array_equal(load(tmp_path / "x.model").transform(X), scorer.transform(X))

@@ -19,9 +19,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer, Calibration, affinity, trust
+from allegiance import AffinityScorer, Calibration, affinity
 from allegiance.displays import AffinityMapDisplay
-from allegiance.influence import Kernel
 from allegiance.io.streams import score_stream
 
 WINE = load_wine().data
@@ -147,13 +146,6 @@ def test_a_clusterer_that_cannot_predict_gives_the_labels_of_its_fit():
     assert scorer.predict(WINE[:5]).shape == (5,)
 
 
-def test_trust_of_labels_does_not_know_about_pipelines():
-    labels = make_pipeline(StandardScaler(), KMEANS).fit_predict(WINE)
-    np.testing.assert_array_equal(
-        trust(WINE, labels, n_resamples=3).affinity, affinity(WINE, labels, influence="within").affinity
-    )
-
-
 class _Halving(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         self.fitted_ = True
@@ -247,13 +239,6 @@ def test_pictures_show_the_space_behind_the_transformers():
     np.testing.assert_allclose(found.field, expected.field, atol=1e-9)
     sliced = AffinityMapDisplay.from_estimator(scorer, frame, features=("alcohol", "hue"), resolution=8)
     assert (sliced.ax_.get_xlabel(), sliced.ax_.get_ylabel()) == ("alcohol", "hue")
-
-
-def test_kernels_work_behind_transformers():
-    scorer = AffinityScorer(make_pipeline(StandardScaler(), KMEANS), influence=Kernel("rbf", gamma=0.05)).fit(WINE)
-    by_hand = scorer.preparation_.transform(WINE)
-    expected = affinity(by_hand, scorer.labels_, influence=Kernel("rbf", gamma=0.05))
-    np.testing.assert_array_equal(scorer.transform(WINE), expected.affinity)
 
 
 def test_the_scorer_with_a_pipeline_can_be_cloned_and_searched():

@@ -35,18 +35,6 @@ def random_body(rng, d):
 
 
 class TestUnitRows:
-    def test_lengths_and_offsets(self):
-        normals, offsets = unit_rows([[3.0, 4.0], [0.0, -2.0]], [10.0, 1.0])
-        np.testing.assert_allclose(normals, [[0.6, 0.8], [0.0, -1.0]])
-        np.testing.assert_allclose(offsets, [2.0, 0.5])
-
-    def test_rows_that_exclude_nothing_or_everything(self):
-        normals, offsets = unit_rows([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [0.0, np.inf, 3.0])
-        np.testing.assert_array_equal(normals, [[0.0, 1.0]])
-        np.testing.assert_array_equal(offsets, [3.0])
-        _, offsets = unit_rows([[0.0, 0.0], [1.0, 0.0]], [-1.0, -np.inf])
-        np.testing.assert_array_equal(offsets, [-np.inf, -np.inf])
-
     @pytest.mark.parametrize(
         ("A", "b", "error", "message"),
         [

@@ -329,11 +329,3 @@ def test_memory_of_features(rng):
     finally:
         tracemalloc.stop()
     assert peak < 40e6
-
-
-def test_the_cosine_kernel_has_the_distances_of_cosine_and_another_box(rng):
-    """As the docstrings say: distances agree, affinities in a box need not."""
-    X, codes = rng.normal(size=(60, 3)) + 1.0, np.arange(60) % 4
-    kernel, plain = (affinity(X, codes, influence=kind) for kind in (Kernel("cosine"), "cosine"))
-    np.testing.assert_array_equal(kernel.closeness > 0.5, plain.closeness > 0.5)
-    assert np.abs(kernel.affinity - plain.affinity).max() > 0.01

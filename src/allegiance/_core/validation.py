@@ -1,9 +1,10 @@
-"""Input: types of arrays, rows of any kind, and checks that name the argument."""
+"""Input: types of arrays, rows and frames of any kind, and checks that name the argument."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -128,6 +129,55 @@ def require(module: str, extra: str, caller: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise ImportError(f"{caller} needs {module}: pip install 'allegiance[{extra}]'.") from error
+
+
+@dataclass(frozen=True)
+class FrameLike:
+    """The library of a frame and, for pandas, its index; nothing else of it is kept."""
+
+    backend: Any = None
+    index: Any = None
+
+    @classmethod
+    def of(cls, X: Any) -> FrameLike:
+        """Remember what kind of frame X is; anything that is not a dataframe is treated as pandas."""
+        frame = nw.from_native(X, pass_through=True, eager_only=True)
+        if not isinstance(frame, nw.DataFrame):
+            return cls()
+        return cls(frame.implementation, nw.maybe_get_index(frame))
+
+    def build(self, columns: dict[str, AnyArray]) -> Any:
+        """Build a frame of this kind, and with its index, from columns of equal length."""
+        if self.backend not in (None, nw.Implementation.PANDAS):
+            native = nw.from_dict(columns, backend=self.backend).to_native()
+            if self.index is not None:
+                native.index = self.index
+            return native
+        pandas = require("pandas", "io", "a table")
+        # Whole numbers stay whole numbers next to missing ones.
+        whole = {name: pandas.array(values, dtype="Int64") for name, values in columns.items() if _has_gaps(values)}
+        return pandas.DataFrame({**columns, **whole}, index=self.index)
+
+    def without_index(self) -> FrameLike:
+        """Return the same kind of frame for other rows than those of X."""
+        return FrameLike(self.backend)
+
+    def build_rows(self, rows: IntArray, columns: dict[str, AnyArray]) -> Any:
+        """Build a frame of some rows of X: with their index, or where frames have none with a column ``row``."""
+        if self.index is not None:
+            return FrameLike(self.backend, self.index[rows]).build(columns)
+        if self.backend is None:
+            return FrameLike(index=np.asarray(rows)).build(columns)
+        return self.build({"row": rows} | columns)
+
+    def row_name(self, row: int) -> Any:
+        """Return the user's name of a row: its index, or its number."""
+        return row if self.index is None else self.index[row]
+
+
+def _has_gaps(values: Any) -> bool:
+    """Tell whether a list holds integers and None."""
+    return isinstance(values, list) and {type(value) for value in values} == {int, type(None)}
 
 
 #: Numbers between these have fourth powers, and sums of many of them, that neither overflow nor vanish.

@@ -15,7 +15,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core.parallel import effective_threads, for_row_blocks, resolve_seed, stream
+from allegiance._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, stream
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import (
     AnyArray,
@@ -29,7 +29,6 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
-from allegiance.clusterers import KMeansStarts
 from allegiance.fitting import cluster
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
 from allegiance.notebook import Card, Cell, share_bar
@@ -313,9 +312,7 @@ def _condensed_distances(X: Rows, threads: int) -> FloatArray:
             for i in range(start, stop):
                 distances[starts[i] : starts[i] + n - 1 - i] = block[i - start, i - start + 1 :]
 
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):
+    with on_one_thread():
         for_row_blocks(fill, n, threads, multiple=_ROWS)
     if not np.isfinite(distances).all():
         raise ValueError("X is too large for distances: scale it down.")
@@ -384,7 +381,10 @@ def _group_by_kmeans(
     values, vectors = np.linalg.eigh(gram)
     kept = values > _ROUNDING * gram.shape[0] * values[-1]
     positions = vectors[:, kept] * np.sqrt(values[kept])
-    labels = KMeansStarts(n_init).best(positions, n_clusters, rng, weights=weights).labels_
+    kmeans = KMeans(n_clusters, n_init=n_init, random_state=int(rng.integers(2**31)))
+    with on_one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the groups are counted afterwards
+        labels = kmeans.fit(positions, sample_weight=weights).labels_
     return np.unique(labels, return_inverse=True)[1]
 
 

@@ -1,5 +1,6 @@
 """Results: affinities of points, trust in their labels, counts by cluster, tables and summaries."""
 
+from allegiance._core.validation import FrameLike
 from allegiance.notebook import count
 
 from ._clusters import (
@@ -14,7 +15,7 @@ from ._clusters import (
     count_by_cluster,
 )
 from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
-from ._summary import FrameLike, footer, headlines, measured_by, text_table
+from ._summary import footer, headlines, measured_by, text_table
 
 __all__ = [
     "ATYPICAL",

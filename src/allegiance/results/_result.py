@@ -13,13 +13,13 @@ import numpy as np
 
 from allegiance._core.parallel import for_row_blocks
 from allegiance._core.parameters import Lazy
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, check_number
 from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located
 
 from ._clusters import CONTESTED, CONTRADICTED, NO_LABEL, SUPPORTED, VERDICTS, Tally, cluster_table
-from ._summary import FrameLike, summary_html, summary_text
+from ._summary import summary_html, summary_text
 
 if TYPE_CHECKING:
     import pandas as pd

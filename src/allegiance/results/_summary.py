@@ -1,15 +1,12 @@
-"""How a result is shown: as a frame of the kind the data came in, as text, and as a card in notebooks."""
+"""How a result is shown: as text, and as a card in notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import narwhals as nw
 import numpy as np
 
-from allegiance._core.validation import AnyArray, IntArray, require
 from allegiance.engines import Z95
 from allegiance.notebook import Card, Cell, count, histogram_picture, share_bar
 
@@ -21,55 +18,6 @@ if TYPE_CHECKING:
 #: Clusters listed before the table is cut.
 _MAX_CLUSTERS = 20
 _HEADINGS = ("cluster", "points", "trust", "supported", "contested", "contradicted", "rival")
-
-
-@dataclass(frozen=True)
-class FrameLike:
-    """The library of a frame and, for pandas, its index; nothing else of it is kept."""
-
-    backend: Any = None
-    index: Any = None
-
-    @classmethod
-    def of(cls, X: Any) -> FrameLike:
-        """Remember what kind of frame X is; anything that is not a dataframe is treated as pandas."""
-        frame = nw.from_native(X, pass_through=True, eager_only=True)
-        if not isinstance(frame, nw.DataFrame):
-            return cls()
-        return cls(frame.implementation, nw.maybe_get_index(frame))
-
-    def build(self, columns: dict[str, AnyArray]) -> Any:
-        """Build a frame of this kind, and with its index, from columns of equal length."""
-        if self.backend not in (None, nw.Implementation.PANDAS):
-            native = nw.from_dict(columns, backend=self.backend).to_native()
-            if self.index is not None:
-                native.index = self.index
-            return native
-        pandas = require("pandas", "io", "a table")
-        # Whole numbers stay whole numbers next to missing ones.
-        whole = {name: pandas.array(values, dtype="Int64") for name, values in columns.items() if _has_gaps(values)}
-        return pandas.DataFrame({**columns, **whole}, index=self.index)
-
-    def without_index(self) -> FrameLike:
-        """Return the same kind of frame for other rows than those of X."""
-        return FrameLike(self.backend)
-
-    def build_rows(self, rows: IntArray, columns: dict[str, AnyArray]) -> Any:
-        """Build a frame of some rows of X: with their index, or where frames have none with a column ``row``."""
-        if self.index is not None:
-            return FrameLike(self.backend, self.index[rows]).build(columns)
-        if self.backend is None:
-            return FrameLike(index=np.asarray(rows)).build(columns)
-        return self.build({"row": rows} | columns)
-
-    def row_name(self, row: int) -> Any:
-        """Return the user's name of a row: its index, or its number."""
-        return row if self.index is None else self.index[row]
-
-
-def _has_gaps(values: Any) -> bool:
-    """Tell whether a list holds integers and None."""
-    return isinstance(values, list) and {type(value) for value in values} == {int, type(None)}
 
 
 def headlines(tally: Tally, note: str | None = None) -> list[str]:
