@@ -167,13 +167,10 @@ class Region:
             inside &= (z @ self.walls.T < self.wall_offsets).all(axis=1)
         return inside
 
-    def sample(self, n: int, rng: np.random.Generator, *, by_point: bool = False) -> AnyArray:
-        """Draw ``n`` independent uniform points (n, r), in single precision at least.
-
-        In a box coordinate after coordinate, or point after point, which is faster where there are many coordinates.
-        """
+    def sample(self, n: int, rng: np.random.Generator) -> AnyArray:
+        """Draw ``n`` independent uniform points (n, r), in single precision at least."""
         if not self.walls.shape[0]:
-            return self._sample_without_walls(n, rng, by_point)
+            return self._sample_without_walls(n, rng)
         kept: list[FloatArray] = []
         found, tried = 0, 0
         while found < n:
@@ -185,7 +182,17 @@ class Region:
                 return self._sample_by_walk(n, rng)
         return np.concatenate(kept)[:n]
 
-    def _sample_without_walls(self, n: int, rng: np.random.Generator, by_point: bool = False) -> AnyArray:
+    def sample_columns(self, n: int, rng: np.random.Generator) -> AnyArray:
+        """Draw an even number of independent uniform points in single precision, as columns (r, n)."""
+        if self.walls.shape[0] or np.isfinite(self.radius):
+            return np.asarray(self.sample(n, rng).T, dtype=np.float32)
+        # Two numbers from one random word, which takes less than half of the time of single ones.
+        words = rng.integers(2**64 - 1, size=(self.dim, n // 2), dtype=np.uint64, endpoint=True)
+        z = words.view(np.int32).astype(np.float32)
+        z *= np.float32(2.0**-31)
+        return z
+
+    def _sample_without_walls(self, n: int, rng: np.random.Generator) -> AnyArray:
         """Draw from the ball or the cube around the region."""
         if not self.bounded:
             raise TypeError("the whole space has no uniform samples")
@@ -197,10 +204,10 @@ class Region:
         if self.walls.shape[0]:
             return rng.uniform(-1.0, 1.0, (n, r))
         # Single precision is drawn in half the time, and is all that the counting kernels keep.
-        z = rng.random((n, r) if by_point else (r, n), dtype=np.float32)
+        z = rng.random((r, n), dtype=np.float32)
         z *= 2.0
         z -= 1.0
-        return z if by_point else z.T
+        return z.T
 
     def _sample_by_walk(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw in a region so thin that points of the cube around it hardly ever hit it."""

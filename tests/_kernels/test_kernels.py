@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allegiance._kernels.affine_block import BLOCK, LANES
-from allegiance._kernels.banks import CLASSES, SQUARE_FACTOR, choose_samples, count_stolen, fill_bank, weighted_shares
+from allegiance._kernels.banks import CLASSES, SQUARE_FACTOR, choose_samples, count_stolen, weighted_shares
 from allegiance._kernels.counting import (
     count_owners,
     group_by_owner,
@@ -112,78 +112,85 @@ def _draw(rng, m, r, k):
     values = points.astype(np.float64) @ site_a.T - site_b
     ranked = np.sort(values, axis=1)
     clear = ranked[:, -1] - ranked[:, -2] > 1e-4 if k > 1 else np.ones(len(points), dtype=bool)
-    points = points[clear][:m]
     margins = np.quantile(ranked[:, -1] - ranked[:, 0], np.linspace(0.05, 0.7, CLASSES - 1))
     limits = np.append(margins, np.inf).astype(np.float32)
-    return site_a, site_b, points, np.tile(limits, (k, 1))
+    return site_a, site_b, points[clear][:m], np.tile(limits, (k, 1))
 
 
-def _choose(site_a, site_b, points, limits):
-    m, k = len(points), len(site_a)
-    owner = np.empty(m, np.int32)
-    chosen, classes = np.empty((2, m * k + 1), np.uint8)
-    starts = np.empty((-(-m // BLOCK), k), np.int64)
+def _choose(site_a, site_b, points, limits, wanted=True):
+    """Samples in blocks, and what is chosen among them, as the kernel that counts takes it."""
+    (m, r), k = points.shape, len(site_a)
+    blocks = np.zeros((m // BLOCK, r + 1, BLOCK), np.float32)
+    blocks[:, 1:] = points.reshape(-1, BLOCK, r).transpose(0, 2, 1)
+    owner, starts = np.empty((m // BLOCK, BLOCK), np.uint8), np.empty((m // BLOCK, k), np.int64)
+    chosen = np.empty(m * k + 1, np.uint8), np.empty(m * k + 1, np.uint8), np.empty(m * k + 1, np.float32)
     single = SingleFunctions.of(site_a, site_b)
-    n = choose_samples(points, site_a, site_b, *single, limits, owner, chosen, classes, starts)
-    return owner, chosen[:n], classes[:n], np.append(starts.ravel(), n)
+    wanted = np.full(k, wanted)
+    n = choose_samples(blocks, site_a, site_b, *single, limits, wanted, owner, *chosen, starts)
+    return blocks, owner, *(part[:n] for part in chosen), np.column_stack([starts, np.append(starts[1:, 0], n)])
 
 
-@pytest.mark.parametrize(("m", "r", "k"), [(3000, 3, 5), (256, 1, 1), (17, 2, 9), (1, 4, 3), (700, 9, 12)])
+@pytest.mark.parametrize(("m", "r", "k"), [(3072, 3, 5), (256, 1, 1), (768, 9, 12)])
 def test_choose_samples(rng, m, r, k):
     """A margin within 1e-5 of a limit may round to the other side; such samples are not compared."""
     site_a, site_b, points, limits = _draw(rng, m, r, k)
-    owner, chosen, classes, starts = _choose(site_a, site_b, points, limits)
+    _, owner, places, classes, margins, starts = _choose(site_a, site_b, points, limits)
     expected_owner, expected, near = twin.choose_samples(points, site_a, site_b, limits)
-    np.testing.assert_array_equal(owner, expected_owner)
+    np.testing.assert_array_equal(owner.ravel(), expected_owner)
+    values = points.astype(np.float64) @ site_a.T - site_b
     for i in range(k):
         found = {}
-        for b in range(-(-m // BLOCK)):
-            part = slice(starts[b * k + i], starts[b * k + i + 1])
-            found.update(zip(b * BLOCK + chosen[part].astype(int), classes[part].tolist(), strict=True))
+        for b in range(m // BLOCK):
+            part = slice(starts[b, i], starts[b, i + 1])
+            samples = b * BLOCK + places[part].astype(int)
+            found.update(zip(samples, classes[part].tolist(), strict=True))
+            np.testing.assert_allclose(margins[part], values[samples].max(axis=1) - values[samples, i], atol=1e-5)
         assert {s: c for s, c in found.items() if s not in near[i]} == expected[i]
+    assert not _choose(site_a, site_b, points, limits, wanted=False)[2].size
 
 
-def test_owners_of_sites_that_nearly_coincide(rng):
-    """Single precision cannot tell these sites apart: owners are those of double precision all the same."""
+def test_owners_and_margins_of_sites_that_nearly_coincide(rng):
+    """Single precision cannot tell these sites apart: owners and margins are those of double precision all the same."""
     r = 3
     site_a = np.vstack([np.full(r, 0.3) + 1e-9 * rng.normal(size=(4, r)), [[-0.5, 0.2, 0.1]]])
     site_b = np.square(site_a).sum(axis=1) / 4
-    points = rng.uniform(-1, 1, (1000, r)).astype(np.float32)
-    owner = _choose(site_a, site_b, points, np.full((5, CLASSES), np.inf, np.float32))[0]
+    points = rng.uniform(-1, 1, (1024, r)).astype(np.float32)
+    _, owner, places, _, margins, starts = _choose(site_a, site_b, points, np.full((5, CLASSES), np.inf, np.float32))
     values = (site_a[:, None] * points.astype(np.float64)).sum(axis=2) - site_b[:, None]
     best = values.max(axis=0)
-    assert (best - values[owner, np.arange(1000)] <= 1e-15).all()
-    assert len(set(owner.tolist())) == 5
+    assert (best - values[owner.ravel(), np.arange(1024)] <= 1e-15).all()
+    assert len(set(owner.ravel().tolist())) == 5
+    first = places[starts[0, 1] : starts[0, 2]]
+    np.testing.assert_allclose(margins[starts[0, 1] : starts[0, 2]], (best - values[1])[first], rtol=1e-4, atol=1e-15)
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 7, 9, 50])
 def test_banks_count_what_is_stolen(rng, r):
-    """Choosing, filling and counting together, against weights summed over all samples in double precision. Float32
-    sums may move a sample across a plane only if it lies within 1e-4 of it; such samples are left out."""
-    k, n, m = 5, 13, 3000
-    site_a, site_b, points, limits = _draw(rng, m, r, k)
+    """Choosing and counting together, against weights summed over all samples in double precision. Float32 sums may
+    move a sample across a plane only if it lies within 1e-4 of it; such samples are left out."""
+    k, n = 5, 13
+    site_a, site_b, points, limits = _draw(rng, 6000, r, k)
     query_a, query_b = site_a[rng.integers(k, size=n)] + 0.3 * rng.normal(size=(n, r)), rng.normal(size=n)
     values = points.astype(np.float64) @ site_a.T - site_b
     gaps = points.astype(np.float64) @ query_a.T - query_b - values.max(axis=1)[:, None]
-    points = np.ascontiguousarray(points[(np.abs(gaps) > 1e-4).all(axis=1)])
-    owner, chosen, classes, starts = _choose(site_a, site_b, points, limits)
-    n_blocks = -(-len(points) // BLOCK)
-    table = np.append(starts[:-1].reshape(n_blocks, k), np.append(starts[k:-1:k], starts[-1])[:, None], axis=1)
-    rows = np.array([3, 0, 7, 9, 1])
-    for site in range(k):
-        first, last = table[:, site].copy(), table[:, site + 1].copy()
-        blocks = np.full((-(-(last - first).sum() // BLOCK), r + 1, BLOCK), np.nan, np.float32)
-        runs = fill_bank(site, points, owner, chosen, classes, first, last, site_a, site_b, blocks)
-        assert np.isfinite(blocks[:, 1:]).all()
-        sums, squares = np.zeros((2, n, k), np.int64)
-        count_stolen(rows, query_a, query_b, site_a, site_b, site, blocks, *runs, sums, squares)
-        part = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)]).astype(int)
-        block = np.repeat(np.arange(n_blocks), last - first)
-        samples = block * BLOCK + chosen[part]
-        expected = twin.count_stolen(query_a, query_b, site_a, site_b, points[samples], owner[samples], classes[part])
-        np.testing.assert_array_equal(sums[rows], expected[0][rows])
-        np.testing.assert_array_equal(squares[rows], expected[1][rows])
-        assert not np.delete(sums, rows, axis=0).any(), "other queries are left alone"
+    points = points[(np.abs(gaps) > 1e-4).all(axis=1)][: 12 * BLOCK]
+    points = np.ascontiguousarray(points[: len(points) // BLOCK * BLOCK])
+    chosen = _choose(site_a, site_b, points, limits)
+    _, owner, places, classes, _, starts = chosen
+    rows, firsts, sites = np.array([3, 0, 7, 9, 1]), np.array([0, 2, 4, 5]), np.array([4, 0, 2])
+    sums, squares = np.zeros((2, n, k), np.int64)
+    count_stolen(rows, firsts, sites, query_a, query_b, site_a, site_b, *chosen, sums, squares)
+    for piece, site in enumerate(sites):
+        parts = [np.arange(a, b) for a, b in zip(starts[:, site], starts[:, site + 1], strict=True)]
+        part = np.concatenate(parts)
+        samples = np.repeat(np.arange(len(parts)), [len(some) for some in parts]) * BLOCK + places[part]
+        expected = twin.count_stolen(
+            query_a, query_b, site_a, site_b, points[samples], owner.ravel()[samples].astype(int), classes[part]
+        )
+        mine = rows[firsts[piece] : firsts[piece + 1]]
+        np.testing.assert_array_equal(sums[mine], expected[0][mine])
+        np.testing.assert_array_equal(squares[mine], expected[1][mine])
+    assert not np.delete(sums, rows, axis=0).any(), "other queries are left alone"
 
 
 def test_the_heaviest_bank_does_not_overflow():

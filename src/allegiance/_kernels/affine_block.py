@@ -1,13 +1,13 @@
-"""Six affine functions at a block of samples: the product in which sampling spends its time.
+"""Some affine functions at a block of samples: the product in which sampling spends its time.
 
 The value of function i at sample s of block b is
 ``constants[i] - blocks[b, 0, s] + sum_c slopes[i, c] * blocks[b, c + 1, s]``. All arrays are float32: ``constants``
-(n,), ``slopes`` (n, r), ``blocks`` (number of blocks, r + 1, BLOCK), coordinate-major. Values are wanted for functions
-``first`` to ``first + 5`` and the first ``LANES * strips`` samples.
+(n,), ``slopes`` (n, r), ``blocks`` (number of blocks, r + 1, BLOCK), coordinate-major. Values are wanted for the
+N_FUNCTIONS functions from ``first`` on and the first ``LANES * strips`` samples.
 
 The product is written in LLVM's language, since numba's knows no vectors: of a loop over samples it keeps the sums in
-memory, which takes up to twice as long. Sums of six functions at 16 samples fit into registers from AVX2 on. Each sum
-is taken coordinate after coordinate, so it does not depend on the processor's width.
+memory, which takes up to twice as long. How many sums fit into the registers depends on the processor. Each one is
+taken coordinate after coordinate, so its bits do not.
 """
 
 from __future__ import annotations
@@ -15,27 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from allegiance._core.validation import AnyArray
-
-from .jit import jit
-
 #: Samples in one block. A block of coordinates stays in the inner caches.
 BLOCK = 256
-#: Samples summed at a time: as many numbers as fit into a line of the cache.
-LANES = 16
+#: Samples summed at a time, and functions that share each load of a sample: AVX-512 has room for 16 vectors of sums and
+#: needs more than six, or each sum would wait for the last one.
+LANES, N_FUNCTIONS = (32, 8) if binding.get_host_cpu_features().get("avx512f") else (16, 6)
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
 #: Bits in a word, and words for a block.
 WORD = 64
 WORDS = BLOCK // WORD
-#: Functions that share each load of a sample.
-N_FUNCTIONS = 6
 
 _SINGLE = ir.VectorType(ir.FloatType(), LANES)
 _MASK = ir.IntType(LANES)
@@ -43,28 +37,10 @@ _INDEX = ir.IntType(64)
 _FUSE = ("contract",)
 
 
-@jit()
-def fill_columns(points: AnyArray, some: AnyArray, block: AnyArray) -> None:
-    """Write the coordinates of ``points[some[j]]`` to column j of a block (r + 1, BLOCK), from its second row on.
-
-    Neighbouring columns are filled together: the samples stay in the innermost cache, and lines are written as a whole.
-    """
-    r = points.shape[1]
-    tile = np.empty((LANES, r), np.float32)
-    for first in range(0, BLOCK, LANES):
-        for j in range(LANES):
-            point = points[some[first + j]]
-            for c in range(r):
-                tile[j, c] = point[c]
-        for c in range(r):
-            for j in range(LANES):
-                block[c + 1, first + j] = tile[j, c]
-
-
 def _write_values(
     typing: Any, constants: Any, slopes: Any, first: Any, blocks: Any, b: Any, strips: Any, out: Any, row: Any
 ) -> Any:
-    """Write the values to ``out[row]`` to ``out[row + 5]``, float32 of BLOCK columns."""
+    """Write the values to the rows of ``out`` from ``row`` on, float32 of BLOCK columns."""
     signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, out, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -139,7 +115,7 @@ def _count_signs(
 def _for_strips(
     context: Any, builder: Any, signature: Any, arguments: Any, use: Callable[[Any, list[Any]], None]
 ) -> None:
-    """Sum the functions at 16 samples after the other, and hand the six vectors of values to ``use``."""
+    """Sum the functions at LANES samples after the other, and hand the vectors of values to ``use``."""
     constants, slopes, samples = (_pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 3))
     first, block, strips = arguments[2], arguments[4], arguments[5]
     r = _columns(context, builder, signature, arguments, 1)

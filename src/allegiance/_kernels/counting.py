@@ -6,7 +6,7 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray
 
-from .affine_block import BLOCK, LANES, N_FUNCTIONS, STRIPS, count_signs, fill_columns, write_values
+from .affine_block import BLOCK, LANES, N_FUNCTIONS, STRIPS, count_signs, write_values
 from .jit import jit
 
 
@@ -62,62 +62,6 @@ def own_and_other_squares(
             if i != mine:
                 other[q] = min(other[q], square[i])
         own[q] = square[mine] if mine >= 0 else other[q]
-
-
-@jit()
-def site_values(points: AnyArray, slopes: AnyArray, constants: AnyArray, values: AnyArray) -> None:
-    """Write ``<slopes[i], points[s]> + constants[i]`` to ``values[i, s]``: highest for the owner.
-
-    ``points`` is float32 (m, r) with m up to BLOCK, ``values`` float32 (k, BLOCK). Columns beyond m repeat the last
-    sample.
-    """
-    m, r = points.shape
-    block = np.zeros((1, r + 1, BLOCK), np.float32)
-    some = np.empty(BLOCK, np.int64)
-    for s in range(BLOCK):
-        some[s] = min(s, m - 1)
-    fill_columns(points, some, block[0])
-    for first in range(0, slopes.shape[0], N_FUNCTIONS):
-        write_values(constants, slopes, first, block, 0, STRIPS, values, first)
-
-
-@jit()
-def find_owners(
-    points: AnyArray,
-    site_a: FloatArray,
-    site_b: FloatArray,
-    close: float,
-    values: AnyArray,
-    highest: AnyArray,
-    owner: AnyArray,
-) -> None:
-    """Write the owner of each sample to ``owner`` (m,) and its value, as in ``values``, to ``highest`` (BLOCK,)."""
-    m, r = points.shape
-    k = site_a.shape[0]
-    second = np.empty(BLOCK, np.float32)
-    first = np.zeros(BLOCK, np.int32)
-    for s in range(BLOCK):
-        highest[s] = values[0, s]
-        second[s] = -np.inf
-    for i in range(1, k):
-        for s in range(BLOCK):
-            value = values[i, s]
-            second[s] = max(second[s], min(value, highest[s]))
-            first[s] = np.int32(i) if value > highest[s] else first[s]
-            highest[s] = max(value, highest[s])
-    for s in range(m):
-        owner[s] = first[s]
-        if highest[s] - second[s] > close:
-            continue
-        best = -np.inf
-        for i in range(k):
-            if highest[s] - values[i, s] <= close:
-                value = -site_b[i]
-                for c in range(r):
-                    value += site_a[i, c] * points[s, c]
-                if value > best:
-                    best = value
-                    owner[s] = i
 
 
 @jit()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, stream
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, row_dots
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, row_dots
 
 from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
 from ._tessellation import SingleFunctions, Tessellation
@@ -19,8 +19,6 @@ _ROUND_UNITS = 0.5
 _MAX_ROUND = 2**18
 #: Samples in a round are a multiple of this many.
 _BLOCK = 256
-#: Rounds that are drawn in advance, and those of which the banks are filled: as many as most queries need.
-_PREPARED_DRAWS, _PREPARED_BANKS = 16, 4
 #: Units before the first look at how precise a query is, and before one is given up.
 _FIRST_LOOK, _FIRST_VERDICT = 1, 4
 #: Most by which one look multiplies the samples of a query: the first ones know little of how many are needed.
@@ -29,6 +27,12 @@ _MAX_GROWTH = 2.0
 #: cheaper than waiting for samples to fall into it.
 _RARE_SHARE = 0.02
 _PATIENCE = 16
+#: Keys of the streams of random numbers.
+_SURVEY, _DRAWS = 0, 1
+#: Samples chosen from at a time.
+_GROUP = 2**12
+#: Rounds are kept for the next call as long as they take less than this many bytes together.
+_KEEP_BYTES = 320 * 2**20
 
 
 class _Tally:
@@ -42,16 +46,31 @@ class _Tally:
         self.active = np.ones(n, dtype=bool)
 
 
+class _Round(NamedTuple):
+    """Uniform samples of the region, and which of them are worth testing for each site: see ``choose_samples``."""
+
+    blocks: AnyArray
+    owner: AnyArray
+    places: AnyArray
+    classes: AnyArray
+    margins: AnyArray
+    starts: IntArray
+    """(number of blocks, k + 1) where the chosen ones of a block and site start."""
+
+
 class BankCounts(FittedEngine):
     """Estimate shares by counting which samples of the region each query steals, and from whom.
 
-    The owner of every sample is known in advance, and for each site which samples a query close to it may steal
-    (:class:`OwnerBanks`). The samples of the bank of the closest site are tested; one that stands for several counts as
-    often. Samples inside the cell of a query are independent, so standard errors follow from the sums of weights and of
-    their squares. No answer depends on the order or number of queries.
+    The owner of every sample is known in advance, and for each site which samples a query close to it may steal. The
+    samples of the bank of the closest site are tested; one that stands for several counts as often. Samples inside the
+    cell of a query are independent, so standard errors follow from the sums of weights and of their squares. No answer
+    depends on the order or number of queries.
 
-    Samples come in rounds. At each look a query that reached ``eps`` leaves, and another one is told how many samples
-    it will need. Queries with a small cell that would need very many are returned as not found.
+    Samples come in rounds, functions of the tessellation, the seed and the size of a round alone. At each look a query
+    that reached ``eps`` leaves, and another one is told how many samples it will need. Queries with a small cell that
+    would need very many are returned as not found.
+
+    The first call works in memory that it uses over and over. Later ones keep the rounds as long as there is room.
     """
 
     block = 32_768
@@ -61,7 +80,7 @@ class BankCounts(FittedEngine):
         self._settings = settings
         self._max_samples = max_samples
         self._unit = unit_of_samples(settings, tessellation.n_sites)
-        self._banks = OwnerBanks(tessellation, settings)
+        self._forget()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
@@ -70,20 +89,17 @@ class BankCounts(FittedEngine):
         order = np.argsort(site, kind="stable")
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
         estimate.put(order, self._estimate(queries.take(order), site[order]))
+        self._keep = True
         return estimate
 
     def prepare(self) -> None:
-        """Draw the first rounds, and fill the banks of some of them; what is asked for twice is kept."""
+        """Draw and keep all rounds that a query may need before it is given up, as long as there is room."""
+        self._keep = True
+        everyone = np.ones(self._tessellation.n_sites, dtype=bool)
         with Threads(self._settings.threads) as threads:
-            supply = BankSupply(self._banks, threads)
-            for index in range(_PREPARED_DRAWS):
-                self._banks.again(index)
-                supply.draw(index, self._round_size)
-            for index in range(_PREPARED_BANKS):
-                supply.draw(index, self._round_size)
-                for site in range(self._tessellation.n_sites):
-                    self._banks.again(index, site)
-                    supply.bank(site)
+            for index in range(-(-int(_PATIENCE * self._unit) // self._round_size)):
+                if self._round(index, everyone, threads, None) is not self._kept.get(index):
+                    break
 
     @property
     def _round_size(self) -> int:
@@ -96,16 +112,18 @@ class BankCounts(FittedEngine):
         n, k = queries.n, self._tessellation.n_sites
         estimate = Estimate.blank(n, k, SHARED)
         tally = _Tally(n, k)
-        size = self._round_size
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         active = np.arange(n)
         index, drawn = 0, 0
+        blocks = None
         with Threads(self._settings.threads) as threads:
-            supply = BankSupply(self._banks, threads)
             while active.size:
-                supply.draw(index, size)
-                self._count(queries, active, site, supply, tally)
-                index, drawn = index + 1, drawn + size
+                wanted = np.zeros(k, dtype=bool)
+                wanted[site[active]] = True
+                samples = self._round(index, wanted, threads, blocks)
+                blocks = None if self._keep else samples.blocks
+                self._count(queries, active, site, samples, tally, threads)
+                index, drawn = index + 1, drawn + self._round_size
                 self._look(active, drawn, tally, estimate, threads)
                 active = active[tally.active[active]]
         return estimate
@@ -125,27 +143,30 @@ class BankCounts(FittedEngine):
         for_row_blocks(work, queries.n, self._settings.threads, products=queries.n * slopes.size)
         return site
 
-    def _count(self, queries: Queries, active: IntArray, site: IntArray, supply: BankSupply, tally: _Tally) -> None:
+    def _count(
+        self, queries: Queries, active: IntArray, site: IntArray, samples: _Round, tally: _Tally, threads: Threads
+    ) -> None:
         """Test the samples of one round for the queries in ``active``."""
         from allegiance._kernels.banks import count_stolen
 
-        query_a, query_b, slopes, constants = kernel_ready(queries.a, queries.b, *self._tessellation.functions)
-        # A bank is filled once for each piece; only sites with very many queries are worth more than one.
-        most = max(-(-active.size // (2 * supply.threads.number)), 1)
-        same_site = np.split(active, np.flatnonzero(np.diff(site[active])) + 1)
-        pieces = [piece for same in same_site for piece in np.array_split(same, -(-same.size // most))]
+        size = np.diff(samples.starts, axis=1).sum(axis=0)[site[active]]
+        within = tally.tested[active] + size <= np.maximum(self._max_samples, size)
+        tally.active[active[~within]] = False
+        going = active[within]
+        tally.tested[going] += size[within]
+        # Samples are copied once for each piece; only sites with very many queries are worth more than one.
+        most = max(-(-active.size // (2 * threads.number)), 1)
+        ends = np.append(np.flatnonzero(np.diff(site[going])) + 1, going.size)
+        firsts = np.concatenate([np.arange(a, b, most) for a, b in zip(np.append(0, ends), ends, strict=False)])
+        sites = site[going[firsts]] if going.size else firsts[:0]
+        firsts = np.append(firsts, going.size)
+        given = kernel_ready(queries.a, queries.b, *self._tessellation.functions, *samples)
 
         def work(part: slice) -> None:
-            for piece in pieces[part]:
-                closest = int(site[piece[0]])
-                bank = supply.bank(closest)
-                within = tally.tested[piece] + bank.size <= max(self._max_samples, bank.size)
-                tally.active[piece[~within]] = False
-                going = piece[within]
-                count_stolen(going, query_a, query_b, slopes, constants, closest, *bank, tally.sums, tally.squares)
-                tally.tested[going] += bank.size
+            pieces = firsts[part.start : part.stop + 1]
+            count_stolen(going, pieces, sites[part], *given, tally.sums, tally.squares)  # type: ignore[call-arg]
 
-        for_row_blocks(work, len(pieces), supply.threads, least=1)
+        for_row_blocks(work, sites.size, threads, least=1)
 
     def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate, threads: Threads) -> None:
         """Turn counts into shares, and decide who goes on."""
@@ -159,181 +180,77 @@ class BankCounts(FittedEngine):
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
 
-
-#: Keys of the streams of random numbers.
-_SURVEY, _DRAWS = 0, 1
-#: Samples chosen from at a time.
-_GROUP = 2**12
-#: Draws and banks are kept for the next call as long as they take less than this many bytes together.
-_KEEP_BYTES = 320 * 2**20
-
-
-class Bank(NamedTuple):
-    """Samples for the queries of one site, as the counting kernel wants them."""
-
-    blocks: AnyArray
-    first_run: AnyArray
-    stops: AnyArray
-    owners: AnyArray
-    packed_weights: AnyArray
-
-    @property
-    def size(self) -> int:
-        """The number of samples, empty places of the last block included."""
-        return int(self.blocks.shape[0] * self.blocks.shape[2])
-
-
-class _Draw(NamedTuple):
-    """Uniform samples of the region, and which of them are worth testing for each site."""
-
-    points: AnyArray
-    owner: AnyArray
-    chosen: AnyArray
-    classes: AnyArray
-    limits: IntArray
-    """(number of blocks, k + 1) where those of a block and site start."""
-
-
-class OwnerBanks:
-    """Banks of samples by round and site: functions of the tessellation, the seed and the sizes of the rounds alone.
-
-    One draw of uniform samples serves all sites in a round. What is asked for in a second call is kept for later ones,
-    as long as it fits into memory; the rest is made again, bit for bit, in memory that a call uses over and over.
-    """
-
-    def __init__(self, tessellation: Tessellation, settings: Settings) -> None:
-        self.tessellation = tessellation
-        self.settings = settings
-        self._start()
-
-    @cached_property
-    def limits(self) -> AnyArray:
-        """(k, classes) how large the margin of a sample may be for each probability of being chosen."""
-        from allegiance._kernels.banks import CLASSES
-
-        return margin_limits(self.tessellation, CLASSES, stream(self.settings.seed, SHARED, _SURVEY))
-
-    def kept(self, *key: int) -> Any:
-        """Return what is kept under a key: the draw of a round, or the bank of a round and site; None if nothing is."""
-        return self._kept.get(key)
-
-    def keep(self, thing: Bank | _Draw, *key: int) -> None:
-        """Keep something, if there is room."""
-        nbytes = sum(part.nbytes for part in thing)
-        with self._counting:
-            if key not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
-                self._kept[key] = thing
-                self._nbytes += nbytes
-
-    def again(self, *key: int) -> bool:
-        """Tell whether something was asked for before, and remember that it is now."""
-        with self._counting:
-            before = key in self._asked
-            self._asked.add(key)
-        return before
-
-    def __getstate__(self) -> dict[str, Any]:
-        # All samples follow from the seed: a pickle need not carry them, and cannot carry a lock.
-        return {"tessellation": self.tessellation, "settings": self.settings}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._start()
-
-    def _start(self) -> None:
-        self._kept: dict[tuple[int, ...], Bank | _Draw] = {}
-        self._asked: set[tuple[int, ...]] = set()
-        self._nbytes = 0
-        self._counting = threading.Lock()
-
-
-class BankSupply:
-    """The banks of one round after the other, for one call and its threads."""
-
-    def __init__(self, banks: OwnerBanks, threads: Threads) -> None:
-        self._banks = banks
-        self.threads = threads
-        self._index = -1
-        self._draw: _Draw | None = None
-        self._points: AnyArray = np.empty((0, banks.tessellation.dim), np.float32)
-        self._scratch = threading.local()
-
-    def draw(self, index: int, size: int) -> None:
-        """Go to round ``index``, in which ``size`` samples are drawn."""
-        self._index = index
-        self._draw = self._banks.kept(index)
-        if self._draw is None:
-            keep = self._banks.again(index)
-            if keep or self._points.shape[0] < size:
-                self._points = np.empty((size, self._banks.tessellation.dim), np.float32)
-            self._draw = self._choose(index, self._points[:size])
-            if keep:
-                self._banks.keep(self._draw, index)
-                self._points = self._points[:0]
-
-    def bank(self, site: int) -> Bank:
-        """Return the bank of a site in this round; valid in this thread until it asks for the next one."""
-        found: Bank | None = self._banks.kept(self._index, site)
+    def _round(self, index: int, wanted: BoolArray, threads: Threads, blocks: AnyArray | None) -> _Round:
+        """Return round ``index`` for the sites that are ``wanted``, in the memory of ``blocks`` if that is given."""
+        found = self._kept.get(index)
         if found is not None:
             return found
-        keep = self._banks.again(self._index, site)
-        bank = self._fill(site, keep)
-        if keep:
-            self._banks.keep(bank, self._index, site)
-        return bank
+        found = self._choose(index, wanted | self._keep, threads, blocks)
+        nbytes = sum(part.nbytes for part in found)
+        with self._keeping:
+            if self._keep and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
+                self._kept[index] = found
+                self._nbytes += nbytes
+        return found
 
-    def _choose(self, index: int, points: AnyArray) -> _Draw:
-        """Draw uniform samples and choose among them for every site."""
+    def _choose(self, index: int, wanted: BoolArray, threads: Threads, blocks: AnyArray | None) -> _Round:
+        """Draw uniform samples and choose among them."""
         from allegiance._kernels.affine_block import BLOCK
         from allegiance._kernels.banks import choose_samples
 
-        tessellation, settings, limits = self._banks.tessellation, self._banks.settings, self._banks.limits
-        size, k = points.shape[0], tessellation.n_sites
-        a, b = kernel_ready(*tessellation.functions)
-        single = SingleFunctions.of(*tessellation.functions)
-        owner = np.empty(size, np.int32)
-        starts = np.empty((-(-size // BLOCK), k), np.int64)
-        found: dict[int, tuple[AnyArray, AnyArray]] = {}
+        region, seed, limits = self._tessellation.region, self._settings.seed, self._limits
+        k, size = self._tessellation.n_sites, self._round_size
+        a, b = kernel_ready(*self._tessellation.functions)
+        single = SingleFunctions.of(a, b)
+        if blocks is None:
+            blocks = np.zeros((size // BLOCK, a.shape[1] + 1, BLOCK), np.float32)
+        owner = np.empty((size // BLOCK, BLOCK), np.uint8)
+        starts = np.empty((size // BLOCK, k + 1), np.int64)
+        found: dict[int, tuple[AnyArray, ...]] = {}
 
         def work(rows: slice) -> None:
-            chosen, classes = np.empty((2, _GROUP * k + 1), np.uint8)
+            most = _GROUP * k + 1
+            chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
+            first_sites = np.empty((_GROUP // BLOCK, k), np.int64)
             for first in range(rows.start, rows.stop, _GROUP):
-                part = slice(first, min(first + _GROUP, rows.stop))
-                rng = stream(settings.seed, SHARED, _DRAWS, index, first)
-                points[part] = tessellation.region.sample(part.stop - first, rng, by_point=True)
-                blocks = slice(first // BLOCK, -(-part.stop // BLOCK))
-                n = choose_samples(points[part], a, b, *single, limits, owner[part], chosen, classes, starts[blocks])
-                found[first] = chosen[:n].copy(), classes[:n].copy()
+                stop = min(first + _GROUP, rows.stop)
+                part = slice(first // BLOCK, stop // BLOCK)
+                columns = region.sample_columns(stop - first, stream(seed, SHARED, _DRAWS, index, first))
+                blocks[part, 1:] = columns.reshape(columns.shape[0], -1, BLOCK).transpose(1, 0, 2)
+                some = first_sites[: part.stop - part.start]
+                n = choose_samples(blocks[part], a, b, *single, limits, wanted, owner[part], *chosen, some)
+                starts[part, :k] = some
+                found[first] = tuple(each[:n].copy() for each in chosen)
 
-        for_row_blocks(work, size, self.threads, multiple=_GROUP)
+        for_row_blocks(work, size, threads, multiple=_GROUP)
         total = 0
         for first in sorted(found):
-            starts[first // BLOCK : (first + _GROUP) // BLOCK] += total
+            starts[first // BLOCK : (first + _GROUP) // BLOCK, :k] += total
             total += found[first][0].size
-        chosen, classes = (np.concatenate([found[first][part] for first in sorted(found)]) for part in (0, 1))
-        ends = np.append(starts[1:, 0], total)
-        return _Draw(points, owner, chosen, classes, np.column_stack([starts, ends]))
+        starts[:, k] = np.append(starts[1:, 0], total)
+        places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
+        return _Round(blocks, owner, places, classes, margins, starts)
 
-    def _fill(self, site: int, keep: bool) -> Bank:
-        from allegiance._kernels.affine_block import BLOCK
-        from allegiance._kernels.banks import fill_bank
+    @cached_property
+    def _limits(self) -> AnyArray:
+        """(k, classes) how large the margin of a sample may be for each probability of being chosen."""
+        from allegiance._kernels.banks import CLASSES
 
-        draw = self._draw
-        assert draw is not None
-        starts, stops, slopes, constants = kernel_ready(
-            draw.limits[:, site], draw.limits[:, site + 1], *self._banks.tessellation.functions
-        )
-        n_blocks = -(-int((stops - starts).sum()) // BLOCK)
-        blocks = getattr(self._scratch, "blocks", None)
-        if keep or blocks is None or blocks.shape[0] < n_blocks:
-            blocks = np.empty((n_blocks, slopes.shape[1] + 1, BLOCK), np.float32)
-            if not keep:
-                self._scratch.blocks = blocks
-        blocks = blocks[:n_blocks]
-        runs = fill_bank(
-            site, draw.points, draw.owner, draw.chosen, draw.classes, starts, stops, slopes, constants, blocks
-        )
-        return Bank(blocks, *runs)
+        return margin_limits(self._tessellation, CLASSES, stream(self._settings.seed, SHARED, _SURVEY))
+
+    def _forget(self) -> None:
+        self._kept: dict[int, _Round] = {}
+        self._nbytes = 0
+        self._keep = False
+        self._keeping = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # All samples follow from the seed: a pickle need not carry them, and cannot carry a lock.
+        return {name: value for name, value in self.__dict__.items() if name not in ("_kept", "_keeping")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
 
 
 #: Queries from which the chance is learnt, and how far they are from their site towards a random place, at most.
@@ -364,8 +281,8 @@ def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Gener
         For the survey.
     """
     k = tessellation.n_sites
-    size = min(max(_SURVEY_PER_SITE * k, _MIN_SURVEY), _MAX_SURVEY)
-    survey = tessellation.region.sample(size, rng)
+    size = min(max(_SURVEY_PER_SITE * k // _BLOCK * _BLOCK, _MIN_SURVEY), _MAX_SURVEY)
+    survey = tessellation.region.sample_columns(size, rng)
     sites = _values(survey, *tessellation.functions)
     highest = sites.max(axis=0)
     margins = np.sort(highest - sites, axis=1)
@@ -425,17 +342,15 @@ def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[Float
     return queries.a, queries.b
 
 
-def _values(points: AnyArray, a: FloatArray, b: FloatArray) -> AnyArray:
+def _values(columns: AnyArray, a: FloatArray, b: FloatArray) -> AnyArray:
     """Return <a_i, y> - b_i (k, m) in single precision, the same bits on any number of threads."""
     from allegiance._kernels.affine_block import BLOCK
-    from allegiance._kernels.counting import site_values
+    from allegiance._kernels.banks import site_values
 
     slopes, constants, _ = SingleFunctions.of(a, b)
-    (ready,) = kernel_ready(points.astype(np.float32))
-    values = np.empty((slopes.shape[0], BLOCK), np.float32)
-    found = np.empty((a.shape[0], points.shape[0]), np.float32)
-    for start in range(0, points.shape[0], BLOCK):
-        part = ready[start : start + BLOCK]
-        site_values(part, slopes, constants, values)
-        found[:, start : start + part.shape[0]] = values[: a.shape[0], : part.shape[0]]
-    return found
+    r, m = columns.shape
+    blocks = np.zeros((m // BLOCK, r + 1, BLOCK), np.float32)
+    blocks[:, 1:] = columns.reshape(r, -1, BLOCK).transpose(1, 0, 2)
+    values = np.empty((m // BLOCK, slopes.shape[0], BLOCK), np.float32)
+    site_values(blocks, slopes, constants, values)
+    return values.transpose(1, 0, 2).reshape(-1, m)[: a.shape[0]]
