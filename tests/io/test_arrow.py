@@ -153,6 +153,7 @@ def test_dask(folder, scorer, rows):
     pytest.importorskip("dask.dataframe", reason="dask is not installed")
     exec(lines_for("dask"), {"scorer": scorer})
     scored = pq.read_table(folder / "scored.parquet")
+    assert scored["id"].to_pylist() == list(range(len(rows)))
     assert np.array_equal(scored["trust"].to_numpy(), scorer.affinity(rows).trust)
 
 

@@ -153,15 +153,6 @@ def test_empty_partitions():
         affinity(frame[frame["row"] >= 600][columns], centers=CENTERS, influence="euclidean")
 
 
-def test_noise_and_partitions_of_noise():
-    labels = LABELS.copy()
-    labels[:170] = -1
-    expected = affinity(X, labels, random_state=0)
-    lazy = affinity(in_dask(X), in_dask(labels), random_state=0)
-    np.testing.assert_array_equal(lazy.label.compute(), labels)
-    np.testing.assert_allclose(lazy.affinity.compute(), expected.affinity, atol=5e-3)
-
-
 def test_nothing_is_computed_before_it_is_asked_for():
     calls = []
 

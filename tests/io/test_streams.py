@@ -31,7 +31,6 @@ from allegiance.influence import ItakuraSaito, Mahalanobis, Weights, Within
 from allegiance.io import StreamProgress, Table, TableError, fit_stream, open_table, propose, score_stream
 from allegiance.io.checkpoint import Checkpoint
 from peak_memory import run_with_peak
-from tables import read_exactly
 
 COLUMNS = list("abcdef")
 
@@ -328,17 +327,6 @@ def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data
     np.testing.assert_allclose(affinities[exact], expected.filter(like="affinity_")[exact], atol=1e-9)
 
 
-def test_a_person_reads_few_columns(trusting, scorer, data, table, tmp_path):
-    score_stream(table, trusting, tmp_path / "trust.csv", keep=["id"])
-    found = read_exactly(tmp_path / "trust.csv")
-    assert list(found) == ["id", "label", "trust", "verdict", "rival", "own_affinity", "typicality"]
-    np.testing.assert_array_equal(found["trust"], trusting.affinity(data[COLUMNS]).trust)
-    score_stream(table, scorer, tmp_path / "affinity.csv", row_numbers=True, batch_rows=100)
-    found = pd.read_csv(tmp_path / "affinity.csv")
-    assert list(found) == ["row", "label", "verdict", "rival", "own_affinity", "typicality"]
-    assert found["row"].tolist() == list(range(700))
-
-
 def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(trusting, data, tmp_path):
     table, out = tmp_path / "points.parquet", tmp_path / "out.parquet"
     noisy = labelled(data, "noise")
@@ -362,6 +350,15 @@ def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(tr
     # Sums over batches and over all rows at once differ by rounding.
     np.testing.assert_allclose(whole.replication, expected.replication, rtol=1e-12)
     np.testing.assert_allclose(whole.trust, expected.trust, rtol=1e-12)
+
+
+def test_few_columns_are_written_and_none_twice(scorer, data, table, tmp_path):
+    score_stream(table, scorer, tmp_path / "out.csv", row_numbers=True, keep={"kind": "group"}, batch_rows=100)
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found) == ["row", "group", "label", "verdict", "rival", "own_affinity", "typicality"]
+    assert found["row"].tolist() == list(range(700))
+    with pytest.raises(TableError, match="keep names 'label'"):
+        score_stream(table, scorer, tmp_path / "twice.csv", keep={"kind": "label"})
 
 
 def test_labels_may_be_noise_blank_or_wrong(data, tmp_path):
@@ -390,15 +387,6 @@ def test_labels_are_not_features_of_tables_without_names(data, tmp_path):
     scorer = AffinityScorer().fit(X, data["kind"])
     score_stream(tmp_path / "x.npy", scorer, tmp_path / "out.parquet", labels="x6")
     assert pd.read_parquet(tmp_path / "out.parquet")["label"].tolist() == data["kind"].tolist()
-
-
-def test_an_existing_output_is_kept_unless_forced(scorer, table, tmp_path):
-    out = tmp_path / "out.csv"
-    out.write_text("mine")
-    with pytest.raises(FileExistsError, match="already exists"):
-        score_stream(table, scorer, out)
-    assert out.read_text() == "mine"
-    assert score_stream(table, scorer, out, force=True).rows == 700
 
 
 def test_progress_tells_rate_and_time_left(scorer, table, tmp_path, capsys):
@@ -438,12 +426,6 @@ def test_bad_input_leaves_nothing_in_the_way(settings, says, scorer, table, tmp_
     with pytest.raises(ValueError, match=says):
         score_stream(table, scorer, **{"sink": tmp_path / "out.csv"} | settings)
     assert score_stream(table, scorer, tmp_path / "out.csv").rows == 700
-
-
-def test_names_of_scores_are_not_written_twice(scorer, data, tmp_path):
-    data.rename(columns={"kind": "label"}).to_parquet(tmp_path / "points.parquet", index=False)
-    with pytest.raises(TableError, match="keep names 'label'"):
-        score_stream(tmp_path / "points.parquet", scorer, tmp_path / "out.csv", keep=["label"])
 
 
 @pytest.mark.slow

@@ -69,18 +69,16 @@ def is_done(o: SimpleNamespace, fingerprint: dict[str, Any]) -> bool:
     """Tell whether ``--if-exists skip`` finds the output of the same run; raise if it finds another."""
     if o.if_exists != "skip" or o.output is None or not os.path.exists(o.output):
         return False
-    known = None
+    known, wanted = None, json.loads(json.dumps(fingerprint, default=str))
     with suppress(OSError, ValueError):
         known = json.loads(record_of(o.output).read_text())
-    if known == json.loads(json.dumps(fingerprint, default=str)):
+    if known == wanted:
         return True
-    differs = "no record says which run made it" if known is None else "it belongs to another run"
+    reason = "no record says which run made it"
     if isinstance(known, dict):
-        names = [
-            name for name in fingerprint if known.get(name) != json.loads(json.dumps(fingerprint[name], default=str))
-        ]
-        differs += f": {', '.join(names)} differed"
-    raise FileExistsError(f"{o.output} already exists, and {differs}. Pass --if-exists replace, or another name.")
+        differing = [name for name in wanted if known.get(name) != wanted[name]]
+        reason = f"it belongs to another run: {', '.join(differing)} differed"
+    raise FileExistsError(f"{o.output} already exists, and {reason}. Pass --if-exists replace, or another name.")
 
 
 def write_record(o: SimpleNamespace, fingerprint: dict[str, Any]) -> None:
@@ -154,45 +152,33 @@ def score_names(columns: Any, scores: Any) -> dict[str, str]:
 class Worst:
     """The labels to look at first among those that go by; equal ones stay in the order of the table."""
 
-    def __init__(self, count: int, shown: list[str]) -> None:
-        self.count, self._shown = count, shown
-        self.rows: list[dict[str, Any]] = []
-        self._ranking: list[float] = []
+    def __init__(self, count: int) -> None:
+        self._count, self.rows, self._ranking = count, list[dict[str, Any]](), list[float]()
 
     def add(self, scores: Any, ranking: Any) -> None:
         """Look at some more rows, a record batch of the output, with what orders them (m,), NaN for noise."""
         from allegiance.results import review_rows
 
-        chosen = review_rows(ranking, self.count)
+        chosen = review_rows(ranking, self._count)
         found = zip(ranking[chosen].tolist(), scores.take(chosen).to_pylist(), strict=True)
         known = zip(self._ranking, self.rows, strict=True)
-        merged = list(heapq.merge(known, found, key=lambda pair: pair[0]))[: self.count]
+        merged = list(heapq.merge(known, found, key=lambda pair: pair[0]))[: self._count]
         self._ranking, self.rows = [rank for rank, _ in merged], [row for _, row in merged]
-
-    def table(self) -> list[list[str]]:
-        """Return the rows to show, after their header."""
-        return [self._shown, *([_cell(row[name]) for name in self._shown] for row in self.rows)]
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def summarise(
-    tally: Tally, note: str | None, plan: FeaturePlan | None, described: Sequence[Description], worst: Worst
+    tally: Tally, note: str | None, plan: FeaturePlan, described: Sequence[Description], review: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the summary as plain values; ``described`` are the clusters in their order, or nothing."""
     from allegiance.results import headlines
 
-    lines = tally.clusters()
     clusters = []
-    for place, line in enumerate(lines):
+    worst_first = sorted(enumerate(tally.clusters()), key=lambda each: (each[1].name is None, -each[1].trouble))
+    for place, line in worst_first:
         values = line._asdict()
         name = values.pop("name")
         short, text = described[place] if name is not None and place < len(described) else ("", "")
         clusters.append({"cluster": "noise" if name is None else name, **values, "name": short, "described": text})
-    order = {id(line): place for place, line in enumerate(lines)}
-    ranked = [clusters[order[id(line)]] for line in _worst_first(lines)]
     share = tally.replication
     return {
         "rows": tally.n_points,
@@ -202,9 +188,9 @@ def summarise(
         **{name: tally.total(name) for name in _VERDICTS},
         "headline": headline(tally),
         "more": headlines(tally, note)[1:],
-        "plan": [] if plan is None else plan.describe()[1:],
-        "clusters": ranked,
-        "review": worst.rows,
+        "plan": plan.describe()[1:],
+        "clusters": clusters,
+        "review": review,
     }
 
 
@@ -213,10 +199,6 @@ def summary_sheet(summary: dict[str, Any]) -> list[list[Any]]:
     names = ("cluster", "points", "replication", *_VERDICTS, "rival", "name", "described")
     lines = [[finite(line[name]) for name in names] for line in summary["clusters"]]
     return [[summary["headline"]], *([line] for line in summary["more"]), [], list(names), *lines]
-
-
-def _worst_first(lines: Any) -> list[Any]:
-    return sorted(lines, key=lambda line: (line.name is None, -line.trouble))
 
 
 def headline(tally: Tally) -> str:
@@ -230,39 +212,36 @@ def headline(tally: Tally) -> str:
     return f"{share} % of {labels} would come back if the data were collected and clustered again{repeats}."
 
 
-def print_summary(summary: dict[str, Any], worst: Worst, *, err: bool, footer: list[str]) -> None:
-    """Print the summary for a person."""
+def print_summary(summary: dict[str, Any], shown: Sequence[str], *, err: bool, footer: list[str]) -> None:
+    """Print the summary for a person; ``shown`` are the columns of the labels to look at first."""
     out = console(err=err)
     print_line(out, summary["headline"], bold=True)
     for line in summary["plan"]:
         print_line(out, f"  {line}")
     for line in summary["more"]:
         print_line(out, line if line.endswith(".") else f"{line}.")
-    trusted = summary["replication"] is not None
-    header = ["cluster", "rows", *(["come back"] if trusted else []), *_VERDICTS, "rival", "name"]
-    rows = [_cluster_cells(line, trusted) for line in summary["clusters"]]
+    come_back = [] if summary["replication"] is None else ["come back"]
+    header = ["cluster", "rows", *come_back, *_VERDICTS, "rival", "name"]
+    rows = [_cluster_cells(line, bool(come_back)) for line in summary["clusters"]]
     print_table(out, "", header, rows, left=("cluster", "rival", "name"))
     for line in summary["clusters"]:
         if line["described"]:
             print_line(out, f"Cluster {line['cluster']}: {line['described']}.")
-    if worst.rows:
-        shown, *rows = worst.table()
+    if summary["review"]:
+        rows = [[_cell(row[name]) for name in shown] for row in summary["review"]]
         print_table(out, "Labels to look at first", shown, rows)
     for line in footer:
         print_line(out, line)
 
 
 def _cluster_cells(line: dict[str, Any], trusted: bool) -> list[str]:
-    share = line["replication"]
+    share, rival = line["replication"], line["rival"]
     noise = line["cluster"] == "noise" and line["own_affinity"] != line["own_affinity"]
     counts = ["-" if noise else f"{line[name]:,}" for name in _VERDICTS]
-    come_back = "-" if share is None or share != share else f"{share:.0%}"
-    rival = "-" if line["rival"] is None else str(line["rival"])
-    return [
-        str(line["cluster"]),
-        f"{line['points']:,}",
-        *([come_back] if trusted else []),
-        *counts,
-        rival,
-        line["name"],
-    ]
+    come_back = ["-" if share is None or share != share else f"{share:.0%}"] if trusted else []
+    rival = "-" if rival is None else str(rival)
+    return [str(line["cluster"]), f"{line['points']:,}", *come_back, *counts, rival, line["name"]]
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

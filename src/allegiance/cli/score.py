@@ -118,18 +118,20 @@ def score(**values: Any) -> int:
     scorer, plan = prepare(o, table, log)
     streamed = _streams(o, plan, log)
     work = _score_in_batches if streamed else _score_in_memory
-    summary, worst, scorer, profiler, footer = work(o, table, plan, scorer, log)
+    summary, shown, scorer, profiler, footer = work(o, table, plan, scorer, log)
     drift = None
     if o.model is not None:
         drift = compare_with_baseline(scorer, profiler, log)
         summary["drift"] = None if drift is None else drift.to_dict()
     write_record(o, run)
-    _save(o, scorer, plan, table, summary, profiler, log)
+    if o.save is not None:
+        _save(o, scorer, plan, table, summary, profiler)
+        log.wrote(o.save)
     if o.json:
         outputs = {"output": o.output, "report": o.report, "saved": o.save, "review_output": o.review_output}
         print_json({**summary, "notes": log.notes, **outputs})
     elif not o.quiet:
-        print_summary(summary, worst, err=o.output == "-", footer=footer if o.verbose else [])
+        print_summary(summary, shown, err=o.output == "-", footer=footer if o.verbose else [])
     log.end()
     return _exit_code(o, summary, drift, log)
 
@@ -166,7 +168,7 @@ def _shown(o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, names:
 
 def _score_in_memory(
     o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
-) -> tuple[dict[str, Any], Worst, AffinityScorer, Profiler, list[str]]:
+) -> tuple[dict[str, Any], list[str], AffinityScorer, Profiler, list[str]]:
     import pyarrow as pa
 
     from allegiance.io import replacing
@@ -188,13 +190,12 @@ def _score_in_memory(
     scores = result.columns()
     names = score_names(columns, scores)
     whole = points.columns
-    for name, shown in names.items():
-        whole = whole.append_column(shown, pa.array(scores[name]))
+    for name, written in names.items():
+        whole = whole.append_column(written, pa.array(scores[name]))
     chosen = pa.array(result.least_trusted(_SHOWN if o.review is None else o.review))
-    worst = Worst(0, _shown(o, plan, table, row, names))
-    worst.rows = whole.take(chosen).to_pylist()
+    review = whole.take(chosen).to_pylist()
     described, page = page_settings(o, result, points, plan, table)
-    summary = summarise(result.tally(), result.clusterer_note, plan, described, worst)
+    summary = summarise(result.tally(), result.clusterer_note, plan, described, review)
     whole = _scores_only(o, plan, table, points, scores) if o.scores_only else whole.drop_columns([row])
     if sink is not None:
         sink.summary = summary_sheet(summary)
@@ -202,15 +203,15 @@ def _score_in_memory(
             sink.write(whole if o.audit is None else _sheet(o, result, whole))
         log.wrote(o.output)
     if o.review_output is not None:
-        with open_output(o.review_output, o) as review:
-            review.write(whole.take(chosen))
+        with open_output(o.review_output, o) as review_sink:
+            review_sink.write(whole.take(chosen))
         log.wrote(o.review_output)
     if o.report is not None:
         # A page that appeared meanwhile is not replaced.
         with replacing(o.report, force=o.if_exists == "replace") as temporary:
             result.report(temporary, points.X, **page)
         log.wrote(o.report)
-    return summary, worst, scorer, profiler, footer(result.tally(), result.how)
+    return summary, _shown(o, plan, table, row, names), scorer, profiler, footer(result.tally(), result.how)
 
 
 def _scores_only(o: SimpleNamespace, plan: FeaturePlan, table: Table, points: Points, scores: dict[str, Any]) -> Any:
@@ -240,7 +241,7 @@ def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
 
 def _score_in_batches(
     o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
-) -> tuple[dict[str, Any], Worst, AffinityScorer, Profiler, list[str]]:
+) -> tuple[dict[str, Any], list[str], AffinityScorer, Profiler, list[str]]:
     import time
 
     import numpy as np
@@ -260,9 +261,8 @@ def _score_in_batches(
             log.note("clusters are found by k-means of a random sample, since the table is read in batches.")
         scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan)
     inner = scorer.fitted_.without_preprocessing()
-    ids = ids_of(o, plan, table)
     row = free_name("row", table.columns)
-    kept = (ids or [row]) if o.scores_only else list(table.columns)
+    kept = (ids_of(o, plan, table) or [row]) if o.scores_only else list(table.columns)
     known = inner.nothing(FrameLike(), None).columns()
     names = {name: name for name in known} if o.scores_only else score_names(table.columns, known)
     rows = Rows(
@@ -276,7 +276,7 @@ def _score_in_batches(
     )
     profiler = Profiler(inner, plan)
     rows.tap = lambda batch: profiler.add(batch.X, batch.first)
-    worst = Worst(_count(o.review, plan.n_rows), [])
+    worst = Worst(_count(o.review, plan.n_rows))
     log.resume = "The same command resumes where this one stopped." if table.files else ""
     done = score_rows(
         rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, rank=worst.add
@@ -286,21 +286,19 @@ def _score_in_batches(
     if done.resumed:
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         profiler.reset(rows)
-    if worst.rows:
-        worst._shown = [name for name in _shown(o, plan, table, row, names) if name in worst.rows[0]]
+    shown = [name for name in _shown(o, plan, table, row, names) if not worst.rows or name in worst.rows[0]]
     if o.review_output is not None:
         with open_output(o.review_output, o) as review:
             review.write(pa.Table.from_pylist(worst.rows))
         log.wrote(o.review_output)
-    worst.rows = worst.rows if o.review is not None else worst.rows[:_SHOWN]
     trust_map = scorer.fitted_.trust_map
     note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
     described: list[Any] = []
     if inner.centers is not None:
         sizes = [line.points for line in done.tally.clusters() if line.name is not None]
         described = center_descriptions(inner.centers, np.array(sizes), plan)
-    summary = summarise(done.tally, note, plan, described, worst)
-    return summary, worst, scorer, profiler, footer(done.tally, inner.how(started))
+    summary = summarise(done.tally, note, plan, described, worst.rows)
+    return summary, shown, scorer, profiler, footer(done.tally, inner.how(started))
 
 
 def _count(review: int | str | None, n_rows: int) -> int:
@@ -311,17 +309,9 @@ def _count(review: int | str | None, n_rows: int) -> int:
 
 
 def _save(
-    o: SimpleNamespace,
-    scorer: AffinityScorer,
-    plan: FeaturePlan,
-    table: Table,
-    summary: dict[str, Any],
-    profiler: Profiler,
-    log: Log,
+    o: SimpleNamespace, scorer: AffinityScorer, plan: FeaturePlan, table: Table, summary: Any, profiler: Profiler
 ) -> None:
     """Save the model, with the profile of its data and where it comes from."""
-    if o.save is None:
-        return
     import platform
     from copy import copy
     from datetime import UTC, datetime
@@ -346,7 +336,6 @@ def _save(
         fitted = with_baseline(fitted, profiler.total)
     whole._set_fitted(with_plan(fitted, plan, about))
     write_state(whole.to_dict(), o.save, force=o.if_exists == "replace")
-    log.wrote(o.save)
 
 
 def _exit_code(o: SimpleNamespace, summary: dict[str, Any], drift: Any, log: Log) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .files import TEMPORARY, TableError, close_locked, lock, write_whole
+from .files import NO_ROOM, TEMPORARY, TableError, close_locked, lock, write_whole
 
 #: The file that marks a folder as ours; the run that uses the folder locks it and writes its name there.
 _LOCK = "allegiance.lock"
@@ -28,10 +28,13 @@ class Checkpoint:
     """A folder next to the output with one file for each batch, complete or absent, and a description of the run.
 
     A context manager: until it is left, no other run can use the folder ``<output>.partial``. ``run`` are plain values
-    by name that two runs must share for one to resume the other; without ``resume`` old parts are removed.
+    by name that two runs must share for one to resume the other; without ``resume`` old parts are removed. A run that
+    is not ``resumable``, since its rows come from standard input, has no use for them either.
     """
 
-    def __init__(self, output: str | os.PathLike[str], run: dict[str, Any], *, resume: bool) -> None:
+    def __init__(
+        self, output: str | os.PathLike[str], run: dict[str, Any], *, resume: bool, resumable: bool = True
+    ) -> None:
         self._output = os.fspath(output)
         self.folder = Path(f"{self._output}.partial")
         self.n_parts = 0
@@ -40,7 +43,7 @@ class Checkpoint:
         self.n_rows = 0
         """Rows that the parts hold: fewer where rows were left out."""
         self._run = json.loads(json.dumps(run))
-        self._resume = resume
+        self._resume, self._resumable = resume and resumable, resumable
         self._lock = -1
 
     def __enter__(self) -> Checkpoint:
@@ -59,12 +62,15 @@ class Checkpoint:
                 left.unlink(missing_ok=True)
             write_whole(self.folder / _MANIFEST, json.dumps(self._run, indent=1).encode())
         except BaseException:
-            self.__exit__()
+            close_locked(self._lock)
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         close_locked(self._lock)
+        if isinstance(error, OSError) and error.errno in NO_ROOM and self._resumable and self.folder.exists():
+            reason = f"{error.strerror}. Scored rows are kept in {self.folder}: make room and start the same run again"
+            raise OSError(error.errno, reason, error.filename) from error
 
     def _locked(self) -> int:
         """Create the folder if need be, and return the descriptor of its lock once it is held."""

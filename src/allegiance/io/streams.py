@@ -29,7 +29,7 @@ from allegiance.results import FrameLike, Tally
 from .checkpoint import Checkpoint
 from .encoding import encode_transformer
 from .features import FeaturePlan, label_values, prepared
-from .files import NO_ROOM, TableError, refuse_inputs
+from .files import TableError, refuse_inputs
 from .saved import encode_scorer, fingerprint, plan_of, with_plan
 from .sinks import Sink, open_sink
 from .tables import BATCH_ROWS, SAMPLE_ROWS, Table, open_table
@@ -42,8 +42,8 @@ __all__ = ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"]
 StreamProgress = Progress
 #: Batches on their way to an executor and back: enough for a few dozen workers, but no more bytes than this.
 _IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
-#: Batches measured at a time in this process, without and with a known number of them.
-_TOGETHER, _MOST_TOGETHER = 2, 4
+#: Batches measured at a time in this process.
+_TOGETHER = 4
 #: Rows that k-means sees at least for each cluster, and numbers in all of them at most.
 _ROWS_PER_CLUSTER, _SAMPLE_NUMBERS = 100, 2**24
 #: Where a record batch of scores carries the counts of its rows.
@@ -387,11 +387,7 @@ def score_rows(
             rank(part, ranking)
         output.write(part)
 
-    resumable = bool(table.files)
-    with (
-        _keeping_parts(f"{output.path}.partial", resumable),
-        Checkpoint(output.path, run, resume=resume and resumable) as parts,
-    ):
+    with Checkpoint(output.path, run, resume=resume, resumable=bool(table.files)) as parts:
         done, total = parts.n_rows, table.n_rows
         n_batches = None if total is None else -(-(total - parts.consumed) // batch_rows)
         with output, progress(total, "scoring", verbose, unit="rows", done=parts.consumed) as advance:
@@ -445,18 +441,6 @@ def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _keeping_parts(folder: str, resumable: bool) -> Iterator[None]:
-    """Let the error of a full disk say that the parts are kept."""
-    try:
-        yield
-    except OSError as error:
-        if not resumable or error.errno not in NO_ROOM or not os.path.exists(folder):
-            raise
-        reason = f"{error.strerror}. Scored rows are kept in {folder}: make room and start the same run again"
-        raise OSError(error.errno, reason, error.filename) from error
-
-
 @cache
 def _unpacked(packed: bytes) -> BatchScorer:
     """Return the scorer that was sent, built once for all batches that come with the same bytes."""
@@ -477,10 +461,9 @@ def _score_batches(
         yield from _in_order(batches, lambda batch: executor.submit(remote, batch), _IN_FLIGHT)
         return
     threads = score.fitted.specification.settings.threads
-    together = max(1, min(threads, _TOGETHER if n_batches is None else min(n_batches, _MOST_TOGETHER)))
     # While one batch is in Python, another computes.
-    each = threads if n_batches is None else threads // together
-    score = replace(score, fitted=score.fitted.with_threads(each))
+    together = max(1, min(threads, _TOGETHER if n_batches is None else n_batches, _TOGETHER))
+    score = replace(score, fitted=score.fitted.with_threads(threads // together))
     _ = score.fitted.engine  # built before several threads need it; raises if it cannot measure here
     with ThreadPoolExecutor(together) as pool:
         try:
