@@ -89,7 +89,7 @@ def test_check_proposes_and_names_all_problems_at_once(flowers, tmp_path):
     assert text.count("problem:") >= 1
 
 
-def test_the_review_list_is_written_beside_the_output(flowers, tmp_path):
+def test_the_review_list_is_written_with_the_output(flowers, tmp_path):
     common = ["score", flowers, "--labels", "species", *FAST, "--review", 5]
     text = call(*common, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv").stdout
     found = pd.read_csv(tmp_path / "review.csv")

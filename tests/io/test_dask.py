@@ -292,6 +292,6 @@ def test_a_table_is_scored_by_address_though_a_worker_dies(client, tmp_path):
 
 
 @pytest.mark.slow
-def test_nobody_at_the_address():
+def test_no_scheduler_at_the_address():
     with pytest.raises(ConnectionError, match="no Dask scheduler"), connect("tcp://127.0.0.1:9", timeout=0.5):
         pass

@@ -121,7 +121,7 @@ class _Watched(KMeans):
 
 
 @pytest.mark.parametrize("write", [write_csv, write_arrow], ids=["of unknown length", "of known length"])
-def test_batches_beside_each_other_give_the_same_output(write, data, tmp_path):
+def test_batches_measured_together_give_the_same_output(write, data, tmp_path):
     """However many there are; and an estimator, which others may have written, never runs in two threads."""
     fitted = _Watched(5, random_state=0).fit(data[COLUMNS].to_numpy())
     source = write(data, tmp_path)
@@ -715,7 +715,7 @@ def test_a_large_common_offset_rounds_nothing(tmp_path):
     np.testing.assert_allclose(streamed.cluster_centers_ - 1e9, exact / sizes, atol=1e-5)
 
 
-def test_names_noise_and_labels_beside_centers(tmp_path):
+def test_names_noise_and_labels_with_centers(tmp_path):
     data = positive(k=3)
     data["kind"] = np.array(["ant", "bee", "cat"])[data["kind"]]
     data.to_csv(tmp_path / "named.csv", index=False)

@@ -52,7 +52,10 @@ def model(**values: Any) -> None:
     out = console()
     for line in _sentences(path, shown):
         print_line(out, line)
-    columns = [[c["name"], c["kind"], c["categories"]] for c in shown["columns"]]
+    columns = []
+    for column in shown["columns"]:
+        more = " ..." if column["n_categories"] > _LISTED else ""
+        columns.append([column["name"], column["kind"], ", ".join(column["categories"]) + more])
     if columns:
         print_table(out, "Columns", ("column", "holds", "categories"), columns, left=("column", "holds", "categories"))
     rows = [
@@ -71,16 +74,17 @@ def contents(scorer: Any) -> dict[str, Any]:
     how, plan = fitted.how(0.0), plan_of(fitted)
     about = json.loads(fitted.parts.get("about", "{}"))
     figures = {str(line["cluster"]): line for line in about.pop("clusters", [])}
-    columns = []
+    columns: list[tuple[str, str | None, list[str]]] = []
     if plan is not None:
-        for column in plan.features:
-            names = ", ".join(column.categories[:_LISTED]) + (" ..." if len(column.categories) > _LISTED else "")
-            columns.append({"name": column.name, "kind": column.kind, "categories": names})
+        columns = [(column.name, column.kind, column.categories) for column in plan.features]
     elif fitted.columns.known_names is not None:
-        columns = [{"name": str(name), "kind": "number", "categories": ""} for name in fitted.columns.known_names]
+        columns = [(str(name), "number", []) for name in fitted.columns.known_names]
     return {
         "made": {**about, "replication": about.get("replication")} if about else None,
-        "columns": columns,
+        "columns": [
+            {"name": name, "kind": kind, "categories": categories[:_LISTED], "n_categories": len(categories)}
+            for name, kind, categories in columns
+        ],
         "ids": [] if plan is None else list(plan.ids),
         "impute": None if plan is None else plan.impute,
         "scaled": plan is not None and plan.scaled,

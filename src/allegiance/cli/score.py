@@ -37,7 +37,7 @@ from ._outputs import (
     summary_sheet,
     write_record,
 )
-from .watch import Profiler, compare_with_baseline
+from .watch import SHOWN, Profiler, compare_with_baseline
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -121,8 +121,10 @@ def score(**values: Any) -> int:
     summary, shown, scorer, profiler, footer = work(o, table, plan, scorer, log)
     drift = None
     if o.model is not None:
-        drift = compare_with_baseline(scorer, profiler, log)
+        drift = compare_with_baseline(scorer, profiler)
         summary["drift"] = None if drift is None else drift.to_dict()
+        for finding in [] if drift is None else drift.findings[:SHOWN]:
+            log.note(f"drift: {finding.sentence}.")
     write_record(o, run)
     if o.save is not None:
         _save(o, scorer, plan, table, summary, profiler)

@@ -21,7 +21,7 @@ Examples:
   allegiance watch --model january.model february.csv march.csv
 """
 #: Findings shown of one file.
-_SHOWN = 12
+SHOWN = 12
 
 
 class Profiler:
@@ -61,17 +61,14 @@ def in_units(plan: FeaturePlan, X: Any) -> Any:
     return X * spread + center
 
 
-def compare_with_baseline(scorer: AffinityScorer, profiler: Profiler, log: Log) -> Any:
-    """Return how the rows differ from those of the model, and note each finding; None without a baseline."""
+def compare_with_baseline(scorer: AffinityScorer, profiler: Profiler) -> Any:
+    """Return how the rows differ from those of the model; None without a baseline."""
     from allegiance.drift import baseline_of, compare_profiles
 
     baseline = baseline_of(scorer.fitted_)
     if profiler.total is None or baseline is None:
         return None
-    found = compare_profiles(scorer.fitted_, baseline, profiler.total)
-    for finding in found.findings[:_SHOWN]:
-        log.note(f"drift: {finding.sentence}.")
-    return found
+    return compare_profiles(scorer.fitted_, baseline, profiler.total)
 
 
 @click.command(cls=Command, epilog=EPILOG, short_help="Say whether later files have drifted from a saved model.")
@@ -134,7 +131,6 @@ def _is_beyond(found: Any, tolerance: float) -> bool:
 
 def _compared(o: Any, scorer: AffinityScorer, file: str, log: Log) -> Any:
     """Read a file and compare it with the baseline of the model."""
-    from allegiance.drift import baseline_of, compare_profiles
     from allegiance.io import TableError
     from allegiance.io.streams import Rows
 
@@ -146,9 +142,7 @@ def _compared(o: Any, scorer: AffinityScorer, file: str, log: Log) -> Any:
     profiler.reset(Rows(table, plan, None))
     if profiler.total is None:
         raise TableError(f"{file} has no rows.")
-    baseline = baseline_of(scorer.fitted_)
-    assert baseline is not None
-    return compare_profiles(scorer.fitted_, baseline, profiler.total)
+    return compare_with_baseline(scorer, profiler)
 
 
 def _print(file: str, found: Any, *, verbose: bool) -> None:
@@ -158,9 +152,9 @@ def _print(file: str, found: Any, *, verbose: bool) -> None:
         print_line(out, f"{file}: not compared. {str(found).removeprefix(f'{file}: ')}", bold=True)
         return
     print_line(out, f"{file}: {found.now.n_points:,} rows. {found.headline()}.", bold=found.drifted)
-    for finding in found.findings[:_SHOWN]:
+    for finding in found.findings[:SHOWN]:
         print_line(out, f"  - {finding.sentence}.")
-    left = len(found.findings) - _SHOWN
+    left = len(found.findings) - SHOWN
     if left > 0:
         print_line(out, f"  ... and {left} more: see --json.")
     if found.drifted or verbose:

@@ -493,7 +493,7 @@ def _in_order(
 
 
 class StreamChunks:
-    """Rows and their labels as the chunks that a fit goes through, each pass anew from ``read``."""
+    """Rows and their labels as the chunks that a fit goes through; ``read`` is called for each pass."""
 
     in_memory = False
 
