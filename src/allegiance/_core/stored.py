@@ -52,7 +52,7 @@ class OrNone(Spec):
 
 @dataclass(frozen=True)
 class Either(Spec):
-    """An array of one shape or another, told by the number of its sides."""
+    """An array of one shape or another, by its number of sides."""
 
     first: Array
     second: Array

@@ -1,7 +1,6 @@
 """From data to a fitted object: one algorithm for memory, files and many machines."""
 
 from ._fit import Chunk as Chunk
-from ._fit import Chunks as Chunks
 from ._fit import Fit as Fit
 from ._fit import InMemory as InMemory
 from ._fit import Specification as Specification

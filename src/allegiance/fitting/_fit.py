@@ -404,11 +404,9 @@ def _member_distances(diagram: Diagram, located: Located, codes: IntArray, rows:
 def representatives(X: Rows, codes: AnyArray, n_clusters: int, kind: str) -> FloatArray:
     """Return a representative (k, d) of each cluster of rows (n, d), dense or CSR; every cluster has a member.
 
-    ``kind`` is "mean", "median" (coordinate by coordinate), or "medoid", the member with the smallest sum of distances
-    to the others, for which all pairs inside a cluster are compared.
+    ``kind`` is "median" (coordinate by coordinate), or "medoid", the member with the smallest sum of distances to the
+    others, for which all pairs inside a cluster are compared.
     """
-    if kind == "mean":
-        return mean_sums(X, codes, n_clusters).means
     if kind == "median" and is_sparse(X):
         raise TypeError(
             "representative='median' needs dense X: most coordinates of a sparse median are zero. Use 'mean'."

@@ -8,10 +8,8 @@ from ._base import Diagram as Diagram
 from ._base import Influence as Influence
 from ._base import Located as Located
 from ._base import SpreadSums as SpreadSums
-from ._base import Summary as Summary
 from ._base import Training as Training
 from ._base import Weights
-from ._base import no_bounds as no_bounds
 from ._bregman import DIVERGENCES as DIVERGENCES
 from ._bregman import KL, Bregman, ItakuraSaito, Logistic
 from ._bregman import BregmanDivergence as BregmanDivergence
@@ -26,10 +24,8 @@ from ._kernel import FeatureEmbedding as FeatureEmbedding
 from ._kernel import Kernel
 from ._kernel import KernelEmbedding as KernelEmbedding
 from ._kernel import KernelSums as KernelSums
-from ._kernel import ResolvedKernel as ResolvedKernel
 from ._kernel import padded_features as padded_features
 from ._kernel import row_blocks as row_blocks
-from ._power_diagram import Embedding as Embedding
 from ._power_diagram import LinearEmbedding as LinearEmbedding
 from ._power_diagram import PowerDiagram as PowerDiagram
 from ._power_diagram import product_by_rows as product_by_rows

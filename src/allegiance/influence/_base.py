@@ -67,7 +67,7 @@ class Diagram(Protocol):
 
     @property
     def clearance_scale(self) -> float:
-        """Size of the numbers that :meth:`clearance` subtracts, differences of positions aside; 0 if there are none.
+        """Size of the numbers that :meth:`clearance` subtracts, without differences of positions; 0 if there are none.
 
         A clearance is known to the rounding of such numbers, and otherwise to its own last digits.
         """
@@ -88,7 +88,7 @@ class Diagram(Protocol):
         """Whether every coordinate is one of X, scaled and shifted."""
 
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Return the divergence (n,) of each row from the site with its code, weights aside, in the user's units."""
+        """Return the divergence (n,) of each row from the site with its code, without weights, in the user's units."""
 
     def distances(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the root (n,) of the divergence of each row from the site with its code, in the user's units."""

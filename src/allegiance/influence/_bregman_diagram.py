@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class BregmanDiagram:
 
     @cached_property
     def _constants(self) -> FloatArray:
-        """(k,) constants of the sites, weights aside."""
+        """(k,) constants of the sites, without weights."""
         return self._constants_of(self.sites, self._slopes)
 
     def _constants_of(self, points: FloatArray, slopes: FloatArray) -> FloatArray:
@@ -163,7 +163,7 @@ class BregmanDiagram:
         return np.stack([solve_rows(hessians, np.tile(unit, (k, 1))) for unit in np.eye(self.dim)], axis=2)
 
     def _projected(self, position: FloatArray) -> AffineFunctions:
-        """Return the functions of the I-projections of rows with these positions (n, r), weights aside."""
+        """Return the functions of the I-projections of rows with these positions (n, r), without weights."""
         n = position.shape[0]
         if self.dim == 0:
             return AffineFunctions(np.zeros((n, 0)), np.zeros(n))
@@ -174,7 +174,7 @@ class BregmanDiagram:
             nearest[value < lowest] = i
             np.minimum(lowest, value, out=lowest)
         known = AffineFunctions(self._slopes[nearest], self._constants[nearest])
-        return self._family.find(position, Start(known, self.positions[nearest], self._inverse_hessians[nearest]))
+        return self._family.find(position, known, self.positions[nearest], self._inverse_hessians[nearest])
 
     def query_functions(self, position: FloatArray) -> AffineFunctions:
         """Return the function of each position (n, r)."""
@@ -273,17 +273,6 @@ _DIFFERENCE = 1e-5
 _FEW_AXES = 24
 
 
-class Start(NamedTuple):
-    """Members of the family near the targets, one per row."""
-
-    functions: AffineFunctions
-    """Their theta (n, r) and psi(theta) (n,)."""
-    position: FloatArray
-    """(n, r)"""
-    inverse_hessian: FloatArray
-    """(n, r, r) derivative of theta by position there."""
-
-
 @dataclass(frozen=True)
 class Family:
     """All points y with ∇phi(y) = ∇phi(origin) + theta @ axes, for some theta (r,).
@@ -361,12 +350,15 @@ class Family:
             hessians[:, :, c] = (ends[0] - ends[1]) / (2.0 * step)[:, None]
         return (hessians + hessians.transpose(0, 2, 1)) / 2.0
 
-    def find(self, target: FloatArray, start: Start) -> AffineFunctions:
+    def find(
+        self, target: FloatArray, near: AffineFunctions, position: FloatArray, inverse_hessian: FloatArray
+    ) -> AffineFunctions:
         """Return theta (n, r) and psi(theta) (n,) of the members with positions ``target`` (n, r).
 
-        Not found are targets at the edge of what the domain allows, or beyond.
+        ``near`` are members to start from, one per row, with their positions (n, r) and the derivatives (n, r, r) of
+        theta by position there. Not found are targets at the edge of what the domain allows, or beyond.
         """
-        search = _Search(self, target, start)
+        search = _Search(self, target, near, position, inverse_hessian)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             search.run()
         if failed := int(np.count_nonzero(~search.found)):
@@ -384,11 +376,13 @@ class _Search:
     the step is accepted; if not, it is shortened to where the slope would vanish if it grew evenly.
     """
 
-    def __init__(self, family: Family, target: FloatArray, start: Start) -> None:
+    def __init__(
+        self, family: Family, target: FloatArray, near: AffineFunctions, position: FloatArray, inverse: FloatArray
+    ) -> None:
         self.family, self.target = family, target
-        self.theta, self.psi = (part.copy() for part in start.functions)
-        self.residual = start.position - target
-        self.step = -np.einsum("nij,nj->ni", start.inverse_hessian, self.residual)
+        self.theta, self.psi = (part.copy() for part in near)
+        self.residual = position - target
+        self.step = -np.einsum("nij,nj->ni", inverse, self.residual)
         self.length = np.ones(target.shape[0])
         self.tolerance = 16.0 * _EPS * np.sqrt(family.origin.shape[0])
         # At a member that is already known there is nothing to find, and its own theta is kept to the last bit.

@@ -10,7 +10,17 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.validation import AnyArray, FloatArray, Rows, check_choice, dense, is_sparse, real_array, row_dots
+from allegiance._core.validation import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    Rows,
+    check_choice,
+    dense,
+    is_sparse,
+    real_array,
+    row_dots,
+)
 
 from ._base import INFLUENCES, Diagram, Influence, Located, Training
 from ._power_diagram import LinearEmbedding, PowerDiagram
@@ -226,21 +236,21 @@ class ScatterSums(NamedTuple):
         """Return the scale (d,) of the columns, and their shrunk covariance (d, d) in it; None for the identity."""
         n, d = float(self.sizes.sum()), centers.shape[1]
         variances = np.diagonal(self.products) if self.products.ndim == 2 else self.products
-        columns = _scales(variances / n, self.sizes, centers, self.resolution)
+        found, varies, differs = _scales(variances / n, self.sizes, centers, self.resolution)
         if self.squares is None:
-            return columns.scale, None
-        scale = np.where(columns.varies, columns.scale, 1.0)
+            return found, None
+        scale = np.where(varies, found, 1.0)
         plain, squares = self.products / n / np.outer(scale, scale), self.squares / np.outer(scale**2, scale**2)
         for matrix in (plain, squares):
-            matrix[~columns.varies] = 0.0
-            matrix[:, ~columns.varies] = 0.0
+            matrix[~varies] = 0.0
+            matrix[:, ~varies] = 0.0
         mu = float(np.trace(plain)) / d
         share = 0.0
         if d > 1:
             share = _oas(plain, mu, n) if shrinkage == "oas" else _ledoit_wolf(plain, mu, n, float(squares.sum()))
         shrunk = (1.0 - share) * plain + share * mu * np.eye(d)
-        shrunk[columns.differs, columns.differs] = 1.0
-        return columns.scale, shrunk
+        shrunk[differs, differs] = 1.0
+        return found, shrunk
 
 
 def scatter_sums(centers: FloatArray, X: Rows, codes: AnyArray) -> ScatterSums:
@@ -294,17 +304,10 @@ def _squared_residuals(X: Rows, codes: AnyArray, centers: FloatArray) -> FloatAr
     return total + (absent * centers**2).sum(axis=0)
 
 
-class _Columns(NamedTuple):
-    scale: FloatArray
-    """(d,) positive, in the user's units."""
-    varies: AnyArray
-    """(d,) whether points of one cluster differ, by more than rounding."""
-    differs: AnyArray
-    """(d,) whether, if they do not, clusters differ."""
-
-
-def _scales(variances: FloatArray, sizes: FloatArray, centers: FloatArray, resolution: float) -> _Columns:
-    """Return the scale of each column, given its variance (d,) inside clusters.
+def _scales(
+    variances: FloatArray, sizes: FloatArray, centers: FloatArray, resolution: float
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Return the scale of each column, whether its points vary inside clusters, and if not, whether clusters differ.
 
     Columns are compared with their own values and never with each other, so that units do not matter. A column that
     does not vary inside clusters counts with its deviation over all points; where there is none either, with its size:
@@ -323,7 +326,7 @@ def _scales(variances: FloatArray, sizes: FloatArray, centers: FloatArray, resol
     between = np.sqrt(sizes @ (relative - sizes @ relative / sizes.sum()) ** 2 / sizes.sum())
     differs = ~varies & (between > resolution)
     scale = np.where(varies, deviation, magnitude * np.where(differs, between, 1.0))
-    return _Columns(scale, varies, differs)
+    return scale, varies, differs
 
 
 def _oas(covariance: FloatArray, mu: float, n: float) -> float:
