@@ -192,6 +192,17 @@ def test_tables_that_cannot_be_used_say_why(tmp_path, content, message):
     assert "\n" not in str(caught.value)
 
 
+def test_an_encoding_that_shows_late_is_found(tmp_path):
+    """The first 64 KB are plain ASCII, so that the whole file is read once more."""
+    content = lines(["a", "kind"], lambda i: (i % 5, "süß" if i == 19_999 else "bitter"), n=20_000)
+    (tmp_path / "table.csv").write_bytes(content.encode("cp1252"))
+    table = open_table(tmp_path / "table.csv")
+    assert propose(table).names == ("a", "kind=bitter", "kind=süß")
+    assert "cp1252" in " ".join(table.notes)
+    with pytest.raises(TableError, match="not utf-8 text"):
+        open_table(tmp_path / "table.csv", encoding="utf-8").profile()
+
+
 def test_several_files_mean_what_one_does(tmp_path):
     """A table with decimal commas was off by a factor of 1,000 when it came in two files."""
     rows = ["a;b", "1,5;1.200", "2,5;3.400", "3,5;2.000", "4,5;1.100"]

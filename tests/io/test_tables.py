@@ -231,11 +231,17 @@ def test_several_files_are_read_as_one(tmp_path):
     assert values(open_table(tmp_path / "part-*.csv").batches(["a"], start=2, typed=False)) == [{"a": "2.5"}]
     both = open_table([tmp_path / "part-2.csv", str(tmp_path / "part-1.csv")])
     assert [row["a"] for row in both.read().to_pylist()] == [2.5, 1.0, 2.0]
+    write_table(tmp_path / "whole.parquet", pa.table({"a": [1, 2], "b": ["x", "y"]}))
+    write_table(tmp_path / "text.parquet", pa.table({"a": ["1", "n"], "b": ["x", "y"]}))
+    assert open_table(tmp_path / "*.parquet").read()["a"].to_pylist() == ["1", "n", "1", "2"]
+    write_table(tmp_path / "list.parquet", pa.table({"a": [[1], [2]], "b": ["x", "y"]}))
+    with pytest.raises(TableError, match="'a' has different types"):
+        open_table([tmp_path / "whole.parquet", tmp_path / "list.parquet"])
     (tmp_path / "part-3.csv").write_text("a,c\n1,2\n")
     with pytest.raises(TableError, match=r"different columns.*'b', 'c'"):
         open_table(tmp_path / "part-*.csv")
     with pytest.raises(TableError, match="no file matches"):
-        open_table(tmp_path / "*.parquet")
+        open_table(tmp_path / "*.feather")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

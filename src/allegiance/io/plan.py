@@ -47,41 +47,21 @@ _SHOWN = 12
 class ColumnPlan:
     """What becomes of one column.
 
-    Attributes
-    ----------
-    name
-        Its name in the table.
-    role
-        "id", "label", "feature", "kept" (a column that was asked for), or "left out".
-    reason
-        Why, in a few words.
-    kind
-        Of features: "number", "date" (days since 1970-01-01) or "category".
-    reading, missing
-        How text is read, and what means a missing value; see :class:`allegiance.io.profile.ColumnProfile`.
-    center, spread
-        What is subtracted, and what it is divided by: the mean and the standard deviation. A category has a center for
-        each of its values, their shares, and one spread, the root of the sum of their variances, so that every column
-        of the table has the same variance in all.
-    fill
-        What stands in for a missing number: the median.
-    categories
-        The values of a category, one column of zeros and ones each.
-    n_missing
-        Missing values in the table that the plan was made for.
+    A category has a center for each of its values, their shares, and one spread, the root of the sum of their
+    variances, so that every column of the table has the same variance in all.
     """
 
     name: str
-    role: str
+    role: str  # "id", "label", "feature", "kept" (a column that was asked for), or "left out"
     reason: str = ""
-    kind: str | None = None
-    reading: str = "."
-    missing: tuple[Any, ...] = ()
-    center: float | list[float] = 0.0
-    spread: float = 1.0
-    fill: float = 0.0
-    categories: list[str] = field(default_factory=list)
-    n_missing: int = 0
+    kind: str | None = None  # of features: "number", "date" (days since 1970-01-01) or "category"
+    reading: str = "."  # of text; see ColumnProfile
+    missing: tuple[Any, ...] = ()  # what means a missing value
+    center: float | list[float] = 0.0  # what is subtracted: the mean
+    spread: float = 1.0  # what it is divided by: the standard deviation
+    fill: float = 0.0  # what stands in for a missing number: the median
+    categories: list[str] = field(default_factory=list)  # one column of zeros and ones each
+    n_missing: int = 0  # in the table that the plan was made for
 
     @property
     def names(self) -> list[str]:

@@ -62,57 +62,29 @@ _ID_NAME = re.compile(
 
 @dataclass
 class ColumnProfile:
-    """What one column holds.
-
-    Attributes
-    ----------
-    name, type
-        Its name, and its Arrow type in the file.
-    kind
-        "number", "date", "text", "empty" (no value at all) or "other" (lists, binary data, ...).
-    n_rows, n_missing
-        Rows, and how many of them have no value, words for missing values included.
-    missing_words
-        How often each word was counted as missing; numbers such as -999 are in ``missing`` too.
-    missing
-        Words and numbers that mean a missing value, beyond the usual words.
-    values
-        How often each distinct value occurs; None if there are more than 1,000.
-    unique, counting
-        Whether no value occurs twice, and whether each is one more than the one before.
-    distinct_share
-        Distinct values among the first rows, as a share.
-    integer, mean, std, min, max, median, infinite
-        Of numbers, and of dates in days since 1970-01-01.
-    median_error
-        0 if the median is exact; else it is the median of a sample, and this is the error of its rank (95 %).
-    reading
-        How text is read: "." or "," as the decimal mark; "iso", "ymd", "dmy" or "mdy" as the order of a date.
-    remark
-        What a reader should know, such as a date that could be read in two ways.
-    """
+    """What one column holds. Of dates, numbers are days since 1970-01-01."""
 
     name: str
-    type: str
-    kind: str = "empty"
+    type: str  # in the file, as Arrow names it
+    kind: str = "empty"  # "number", "date", "text", "empty" (no value at all) or "other" (lists, binary data, ...)
     n_rows: int = 0
-    n_missing: int = 0
-    missing_words: dict[str, int] = field(default_factory=dict)
-    missing: tuple[Any, ...] = ()
-    values: dict[str, int] | None = None
+    n_missing: int = 0  # with words for missing values
+    missing_words: dict[str, int] = field(default_factory=dict)  # how often each counted as missing
+    missing: tuple[Any, ...] = ()  # words and numbers that mean a missing value, beyond the usual words
+    values: dict[str, int] | None = None  # how often each distinct one occurs; None if there are more than 1,000
     unique: bool = False
-    counting: bool = False
-    distinct_share: float = 0.0
+    counting: bool = False  # whether each value is one more than the one before
+    distinct_share: float = 0.0  # of the first rows
     integer: bool = False
     mean: float = np.nan
     std: float = np.nan
     min: float = np.nan
     max: float = np.nan
     median: float = np.nan
-    median_error: float = 0.0
+    median_error: float = 0.0  # 0 if it is exact; else it is that of a sample, and this is the error of its rank (95 %)
     infinite: int = 0
-    reading: str = "."
-    remark: str = ""
+    reading: str = "."  # of text: the decimal mark, or the order of a date, "iso", "ymd", "dmy" or "mdy"
+    remark: str = ""  # what a reader should know, such as a date that could be read in two ways
 
 
 @dataclass

@@ -236,11 +236,7 @@ def _digits(texts: Any) -> FloatArray:
 
 
 def parse_number(text: str, decimal: str = ".") -> float | None:
-    """Return the number that a text stands for, None if it is not one.
-
-    >>> parse_number("$1,452.74"), parse_number("26%"), parse_number("1.452,74 €", decimal=",")
-    (1452.74, 0.26, 1452.74)
-    """
+    """Return the number that a text stands for, None if it is not one."""
     return read_numbers(arrow.array([text], arrow.string()), decimal)[0].as_py()
 
 
