@@ -534,6 +534,19 @@ def test_headers_of_any_length(tmp_path, columns):
     assert table.read(typed=False).num_columns == columns
 
 
+@pytest.mark.parametrize("last", ['20,1,"c\n', '20,1,"c', '"two\nlines",1,"c\n'])
+def test_a_quote_left_open_in_the_last_row(tmp_path, last):
+    rows = "".join(f"{i},{i % 3},a\n" for i in range(20))
+    (tmp_path / "t.csv").write_text(f"x,y,kind\n{rows}{last}")
+    with pytest.raises(TableError, match="quotation mark opened in line 22 is not closed"):
+        propose(open_table(tmp_path / "t.csv"))
+
+
+def test_quotes_inside_values_at_the_end_are_read(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y,kind\n" + "".join(f'{i},{i % 3},5" pipe\n' for i in range(21)))
+    assert open_table(tmp_path / "t.csv").read(typed=False)["kind"].to_pylist() == ['5" pipe'] * 21
+
+
 def test_a_quote_left_open_in_the_header(tmp_path):
     (tmp_path / "open.csv").write_text('a,"b\n' + "1,2\n" * 500_000)
     with pytest.raises(TableError, match="quotation mark"):

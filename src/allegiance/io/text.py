@@ -13,6 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from allegiance._core.validation import require
@@ -27,8 +28,10 @@ arrow: Any = require("pyarrow", "io", "reading tables")
 
 #: Bytes of text parsed at a time. No row may be longer.
 _BLOCK = 8 << 20
-#: Bytes read first to find the dialect.
-_HEAD = 1 << 16
+#: Bytes read first to find the dialect, and bytes of the end that are remembered.
+_HEAD = _TAIL = 1 << 16
+#: A line after the last one: it becomes a row of its own, unless a quotation mark is open.
+_END = "(end of the table)"
 _OTHER_FORMATS = {
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
@@ -149,12 +152,13 @@ class TextFile(Part):
                 f"{self.where} is not {self._encoding} text. Pass encoding= (--encoding). {error}"
             ) from error.with_traceback(None)
         finally:
-            lines = stream.lines
+            lines, open_at_the_end = stream.lines, stream.ends_in_a_quote(self._sep)
             stream.close()
             left = weakref.ref(stream)
             del reader, stream
             _wait_for_release(left)
-        if first_pass and lines > count + self._skip_lines + 1:
+        # Rows of one line each can only leave a quotation mark open in the last line.
+        if first_pass and (open_at_the_end or lines > count + self._skip_lines + 1):
             wrong = self._diagnosis(ragged=False)
             if wrong is not None:
                 raise wrong
@@ -181,7 +185,7 @@ class TextFile(Part):
         taken: list[str] = []
         first, width = 1, len(self.names)
         with io.TextIOWrapper(stream, encoding=codec, errors="replace", newline="") as lines, _long_values():
-            reader = csv.reader(_remembered(lines, taken), delimiter=self._sep)
+            reader = csv.reader(_remembered(chain(lines, [_END]), taken), delimiter=self._sep)
             while True:
                 try:
                     row = next(reader, None)
@@ -191,7 +195,7 @@ class TextFile(Part):
                 if wrong:
                     wrong = f"the quotation mark opened in line {first} {wrong.format(last=reader.line_num)}"
                     return TableError(f"{self.where}: {wrong} Correct the file: rows would be lost.")
-                if row is None:
+                if row is None or row == [_END]:
                     return None
                 if ragged and row and first > self._skip_lines + 1 and len(row) != width:
                     return TableError(
@@ -216,6 +220,13 @@ class _Stream(io.RawIOBase):
         self._stream, self._where = stream, where
         self._plain = not encoding.lower().startswith(("utf-16", "utf_16", "utf-32"))
         self.lines = 0
+        self._tail = b""
+
+    def ends_in_a_quote(self, sep: str) -> bool:
+        """Return whether the last line leaves a quotation mark open."""
+        last = self._tail.rstrip(b"\r\n").replace(b"\r", b"\n").rpartition(b"\n")[2]
+        rows = list(csv.reader([f"{last.decode('utf-8', 'replace')}\n", _END], delimiter=sep))
+        return self._plain and rows[-1] != [_END]
 
     def readable(self) -> bool:
         return True
@@ -225,6 +236,7 @@ class _Stream(io.RawIOBase):
         if self._plain and b"\0" in data:
             raise TableError(f"{self._where} holds a NUL byte: it is damaged, or not text.")
         self.lines += data.count(b"\n") or data.count(b"\r")
+        self._tail = (self._tail + data)[-_TAIL:] if len(data) < _TAIL else data[-_TAIL:]
         return data
 
     def readinto(self, buffer: Any) -> int:
