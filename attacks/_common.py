@@ -219,5 +219,5 @@ def run(*arguments: Any) -> Any:
 
 
 def leftovers(folder: Path, known: set[str]) -> list[str]:
-    """Return what lies in a folder besides what is known."""
+    """Return the files of a folder, except known ones."""
     return sorted(path.name for path in folder.iterdir() if path.name not in known)

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import allegiance
-from allegiance import AffinityScorer, PrecisionWarning, load
+from allegiance import AffinityScorer, Calibration, PrecisionWarning, load
 from allegiance.domains import Ball, Box, Polytope
 from allegiance.engines import Auto, ClosedForm, Exact, HitAndRun, SharedSamples
 from allegiance.geometry import sample_polytope
@@ -112,7 +112,6 @@ def _trust(draw: Draw, folder: Path) -> None:
     X, labels = draw.clustering()
     settings = draw.settings() | {
         "n_resamples": draw.pick([2, 3], [0, 1, -1, 2.5, 10**30, "2"]),
-        "crowding": draw.pick([0.25, 0.0, 1.0], [-1.0, np.nan, np.inf, "no"]),
     }
     settings.pop("calibration", None)
     result = allegiance.trust(X, labels, **settings)
@@ -167,7 +166,7 @@ def _polytope(draw: Draw, folder: Path) -> None:
 #: What an error may name: parameters, and objects that are passed as such.
 _COMMON = (
     "X", "labels", "centers", "influence", "weights", "representative", "domain", "engine", "eps", "calibration",
-    "n_jobs", "random_state", "n_resamples", "crowding", "top", "clusterer", "Polytope", "Box", "Kernel", "kernel",
+    "n_jobs", "random_state", "n_resamples", "size_prior", "top", "clusterer", "Polytope", "Box", "Kernel", "kernel",
     "Mahalanobis", "covariance", "Weights", "divergence", "smoothing", "max_samples", "Calibration", "AffinityScorer",
 )  # fmt: skip
 #: Each call is as likely as it is often listed.
@@ -185,7 +184,7 @@ _CALLS: list[tuple[Callable[[Draw, Path], None], tuple[str, ...]]] = [
 
 #: How often an argument is bad, and how often a setting is not left at its default.
 _BAD, _SET = 0.06, 0.35
-_SCALES = (1.0, 1.0, 1.0, 1e-3, 1e6, 1e-200, 1e200)
+_SCALES = (1.0, 1.0, 1.0, 1e-3, 1e6, 1e-60, 1e60, 1e-200, 1e200)
 #: Few enough samples that a call takes milliseconds.
 _SAMPLES = 4_000
 
@@ -201,7 +200,7 @@ class Draw:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        #: What an error may name besides the parameters: columns of the data.
+        #: What else an error may name: columns of the data.
         self.named: tuple[str, ...] = ()
 
     def pick(self, good: list[Any], bad: list[Any]) -> Any:
@@ -287,7 +286,7 @@ class Draw:
         huge = 10**30
         return {
             "influence": (
-                ["euclidean", "within", "kl", "itakura-saito", "logistic", "rbf", "linear", "cosine", "laplacian",
+                ["euclidean", "within", "kl", "itakura-saito", "logistic", "rbf", "cosine", "laplacian",
                  KL(smoothing=0.5), ItakuraSaito(smoothing=1.0), Logistic(), Within("oas"), Kernel("polynomial"),
                  Kernel("rbf", approximation="fourier"), Kernel("rbf", approximation="nystroem"), "mahalanobis"],
                 ["psychic", None, 3, Kernel("rbf", gamma=-1.0), Kernel("rbf", gamma=np.inf), KL(smoothing=-1.0),
@@ -311,7 +310,10 @@ class Draw:
                  HitAndRun(2.5)],  # type: ignore[arg-type]
             ),
             "eps": ([0.1, 0.3], [0.0, -1.0, 1.0, np.nan, "0.1", None, 1e-300]),
-            "calibration": ([None, 2], [0, -1, 2.5, "yes", huge]),
+            "calibration": (
+                [None, 2, Calibration(2, size_prior=0.0)],
+                [0, -1, 2.5, "yes", huge, Calibration(2, size_prior=-1.0), Calibration(2, size_prior=np.nan)],
+            ),
             "n_jobs": ([1, 2, None], [0, 1.5, "all"]),
             "random_state": ([0, 1, None, np.random.default_rng(0), np.random.RandomState(0)], [-1, "seed", 1.5, [1]]),
             "centers": ([None], [np.zeros((2, 2)), [[np.nan]], [], "centers", np.full((3, 2), 1e308), object()]),

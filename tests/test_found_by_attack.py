@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from allegiance import AffinityScorer, affinity, trust
 from allegiance.geometry import sample_polytope
@@ -63,3 +66,21 @@ def test_new_rows_may_be_tiny_but_not_huge():
         scorer.transform(X * 1e71)
     with pytest.raises(ValueError, match="centers is too large"):
         affinity(X, centers=X[:3] * 1e71)
+
+
+@pytest.mark.parametrize("influence", ["euclidean", "cosine"])
+def test_clusters_that_nearly_coincide_next_to_a_large_column_are_refused(influence):
+    tiny = np.column_stack([X * 1e-200, np.full(len(X), 3.0)])
+    with pytest.raises(ValueError, match=r"X: its clusters are .* apart"):
+        affinity(tiny, LABELS, influence=influence)
+
+
+def test_trust_of_five_rows_needs_no_curvature():
+    rows = [[-2.082446637269783, -1.4462462042061495], [-1.3240043009123699, -1.5652540307476046],
+            [0.15855122239945296, -0.027573423368158875], [-2.2549487528098653, -0.017158637599052957],
+            [0.010044851965725224, 1.2447754526476587]]  # fmt: skip
+    scorer = AffinityScorer(calibration=3, eps=0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no stand-in reproduces the labels
+        dense, sparse = (scorer.fit_affinity(Z, [0, 1, 2, 3, 3]).trust for Z in (np.array(rows), sp.csr_array(rows)))
+    np.testing.assert_allclose(dense, sparse)

@@ -329,9 +329,11 @@ def _polished(
         hessian = np.block([[A.T @ (A * weight[:, None]), across], [across.T, np.diag(np.bincount(c, weight, k))]])
         even = expit(b[0])
         hessian[0, 0] += even * (1.0 - even) / total
-        step = np.linalg.solve((hessian + held)[np.ix_(free, free)], gradient(b)[free])
         moved = b.copy()
-        moved[free] -= step
+        try:
+            moved[free] -= np.linalg.solve((hessian + held)[np.ix_(free, free)], gradient(b)[free])
+        except np.linalg.LinAlgError:  # all chances are 0 or 1: nothing is left to polish
+            return b
         if not np.isfinite(moved).all() or (moved[1:3] < 0.0).any():
             return b
         b = moved

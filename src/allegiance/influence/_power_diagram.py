@@ -28,6 +28,8 @@ _FILLED = 1e-6
 #: Positions are kept within this many site radii: beyond it a cell inside any domain no longer changes, and rounding
 #: would show.
 _MAX_RADIUS = 1e8
+#: Distances from the mean of the sites whose fourth powers do not vanish.
+_SMALLEST_SPREAD = 1e-75
 
 
 @stored(
@@ -229,7 +231,10 @@ class LinearEmbedding:
         shift = ordered.mean(axis=0)
         centred = ordered - shift
         size = float(np.abs(ordered).max())
-        unit = power_of_two(float(np.abs(centred).max()) or size)
+        spread = float(np.abs(centred).max())
+        if 0.0 < spread < _SMALLEST_SPREAD:
+            raise ValueError(f"X: its clusters are at most {2 * spread:.1g} apart, too little to measure. Rescale X.")
+        unit = power_of_two(spread or size)
         axes = span_axes(centred * unit, size * unit)
         rank, d = axes.shape
         if keep_axes or rank == d:
