@@ -468,8 +468,12 @@ def normal_share(
     for start in range(0, len(jobs), _NULL_RESAMPLES):
         own = slice(start, start + _NULL_RESAMPLES)
         for one, other in combinations(zip(new[own], left_out[own], strict=True), 2):
-            kept.append(matches(one[0], other[0])[one[1] & other[1]].mean())
-            shares.append(above_chance(kept[-1], _chance(one[0], other[0], seed, len(kept))))
+            outside = one[1] & other[1]
+            if outside.any():
+                kept.append(matches(one[0], other[0])[outside].mean())
+                shares.append(above_chance(kept[-1], _chance(one[0], other[0], seed, len(kept))))
+    if len(shares) < 2:
+        return None
     usual, deviation = float(np.mean(shares)), max(float(np.std(shares, ddof=1)), _TIE)
     as_good = share <= usual + deviation and (1.0 - usual + _TIE) < _CONTRAST * (1.0 - share + _TIE)
     return float(np.mean(kept)) if as_good else None
