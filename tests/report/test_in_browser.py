@@ -152,7 +152,7 @@ def test_a_cluster_filters_everything_and_can_be_named(reader, scene):
     reader.find("#cluster-name").send_keys("the sea", Keys.ENTER)
     reader.settle()
     name = f"{scene.order[0]} · the sea"
-    for place in ("#clusters", "#cluster h3", "#filter-status", "#review"):
+    for place in ("#answer", "#clusters", "#cluster h3", "#filter-status", "#review"):
         assert name in reader.run("return document.querySelector(arguments[0]).textContent", place)
     reader.open(scene.path)
     assert name in reader.text("#clusters")

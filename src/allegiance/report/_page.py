@@ -161,7 +161,7 @@ class Page:
             scripts=_SCRIPTS,
             title=self.title,
             subtitle=f"{count(result.n_points, 'point')}, {count(result.n_clusters, 'cluster')}",
-            answer=answer(result, groups, shown_names, self._audit),
+            answer=answer(result, groups, self._audit),
             clusters=[*groups.clusters, *([groups.noise] if groups.noise.points else [])],
             names=shown_names,
             places=groups.place.tolist(),

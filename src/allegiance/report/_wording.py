@@ -13,10 +13,7 @@ from allegiance.results import VERDICTS, AffinityResult, count
 
 from ._data import Groups, PageSample
 from ._figures import Projection
-from ._inputs import shorten
 
-#: Characters of a name inside a sentence.
-_IN_A_SENTENCE = 60
 _LIBRARIES = ("allegiance", "numpy", "scipy", "scikit-learn", "numba", "bokeh")
 
 
@@ -25,8 +22,8 @@ class Answer(NamedTuple):
 
     first: str
     """What a manager can repeat."""
-    second: str
-    """Where the trouble is."""
+    second: list[str | int]
+    """Where the trouble is; a number stands for the name of the cluster in that place of the page."""
     warning: str
     """Why trust should not be believed as it is."""
     notes: list[str]
@@ -38,8 +35,8 @@ def percent(share: float) -> str:
     return "-" if np.isnan(share) else f"{100.0 * share:.0f}\u00a0%"
 
 
-def answer(result: AffinityResult, groups: Groups, names: list[str], audit: Any = None) -> Answer:
-    """Say how many labels would come back, and which cluster to look at first; ``names`` (k,) in the page's order."""
+def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> Answer:
+    """Say how many labels would come back, and which cluster to look at first."""
     *counts, noise = groups.counts
     labelled, tally = sum(counts), result.tally()
     verdicts = ", ".join(f"{number:,} {name}" for number, name in zip(counts, VERDICTS, strict=False))
@@ -50,9 +47,9 @@ def answer(result: AffinityResult, groups: Groups, names: list[str], audit: Any 
         notes.append(f"{count(unlike, 'point')} unlike anything in their own cluster (typicality below 1\u00a0%).")
     if tally.empty_cells:
         notes.append(f"{count(tally.empty_cells, 'point')} without territory: affinity is that of a vanishing one.")
-    warning, second = " ".join(result.remarks), _trouble(result, groups, names)
+    warning, second = " ".join(result.remarks), _trouble(result, groups)
     if not labelled:
-        return Answer("No point has a label: all are noise.", "", warning, notes[1:])
+        return Answer("No point has a label: all are noise.", [], warning, notes[1:])
     if not result.calibrated:
         notes.append("How many labels would come back was not estimated: trust(X, labels) does it.")
         return Answer(f"{count(labelled, 'label')}: {verdicts}.", second, warning, notes[1:])
@@ -69,20 +66,22 @@ def answer(result: AffinityResult, groups: Groups, names: list[str], audit: Any 
     return Answer(first, second, warning, notes)
 
 
-def _trouble(result: AffinityResult, groups: Groups, names: list[str]) -> str:
+def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
     """Say which cluster to look at first."""
     if result.n_clusters == 1:
-        return "With one cluster there is no rival, so this says nothing about the clustering."
+        return ["With one cluster there is no rival, so this says nothing about the clustering."]
     worst = groups.clusters[0]
     if not any(sum(cluster.verdicts[1:]) for cluster in groups.clusters):
-        return "No label needs a review."
+        return ["No label needs a review."]
     if result.calibrated:
         word = "would come back" if result.audited is None else "are right"
         finding = f"{percent(worst.trust)} of its {count(worst.points, 'label')} {word}"
     else:
         finding = f"{worst.points - worst.verdicts[0]:,} of its {count(worst.points, 'label')} are not supported"
-    rival = f", and {names[groups.place[worst.rivals[0][0]]]} is its usual rival" if worst.rivals else ""
-    return f"Cluster {shorten(names[0], _IN_A_SENTENCE)} is in the most trouble: {finding}{rival}."
+    said: list[str | int] = ["Cluster ", 0, f" is in the most trouble: {finding}"]
+    if worst.rivals:
+        said += [", and ", int(groups.place[worst.rivals[0][0]]), " is its usual rival"]
+    return [*said, "."]
 
 
 def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -> str:
