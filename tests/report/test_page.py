@@ -217,23 +217,6 @@ def test_hostile_names_stay_text(where, rng):
     assert HOSTILE in everything
 
 
-def test_shows_ids_of_a_pandas_index(rng):
-    X, labels = three_clusters(30, rng)
-    frame = pd.DataFrame(X, columns=list("abcd"), index=pd.Index([f"p{i}" for i in range(30)], name="patient"))
-    result = affinity(frame, labels, random_state=0)
-    page = page_of(result, frame)
-    least_trusted_first = result.least_trusted(30)
-    assert page.data["page-data"]["ids"] == [[f"p{i}" for i in least_trusted_first[::-1]]]
-    assert "patient" in page.text
-
-
-@pytest.mark.parametrize("kind", ["array", "polars", "range index"])
-def test_rows_without_names_have_numbers_only(kind, rng):
-    X, labels = three_clusters(30, rng)
-    X = {"array": X, "polars": pl.DataFrame(X), "range index": pd.DataFrame(X, columns=list("abcd"))}[kind]
-    assert page_of(affinity(X, labels, random_state=0), X).data["page-data"]["ids"] == []
-
-
 @pytest.mark.parametrize(
     "container",
     [
@@ -345,29 +328,6 @@ def test_writes_a_whole_file_and_returns_its_path(make_result, tmp_path):
     assert result.report(str(path), title="New") == path
     assert Page(path.read_text(encoding="utf-8")).text.startswith("New")
     assert os.listdir(tmp_path) == ["report.html"]
-
-
-def test_a_failed_write_leaves_the_old_file(make_result, tmp_path, monkeypatch):
-    path = tmp_path / "report.html"
-    path.write_text("old")
-
-    def fail(self, target):
-        raise OSError("disk gone")
-
-    monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="disk gone"):
-        write_report(make_result([[0.8, 0.2]]), path)
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["report.html"]
-
-
-def test_writes_through_a_link(make_result, tmp_path):
-    target = tmp_path / "there.html"
-    target.write_text("old")
-    (tmp_path / "here.html").symlink_to(target)
-    write_report(make_result([[0.8, 0.2]]), tmp_path / "here.html")
-    assert (tmp_path / "here.html").is_symlink()
-    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_names_a_missing_folder_before_doing_the_work(make_result, tmp_path):

@@ -1,8 +1,6 @@
 """Decisions: read from everywhere, applied to labels, and kept in a log that survives a kill."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -49,14 +47,6 @@ def test_a_series_comes_back_with_its_index_and_name():
     assert moved.name == "segment"
     assert series.loc["x"] == "b"
     assert apply_decisions(pl.Series("s", LABELS.tolist()), MADE).to_list() == ["a", "a", "-1", "c"]
-
-
-def test_the_last_decision_counts_and_undo_brings_the_one_before_back():
-    first, second = {**MADE[0]}, {**MADE[0], "decision": "noise", "new_label": None}
-    undo = {"row": 1, "decision": "undo"}
-    assert apply_decisions(LABELS, [first, second])[1] == "-1"
-    assert apply_decisions(LABELS, [first, second, undo])[1] == "a"
-    assert apply_decisions(LABELS, [first, second, undo, undo])[1] == "b"
 
 
 def test_a_table_with_corrected_labels_is_read_back():
@@ -137,15 +127,6 @@ def test_undo_takes_the_last_decision_back_even_after_a_row_was_decided_twice(lo
     assert len(log.path.read_text().splitlines()) == 6
 
 
-def test_a_row_can_be_cleared(log):
-    log.decide(1, "keep")
-    log.decide(1, "noise")
-    log.decide(2, "keep")
-    log.clear(1)
-    assert list(log.standing) == [2]
-    assert apply_decisions(list(labels_of().values()), log.path)[1] == "west"
-
-
 def test_a_log_is_resumed_even_after_a_cut_line_and_keeps_names(log):
     log.decide(7, "move", "east")
     log.rename("east", "the sea")
@@ -182,19 +163,3 @@ def test_a_file_that_is_not_a_log_of_these_labels_is_refused(content, message, t
 def test_a_log_in_use_is_refused(log):
     with pytest.raises(ValueError, match="in use by another server"):
         DecisionLog(log.path, labels_of())
-
-
-@pytest.mark.slow
-def test_what_was_decided_survives_a_kill(tmp_path):
-    program = """
-import os, signal, sys
-from allegiance.review import DecisionLog
-log = DecisionLog(sys.argv[1], dict.fromkeys(range(9), 0))
-for row in range(5):
-    log.decide(row, "keep")
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-    path = tmp_path / "log.jsonl"
-    ended = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
-    assert ended.returncode == -9
-    assert [json.loads(line)["row"] for line in path.read_text().splitlines()] == list(range(5))
