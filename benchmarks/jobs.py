@@ -2,12 +2,9 @@
 
 - Exact affinities in two and three dimensions, five sites in a box, processor time per query on one thread. Qhull cuts
   the cells of all sites with and without the query; its shares must agree with ours to 1e-9 before anything is timed.
-- Shared samples: Gaussian blobs, centres twice as far apart as points from their centre, the whole public call on all
-  cores. ``silhouette_samples`` gets the same array and labels.
-- 10,000 images of 784 pixels, k = 10, the paper's largest job: strokes drawn at random stand in for the digits.
 - "kl" and an exact rbf kernel, relative to Euclidean distance on the same data and to one full kernel matrix.
 - Growth with n: a line through the logarithms of time gives the exponent.
-- Trust relative to affinity, and trust in 384-dimensional unit vectors with k = 100, as embeddings are.
+- Trust relative to affinity.
 - Peak memory of scoring 1,000,000 x 50 float32 points in a fresh process, beyond what it had before the data.
 - ActiveKMeans and IncrementalKMeans against scikit-learn's clusterers of the same kind: time, and adjusted Rand index.
 """
@@ -26,7 +23,7 @@ import numpy.typing as npt
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.datasets import make_blobs
-from sklearn.metrics import adjusted_rand_score, silhouette_samples
+from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from _process_memory import peak, reset_peak, resident
@@ -44,7 +41,7 @@ ALLOWANCE, LINEAR = 500_000_000, 1.1
 def run(quick: bool) -> list[Row]:
     """Do all jobs."""
     jobs: tuple[Callable[[bool], list[Row]], ...] = (
-        exact_queries, sampled, images, influences, growth, trusted, memory, clusterers,
+        exact_queries, influences, growth, trusted, memory, clusterers,
     )  # fmt: skip
     return [row for job in jobs for row in job(quick)]
 
@@ -113,51 +110,6 @@ def _volume(halfspaces: Floats, inside: Floats) -> float:
     return float(ConvexHull(HalfspaceIntersection(halfspaces, inside).intersections).volume)
 
 
-def sampled(quick: bool) -> list[Row]:
-    """Time scores that are measured with shared samples."""
-    less, turns = (10, 1) if quick else (1, 5)
-    rows = []
-    for n, d, k, at_least, more in ((1000, 50, 10, 1.0, 4), (10_000 // less, 50, 50, 4.0, 1)):
-        X, labels = blobs(n, d, k)
-        tasks = {
-            "ours": lambda X=X, labels=labels: affinity(X, labels, influence="euclidean"),
-            "silhouette": lambda X=X, labels=labels: silhouette_samples(X, labels),
-        }
-        times = side_by_side(tasks, more * turns)
-        what = f"affinity, {n:,} x {d}, k = {k}"
-        rows.append(
-            faster_row(what, times["ours"].best, "sklearn silhouette_samples", times["silhouette"].best, at_least)
-        )
-    n = 3000 // less
-    X, labels = blobs(n, 50, 100)
-    best = side_by_side({"ours": lambda: affinity(X, labels, influence="euclidean")}, turns)["ours"].best
-    rows.append(limit_row(f"affinity, {n:,} x 50, k = 100: each point", best / n, "s", 1e-3))
-    for n, d, k in ((20_000 // less, 16, 20), (10_000 // less, 50, 50)):
-        X, labels = blobs(n, d, k)
-        task = {"ours": lambda X=X, labels=labels: affinity(X, labels, n_jobs=1, influence="euclidean")}
-        best = side_by_side(task, turns, clock=time.process_time)["ours"].best
-        rows.append(Row(f"affinity, {n:,} x {d}, k = {k}, one thread", best))
-    return rows
-
-
-def images(quick: bool) -> list[Row]:
-    """Time the paper's largest job."""
-    rng = np.random.default_rng(0)
-    n = 2000 if quick else 10_000
-    place = rng.uniform(6.0, 22.0, (10, 8, 2))[np.arange(n) % 10] + rng.normal(0.0, 1.5, (n, 8, 2))
-    rows, columns = (np.exp(-((np.arange(28) - place[:, :, [i]]) ** 2) / 8.0) for i in range(2))
-    strokes = np.einsum("ns,nsy,nsx->nyx", rng.uniform(100.0, 255.0, (n, 8)), rows, columns, optimize=True)
-    X = np.clip(strokes.reshape(n, 784) + rng.normal(0.0, 10.0, (n, 784)), 0.0, 255.0)
-    means = KMeans(10, n_init=1, random_state=0).fit(X)
-    tasks = {
-        "ours": lambda: affinity(X, centers=means.cluster_centers_, influence="euclidean"),
-        "silhouette": lambda: silhouette_samples(X, means.labels_),
-    }
-    best = {name: times.best for name, times in side_by_side(tasks, 2 if quick else 7).items()}
-    what = f"images, {n:,} x 784, k = 10"
-    return [faster_row(what, best["ours"], "sklearn silhouette_samples", best["silhouette"], 25.0)]
-
-
 def influences(quick: bool) -> list[Row]:
     """Time a divergence and a kernel."""
     n, turns = (2000, 1) if quick else (10_000, 3)
@@ -212,12 +164,6 @@ def trusted(quick: bool) -> list[Row]:
         rows.append(
             faster_row(f"trust, {n:,} x 50, k = 10", best["trust"], 'affinity, "within"', best["within"], at_least)
         )
-    n = 700 if quick else 7000
-    X, labels = blobs(n, 384, 100)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    started = time.perf_counter()
-    trust(X, labels)
-    rows.append(limit_row(f"trust, {n:,} x 384, k = 100", time.perf_counter() - started, "s", 20.0))
     return rows
 
 

@@ -2,9 +2,9 @@
 
 ================  ==================================================================================================
 ``jit``           the decorator that compiles and caches
-``affine_block``  six affine functions at a block of samples: values, or their signs, in LLVM's language
+``affine_block``  some affine functions at a block of samples: values, or their signs, in LLVM's language
 ``counting``      projections, distances from sites, owners of samples, and how many samples each query steals
-``banks``         which samples are worth testing for a site, the banks of them, and how much of a bank is stolen
+``banks``         which samples are worth testing for a site, and how much of them each query steals
 ``cutting``       exact volume that each query steals from each triangulated cell
 ``walking``       hit-and-run inside the cell of each query, and inside one polytope
 ================  ==================================================================================================

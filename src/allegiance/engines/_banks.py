@@ -56,6 +56,8 @@ class _Round(NamedTuple):
     margins: AnyArray
     starts: IntArray
     """(number of blocks, k + 1) where the chosen ones of a block and site start."""
+    sizes: IntArray
+    """(k,) how many are chosen for each site."""
 
 
 class BankCounts(FittedEngine):
@@ -149,7 +151,7 @@ class BankCounts(FittedEngine):
         """Test the samples of one round for the queries in ``active``."""
         from allegiance._kernels.banks import count_stolen
 
-        size = np.diff(samples.starts, axis=1).sum(axis=0)[site[active]]
+        size = samples.sizes[site[active]]
         within = tally.tested[active] + size <= np.maximum(self._max_samples, size)
         tally.active[active[~within]] = False
         going = active[within]
@@ -160,7 +162,7 @@ class BankCounts(FittedEngine):
         firsts = np.concatenate([np.arange(a, b, most) for a, b in zip(np.append(0, ends), ends, strict=False)])
         sites = site[going[firsts]] if going.size else firsts[:0]
         firsts = np.append(firsts, going.size)
-        given = kernel_ready(queries.a, queries.b, *self._tessellation.functions, *samples)
+        given = (*kernel_ready(queries.a, queries.b, *self._tessellation.functions), *samples[:-1])
 
         def work(part: slice) -> None:
             pieces = firsts[part.start : part.stop + 1]
@@ -171,6 +173,8 @@ class BankCounts(FittedEngine):
     def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate, threads: Threads) -> None:
         """Turn counts into shares, and decide who goes on."""
         looked = active[(tally.next_look[active] <= drawn) | ~tally.active[active]]
+        if not looked.size:
+            return
         weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings, threads)
         precise = growth <= 1.0
         needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
@@ -201,7 +205,7 @@ class BankCounts(FittedEngine):
         region, seed, limits = self._tessellation.region, self._settings.seed, self._limits
         k, size = self._tessellation.n_sites, self._round_size
         a, b = kernel_ready(*self._tessellation.functions)
-        single = SingleFunctions.of(a, b)
+        single = self._tessellation.single
         if blocks is None:
             blocks = np.zeros((size // BLOCK, a.shape[1] + 1, BLOCK), np.float32)
         owner = np.empty((size // BLOCK, BLOCK), np.uint8)
@@ -229,7 +233,7 @@ class BankCounts(FittedEngine):
             total += found[first][0].size
         starts[:, k] = np.append(starts[1:, 0], total)
         places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
-        return _Round(blocks, owner, places, classes, margins, starts)
+        return _Round(blocks, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
 
     @cached_property
     def _limits(self) -> AnyArray:

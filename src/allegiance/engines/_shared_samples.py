@@ -24,7 +24,7 @@ from ._base import (
     look_at,
     unit_of_samples,
 )
-from ._tessellation import SingleFunctions, Tessellation
+from ._tessellation import Tessellation
 
 #: With more sites than the first number and up to the second, samples are chosen for each site: with fewer or more,
 #: choosing costs more than it saves (docs/decisions/0011-owner-banks.md).
@@ -171,6 +171,8 @@ class PlainCounts(FittedEngine):
             drawn += self._bank_size(n_banks)
             n_banks += 1
             due = next_look[active] <= drawn
+            if not due.any():
+                continue
             looked = active[due]
             weight, growth = look_at(looked, counts, counts, estimate, self._settings)
             needed = np.ceil(drawn * np.where(weight > 0, growth, _MAX_GROWTH))
@@ -232,7 +234,7 @@ class PlainCounts(FittedEngine):
             size = columns.shape[1]
             owner = np.empty(size, np.int32)
             a, b = kernel_ready(*self._tessellation.functions)
-            single = SingleFunctions.of(*self._tessellation.functions)
+            single = self._tessellation.single
 
             def work(rows: slice) -> None:
                 owners_of(np.ascontiguousarray(columns[:, rows]), a, b, *single, owner[rows])

@@ -61,6 +61,11 @@ class Tessellation:
         """Whether the sites are the corners of a simplex."""
         return self.n_sites == self.dim + 1
 
+    @cached_property
+    def single(self) -> SingleFunctions:
+        """The functions in single precision."""
+        return SingleFunctions.of(*self.functions)
+
     def queries(self, position: FloatArray) -> Queries:
         """Turn positions (n, r) in the diagram's coordinates into queries."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -106,17 +111,14 @@ class Tessellation:
         Such a query replaces the site: its affinity to it is 1, although rounding may leave its cell anything between
         the whole of the site's cell and nothing.
         """
-        rows: list[AnyArray] = []
-        sites: list[AnyArray] = []
-        size = max(np.abs(part).max(initial=1.0) for part in self.functions)
-        for i in range(self.n_sites):
-            near = np.abs(queries.b - self.functions.b[i]) <= _SITE_TOLERANCE * size
-            candidates = np.flatnonzero(near)
-            gap = np.abs(queries.a[candidates] - self.functions.a[i]).max(axis=1, initial=0.0)
-            same = candidates[gap <= _SITE_TOLERANCE * size]
-            rows.append(same)
-            sites.append(np.full(same.shape[0], i))
-        return np.concatenate(rows), np.concatenate(sites)
+        tolerance = _SITE_TOLERANCE * max(np.abs(part).max(initial=1.0) for part in self.functions)
+        constants = np.sort(self.functions.b)
+        first, last = (np.searchsorted(constants, queries.b + side * tolerance) for side in (-2.0, 2.0))
+        near = np.flatnonzero(first < last)
+        places, sites = np.nonzero(np.abs(queries.b[near, None] - self.functions.b) <= tolerance)
+        gap = np.abs(queries.a[near[places]] - self.functions.a[sites]).max(axis=1, initial=0.0)
+        same = gap <= tolerance
+        return near[places[same]], sites[same]
 
     def expand(self, values: FloatArray) -> FloatArray:
         """Spread values (n, distinct sites) over all k clusters: coinciding clusters share equally."""

@@ -1,0 +1,109 @@
+"""Jobs that people wait for, in turns with ``silhouette_samples`` on the same array and labels, or with k-means.
+
+``python benchmarks/run.py --only speed`` takes some minutes. Gaussian blobs, centres twice as far apart as points from
+their centre; the whole public call on all cores. With ``ALLEGIANCE_DATA`` the MNIST test set, else strokes drawn at
+random, are the images. One row at a time is scored after ``prepare()``: the median, and the 99th percentile against it.
+Ten million rows of a Parquet file are in ``scale.py``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_samples
+
+from _report import Row, faster_row, limit_row
+from _side_by_side import side_by_side
+from allegiance import AffinityScorer, affinity, trust
+from jobs import Floats, blobs
+
+
+def run(quick: bool) -> list[Row]:
+    """Do all jobs."""
+    less, turns = (10, 1) if quick else (1, 5)
+    rows = [images(quick)]
+    for n, d, k, at_least in (
+        (1000, 50, 10, 1.5),
+        (10_000, 16, 20, 10.0),
+        (10_000, 50, 50, 4.0),
+        (10_000, 50, 100, 3.0),
+    ):
+        X, labels = blobs(n if n <= 1000 else n // less, d, k)
+        ours = lambda X=X, labels=labels: affinity(X, labels, influence="euclidean")  # noqa: E731
+        what = f"affinity, {len(X):,} x {d}, k = {k}"
+        rows.append(_beside_silhouette(what, ours, X, labels, at_least, 4 * turns if n <= 1000 else turns))
+    return [*rows, *embeddings(7000 // less, 1 if quick else 3), *served(100 if quick else 1000)]
+
+
+def _beside_silhouette(what: str, ours: Callable[[], Any], X: Floats, labels: Any, at_least: float, turns: int) -> Row:
+    times = side_by_side({"ours": ours, "silhouette": lambda: silhouette_samples(X, labels)}, turns)
+    return faster_row(what, times["ours"].best, "silhouette_samples", times["silhouette"].best, at_least)
+
+
+def images(quick: bool) -> Row:
+    """Time the paper's largest job, with centres given."""
+    n = 2000 if quick else 10_000
+    path = Path(os.environ.get("ALLEGIANCE_DATA", "")) / "mnist" / "t10k-images-idx3-ubyte.gz"
+    if path.is_file():
+        name = "MNIST"
+        X = np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=16).reshape(-1, 784)[:n].astype(float)
+    else:
+        name, X = "strokes", _strokes(n)
+    means = KMeans(10, n_init=1, random_state=0).fit(X)
+    ours = lambda: affinity(X, centers=means.cluster_centers_, influence="euclidean")  # noqa: E731
+    return _beside_silhouette(f"{name}, {n:,} x 784, k = 10", ours, X, means.labels_, 30.0, 2 if quick else 7)
+
+
+def _strokes(n: int) -> Floats:
+    """Draw images of ten kinds."""
+    rng = np.random.default_rng(0)
+    place = rng.uniform(6.0, 22.0, (10, 8, 2))[np.arange(n) % 10] + rng.normal(0.0, 1.5, (n, 8, 2))
+    rows, columns = (np.exp(-((np.arange(28) - place[:, :, [i]]) ** 2) / 8.0) for i in range(2))
+    strokes = np.einsum("ns,nsy,nsx->nyx", rng.uniform(100.0, 255.0, (n, 8)), rows, columns, optimize=True)
+    return np.clip(strokes.reshape(n, 784) + rng.normal(0.0, 10.0, (n, 784)), 0.0, 255.0)
+
+
+def embeddings(n: int, turns: int) -> list[Row]:
+    """Time unit vectors in 384 dimensions, and what trust costs on top."""
+    X, labels = blobs(n, 384, 100)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    tasks = {
+        "affinity": lambda: affinity(X, labels),
+        "trust": lambda: trust(X, labels),
+        "silhouette": lambda: silhouette_samples(X, labels),
+    }
+    best = {name: times.best for name, times in side_by_side(tasks, turns).items()}
+    what = f"{n:,} x 384, k = 100"
+    return [
+        faster_row(f"affinity, {what}", best["affinity"], "silhouette_samples", best["silhouette"], 1.0),
+        faster_row(f"trust, {what}", best["trust"], "affinity", best["affinity"], 1 / 1.5),
+    ]
+
+
+def served(n: int) -> list[Row]:
+    """Time one new row after another."""
+    rows = []
+    for d, k, limit in ((16, 10, 1e-3), (50, 50, 5e-3)):
+        X, labels = blobs(10_000, d, k)
+        means = KMeans(k, n_init=1, random_state=0).fit(X)
+        scorer = AffinityScorer(influence="euclidean").fit(X, labels)
+        scorer.prepare()
+        ours, theirs = (np.array([_seconds(f, X[[i]]) for i in range(n)]) for f in (scorer.affinity, means.transform))
+        middle, known = float(np.median(ours)), float(np.median(theirs))
+        what = f"one row, k = {k}, d = {d}"
+        rows.append(limit_row(f"{what}: median (KMeans.transform {1e3 * known:.2g} ms)", middle, "s", limit))
+        rows.append(limit_row(f"{what}: 99th percentile", float(np.quantile(ours, 0.99)), "s", 2.0 * middle))
+    return rows
+
+
+def _seconds(score: Callable[[Any], Any], row: Floats) -> float:
+    started = time.perf_counter()
+    score(row)
+    return time.perf_counter() - started
