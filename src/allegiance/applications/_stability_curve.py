@@ -170,8 +170,8 @@ class StabilityCurve:
         return "\n".join([self._title(), "", *table, "", self.verdict, self.caveat])
 
     def _repr_html_(self) -> str:
-        settings = {"headings": self._headings(), "rows": self._cells(), "words": ("",), "notes": [self.caveat]}
-        return Card(self._title(), [self.verdict], **settings).html()
+        table = self._headings(), self._cells()
+        return Card(self._title(), [self.verdict], None, *table, words=("",), notes=[self.caveat]).html()
 
     def plot(self, ax: Any = None, **kw: Any) -> Any:
         """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.
@@ -359,7 +359,7 @@ def split_and_merged(
     calibration, seed = Calibration(n_resamples), resolve_seed(random_state)
     threads = effective_threads(check_jobs(n_jobs))
     found = replicate(rows, codes, clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose)
-    fates = [_fates(codes[seen], new[seen], k) for new, seen in zip(found.new, found.seen, strict=True)]
+    fates = [_fates(codes[codes >= 0], new[codes >= 0], k) for new in found.new]
     by_repeat, pairs, pieces = (np.array(part) for part in zip(*fates, strict=True))
     alone, together = np.median(by_repeat, axis=0), np.median(pairs, axis=0)
     whole = together.diagonal().copy()

@@ -91,9 +91,12 @@ def frame_of(columns: dict[str, AnyArray]) -> Any:
 
 
 def shortened(text: str, length: int) -> str:
-    """Return a text of at most ``length`` characters, its middle left out if need be."""
+    """Return a text of at most ``length`` characters: without its last traits, or without its middle."""
     if len(text) <= length:
         return text
+    whole = text[: length - 2].rpartition(", ")[0]
+    if whole:
+        return f"{whole}, …"
     tail = max(length - 1, 1) // 2
     return text[: max(length - 1 - tail, 0)] + "…" + text[-tail:]
 

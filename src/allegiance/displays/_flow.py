@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: Width of a digit as a share of the font size, the share of a square that a number may fill, and sizes in points.
 _DIGIT, _FILL, _LARGEST, _SMALLEST = 0.62, 0.85, 10.0, 3.5
 #: Names longer than this are cut, and from this many columns on they are written upright.
-_LONG, _MANY = 24, 12
+_LONG, _MANY = 30, 12
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -96,7 +96,7 @@ class FlowDisplay:
         which
             Count only "doubtful" points, which are noise and labels that are not supported, or "all".
         names
-            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
+            Names of clusters by label, which are shown with the labels.
         ax
             Axes to draw on; by default those of a new figure.
         **kw
@@ -134,7 +134,9 @@ class FlowDisplay:
             Colour map.
         """
         side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
-        ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 1.0, side))
+        # Names stand left of the picture and, upright, below it.
+        room = 0.07 * min(max(map(len, map(str, self.names or self.classes))), _LONG)
+        ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 0.5 + room, side + room))
         self.ax_, self.figure_ = ax, ax.figure
         values = 100.0 * self._shares if shares else self.counts.astype(np.float64)
         self.image_ = ax.imshow(

@@ -87,7 +87,7 @@ class GalleryDisplay:
         per_cluster
             Show ``n`` of each kind for every label, rather than overall.
         names
-            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
+            Names of clusters by label, which are shown with the labels.
         ax
             Axes to draw on; by default those of a new figure.
         **kw

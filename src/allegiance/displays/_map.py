@@ -154,7 +154,7 @@ class AffinityMapDisplay:
         resolution
             Places of the grid along each axis.
         names
-            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
+            Names of clusters by label, which are shown with the labels.
         ax
             Axes to draw on; by default those of a new figure.
         **kw
@@ -231,7 +231,7 @@ class AffinityMapDisplay:
             "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if
             there is any, else affinity.
         names
-            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
+            Names of clusters by label, which are shown with the labels.
         ax
             Axes to draw on; by default those of a new figure.
         **kw

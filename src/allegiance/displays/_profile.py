@@ -93,7 +93,7 @@ class AffinityProfileDisplay:
         result
             What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
         names
-            Names of clusters by label, as :func:`allegiance.report.describe_clusters` returns, to show with the labels.
+            Names of clusters by label, which are shown with the labels.
         ax
             Axes to draw on; by default those of a new figure, as high as the number of clusters needs.
         **kw
@@ -130,14 +130,16 @@ class AffinityProfileDisplay:
         """
         check_choice(bands, "bands", ("auto", "size", "equal"))
         m = len(self.values)
-        ax = axes_to_draw_on(ax, "AffinityProfileDisplay.plot", (7.2, float(np.clip(1.6 + 0.42 * m, 3.0, 11.0))))
+        names = [shortened(str(name), 32) for name in self.names or self.clusters]
+        size = 6.7 + 0.07 * max(map(len, names)), float(np.clip(1.6 + 0.42 * m, 3.0, 11.0))
+        ax = axes_to_draw_on(ax, "AffinityProfileDisplay.plot", size)
         self.ax_, self.figure_ = ax, ax.figure
         subject = self.ranked_by.replace("_", " ")
         meaning = "replication of the label" if subject == "trust" else "share of its territory from its own cluster"
         ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel=f"{subject}: {meaning}")
         noise = f"; {count(self.noise, 'noise point')} left out" if self.noise else ""
         set_title(ax, f"Labels of each cluster, sorted by {subject}", f"hatched: not supported{noise}")
-        by_size, size = self._choose(ax, bands)
+        by_size, font = self._choose(ax, bands)
         tops, heights = self._layout(by_size)
         self.bands_ = []
         for i, (values, verdicts) in enumerate(zip(self.values, self.verdicts, strict=True)):
@@ -148,7 +150,7 @@ class AffinityProfileDisplay:
             self.threshold_ = ax.axvline(
                 0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=outlined(ax, 3.0)
             )
-        self._name_bands(ax, tops + heights / 2.0, size)
+        self._name_bands(ax, names, tops + heights / 2.0, font)
         ax.set_ylabel("cluster (bands as high as it is large)" if by_size else "cluster (bands of equal height)")
         return self
 
@@ -185,9 +187,9 @@ class AffinityProfileDisplay:
         tops = np.concatenate([[0.0], np.cumsum(heights + gap)[:-1]]) + gap / 2.0
         return tops, heights
 
-    def _name_bands(self, ax: Axes, middles: FloatArray, size: float) -> None:
+    def _name_bands(self, ax: Axes, names: list[str], middles: FloatArray, size: float) -> None:
         """Write the name of each cluster to its left; to its right how many labels it has, and the doubtful share."""
-        ax.set_yticks(middles, [shortened(str(name), 32) for name in self.names or self.clusters], fontsize=size)
+        ax.set_yticks(middles, names, fontsize=size)
         ax.tick_params(axis="y", length=0)
         style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": min(size, 8.0)}
         self.labels_ = []
