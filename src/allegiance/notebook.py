@@ -28,7 +28,7 @@ __all__ = [
 #: What a cell of a table shows: text, or a picture.
 Cell: TypeAlias = str | Element
 #: Colours that show on light and on dark pages, and that colour-blind readers can distinguish.
-BLUE, AMBER, RED, GREY = "#3f7fb5", "#e69f00", "#c8400b", "#8c8c8c"
+BLUE, AMBER, RED = "#3f7fb5", "#e69f00", "#c8400b"
 _SHARE_COLOURS = (BLUE, AMBER, RED)
 #: Labels listed before the list is cut.
 _MOST_LABELS = 12

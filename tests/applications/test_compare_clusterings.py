@@ -53,12 +53,6 @@ class TestKnownTruth:
         assert np.isin(comparison.best_by_point, ["species", "k-means"]).all()
         assert "unrelated to the data" in repr(comparison)
 
-    def test_labels_of_the_blobs_are_supported_everywhere(self, blobs):
-        X, truth = blobs
-        comparison = compare_clusterings(X, candidates(truth), scorer=SCORER)
-        np.testing.assert_array_equal(comparison.n_supported[:60], 3)
-        assert not comparison.never_supported[:60].any()
-
     def test_more_clusters_than_there_are_lose_trust(self, blobs):
         X, truth = blobs
         comparison = compare_clusterings(
@@ -90,11 +84,6 @@ class TestAgainstTheLongWay:
             # Chance depends on the clusters of the repeats, which the clusterer makes here and its stand-in there.
             assert comparison.above_chance[j] == pytest.approx(alone.above_chance(), abs=0.01)
 
-    def test_the_default_scorer(self, blobs):
-        X, truth = blobs
-        comparison = compare_clusterings(X, {"truth": truth})
-        np.testing.assert_array_equal(comparison.trust[:, 0], trust(X, truth).trust)
-
     def test_best_row_by_row(self, rng):
         X = rng.normal(size=(40, 3))
         given = {"three": np.arange(40) % 3, "five": np.arange(40) % 5}
@@ -113,6 +102,7 @@ class TestAgainstTheLongWay:
         lines = comparison.candidates()
         assert [line.name for line in lines] == comparison.names
         assert sum(line.best_for for line in lines) == 61
+        np.testing.assert_array_equal(comparison.n_supported[:60], 3)
         for line, above in zip(lines, comparison.above_chance, strict=True):
             result = comparison.results[line.name]
             assert line.n_clusters == 3
@@ -239,15 +229,6 @@ class TestBadInput:
         with pytest.raises((TypeError, ValueError), match="labels") as caught:
             compare_clusterings(X_BAD, {"good": LABELS, "bad one": labels})
         assert "clusterings['bad one']" in "".join(caught.value.__notes__)
-
-    @pytest.mark.parametrize(
-        "X",
-        [np.where(X_BAD > 1, np.nan, X_BAD), X_BAD[:, 0], np.empty((0, 3)), X_BAD + 1j, None],
-        ids=["NaN", "1-D", "no rows", "complex", "None"],
-    )
-    def test_x(self, X):
-        with pytest.raises((TypeError, ValueError), match=r"\bX\b"):
-            compare_clusterings(X, {"mine": LABELS})
 
     @pytest.mark.parametrize(
         ("scorer", "kind", "message"),

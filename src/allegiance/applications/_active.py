@@ -371,15 +371,11 @@ class Stability(NamedTuple):
 
     def take(self, rows: BoolArray) -> Stability:
         """Return what is known of some points."""
-        return Stability(self.stable[rows], self.confidence[rows], self.owner[rows])
+        return Stability(*(values[rows] for values in self))
 
     def plus(self, other: Stability) -> Stability:
         """Return what is known of the points of both."""
-        return Stability(
-            np.concatenate([self.stable, other.stable]),
-            np.concatenate([self.confidence, other.confidence]),
-            np.concatenate([self.owner, other.owner]),
-        )
+        return Stability(*map(np.concatenate, zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)

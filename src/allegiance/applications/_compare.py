@@ -117,7 +117,8 @@ class ClusteringComparison:
 
         Noise has no label to trust, and one cluster for all says nothing: both have 0.
         """
-        chance = np.array([_chance(result) for result in self.results.values()])
+        maps = [result.trust_map for result in self.results.values()]
+        chance = np.array([found.chance for found in maps if found is not None])
         scaled = (self.trust - chance) / np.where(chance < 1.0, 1.0 - chance, np.inf)
         return np.nan_to_num(scaled, nan=0.0)
 
@@ -289,11 +290,6 @@ def compare_clusterings(
     named = {f"clusterings[{name!r}]": candidate for name, candidate in clusterings.items()}
     results = dict(zip(clusterings, _score_all(checked, X, named, verbose), strict=True))
     return ClusteringComparison(results, FrameLike.of(X))
-
-
-def _chance(result: AffinityResult) -> float:
-    assert result.trust_map is not None
-    return result.trust_map.chance
 
 
 def _check_clusterings(clusterings: Any) -> None:

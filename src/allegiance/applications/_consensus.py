@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -169,17 +169,17 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         shares = np.concatenate(pool.masses) / X.shape[0]
         weights: FloatArray = np.bincount(np.concatenate(pool.numbers), shares).astype(np.float64)
         groups = self._group(lifts.gram, weights, min(n_clusters, weights.size), seed)
-        consensus = _assign(nearness, lifts.gram, weights, groups)
-        if consensus.centers.shape[0] < n_clusters:
+        labels, groups, centers = _assign(nearness, lifts.gram, weights, groups)
+        if centers.shape[0] < n_clusters:
             warnings.warn(
-                f"The consensus has {consensus.centers.shape[0]} clusters instead of n_clusters={n_clusters}: the "
+                f"The consensus has {centers.shape[0]} clusters instead of n_clusters={n_clusters}: the "
                 f"clusterings have {weights.size} distinct clusters, or no point is nearest to some centre.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         self.labelings_, self.base_names_ = labelings, list(labelings)
         self.kernel_, self.lift_gram_, self.lift_weights_ = kernel, lifts.gram, weights
-        self.labels_, self.lift_groups_, self.centers_ = consensus
+        self.labels_, self.lift_groups_, self.centers_ = labels, groups, centers
         self.n_clusters_ = self.centers_.shape[0]
         self._lifts = lifts
         return self
@@ -217,17 +217,13 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         return tags
 
 
-class _Consensus(NamedTuple):
-    labels: IntArray
-    """(n,) consensus cluster of each point."""
-    groups: IntArray
-    """(m,) consensus cluster of each lift, -1 if that was left empty."""
-    centers: FloatArray
-    """(k, m) centres as combinations of lifts."""
+def _assign(
+    nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: IntArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Give points to the nearest of the groups' weighted means; number those that get any by their first points.
 
-
-def _assign(nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups: IntArray) -> _Consensus:
-    """Give points to the nearest of the groups' weighted means; number those that get any by their first points."""
+    Return the cluster (n,) of each point and (m,) of each lift, -1 if that was left empty, and the centres (k, m).
+    """
     centers = np.zeros((int(groups.max()) + 1, groups.size))
     centers[groups, np.arange(groups.size)] = weights
     centers /= centers.sum(axis=1, keepdims=True)
@@ -236,7 +232,7 @@ def _assign(nearness: FloatArray, gram: FloatArray, weights: FloatArray, groups:
     rank = np.argsort(order)
     numbers = np.full(centers.shape[0], -1)
     numbers[used] = rank
-    return _Consensus(rank[labels], numbers[groups], centers[used[order]])
+    return rank[labels], numbers[groups], centers[used[order]]
 
 
 def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> IntArray:

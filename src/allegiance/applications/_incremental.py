@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -400,17 +400,6 @@ def has_distinct(rows: FloatArray, number: int) -> bool:
     return True
 
 
-class _Swap(NamedTuple):
-    """One cluster for another."""
-
-    gone: int
-    """The cluster to give up."""
-    heir: int
-    """The cluster that takes its points over."""
-    founded_at: FloatArray
-    """(d,) where to start it again."""
-
-
 @dataclass(frozen=True)
 class SummarisedClusters:
     """k clusters whose points are not kept.
@@ -457,12 +446,12 @@ class SummarisedClusters:
         swap = self._cheapest_swap(rows, rng) if self.counts.size > 1 and rows.size else None
         if swap is None:
             return None
-        changed = self._handed_over(swap.gone, swap.heir, swap.founded_at)
+        changed = self._handed_over(*swap)
         improved = changed.objective(rows) < (1.0 - _LEAST_GAIN) * self.objective(rows)
         return changed if improved else None
 
-    def _cheapest_swap(self, rows: FloatArray, rng: np.random.Generator) -> _Swap | None:
-        """Try every cluster with a few founders; None if all rows lie on means."""
+    def _cheapest_swap(self, rows: FloatArray, rng: np.random.Generator) -> tuple[int, int, FloatArray] | None:
+        """Return the cluster to give up, its heir, and where (d,) to found it; None if all rows lie on means."""
         m, k = rows.shape[0], self.counts.size
         apart = NearestCenters.of(self.centers, n_jobs=1).squared_distances(np.vstack([rows, self.centers]))
         weight = np.concatenate([np.ones(m), self.counts])
@@ -485,7 +474,7 @@ class SummarisedClusters:
             cost[:] = kept.sum() + np.bincount(nearest, moved - kept, minlength=k)
         founder, gone = np.unravel_index(costs.argmin(), costs.shape)
         followers = away[founder, :m] < np.where(nearest == gone, second, first)[:m]
-        return _Swap(int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0))
+        return int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0)
 
     def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> SummarisedClusters:
         """Move the points of one cluster to another, and start it again."""
