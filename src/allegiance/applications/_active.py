@@ -371,11 +371,13 @@ class Stability(NamedTuple):
 
     def take(self, rows: BoolArray) -> Stability:
         """Return what is known of some points."""
-        return Stability(*(values[rows] for values in self))
+        kept: Any = (values[rows] for values in self)
+        return Stability(*kept)
 
     def plus(self, other: Stability) -> Stability:
         """Return what is known of the points of both."""
-        return Stability(*map(np.concatenate, zip(self, other, strict=True)))
+        both: Any = zip(self, other, strict=True)
+        return Stability(*map(np.concatenate, both))
 
 
 @dataclass(frozen=True)
