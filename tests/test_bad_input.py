@@ -218,22 +218,6 @@ class TestPolytope:
             (with_entry(SQUARE, np.inf), np.ones(4), "finite"),
             (SQUARE, [1, 1, 1, np.nan], "finite"),
         ],
-        ids=[
-            "empty",
-            "flat",
-            "open to one side",
-            "half-space",
-            "no walls",
-            "wall of zeros",
-            "impossible wall",
-            "b too short",
-            "b 2-D",
-            "A 1-D",
-            "no columns",
-            "NaN in A",
-            "inf in A",
-            "NaN in b",
-        ],
     )
     def test_bad_walls(self, A, b, says):
         with pytest.raises(ValueError, match=rf"(Polytope|\bA\b).*({says})"):

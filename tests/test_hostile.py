@@ -234,17 +234,6 @@ def test_an_offset_changes_no_more_than_its_rounding(d, offset, tolerance, domai
     np.testing.assert_allclose(euclidean(X + offset, labels, domain=domain).affinity, plain.affinity, atol=tolerance)
 
 
-@pytest.mark.parametrize("domain", ["ball", "space"])
-def test_constant_columns_say_nothing(domain):
-    X, labels = with_constant_columns(), turns(24, 4)
-    settings = {"domain": domain, "eps": 0.05}
-    narrow = euclidean(X[:, [0, 2, 4]], labels, **settings)
-    wide = euclidean(X, labels, **settings)
-    assert wide.how.dim == narrow.how.dim == 3
-    reach = 1.96 * (narrow.standard_error + wide.standard_error)
-    assert (np.abs(wide.affinity - narrow.affinity) <= 2 * reach + 1e-9).all()
-
-
 @pytest.mark.parametrize("size", [1e6, 1e12, 1e40, 1e69])
 def test_far_outside_a_box_a_point_belongs_to_the_owner_of_the_corner_it_faces(size):
     X, labels = cloud(40, 2), turns(40, 4)

@@ -72,20 +72,6 @@ def test_ball_is_centred_on_the_sites_and_holds_the_data():
     np.testing.assert_allclose(np.linalg.norm(rim - middle, axis=1), np.linalg.norm([3, 1] - middle), rtol=1e-12)
 
 
-def test_flat_walls():
-    assert Region.box("box", np.zeros(2), np.ones(2)).polyhedral
-    assert not Region.ball("ball", np.zeros(2), 1.0).polyhedral
-    assert Region.ball("ball", np.zeros(1), 1.0).polyhedral, "in one dimension a ball is an interval"
-    space = Region.everywhere("space", np.zeros(2), 1.0)
-    assert space.polyhedral
-    assert not space.bounded
-
-
-def test_the_whole_space_has_no_uniform_samples(rng):
-    with pytest.raises(TypeError, match="no uniform samples"):
-        Region.everywhere("space", np.zeros(2), 1.0).sample(10, rng)
-
-
 def test_a_box_ends_where_the_divergence_does():
     """Rows near zero: the margin would reach below, where KL means nothing."""
     X = np.array([[0.1, 0.1], [2.0, 1.0], [0.2, 3.0], [1.0, 2.0]])

@@ -34,24 +34,6 @@ def random_body(rng, d):
     return A, A @ inside + rng.uniform(0.01, 1.0, len(A)) * np.linalg.norm(A, axis=1), inside
 
 
-class TestUnitRows:
-    @pytest.mark.parametrize(
-        ("A", "b", "error", "message"),
-        [
-            ([1.0, 2.0], [1.0], ValueError, "A must be 2-D"),
-            (np.zeros((2, 0)), [1.0, 1.0], ValueError, "A must have at least one column"),
-            ([[1.0]], [1.0, 2.0], ValueError, "b must have one entry for each of the 1 rows"),
-            ([[np.nan]], [1.0], ValueError, "A contains NaN"),
-            ([[np.inf]], [1.0], ValueError, "A contains an infinite entry"),
-            ([["one"]], [1.0], TypeError, "A must be an array of real numbers"),
-            ([[1.0]], [1.0j], TypeError, "b must be an array of real numbers"),
-        ],
-    )
-    def test_bad_input(self, A, b, error, message):
-        with pytest.raises(error, match=message):
-            unit_rows(A, b)
-
-
 class TestLargestBall:
     @pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
     @pytest.mark.parametrize("d", [1, 2, 5, 12])

@@ -122,11 +122,3 @@ def test_a_heavy_cluster_hides_a_point_next_to_it():
     estimate = measurer(tessellation, "auto").estimate(tessellation.queries(diagram.locate(np.zeros((1, 2))).position))
     assert estimate.empty_cell[0]
     np.testing.assert_allclose(estimate.affinity[0], [1, 0, 0], atol=1e-9)
-
-
-def test_divergences_are_squared_distances(rng):
-    centers, X = rng.normal(size=(3, 8)), rng.normal(size=(10, 8))
-    codes = rng.integers(0, 3, 10)
-    diagram = PowerDiagram(LinearEmbedding.of_sites(centers))
-    expected = ((X - centers[codes]) ** 2).sum(axis=1)
-    np.testing.assert_allclose(diagram.divergences(diagram.locate(X), codes), expected, rtol=1e-9)
