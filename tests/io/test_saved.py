@@ -158,7 +158,7 @@ def test_state_is_plain_and_holds_no_training_data():
         return value.size if isinstance(value, np.ndarray) else 1
 
     assert walk(state) < IRIS.size / 4
-    assert walk(members) < 3 * len(IRIS), "a distance and a hash of each member, and nothing else of it"
+    assert walk(members) < 3.1 * len(IRIS), "a distance, a hash and a count of each member, and nothing else of it"
     state["members"] = members
     assert_scores_alike(AffinityScorer.from_dict(state), AffinityScorer.from_dict(state))
 

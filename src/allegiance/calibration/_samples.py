@@ -250,7 +250,7 @@ class ContentSample:
 @stored(
     "member-distances",
     values=floats("t", low=0.0, infinite=True),
-    counts=Array(("t",), "int64"),
+    counts=Array(("t",), "int64", low=1, high=2**32),
     keys=Array(("t",), "uint64"),
     starts=Starts("k+1", "t"),
     farthest=floats("k", low=0.0, infinite=True),
