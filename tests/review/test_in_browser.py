@@ -108,6 +108,7 @@ def test_a_server_that_ends_is_told_and_nothing_is_taken_as_kept(reader, serving
     reader.press("k")
     reader.wait("return !document.getElementById('trouble').hidden")
     assert re.search("closed|does not answer", reader.text("#trouble"))
+    assert reader.text("#decision-status") == "No decisions yet."
     assert log(review) == []
     reader.console_errors()  # The browser tells of the lost connection.
 
