@@ -21,11 +21,12 @@ from allegiance.engines import Tessellation
 from allegiance.fitting import Columns, Fitted
 
 from .encoding import can_be_saved, check, decode, decode_transformer, encode, encode_transformer
-from .features import FeaturePlan
 from .files import replacing
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
+
+    from .features import FeaturePlan
 
 FORMAT = "allegiance model"
 #: The version of the format that this package writes.
@@ -84,7 +85,14 @@ def load(path: str | os.PathLike[str]) -> AffinityScorer:
 def plan_of(fitted: Fitted) -> FeaturePlan | None:
     """Return the plan that a model was made with; None if it was not made from a table."""
     text = fitted.parts.get("plan")
-    return None if text is None else FeaturePlan.from_dict(json.loads(text))
+    return None if text is None else _plan_from(json.loads(text))
+
+
+def _plan_from(values: Mapping[str, Any]) -> FeaturePlan:
+    """Return a plan; only models with one need the extra for tables."""
+    from .features import FeaturePlan
+
+    return FeaturePlan.from_dict(values)
 
 
 def with_plan(fitted: Fitted, plan: FeaturePlan, about: Mapping[str, Any] | None = None) -> Fitted:
@@ -92,7 +100,7 @@ def with_plan(fitted: Fitted, plan: FeaturePlan, about: Mapping[str, Any] | None
     # Rows of later tables are scored whether they have a label or not.
     for column in (values := plan.to_dict())["columns"]:
         column["role"] = "left out" if column["role"] == "label" else column["role"]
-    plan = FeaturePlan.from_dict(values)
+    plan = _plan_from(values)
     found = fitted.with_preprocessing(plan, Columns(len(plan.used), list(plan.used)))
     found = found.with_part("plan", json.dumps(values, ensure_ascii=False))
     return found if about is None else found.with_part("about", json.dumps(about, ensure_ascii=False))
@@ -166,7 +174,7 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
         parts["parts"] = {name: decode(value) for name, value in extra.items()}
         prepared = state.get("preparation")
         if "plan" in extra:
-            plan = FeaturePlan.from_dict(json.loads(extra["plan"]))
+            plan = _plan_from(json.loads(extra["plan"]))
             if len(plan.names) != found["n_features"]:
                 raise ValueError(f"the plan makes {len(plan.names)} features of {found['n_features']}.")
             columns = Columns(len(plan.used), list(plan.used), plan, found["n_features"])
