@@ -44,16 +44,14 @@ def score() -> None:
 
 def ask_the_core_for_more() -> None:
     """Ask for what extras bring."""
-    from allegiance.io.streams import score_stream
-
     X = points(2)
-    result = allegiance.trust(X, LABELS)
+    result, scorer = allegiance.trust(X, LABELS), allegiance.AffinityScorer().fit(X, LABELS)
     asked: list[tuple[str, Callable[[], Any]]] = [
         ("io", result.frame),
         ("report", lambda: result.report("report.html", X)),
         ("report", lambda: result.serve(X, open_browser=False)),
         ("plot", result.plot),
-        ("io", lambda: score_stream("points.csv", allegiance.AffinityScorer().fit(X, LABELS), "out.csv")),
+        ("io", lambda: allegiance.io.score_stream("points.csv", scorer, "out.csv")),
     ]
     for extra, ask in asked:
         said = ""

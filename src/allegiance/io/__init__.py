@@ -49,5 +49,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
-        return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+        try:
+            return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+        except ModuleNotFoundError as error:
+            if error.name != "pyarrow":
+                raise
+            raise ImportError(f"{name} needs pyarrow: pip install 'allegiance[io]'.") from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
