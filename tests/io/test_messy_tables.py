@@ -174,6 +174,8 @@ def test_messy_tables_become_features_without_an_option(tmp_path, name):
         (b"a,b\n", "no rows"),
         (b"a,b\n1,2\n3\n4,5\n", "line 3: 1 columns"),
         (b'a,b\n"1\n1",2\n3,4,5\n', "line 4: 3 columns"),
+        (b'a,b\n1,2\n3,"4\n', "line 3 is not closed"),
+        (b'a,b\n1,2\n"3,4', "line 3 is not closed"),
         (b"a,b\n\0\0\0", "binary"),
         (b"a,b\n" + b"1,2\n" * 30_000 + b"1,\0\n", "NUL"),
         (b"PAR1rest", "Parquet"),
