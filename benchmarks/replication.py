@@ -211,7 +211,7 @@ def rows_table(rows: pd.DataFrame) -> list[str]:
     off = table.abs().mean()
     table = table.map("{:+.3f}".format).reset_index()
     table["share"] = table["share"].map("{:.3f}".format)
-    table.loc[len(table)] = ["mean of |off|", "", "", *off.map("{:.3f}".format)]
+    table.loc[len(table)] = ["mean, without sign", "", "", *off.map("{:.3f}".format)]
     names = {"kind": "", "share": "comes back"} | {most: f"{most:,} rows" for most in off.index}
     return _markdown(table.set_index("population").rename(columns=names), "population")
 
