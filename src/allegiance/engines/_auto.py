@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -136,11 +135,7 @@ class _Cascade(FittedEngine):
         self._tessellation = tessellation
         self._main = main
         self.block = main.block  # type: ignore[misc]
-        self._settings, self._max_samples = settings, engine.max_samples
-
-    @cached_property
-    def _walk(self) -> FittedHitAndRun:
-        return FittedHitAndRun(self._tessellation, self._settings, self._max_samples)
+        self._walk = FittedHitAndRun(tessellation, settings, engine.max_samples)
 
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate the affinities of all queries."""
@@ -162,9 +157,8 @@ class _Cascade(FittedEngine):
 
     def _measure(self, queries: Queries) -> Estimate:
         estimate = self._main.estimate(queries)
-        missing = np.flatnonzero(~estimate.found)
-        if missing.size and self._tessellation.region.bounded:
-            estimate.put(missing, self._walk.estimate(queries.take(missing)))
+        if self._tessellation.region.bounded:
+            estimate.fill(queries, self._walk)
         return estimate
 
 

@@ -164,15 +164,6 @@ def binomial_errors(counts: AnyArray, total: AnyArray) -> FloatArray:
     return errors
 
 
-class Look(NamedTuple):
-    """What a look at some queries shows."""
-
-    weight: FloatArray
-    """(m,) of all samples that they steal."""
-    growth: FloatArray
-    """(m,) by how much the number of samples must be multiplied: at most 1 for those that are precise enough."""
-
-
 def unit_of_samples(settings: Settings, n_sites: int) -> float:
     """Return how many samples give an average cell, one of k + 1, what ``eps`` needs at most."""
     return 0.25 * (Z95 / settings.eps) ** 2 * (n_sites + 1)
@@ -185,11 +176,11 @@ def look_at(
     estimate: Estimate,
     settings: Settings,
     threads: int | Threads = 1,
-) -> Look:
-    """Write the shares of ``rows`` (m,) and their errors to ``estimate``, and say how precise they are.
+) -> tuple[FloatArray, FloatArray]:
+    """Write the shares of ``rows`` (m,) and their errors to ``estimate``; return their weight and growth, both (m,).
 
-    ``sums`` and ``squares`` (n, k) are those of the weights of stolen samples. A row that has stolen nothing is left
-    alone, and its growth is infinite.
+    ``sums`` and ``squares`` (n, k) are those of the weights of stolen samples. The growth is by how much the number of
+    samples must be multiplied: at most 1 for rows that are precise enough, infinite for those that have stolen nothing.
     """
     from allegiance._kernels.banks import weighted_shares
 
@@ -199,4 +190,4 @@ def look_at(
         weighted_shares(sums, squares, rows[part], *estimate[:2], weight[part], worst[part])
 
     for_row_blocks(work, rows.size, threads)
-    return Look(weight, np.where(weight > 0, (Z95 * worst / settings.eps) ** 2, np.inf))
+    return weight, np.where(weight > 0, (Z95 * worst / settings.eps) ** 2, np.inf)

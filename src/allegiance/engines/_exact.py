@@ -124,11 +124,6 @@ class FittedExact(FittedEngine):
             whole = (2.0 * region.half_width) ** self._tessellation.dim
         return bool(abs(self._cell_volumes.sum() - whole) <= _TILING_ERROR * whole)
 
-    @property
-    def n_simplices(self) -> int:
-        """The size of the triangulation."""
-        return self._simplices.shape[0]
-
     def estimate(self, queries: Queries) -> Estimate:
         """Measure; rows of zeros where the cell is empty or too thin to measure."""
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, EXACT)
