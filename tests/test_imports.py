@@ -18,7 +18,7 @@ HOMES = {
     "matplotlib": {"displays"},
     "bokeh": {"report"},
     "jinja2": {"report"},
-    "pyarrow": {"io", "cli"},
+    "pyarrow": {"io", "cli", "review"},
     "dask": {"io"},
     "distributed": {"io"},
     "click": {"cli"},
