@@ -14,48 +14,36 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-HEAVY = ["matplotlib", "narwhals", "numba", "numpy", "pandas", "polars", "scipy", "sklearn"]
 
-
-def run(script: str) -> str:
+def run(script: str, **variables: str) -> str:
     """Run a script in a fresh interpreter and return what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    words = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=os.environ | variables)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def loaded(statements: str, candidates: list[str]) -> list[str]:
-    """Return which of the candidate libraries a fresh interpreter has loaded after some statements."""
-    script = textwrap.dedent(statements) + "\n" + "import json, sys\n"
-    return json.loads(run(script + f"print(json.dumps([name for name in {candidates!r} if name in sys.modules]))"))
-
-
-def test_importing_the_package_loads_no_library():
-    assert loaded("import allegiance", HEAVY) == []
-
-
-def test_importing_the_names_compiles_nothing():
-    statements = """
-        from allegiance import AffinityResult, AffinityScorer, PrecisionWarning, affinity, trust
-        from allegiance import clusterers, domains, engines, geometry, influence, metrics
-    """
-    assert loaded(statements, ["matplotlib", "numba", "polars"]) == []
-
-
-def test_building_an_estimator_and_its_parameters_compiles_nothing():
-    statements = """
-        from allegiance import AffinityScorer
-        from allegiance.domains import Polytope
-        from allegiance.influence import Kernel
-        AffinityScorer(influence=Kernel("rbf", approximation="nystroem"), domain=Polytope.box([0, 0], [1, 1]))
-    """
-    assert loaded(statements, ["numba"]) == []
+@pytest.mark.parametrize(
+    ("statements", "libraries"),
+    [
+        ("import allegiance", ["matplotlib", "narwhals", "numba", "numpy", "pandas", "polars", "scipy", "sklearn"]),
+        (
+            "from allegiance import AffinityResult, AffinityScorer, PrecisionWarning, affinity, trust\n"
+            "from allegiance import clusterers, domains, engines, geometry, influence, metrics\n"
+            "AffinityScorer(influence=influence.Kernel('rbf', approximation='nystroem'),\n"
+            "               domain=domains.Polytope.box([0, 0], [1, 1]))",
+            ["matplotlib", "numba", "polars"],
+        ),
+        (
+            "import numpy, allegiance, allegiance.io.dask\nallegiance.affinity(numpy.eye(3), [0, 1, 1]).affinity",
+            ["dask", "distributed"],
+        ),
+    ],
+    ids=["the package", "names and parameters", "affinity"],
+)
+def test_nothing_is_loaded_before_it_is_needed(statements, libraries):
+    script = f"{statements}\nimport sys\nprint([name for name in {libraries!r} if name in sys.modules])"
+    assert run(script) == "[]\n"
 
 
 # scikit-learn imports pandas wherever it is installed, so "we do not import it" is tested as "we work without it".
@@ -181,25 +169,6 @@ def test_each_kernel_is_compiled_for_one_signature():
 
 
 REMARK = "Compiling kernels for their first use"
-FIRST_CALLS = """
-    import sys
-    from allegiance import affinity
-    for _ in range(2):
-        affinity([[0.0, 0.0], [1.0, 1.0], [0.0, 3.0], [2.0, 2.0]], [0, 1, 2, 2], verbose=True)
-        print("done", file=sys.stderr)
-"""
-
-
-def test_compiling_is_remarked_on_in_the_first_call_of_the_first_process(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", textwrap.dedent(FIRST_CALLS)]
-    first, second = (
-        subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stderr for _ in range(2)
-    )
-    before, after, _ = first.split("done")
-    assert REMARK in before
-    assert REMARK not in after
-    assert REMARK not in second
 
 
 def test_the_command_remarks_on_compiling_if_it_is_verbose(tmp_path):

@@ -17,14 +17,8 @@ from allegiance import __version__
 from allegiance.cli._app import program
 from cli.command import INSTALLED, call, start
 
-ORDER = [
-    "Which clustering",
-    "Which columns are features",
-    "How is DATA read",
-    "How is trust measured",
-    "What is written",
-    "How does it run",
-]
+ORDER = ["Which clustering?", "Which columns are features?", "How is DATA read?", "How is trust measured?",
+         "What is written?", "How does it run?"]  # fmt: skip
 COMMANDS = ["audit", "check", "compare", "curve", "model", "review", "score", "watch"]
 
 
@@ -38,12 +32,10 @@ def command(name: str) -> click.Command:
 def test_help_describes_every_option_under_a_question(name):
     text = call(name, "--help").stdout
     assert f"allegiance {name}" in text
-    assert [
-        option.name for option in command(name).params if isinstance(option, click.Option) and not option.help
-    ] == []
+    options = [option for option in command(name).params if isinstance(option, click.Option)]
+    assert [option.name for option in options if not option.help] == []
     asked = [line for line in text.splitlines() if line.endswith("?")]
-    order = [f"{question}?" for question in ORDER]
-    assert asked == [question for question in order if question in asked]
+    assert asked == [question for question in ORDER if question in asked]
     assert asked[-1] == "How does it run?"
 
 
@@ -68,8 +60,9 @@ def test_versions():
         (["score", "no-such.csv", "--clusters", "3"], ["sklearn", "numba", "pandas"]),
         (["score", "no-such.csv", "--model", "no-such.model"], ["sklearn", "numba", "pandas", "pyarrow"]),
         (["check", "FILE"], ["sklearn", "numba"]),  # pyarrow itself imports pandas
+        (["score", "FILE", "--labels", "species", "--resamples", "2"], ["bokeh", "jinja2", "PIL"]),
     ],
-    ids=["help", "help of score", "usage error", "no file", "no model", "check"],
+    ids=["help", "help of score", "usage error", "no file", "no model", "check", "summary"],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(words, forbidden, flowers):
     script = f"""
@@ -96,54 +89,49 @@ def test_without_its_libraries_the_command_says_what_to_install(library):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["score", "DATA"], "pass --clusters K"),
-        (["score", "DATA", "--clusters", "0"], "--clusters"),
-        (["score", "DATA", "--clusters", "3", "--labels", "species"], "leave out --labels"),
-        (["score", "DATA", "--algorithm", "gmm"], "--algorithm gmm needs --clusters K"),
-        (["score", "DATA", "--algorithm", "hdbscan", "--clusters", "3"], "finds the number of clusters itself"),
-        (["score", "DATA", "--algorithm", "nonsense", "--clusters", "3"], "nonsense"),
-        (["score", "DATA", "--labels", "species", "--influence", "nonsense"], "euclidean"),
-        (["score", "DATA", "--labels", "species", "--resamples", "-1"], "--resamples"),
-        (["score", "DATA", "--labels", "species", "--review", "many"], "such as 500, nor a share"),
-        (["score", "DATA", "--labels", "species", "--audit", "5"], "--audit needs -o"),
-        (["score", "DATA", "--labels", "species", "--fail-under", "2"], "--fail-under"),
-        (["score", "DATA", "--labels", "species", "--fail-on-drift"], "needs --model"),
-        (["score", "DATA", "--labels", "species", "--eps", "2"], "--eps"),
-        (["score", "DATA", "--labels", "species", "--stream", "--report", "r.html"], "needs all rows in memory"),
-        (["score", "DATA", "--labels", "species", "--stream"], "needs all rows in memory"),
-        (["score", "DATA", "--labels", "species", "--json", "-o", "-"], "both write to standard output"),
-        (["score"], "DATA"),
-        (["compare", "DATA", "--labels", "species"], "at least two"),
-        (["compare", "DATA", "--algorithm", "gmm", "--algorithm", "kmeans"], "needs --clusters"),
-        (["curve", "DATA", "--clusters", "x"], "neither a range"),
-        (["curve", "DATA", "--clusters", "5-3"], "empty range"),
-        (["model", "a", "b"], "one model"),
-        (["nonsense"], "nonsense"),
-    ],
-)
-def test_usage_errors_exit_with_2(flowers, words, message):
-    result = call(*(flowers if word == "DATA" else word for word in words), code=2)
-    assert message in result.stderr
-    assert result.stdout == ""
+USAGE_ERRORS = [
+    ("score DATA", "pass --clusters K"),
+    ("score DATA --clusters 0", "--clusters"),
+    ("score DATA --clusters 3 --labels species", "leave out --labels"),
+    ("score DATA --algorithm gmm", "--algorithm gmm needs --clusters K"),
+    ("score DATA --algorithm hdbscan --clusters 3", "finds the number of clusters itself"),
+    ("score DATA --algorithm nonsense --clusters 3", "nonsense"),
+    ("score DATA --labels species --influence nonsense", "euclidean"),
+    ("score DATA --labels species --resamples -1", "--resamples"),
+    ("score DATA --labels species --review many", "such as 500, nor a share"),
+    ("score DATA --labels species --review-output x", "needs --review"),
+    ("score DATA --labels species --audit 5", "--audit needs -o"),
+    ("score DATA --labels species --fail-under 2", "--fail-under"),
+    ("score DATA --labels species --fail-on-drift", "needs --model"),
+    ("score DATA --labels species --eps 2", "--eps"),
+    ("score DATA --labels species --stream --report r.html", "needs all rows in memory"),
+    ("score DATA --labels species --stream", "needs all rows in memory"),
+    ("score DATA --labels species --json -o -", "both write to standard output"),
+    ("score", "DATA"),
+    ("compare DATA --labels species", "at least two"),
+    ("compare DATA --algorithm gmm --algorithm kmeans", "needs --clusters"),
+    ("curve DATA --clusters x", "neither a range"),
+    ("curve DATA --clusters 5-3", "empty range"),
+    ("model a b", "one model"),
+    ("nonsense", "nonsense"),
+]
+OTHER_ERRORS = [
+    ("score DATA --labels spezies", "species"),
+    ("score DATA --labels species --features widht", "width"),
+    ("score DATA --labels species --centers none.csv", "none.csv does not exist"),
+    ("score DATA --model none.model", "none.model does not exist"),
+    ("score DATA --labels species -o none/scores.csv", "the folder none does not exist"),
+    ("score DATA --labels species -o scores.docx", "the ending of scores.docx"),
+    ("score DATA --clusters 999 --drop species", "n_samples=60"),
+]
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--labels", "spezies"], "species"),
-        (["--labels", "species", "--features", "widht"], "width"),
-        (["--labels", "species", "--centers", "none.csv"], "none.csv does not exist"),
-        (["--model", "none.model"], "none.model does not exist"),
-        (["--labels", "species", "-o", "none/scores.csv"], "the folder none does not exist"),
-        (["--labels", "species", "-o", "scores.docx"], "the ending of scores.docx"),
-        (["--clusters", "999", "--drop", "species"], "n_samples=60"),
-    ],
+    ("words", "message", "code"),
+    [*((*case, 2) for case in USAGE_ERRORS), *((*case, 1) for case in OTHER_ERRORS)],
 )
-def test_other_errors_exit_with_1(flowers, words, message):
-    result = call("score", flowers, *words, code=1)
+def test_usage_errors_exit_with_2_and_others_with_1(flowers, words, message, code):
+    result = call(*(flowers if word == "DATA" else word for word in words.split()), code=code)
     assert "\nError: " in "\n" + result.stderr
     assert message in result.stderr
     assert result.stdout == ""
@@ -179,9 +167,8 @@ def test_logs_off_a_terminal(flowers, tmp_path, monkeypatch):
     lines = call(*words, tmp_path / "a.csv").stderr.splitlines()
     assert lines[0] == f"allegiance score: {flowers}"
     assert lines[-1].startswith("Finished in ")
-    records = [
-        json.loads(line) for line in call(*words, tmp_path / "b.csv", "--log-format", "json").stderr.splitlines()
-    ]
+    logged = call(*words, tmp_path / "b.csv", "--log-format", "json").stderr
+    records = [json.loads(line) for line in logged.splitlines()]
     assert [record["event"] for record in records] == ["start", "wrote", "end"]
     assert all(record["time"] for record in records)
     assert call(*words, tmp_path / "c.csv", "-q").stderr == ""
@@ -237,14 +224,9 @@ SLOW_WRITER = """
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "code", "way", "message"),
-    [
-        (signal.SIGINT, 130, "--in-memory", b"Interrupted. No incomplete output"),
-        (signal.SIGTERM, 143, "--in-memory", b"Terminated. No incomplete output"),
-        (signal.SIGTERM, 143, "--stream", b"Terminated. The same command resumes"),
-        (signal.SIGINT, 130, "--stream", b"Interrupted. The same command resumes"),
-    ],
+    ("way", "message"), [("--in-memory", b"No incomplete output"), ("--stream", b"The same command resumes")]
 )
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_while_writing_leaves_no_half_file(flowers, tmp_path, number, code, way, message):
     out = tmp_path / "scores.parquet"
     out.write_text("old")
@@ -262,8 +244,7 @@ def test_a_signal_while_writing_leaves_no_half_file(flowers, tmp_path, number, c
     assert set(os.listdir(tmp_path)) == left
     assert out.read_text() == "old"
     if way == "--stream":
-        result = call(*words)
-        assert "60 of 60 rows were scored by an earlier run" in result.stderr
+        assert "60 of 60 rows were scored by an earlier run" in call(*words).stderr
 
 
 @pytest.mark.slow

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -19,6 +17,7 @@ from allegiance.io import open_table, propose
 from cli.command import call
 
 FAST = ["--resamples", 3]
+LABELLED = ["--labels", "species", *FAST]
 ADDED = ["cluster", "trust", "verdict", "rival"]
 
 
@@ -32,7 +31,7 @@ def in_memory(path, labels="species", **settings):
 
 
 def test_the_same_table_comes_out_with_the_scores_of_the_library(flowers, tmp_path):
-    result = call("score", flowers, "--labels", "species", *FAST, "-o", tmp_path / "out.csv")
+    result = call("score", flowers, *LABELLED, "-o", tmp_path / "out.csv")
     given, found = pd.read_csv(flowers, dtype=str), pd.read_csv(tmp_path / "out.csv", dtype={"cluster": str})
     assert list(found) == [*given, *ADDED]
     written = pd.read_csv(tmp_path / "out.csv", dtype=str)
@@ -47,12 +46,10 @@ def test_the_same_table_comes_out_with_the_scores_of_the_library(flowers, tmp_pa
     assert "high height" in result.stdout, "a short name of the cluster at the top"
 
 
-@pytest.mark.parametrize(
-    "ending", ["parquet", "xlsx", *(pytest.param(name, marks=pytest.mark.slow) for name in ("arrow", "jsonl", "tsv"))]
-)
+@pytest.mark.parametrize("ending", ["parquet", "xlsx"])
 def test_every_format_holds_the_same_columns(flowers, tmp_path, ending):
     out = tmp_path / f"out.{ending}"
-    call("score", flowers, "--labels", "species", *FAST, "-o", out)
+    call("score", flowers, *LABELLED, "-o", out)
     table = open_table(out)
     assert table.columns == ["name", "width", "height", "species", *ADDED]
     assert table.read(["name"]).column(0).to_pylist() == [f"f{i:03d}" for i in range(60)]
@@ -90,13 +87,12 @@ def test_check_proposes_and_names_all_problems_at_once(flowers, tmp_path):
 
 
 def test_the_review_list_is_written_with_the_output(flowers, tmp_path):
-    common = ["score", flowers, "--labels", "species", *FAST, "--review", 5]
+    common = ["score", flowers, *LABELLED, "--review", 5]
     text = call(*common, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv").stdout
     found = pd.read_csv(tmp_path / "review.csv")
     assert found["name"].tolist() == [f"f{row:03d}" for row in in_memory(flowers).least_trusted(5)]
     assert list(found) == list(pd.read_csv(tmp_path / "out.csv"))
     assert all(name in text for name in found["name"])
-    assert "needs --review" in call("score", flowers, "--labels", "species", "--review-output", "x", code=2).stderr
 
 
 def test_columns_with_the_names_of_scores_are_kept(flowers, tmp_path):
@@ -109,11 +105,10 @@ def test_columns_with_the_names_of_scores_are_kept(flowers, tmp_path):
 
 
 def test_rows_without_a_label_are_left_out_and_counted(flowers, tmp_path):
-    text = flowers.read_text().replace("f003,", "f003,", 1)
-    lines = text.splitlines()
+    lines = flowers.read_text().splitlines()
     lines[4] = lines[4].rpartition(",")[0] + ","
     flowers.write_text("\n".join(lines))
-    result = call("score", flowers, "--labels", "species", *FAST, "-o", tmp_path / "out.csv")
+    result = call("score", flowers, *LABELLED, "-o", tmp_path / "out.csv")
     assert pd.read_csv(tmp_path / "out.csv")["name"].tolist() == [f"f{i:03d}" for i in range(60) if i != 3]
     assert "59 labels" in result.stdout
 
@@ -146,13 +141,13 @@ def test_centers_by_name_and_by_place(flowers, tmp_path, points):
 
 
 def test_standard_input_and_output(flowers):
-    result = call("score", "-", "--labels", "species", *FAST, "-o", "-", stdin=flowers.read_text())
+    result = call("score", "-", *LABELLED, "-o", "-", stdin=flowers.read_text())
     assert result.stdout.splitlines()[0] == "name,width,height,species,cluster,trust,verdict,rival"
     assert "would come back" in result.stderr
 
 
 def test_json_is_one_object_with_provenance_and_figures(flowers, tmp_path):
-    common = ["score", flowers, "--labels", "species", *FAST, "--seed", 4]
+    common = ["score", flowers, *LABELLED, "--seed", 4]
     found = json.loads(call(*common, "--json", "-o", tmp_path / "out.csv").stdout)
     assert found["command"].endswith("out.csv")
     assert found["rows"] == found["labels"] == 60
@@ -162,47 +157,44 @@ def test_json_is_one_object_with_provenance_and_figures(flowers, tmp_path):
     assert len(found["review"]) == 10
 
 
-def test_fail_under_refers_to_replication(flowers):
-    common = ["score", flowers, "--labels", "species", *FAST]
+@pytest.fixture
+def doubtful(flowers):
+    """The flowers, every fifth of which has the label of another species."""
+    frame = pd.read_csv(flowers)
+    frame.loc[::5, "species"] = np.roll(frame.loc[::5, "species"], 5)
+    frame.to_csv(flowers, index=False)
+    return flowers
+
+
+def test_fail_under_refers_to_replication(doubtful):
+    common = ["score", doubtful, *LABELLED]
     share = json.loads(call(*common, "--json").stdout)["replication"]
+    assert share < 0.95
     call(*common, "--fail-under", share - 0.01)
-    assert "would come back, below" in call(*common, "--fail-under", min(share + 0.01, 1.0), code=3).stderr
+    assert "would come back, below" in call(*common, "--fail-under", share + 0.01, code=3).stderr
 
 
-def test_a_report_is_written_with_the_columns_of_the_file(flowers, tmp_path):
-    call("score", flowers, "--labels", "species", *FAST, "--report", tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "f001" in page
-    assert "species" in page
-    assert "<title>Labels of flowers.csv" in page, "the name of the file, not its path"
-
-
-def test_the_page_and_the_summary_name_clusters_alike(flowers, tmp_path):
+def test_a_report_has_the_columns_of_the_file_and_the_names_of_the_summary(flowers, tmp_path):
     """Once: numbers of a CSV file were texts for the page, which left clusters unnamed."""
     page = tmp_path / "page.html"
     words = ["--drop", "species", "--clusters", 3, *FAST, "-o", tmp_path / "out.csv", "--report", page, "--json"]
     lines = json.loads(call("score", flowers, *words).stdout)["clusters"]
     names = {line["name"] for line in lines}
-    found = re.search(r'"clusterNames": *(\[[^]]*\])', page.read_text())
+    text = page.read_text()
+    assert "f001" in text
+    assert "flowers.csv" in text.partition("</title>")[0]
+    assert str(tmp_path) not in text.partition("</title>")[0], "the name of the file, not its path"
+    found = re.search(r'"clusterNames": *(\[[^]]*\])', text)
     assert found is not None
     assert set(json.loads(found[1])) == names
     assert all("width" in name or "height" in name for name in names)
     assert not any("species" in name for name in names), "it was dropped"
 
 
-@pytest.mark.slow
-def test_the_summary_needs_no_library_of_the_page(flowers):
-    code = "import sys; from allegiance.cli import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"
-    words = [sys.executable, "-c", code, "score", str(flowers), "--labels", "species", "--resamples", "2"]
-    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
-    assert "allegiance.report" in found
-    assert not {"bokeh", "jinja2", "PIL"} & set(found)
-
-
 def test_outputs_are_never_written_over_each_other(flowers, tmp_path, monkeypatch):
     """Once: -o z.csv --save ./z.csv said "Wrote" twice, and the scores were gone."""
     monkeypatch.chdir(tmp_path)
-    common = ["score", flowers, "--labels", "species", *FAST, "-o", "z.csv"]
+    common = ["score", flowers, *LABELLED, "-o", "z.csv"]
     for option in ("--save", "--report"):
         assert "both write" in call(*common, option, "./z.csv", code=2).stderr
     assert "both write" in call(*common, "--review", 5, "--review-output", tmp_path / "z.csv", code=2).stderr
@@ -220,7 +212,7 @@ def test_a_file_that_appears_during_the_run_is_not_replaced(flowers, tmp_path, o
         return fit(self, *args, **settings)
 
     monkeypatch.setattr(AffinityScorer, "fit_affinity", meanwhile)
-    words = ["score", flowers, "--labels", "species", *FAST, "--review", 3, option, path]
+    words = ["score", flowers, *LABELLED, "--review", 3, option, path]
     assert "already exists" in call(*words, code=1).stderr
     assert path.read_text() == "theirs"
 
@@ -235,9 +227,9 @@ def test_inputs_are_never_replaced(flowers, tmp_path, option):
     assert flowers.read_bytes() == before
 
 
-def test_if_exists_fails_replaces_or_skips(flowers, tmp_path):
+def test_if_exists_fails_replaces_or_skips(doubtful, tmp_path):
     out = tmp_path / "out.csv"
-    common = ["score", flowers, "--labels", "species", *FAST, "-o", out]
+    common = ["score", doubtful, *LABELLED, "-o", out]
     call(*common, "--if-exists", "skip")
     first = out.read_bytes()
     assert "up to date" in call(*common, "--if-exists", "skip").stderr
@@ -246,7 +238,7 @@ def test_if_exists_fails_replaces_or_skips(flowers, tmp_path):
     assert "options differed" in call(*common, "--if-exists", "skip", "--seed", 1, code=1).stderr
     call(*common, "--if-exists", "replace", "--seed", 1)
     assert out.read_bytes() != first
-    flowers.write_text(flowers.read_text().replace("f000,", "g000,"))
+    doubtful.write_text(doubtful.read_text().replace("f000,", "g000,"))
     assert "differed" in call(*common, "--if-exists", "skip", code=1).stderr
     (tmp_path / "out.csv.run.json").unlink()
     assert "no record" in call(*common, "--if-exists", "skip", code=1).stderr
@@ -264,22 +256,22 @@ def test_an_audit_says_how_many_labels_are_right(flowers, tmp_path, points):
     assert sorted(sheet["audit_drawn"].unique()) == ["least trusted", "random"]
     scored = pd.read_csv(tmp_path / "scored.csv")
     assert sheet["name"].tolist() == scored["name"][sheet["audit_row"]].tolist()
-    assert "no answer" in call("audit", tmp_path / "scored.csv", tmp_path / "audit.csv", code=1).stderr
+    audit = ["audit", tmp_path / "scored.csv"]
+    assert "no answer" in call(*audit, tmp_path / "audit.csv", code=1).stderr
     own = pd.crosstab(scored["cluster"], groups).idxmax(axis=1)
     right = own.reindex(sheet["cluster"]).to_numpy() == groups[sheet["audit_row"]]
     sheet.assign(right=np.where(right, "yes", "no")).to_csv(tmp_path / "audit.csv", index=False)
-    text = call("audit", tmp_path / "scored.csv", tmp_path / "audit.csv").stdout
-    assert text.startswith("Right: ")
-    found = json.loads(call("audit", tmp_path / "scored.csv", tmp_path / "audit.csv", "--json").stdout)
+    assert call(*audit, tmp_path / "audit.csv").stdout.startswith("Right: ")
+    found = json.loads(call(*audit, tmp_path / "audit.csv", "--json").stdout)
     assert found["n_random"] == 10
     truth = (own.reindex(scored["cluster"]).to_numpy() == groups).mean()
     assert found["interval"][0] - 1e-9 <= truth <= found["interval"][1] + 1e-9
     corrected = own.reset_index().set_index(0)["cluster"].reindex(groups[sheet["audit_row"]]).to_numpy()
     sheet.assign(right=corrected).to_csv(tmp_path / "labels.csv", index=False)
-    same = json.loads(call("audit", tmp_path / "scored.csv", tmp_path / "labels.csv", "--json").stdout)
+    same = json.loads(call(*audit, tmp_path / "labels.csv", "--json").stdout)
     assert same["share_right"] == found["share_right"]
     sheet.assign(right=1).to_csv(tmp_path / "numbers.csv", index=False)
-    assert "write yes and no" in call("audit", tmp_path / "scored.csv", tmp_path / "numbers.csv", code=1).stderr
+    assert "write yes and no" in call(*audit, tmp_path / "numbers.csv", code=1).stderr
 
 
 def test_several_files_and_folders_are_one_table(flowers, tmp_path):
@@ -297,9 +289,6 @@ def test_several_files_and_folders_are_one_table(flowers, tmp_path):
 
 
 def test_the_lists_of_choices_are_those_of_the_library():
-    from allegiance.cli._inputs import clusterer
     from allegiance.influence import INFLUENCES
 
     assert set(_options.INFLUENCES) <= set(INFLUENCES)
-    for name in _options.ALGORITHMS:
-        assert clusterer(name, None if name == "hdbscan" else 3, 0)
