@@ -1,14 +1,18 @@
-"""AffinityResult: every field against its definition, with all affinities and with the largest only."""
+"""AffinityResult: every field against its definition, and the result as frames, lists to review and text."""
 
 from __future__ import annotations
 
 import pickle
+import re
+import tracemalloc
 from dataclasses import FrozenInstanceError, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_blobs
@@ -23,6 +27,11 @@ IRIS, SPECIES = load_iris(return_X_y=True)
 INDEX = pd.Index([f"row {i}" for i in range(240)])
 PER_POINT = ("label", "verdict", "rival", "own_affinity", "typicality", "closeness", "noise", "owner", "stable")
 PER_POINT += ("empty_cell", "residual", "engine", "distance", "ranking")
+COLUMNS = ["label", "verdict", "rival", "own_affinity", "typicality"]
+DETAILS = ["owner", "stable", "closeness", "empty_cell", "residual", "engine"]
+VERDICTS = ("supported", "contested", "contradicted")
+KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+each_table = pytest.mark.parametrize("kind", ["trusted", "plain", "sampled"])
 
 
 @cache
@@ -97,6 +106,8 @@ class TestDefinitions:
                 supported, contradicted = lead > bar, lead < -bar
             expected = "supported" if supported else "contradicted" if contradicted else "contested"
             assert result.verdict[row] == expected
+        if result is example("trusted"):
+            assert set(result.verdict) == {*VERDICTS, "noise"}
 
     @pytest.mark.parametrize(
         ("shares", "error", "code", "trust", "expected"),
@@ -118,12 +129,6 @@ class TestDefinitions:
         codes = np.array([code])
         ranks = Ranks.of(np.array([shares]), np.full((1, len(shares)), error), codes)
         assert verdicts(ranks, codes, None if trust is None else np.array([trust])).tolist() == [expected]
-
-    def test_a_trusted_label_is_never_contradicted(self):
-        """Wine had labels contradicted with a trust of .97 before trust took part in the verdict."""
-        trusted = example("trusted")
-        assert (trusted.trust[trusted.verdict == "contradicted"] < 0.5).all()
-        assert set(trusted.verdict) == {"supported", "contested", "contradicted", "noise"}
 
     def test_ties_go_to_the_first_cluster_and_half_is_not_stable(self):
         found = made_of([[0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [0.5, 0.5, 0.0]])
@@ -178,24 +183,16 @@ class TestDefinitions:
         assert (how.eps, how.seed, how.n_features) == (0.1, 12, 7)
         assert how.seconds > 0
 
-    def test_labels_come_from_the_user_or_the_nearest_centre(self):
-        X = np.array([[0.0], [1.0], [9.0], [10.0], [1.5]])
-        given = affinity(X, [0, 0, 1, 1, 1], centers=[[0.0], [10.0]])
-        assert given.label.tolist() == [0, 0, 1, 1, 1]
-        assert given.owner.tolist() == [0, 0, 1, 1, 0]
-        assert affinity(X, centers=[[0.0], [10.0]]).label.tolist() == [0, 0, 1, 1, 0]
-
     def test_a_result_does_not_change_and_can_be_kept_in_sets(self):
         one, other = example("plain"), example("sampled")
         with pytest.raises(FrozenInstanceError):
             one.affinity = np.zeros((1, 1))
         assert len({one, other, one}) == 2
 
-    @pytest.mark.parametrize("kind", ["trusted", "trusted, top"])
-    def test_a_pickle_keeps_it(self, kind):
-        again = pickle.loads(pickle.dumps(example(kind)))
-        np.testing.assert_array_equal(again.trust, example(kind).trust)
-        assert repr(again) == repr(example(kind))
+    def test_a_pickle_keeps_trust_and_top(self):
+        again = pickle.loads(pickle.dumps(example("trusted, top")))
+        np.testing.assert_array_equal(again.trust, example("trusted, top").trust)
+        assert repr(again) == repr(example("trusted, top"))
 
 
 class TestTop:
@@ -238,7 +235,6 @@ class TestTop:
             affinity(IRIS, SPECIES, top=top)
 
     def test_memory_goes_with_top_and_not_with_k(self, rng):
-        import tracemalloc
 
         centers = rng.normal(size=(200, 1)).cumsum(axis=0)
         X = rng.uniform(centers.min(), centers.max(), (100_000, 1))
@@ -253,7 +249,7 @@ class TestTop:
 
 class TestTrust:
     def test_function_and_estimator_agree_to_the_last_bit(self):
-        """README calls them the same."""
+
         X, labels = data()
         by_function = trust(X, labels, n_resamples=20)
         by_estimator = AffinityScorer(calibration=20).fit_affinity(X, labels)
@@ -272,7 +268,7 @@ class TestTrust:
 
     @pytest.mark.parametrize("influence", ["kl", "cosine", "euclidean"])
     def test_centres_label_points_by_the_influence(self, influence):
-        """Labels of trust were those of the nearest centre by Euclidean distance, whatever the influence."""
+
         X = np.random.default_rng(0).gamma(2.0, 1.0, (200, 3)) * [1, 10, 100] + 0.01
         settings: dict[str, Any] = {"centers": X[:3], "influence": influence, "eps": 0.2}
         expected = affinity(X, **settings).label
@@ -291,18 +287,6 @@ class TestTrust:
         with pytest.raises(ValueError, match="calibration=20"):
             getattr(example("plain"), name)
 
-    def test_order_and_cuts_of_new_points_change_nothing(self, rng):
-        X, labels = data()
-        scorer = AffinityScorer(calibration=4, engine="shared", eps=0.2).fit(X, labels)
-        whole = scorer.affinity(X + 0.1)
-        order = rng.permutation(240)
-        shuffled = scorer.affinity(X[order] + 0.1)
-        parts = [scorer.affinity(part) for part in np.split(X + 0.1, [1, 77])]
-        for name in ("trust", "verdict", "rival", "typicality", "closeness"):
-            np.testing.assert_array_equal(getattr(shuffled, name), getattr(whole, name)[order], err_msg=name)
-            joined = np.concatenate([getattr(part, name) for part in parts])
-            np.testing.assert_array_equal(joined, getattr(whole, name), err_msg=name)
-
     def test_far_away_nothing_looks_trusted(self, rng):
         X, labels = make_blobs(150, 2, centers=3, random_state=1)
         scorer = AffinityScorer(calibration=3).fit(X, labels)
@@ -317,3 +301,207 @@ class TestTrust:
         X, labels = data()
         scorer = AffinityScorer(calibration=4).fit(X, labels)
         np.testing.assert_array_equal(scorer.score_samples(X), scorer.affinity(X).ranking)
+
+
+def names_of(frame: Any) -> list[str]:
+    return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
+
+
+def four_blobs() -> tuple[np.ndarray, np.ndarray]:
+    return make_blobs(60, 2, centers=4, random_state=1)
+
+
+class TestFrame:
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("names", [["0", "1", "2", "3"], ["ant", "bee", "cat", "dog"]])
+    def test_every_column_in_the_kind_of_frame_that_came(self, kind, names):
+        X, labels = four_blobs()
+        table = KINDS[kind]({"a": X[:, 0], "b": X[:, 1]})
+        found = affinity(table, labels if names[0] == "0" else np.array(names)[labels])
+        short, details = found.frame(), found.frame(details=True)
+        assert type(short) is type(details) is type(table)
+        assert names_of(short) == COLUMNS
+        affinities = [f"affinity_{name}" for name in names]
+        assert names_of(details) == [*COLUMNS, *DETAILS, "standard_error", *affinities]
+        for name in (*COLUMNS, *DETAILS):
+            np.testing.assert_array_equal(np.asarray(details[name]), getattr(found, name), err_msg=name)
+        for i, name in enumerate(affinities):
+            np.testing.assert_array_equal(np.asarray(details[name]), found.affinity[:, i])
+
+    def test_with_top_there_is_a_pair_of_columns_for_each_rank(self):
+        X, labels = make_blobs(20, 3, centers=5, random_state=1)
+        found = affinity(X, np.array(list("abcde"))[labels], top=2).frame(details=True)
+        assert list(found.columns[-4:]) == ["cluster_1", "affinity_1", "cluster_2", "affinity_2"]
+        assert (found["cluster_1"] == found["owner"]).all()
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            pd.Index(np.arange(60)[::-1] * 7),
+            pd.Index(["same"] * 60, name="id"),
+            pd.MultiIndex.from_product([["a", "b", "c"], range(20)], names=["group", "number"]),
+        ],
+        ids=["descending", "duplicates", "MultiIndex"],
+    )
+    def test_pandas_keeps_its_index(self, index):
+        X, labels = four_blobs()
+        frame = affinity(pd.DataFrame(X, index=index, columns=["a", "b"]), labels).frame()
+        assert frame.index.equals(index)
+        assert frame.index.names == index.names
+
+    def test_like_another_frame(self):
+        found = affinity(*four_blobs())
+        assert found.frame().index.equals(pd.RangeIndex(60))
+        assert isinstance(found.frame(like=pl.DataFrame({"any": [1]})), pl.DataFrame)
+        index = pd.Index([f"row {i}" for i in range(60)])
+        assert found.frame(like=pd.DataFrame({"any": range(60)}, index=index)).index.equals(index)
+        with pytest.raises(ValueError, match="60"):
+            found.frame(like=pd.DataFrame({"any": [1, 2]}))
+
+
+class TestReview:
+    @each_table
+    def test_the_lowest_ranking_first_with_the_index_of_x(self, kind):
+        result = example(kind)
+        frame = result.review(20)
+        ranked = pd.Series(result.ranking, index=result.frame().index).dropna().sort_values(kind="stable")
+        assert frame.index.tolist() == ranked.index[:20].tolist()
+        assert frame.equals(result.frame().loc[frame.index])
+        assert list(frame.columns) == (["label", "trust", *COLUMNS[1:]] if result.calibrated else COLUMNS)
+        doubtful = np.isin(result.verdict, ["contested", "contradicted"])
+        assert sorted(result.review().index) == sorted(result.frame().index[doubtful])
+
+    @pytest.mark.parametrize(("n", "rows"), [(0, 0), (7, 7), (10**6, 216), ("5%", 12), ("100%", 216), (" 0.1 % ", 1)])
+    def test_how_many(self, n, rows):
+        assert len(example("trusted").review(n)) == rows
+
+    def test_only_below_a_trust(self):
+        trusted = example("trusted")
+        assert (trusted.review(below=0.5)["trust"] < 0.5).all()
+        assert len(trusted.review(below=0.5)) == (trusted.trust < 0.5).sum()
+        assert len(trusted.review(3, below=0.5)) == 3
+
+    @pytest.mark.parametrize("n", [-1, 1.5, "5", "many", "101%", True])
+    def test_bad_numbers_are_refused(self, n):
+        with pytest.raises(ValueError, match="number of labels"):
+            example("plain").review(n)
+
+    def test_rivals_of_integer_labels_are_integers(self):
+        for frame in (example("plain").review(5), example("plain").frame(), example("plain").by_cluster()):
+            assert pd.api.types.is_integer_dtype(frame["rival"].dtype), frame["rival"].dtype
+
+    def test_frames_without_an_index_get_a_column_of_rows(self):
+        X, labels = data()
+        found = affinity(pl.DataFrame(X, schema=list("abc")), labels)
+        assert found.review(5)["row"].to_list() == affinity(X, labels).review(5).index.tolist()
+        table = found.by_cluster()
+        assert isinstance(table, pl.DataFrame)
+        assert table["points"].sum() == 240
+
+
+class TestByCluster:
+    @each_table
+    def test_each_figure_by_hand(self, kind):
+        result = example(kind)
+        table = result.by_cluster()
+        points = result.frame(details=True).assign(distance=result.distance, ranking=result.ranking)
+        for line in table[table["cluster"] != "noise"].itertuples():
+            mine = points[points["label"].astype(str) == str(line.cluster)]
+            assert line.points == len(mine)
+            for verdict in VERDICTS:
+                assert getattr(line, verdict) == (mine["verdict"] == verdict).sum()
+            assert line.most_typical == mine["distance"].idxmin()
+            assert line.least_trusted == mine["ranking"].idxmin()
+            if result.calibrated:
+                assert line.replication == pytest.approx(mine["trust"].mean())
+            rivals = mine.loc[mine["verdict"] != "supported", "rival"].value_counts()
+            assert rivals.get(int(line.rival), 0) == rivals.max()
+        last = table.iloc[-1]
+        assert (last["cluster"], last["points"]) == ("noise", 24)
+        assert (last["supported"], last["contested"], last["contradicted"]) == (0, 0, 0)
+        assert pd.isna(last["least_trusted"])
+        if result.calibrated:
+            assert np.isnan(last["replication"])
+            assert table["replication"].iloc[:-1].is_monotonic_increasing
+
+    def test_tallies_of_parts_add_up(self):
+        X, labels = data()
+        fitted = AffinityScorer(calibration=4).fit(X, labels).fitted_
+        parts = [fitted.score(X[rows], labels=labels[rows]).tally() for rows in (slice(0, 90), slice(90, 240))]
+        joined, whole = parts[0].plus(parts[1]), fitted.score(X, labels=labels).tally()
+        np.testing.assert_array_equal(joined.counts, whole.counts)
+        np.testing.assert_array_equal(joined.rivals, whole.rivals)
+
+
+class TestSummary:
+    @staticmethod
+    def rows(text: str) -> dict[str, list[str]]:
+        """Return the cells of each cluster's row in a printed summary, by its name."""
+        lines = text.splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("cluster"))
+        return {
+            line.split()[0]: line.split()[1:] for line in lines[start + 1 : lines.index("", start)] if line[0] != "."
+        }
+
+    @each_table
+    def test_says_what_a_person_wants_to_know(self, kind):
+        result = example(kind)
+        text = str(result)
+        assert text == repr(result) == result.summary()
+        assert text.startswith("240 points in 4 clusters\n")
+        assert ", ".join(f"{(result.verdict == name).sum()} {name}" for name in VERDICTS) in text
+        assert "24 noise points (10%)" in text
+        assert f"seed {result.how.seed}" in text
+        assert f"{int(result.stable.sum())} points" in text
+        for name in np.unique(result.engine):
+            assert f"{name} ({(result.engine == name).sum()})" in text
+        if result.calibrated:
+            assert f"{100 * result.replication:.0f} % of 216 labels would come back" in text
+        rows = self.rows(text)
+        assert list(rows)[-1] == "noise"
+        for name in result.classes:
+            mine = result.label == name
+            points, _, *verdicts, _ = rows[str(name)]
+            assert points == str(mine.sum())
+            assert verdicts == [str((mine & (result.verdict == verdict)).sum()) for verdict in VERDICTS]
+
+    def test_precision_and_reduction(self):
+        sampled = example("sampled")
+        assert f"95 % intervals within ±{1.96 * sampled.standard_error.max():.3f}" in str(sampled)
+        assert "intervals within" not in str(example("plain"))
+        X, labels = make_blobs(40, 9, centers=3, random_state=1)
+        assert "2 dimensions, reduced from 9" in str(affinity(X, labels))
+
+    def test_unlike_points_and_clusters_without_points(self):
+        X, labels = make_blobs(600, 2, centers=3, random_state=1)
+        scorer = AffinityScorer().fit(X, labels)
+        assert "1 point unlike" in str(scorer.affinity([[500.0, 0.0]]))
+        assert "unlike" not in str(scorer.affinity(X[:40]))
+        empty = affinity(X, labels, centers=[[-4, 0], [0, 5], [3, -3], [90, 90]])
+        assert self.rows(str(empty))["3"] == ["0", "-", "0", "0", "0", "-"]
+        assert "nan" not in str(empty) + empty._repr_html_()
+
+    def test_many_clusters_are_cut_but_noise_is_shown(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(600, 2)) * 10
+        labels = rng.integers(0, 30, 600)
+        labels[:25] = -1
+        found = affinity(X, labels, centers=X[:30])
+        rows = self.rows(str(found))
+        assert list(rows)[-1] == "noise"
+        assert len(rows) == 21
+        assert "and 10 more clusters" in str(found)
+        shares = [(found.verdict[found.label == name] == "supported").mean() for name in found.classes]
+        assert [shares[int(name)] for name in list(rows)[:-1]] == sorted(shares)[:20]
+
+    def test_html_says_the_same_and_escapes_names(self):
+        html, text = example("trusted")._repr_html_(), str(example("trusted"))
+        assert text.splitlines()[1] in re.sub(r"<[^>]*>", " ", html)
+        shown = [re.sub(r"<svg.*?</svg>", "", row) for row in re.findall(r"<tr>(<td.*?)</tr>", html)]
+        cells = [[cell for cell in re.findall(r"<td[^>]*>(.*?)</td>", row) if cell] for row in shown]
+        assert cells == [[name, *numbers] for name, numbers in self.rows(text).items()]
+        X, codes = four_blobs()
+        html = affinity(X, np.array(["<script>x</script>", "a & b", "<i>", "d"])[codes])._repr_html_()
+        assert "<script>" not in html
+        assert "&lt;script&gt;" in html
+        assert "a &amp; b" in html
