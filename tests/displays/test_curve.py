@@ -15,19 +15,16 @@ def curve(blobs):
 
 
 def test_draws_the_numbers_of_the_curve(curve):
-    display = curve.plot()
+    _, ax = plt.subplots()
+    display = curve.plot(ax=ax)
     assert isinstance(display, StabilityCurveDisplay)
+    assert display.ax_ is ax
     columns = list(curve.columns().values())
     np.testing.assert_array_equal(display.line_.get_xydata(), np.column_stack(columns[:2]))
     assert display.suggestion_.get_xydata()[0, 0] == 4
     assert len(display.reference_) == 2
     np.testing.assert_array_equal(display.frame()["above_chance"], columns[1])
     assert display.frame()["suggested"].sum() == 1
-
-
-def test_draws_on_axes_of_the_users(curve):
-    _, ax = plt.subplots()
-    assert curve.plot(ax=ax).ax_ is ax
 
 
 def test_a_curve_over_another_parameter_without_a_suggestion():

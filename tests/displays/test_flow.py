@@ -4,19 +4,16 @@ import numpy as np
 import pytest
 
 from allegiance import affinity, trust
-from allegiance.displays import FlowDisplay
+from allegiance.displays import AffinityProfileDisplay, FlowDisplay
 
 
 @pytest.fixture(params=["trust", "affinity"])
 def result(request, rng):
     X = rng.normal(size=(400, 3))
-    labels = np.where(np.arange(400) < 30, -1, some_labels(X))
+    # Five parts that do not follow the nearest mean everywhere.
+    labels = np.digitize(X[:, 0] + 0.3 * X[:, 1], [-1.0, -0.3, 0.3, 1.0])
+    labels[:30] = -1
     return trust(X, labels, n_resamples=5) if request.param == "trust" else affinity(X, labels)
-
-
-def some_labels(X):
-    """Some division into five parts that does not follow the nearest mean everywhere."""
-    return np.digitize(X[:, 0] + 0.3 * X[:, 1], [-1.0, -0.3, 0.3, 1.0])
 
 
 @pytest.mark.parametrize("which", ["doubtful", "all"])
@@ -60,7 +57,7 @@ def test_numbers_in_the_squares(result, shares):
         assert text.get_text() == (("<1" if percent < 0.5 else f"{percent:.0f}") if shares else str(count))
 
 
-def test_large_counts_are_shortened(result):
+def test_large_counts_are_shortened():
     display = FlowDisplay(
         labels=np.array(["a", "b"]),
         classes=np.array(["a", "b"]),
@@ -90,5 +87,6 @@ def test_mistakes(result):
         FlowDisplay.from_result(result, which="unstable")
     with pytest.raises(ValueError, match="at least two clusters"):
         FlowDisplay.from_result(affinity(np.zeros((3, 2)) + np.arange(3)[:, None], [0, 0, 0]))
-    with pytest.raises(TypeError, match="AffinityResult"):
-        FlowDisplay.from_result("result")
+    for display in (FlowDisplay, AffinityProfileDisplay):
+        with pytest.raises(TypeError, match="AffinityResult"):
+            display.from_result("result")

@@ -18,22 +18,22 @@ def largest(scorer, places):
     return scorer.affinity(places).affinity.max(axis=1)
 
 
-def test_grid_holds_the_scorers_own_values(scorer, blobs):
-    frame = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=12).frame()
+@pytest.mark.parametrize("influence", ["euclidean", "rbf"])
+def test_grid_holds_the_scorers_own_values(blobs, influence):
+    scorer = AffinityScorer(influence=influence).fit(*blobs)
+    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=12)
+    frame = display.frame()
     places = frame[["x", "y"]].to_numpy()
     np.testing.assert_array_equal(frame["affinity"], largest(scorer, places))
+    one = AffinityMapDisplay.from_estimator(scorer, blobs[0], which=2, resolution=12)
+    np.testing.assert_array_equal(one.frame()["affinity_2"], scorer.affinity(places).affinity[:, 2])
+    assert "cluster 2" in one.ax_.get_title()
     assert len(frame) == 144
+    assert (display.sites_ is None) == (influence == "rbf")
+    assert len(display.labels_) == 4
     reach = 0.1 * np.ptp(blobs[0], axis=0)
     assert (places > blobs[0].min(axis=0) - reach).all()
     assert (places < blobs[0].max(axis=0) + reach).all()
-
-
-def test_affinity_to_one_cluster(scorer, blobs):
-    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], which=2, resolution=8)
-    frame = display.frame()
-    expected = scorer.affinity(frame[["x", "y"]].to_numpy()).affinity[:, 2]
-    np.testing.assert_array_equal(frame["affinity_2"], expected)
-    assert "cluster 2" in display.ax_.get_title()
 
 
 def test_a_calibrated_scorer_shows_trust(calibrated, blobs):
@@ -105,15 +105,6 @@ def test_draws_on_the_users_axes_and_only_what_is_asked_for(scorer, blobs):
     assert plt.get_fignums() == [figure.number]
 
 
-def test_a_kernel_has_a_field_but_no_representatives(blobs):
-    scorer = AffinityScorer(influence="rbf").fit(*blobs)
-    display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=8)
-    frame = display.frame()
-    np.testing.assert_array_equal(frame["affinity"], largest(scorer, frame[["x", "y"]].to_numpy()))
-    assert display.sites_ is None
-    assert len(display.labels_) == 4
-
-
 def test_field_ends_where_the_divergence_does():
     X = np.random.default_rng(0).gamma(0.6, 2.0, (60, 3)) + 0.01
     scorer = AffinityScorer(influence="kl").fit(X, np.arange(60) % 4)
@@ -167,38 +158,30 @@ def test_texts_do_not_overlap_and_can_be_read(texts_in_order, k, d, style):
                 assert abs(np.array(to_rgb(text.get_color())).mean() - page) > 0.4
 
 
-def test_mistakes(scorer, blobs):
-    X, y = blobs
-    with pytest.raises(TypeError, match="got KMeans"):
-        AffinityMapDisplay.from_estimator(KMeans(2), X)
-    with pytest.raises(TypeError, match="got AffinityResult"):
-        AffinityMapDisplay.from_estimator(affinity(X, y), X)
-    with pytest.raises(NotFittedError):
-        AffinityMapDisplay.from_estimator(clone(scorer), X)
-    with pytest.raises(ValueError, match="at least two features"):
-        AffinityMapDisplay.from_estimator(AffinityScorer().fit(X[:, :1], y), X[:, :1])
-    with pytest.raises(ValueError, match="2 features as input"):
-        AffinityMapDisplay.from_estimator(scorer, X[:, :1])
-    with pytest.raises(ValueError, match=r"label of a cluster \(0, 1, 2, 3\)"):
-        AffinityMapDisplay.from_estimator(scorer, X, which="stable")
-    with pytest.raises(ValueError, match="calibration"):
-        AffinityMapDisplay.from_estimator(scorer, X, which="trust")
-    with pytest.raises(ValueError, match="labels"):
-        AffinityMapDisplay.from_estimator(scorer, X, labels=y[:3])
-    with pytest.raises(ValueError, match="features"):
-        AffinityMapDisplay.from_estimator(scorer, X, features=(0, 0))
-    with pytest.raises(ValueError, match="kind"):
-        AffinityMapDisplay.from_estimator(scorer, X, kind="line", resolution=5)
-    with pytest.raises(TypeError, match="ax must be matplotlib axes"):
-        AffinityMapDisplay.from_estimator(scorer, X, resolution=5, ax=plt.subplots(1, 2)[1])
-    with pytest.raises(ValueError, match="resolution"):
-        AffinityMapDisplay.from_estimator(scorer, X, resolution=1)
-    gram = AffinityScorer(influence="precomputed").fit(X @ X.T, y)
-    with pytest.raises(ValueError, match="precomputed"):
-        AffinityMapDisplay.from_estimator(gram, X @ X.T)
-    with pytest.raises(ValueError, match="X has 3 rows"):
-        AffinityMapDisplay.from_result(affinity(X, y), X[:3])
-    with pytest.raises(ValueError, match="at least two columns"):
-        AffinityMapDisplay.from_result(affinity(X, y), X[:, :1])
-    with pytest.raises(ValueError, match=r"projection must be .*\(160, 2\)"):
-        AffinityMapDisplay.from_result(affinity(X, y), projection=X[:5])
+FROM, OF = AffinityMapDisplay.from_estimator, AffinityMapDisplay.from_result
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda s, X, y: FROM(KMeans(2), X), TypeError, "KMeans"),
+        (lambda s, X, y: FROM(affinity(X, y), X), TypeError, "AffinityResult"),
+        (lambda s, X, y: FROM(clone(s), X), NotFittedError, "fit"),
+        (lambda s, X, y: FROM(AffinityScorer().fit(X[:, :1], y), X[:, :1]), ValueError, "two features"),
+        (lambda s, X, y: FROM(s, X[:, :1]), ValueError, "2 features"),
+        (lambda s, X, y: FROM(s, X, which="stable"), ValueError, r"label of a cluster \(0, 1, 2, 3\)"),
+        (lambda s, X, y: FROM(s, X, which="trust"), ValueError, "calibration"),
+        (lambda s, X, y: FROM(s, X, labels=y[:3]), ValueError, "labels"),
+        (lambda s, X, y: FROM(s, X, features=(0, 0)), ValueError, "features"),
+        (lambda s, X, y: FROM(s, X, kind="line", resolution=5), ValueError, "kind"),
+        (lambda s, X, y: FROM(s, X, resolution=5, ax=plt.subplots(1, 2)[1]), TypeError, "ax must"),
+        (lambda s, X, y: FROM(s, X, resolution=1), ValueError, "resolution"),
+        (lambda s, X, y: FROM(AffinityScorer(influence="precomputed").fit(X @ X.T, y), X), ValueError, "precomputed"),
+        (lambda s, X, y: OF(affinity(X, y), X[:3]), ValueError, "X has 3 rows"),
+        (lambda s, X, y: OF(affinity(X, y), X[:, :1]), ValueError, "two columns"),
+        (lambda s, X, y: OF(affinity(X, y), projection=X[:5]), ValueError, r"projection.*\(160, 2\)"),
+    ],
+)
+def test_mistakes_are_named(scorer, blobs, call, error, says):
+    with pytest.raises(error, match=says):
+        call(scorer, *blobs)

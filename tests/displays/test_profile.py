@@ -90,11 +90,6 @@ def test_texts_do_not_overlap(texts_in_order, k):
     texts_in_order(AffinityProfileDisplay.from_result(affinity(X, y)).figure_)
 
 
-def test_not_a_result():
-    with pytest.raises(TypeError, match="needs an AffinityResult, got ndarray"):
-        AffinityProfileDisplay.from_result(np.zeros(3))
-
-
 def test_a_result_draws_its_own_pictures(blobs):
     result = trust(*blobs, n_resamples=3)
     assert isinstance(result.plot(), AffinityProfileDisplay)
