@@ -34,19 +34,18 @@ def model(rows, tmp_path_factory):
     return folder / "january.model"
 
 
-def test_prepare_changes_no_score(model, rows):
-    plain, prepared = allegiance.load(model), allegiance.load(model).prepare()
-    one, other = plain.affinity(rows), prepared.affinity(rows)
-    np.testing.assert_array_equal(one.affinity, other.affinity)
-    np.testing.assert_array_equal(one.trust, other.trust)
+@pytest.fixture
+def scorer(model):
+    return allegiance.load(model).set_params(n_jobs=1).prepare()
 
 
-def test_rows_one_at_a_time_from_many_threads(model, rows):
-    scorer = allegiance.load(model).set_params(n_jobs=1).prepare()
-    expected = scorer.affinity(rows).trust
+def test_prepared_models_and_many_threads_change_no_score(model, scorer, rows):
+    expected, prepared = allegiance.load(model).affinity(rows), scorer.affinity(rows)
+    np.testing.assert_array_equal(prepared.affinity, expected.affinity)
+    np.testing.assert_array_equal(prepared.trust, expected.trust)
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda row: float(scorer.affinity(rows.iloc[[row]]).trust[0]), range(60)))
-    np.testing.assert_array_equal(found, expected[:60])
+    np.testing.assert_array_equal(found, expected.trust[:60])
 
 
 def _score_in_child(scorer, rows, results):
@@ -56,8 +55,7 @@ def _score_in_child(scorer, rows, results):
 @pytest.mark.slow
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_forked_workers_score_with_a_model_that_was_loaded_before(model, rows):
-    scorer = allegiance.load(model).set_params(n_jobs=1).prepare()
+def test_forked_workers_score_with_a_model_that_was_loaded_before(scorer, rows):
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     workers = [context.Process(target=_score_in_child, args=(scorer, rows[:40], results)) for _ in range(2)]

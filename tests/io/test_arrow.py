@@ -48,20 +48,16 @@ def test_scores_are_those_of_affinity_to_the_last_bit(scorer, rows, table, detai
         assert np.array_equal(found[name].to_numpy(zero_copy_only=False), expected[name].to_numpy())
 
 
-def test_batches_threads_and_order_of_columns_change_nothing(scorer, table):
+def test_batches_of_any_size_threads_and_order_of_columns_change_nothing(scorer, table):
     whole = scorer.score_arrow(table, keep=["id"])
     batches = table.select(["c", "id", "a", "b"]).to_batches(max_chunksize=37)
     with ThreadPoolExecutor(4) as pool:
         parts = list(pool.map(lambda batch: scorer.score_arrow(batch, keep=["id"]), batches))
     assert all(isinstance(part, pa.RecordBatch) for part in parts)
     assert pa.Table.from_batches(parts).equals(whole)
-
-
-def test_no_rows_give_the_columns_and_types_of_the_result(scorer, table):
-    whole = scorer.score_arrow(table, keep={"id": "customer"})
-    assert scorer.score_arrow(table.schema.empty_table(), keep={"id": "customer"}).schema == whole.schema
-    empty = pa.RecordBatch.from_pylist([], schema=table.schema)
-    assert scorer.score_arrow(empty, keep={"id": "customer"}).schema == whole.schema
+    for empty in (table.schema.empty_table(), pa.RecordBatch.from_pylist([], schema=table.schema)):
+        assert scorer.score_arrow(empty, keep=["id"]).schema == whole.schema
+    assert scorer.score_arrow(table, keep={"id": "customer"}).column_names[0] == "customer"
 
 
 def test_labels_and_the_largest_affinities(scorer, rows, table):
@@ -166,13 +162,8 @@ def test_spark(folder, scorer, rows, monkeypatch):
         pytest.skip("Spark needs Java, which is not installed")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     builder = pyspark.SparkSession.builder.master("local-cluster[2,1,1024]").appName("allegiance")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-    }.items():
-        builder = builder.config(key, value)
+    builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     spark = builder.getOrCreate()
     try:
         exec(lines_for("spark"), {"scorer": scorer, "spark": spark})

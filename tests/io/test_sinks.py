@@ -42,25 +42,19 @@ def test_what_is_written_is_read_again(tmp_path, ending):
     assert found == expected
 
 
-def test_json_lines_and_json_arrays(tmp_path):
+@pytest.mark.parametrize("rows", [0, 2])
+def test_json_lines_and_json_arrays(tmp_path, rows):
     for ending in ["jsonl", "json"]:
-        write_table(tmp_path / f"table.{ending}", pa.table({"name": ["é", "b"], "x": [math.nan, 2.0]}))
-    expected = [{"name": "é", "x": None}, {"name": "b", "x": 2.0}]
+        write_table(tmp_path / f"table.{ending}", pa.table({"name": ["é", "b"], "x": [math.nan, 2.0]}).slice(0, rows))
+    expected = [{"name": "é", "x": None}, {"name": "b", "x": 2.0}][:rows]
     assert [json.loads(line) for line in (tmp_path / "table.jsonl").read_text().splitlines()] == expected
     assert json.loads((tmp_path / "table.json").read_text()) == expected
 
 
-@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "xlsx"])
 def test_a_table_without_rows_is_whole(tmp_path, ending):
-    path = tmp_path / f"table.{ending}"
-    with open_sink(path) as sink:
-        sink.write(TABLE.slice(0, 0))
-    if ending == "json":
-        assert json.loads(path.read_text()) == []
-    elif ending == "jsonl":
-        assert path.read_text() == ""
-    else:
-        assert open_table(path).read(typed=False).num_rows == 0
+    write_table(tmp_path / f"table.{ending}", TABLE.slice(0, 0))
+    assert open_table(tmp_path / f"table.{ending}").read(typed=False).num_rows == 0
 
 
 @given(
@@ -72,8 +66,7 @@ def test_a_table_without_rows_is_whole(tmp_path, ending):
 )
 def test_text_survives_the_csv_writer(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("csv") / "table.csv"
-    with open_sink(path) as sink:
-        sink.write(pa.table({"first": [row[0] for row in rows], "second": [row[1] for row in rows]}))
+    write_table(path, pa.table({"first": [row[0] for row in rows], "second": [row[1] for row in rows]}))
     with path.open(newline="") as file:
         _, *found = csv.reader(file)
     assert [tuple(row) for row in found] == rows
@@ -105,23 +98,15 @@ def test_nothing_is_overwritten_without_force(tmp_path):
     with open_sink(path, force=True) as sink:
         sink.write(TABLE)
     assert path.read_text().startswith("id,x,stable\n")
-
-
-def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
-    path = tmp_path / "table.csv"
-    with pytest.raises(FileExistsError, match="already exists"), open_sink(path):
-        path.write_text("new")
-    assert path.read_text() == "new"
-    assert os.listdir(tmp_path) == ["table.csv"]
-
-
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real.csv").write_text("old")
-    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    with pytest.raises(FileExistsError, match="already exists"), open_sink(tmp_path / "new.csv"):
+        (tmp_path / "new.csv").write_text("appeared in the meantime")
+    assert (tmp_path / "new.csv").read_text() == "appeared in the meantime"
+    (tmp_path / "link.csv").symlink_to(path)
     with open_sink(tmp_path / "link.csv", force=True) as sink:
-        sink.write(TABLE)
+        sink.write(TABLE.select(["x"]))
     assert (tmp_path / "link.csv").is_symlink()
-    assert (tmp_path / "real.csv").read_text().startswith("id,x,stable")
+    assert path.read_text().startswith("x\n")
+    assert sorted(os.listdir(tmp_path)) == ["link.csv", "new.csv", "table.csv"]
 
 
 def test_misuse_is_refused(tmp_path):
@@ -218,10 +203,3 @@ def test_a_sheet_that_is_full_is_refused(tmp_path, monkeypatch):
     with pytest.raises(TableError, match="3 rows at most"):
         write_table(tmp_path / "table.xlsx", TABLE)
     assert os.listdir(tmp_path) == []
-
-
-def test_a_column_that_a_format_cannot_hold_is_refused_before_the_work(tmp_path):
-    schema = pa.schema({"id": pa.month_day_nano_interval()})
-    with pytest.raises(TableError, match=r"column 'id' is of type month_day_nano_interval, which parquet files cannot"):
-        open_sink(tmp_path / "table.parquet").check(schema)
-    open_sink(tmp_path / "table.csv").check(schema)
