@@ -47,46 +47,65 @@ def test_nothing_is_loaded_before_it_is_needed(statements, libraries):
 
 
 # scikit-learn imports pandas wherever it is installed, so "we do not import it" is tested as "we work without it".
-WITHOUT_PANDAS = """
-    import sys
+WITHOUT = """
+import sys
 
-    class Missing:
-        names = {"pandas"}
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name in {missing!r}:
+            raise ModuleNotFoundError("No module named " + name, name=name)
 
-        def find_spec(self, name, path=None, target=None):
-            if name in self.names:
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    sys.meta_path.insert(0, Missing())
+sys.meta_path.insert(0, Missing())
 """
 
 
-def test_polars_input_and_output_need_no_pandas():
-    statements = """
-        import polars
-        from allegiance import affinity
-        X = polars.DataFrame({"a": [0.0, 1.0, 4.0, 9.0, 10.0], "b": [1.0, 0.0, 2.0, 1.0, 3.0]})
-        frame = affinity(X, polars.Series([0, 0, 1, 1, 1])).frame()
-        print(type(frame).__module__.split(".")[0], frame.shape)
-    """
-    assert run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements)).split() == ["polars", "(5,", "5)"]
-
-
-def test_numpy_input_and_the_summary_need_no_frame_library():
-    statements = """
-        Missing.names |= {"polars", "pyarrow"}
-        import numpy as np
-        from allegiance import affinity
-        result = affinity(np.arange(10.0)[:, None], [0] * 5 + [1] * 5)
-        print(result)
-        try:
-            result.frame()
-        except ImportError as error:
-            print(error)
-    """
-    said = run(textwrap.dedent(WITHOUT_PANDAS) + textwrap.dedent(statements))
-    assert "10 points" in said
-    assert "a table needs pandas: pip install 'allegiance[io]'" in said
+@pytest.mark.parametrize(
+    ("missing", "statements", "said"),
+    [
+        (
+            ["pandas"],
+            """
+            import polars
+            from allegiance import affinity
+            X = polars.DataFrame({"a": [0.0, 1.0, 4.0, 9.0, 10.0], "b": [1.0, 0.0, 2.0, 1.0, 3.0]})
+            frame = affinity(X, polars.Series([0, 0, 1, 1, 1])).frame()
+            print(type(frame).__module__.split(".")[0], frame.shape)
+            """,
+            ["polars", "(5, 5)"],
+        ),
+        (
+            ["pandas", "polars", "pyarrow"],
+            """
+            import numpy as np
+            from allegiance import affinity
+            result = affinity(np.arange(10.0)[:, None], [0] * 5 + [1] * 5)
+            print(result)
+            try:
+                result.frame()
+            except ImportError as error:
+                print(error)
+            """,
+            ["10 points", "a table needs pandas: pip install 'allegiance[io]'"],
+        ),
+        (
+            ["pandas", "polars", "pyarrow"],
+            """
+            import numpy as np, os, tempfile
+            from allegiance import AffinityScorer, load
+            os.chdir(tempfile.mkdtemp())
+            X = np.random.default_rng(0).normal(size=(30, 2))
+            scorer = AffinityScorer(calibration=2).fit(X, np.arange(30) % 3)
+            scorer.save("own.model")
+            print("same:", (load("own.model").transform(X) == scorer.transform(X)).all())
+            """,
+            ["same: True"],
+        ),
+    ],
+    ids=["polars in and out", "NumPy in and a summary out", "saved models"],
+)
+def test_what_needs_no_frame_library(missing, statements, said):
+    found = run(WITHOUT.format(missing=missing) + textwrap.dedent(statements))
+    assert all(text in found for text in said)
 
 
 #: Every engine, in one, few and many dimensions, over every domain, with inputs of every kind.

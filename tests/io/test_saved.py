@@ -7,8 +7,6 @@ import copy
 import io
 import json
 import pickle
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -600,22 +598,3 @@ def test_files_cannot_name_other_classes_attributes_or_functions():
     state = _scaled()
     with pytest.raises(ValueError, match="'transform' of StandardScaler, which is not one of its attributes"):
         decode_transformer(state | {"fitted": state["fitted"] | {"transform": 1}})
-
-
-@pytest.mark.slow
-def test_models_are_saved_and_loaded_without_the_extra_for_tables(tmp_path):
-    code = """
-import sys
-class Absent:
-    def find_spec(name, path=None, target=None):
-        if name in ("pyarrow", "pandas", "polars"):
-            raise ImportError(name)
-sys.meta_path.insert(0, Absent)
-import numpy as np
-import allegiance
-X = np.random.default_rng(0).normal(size=(30, 2))
-scorer = allegiance.AffinityScorer(calibration=2).fit(X, np.arange(30) % 3)
-scorer.save("own.model")
-assert (allegiance.load("own.model").transform(X) == scorer.transform(X)).all()
-"""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=tmp_path, check=True)

@@ -75,10 +75,6 @@ def table(data: pd.DataFrame, tmp_path: Path) -> Path:
     return path
 
 
-def expected_table(scorer: AffinityScorer, data: pd.DataFrame, top: int | None, details: bool) -> pd.DataFrame:
-    return scorer.affinity(data[COLUMNS], top=top).frame(details=details).reset_index(drop=True)
-
-
 def interrupted(source: Any, scorer: Any, out: Path, rows: int = 300, **settings: Any) -> None:
     """Score a table until some rows are done."""
 
@@ -100,19 +96,19 @@ def test_output_has_the_bits_of_the_result_in_memory(top, details, batch_rows, s
     summary = score_stream(table, scorer, tmp_path / "out.parquet", **asked)
     found = pd.read_parquet(tmp_path / "out.parquet")
     assert list(found["id"]) == list(data["id"])
-    wanted = expected_table(scorer, data, top, details)
+    wanted = scorer.affinity(data[COLUMNS], top=top).frame(details=details).reset_index(drop=True)
     pd.testing.assert_frame_equal(found.drop(columns="id"), wanted, check_exact=True, check_dtype=False)
     assert (summary.rows, summary.resumed) == (700, 0)
     assert not (tmp_path / "out.parquet.partial").exists()
 
 
-def write_csv(data: pd.DataFrame, folder: Path) -> Any:
+def write_csv(data: pd.DataFrame, folder: Path) -> Path:
     data.to_csv(folder / "points.csv", index=False)
     return folder / "points.csv"
 
 
-def write_arrow(data: pd.DataFrame, folder: Path) -> Any:
-    feather.write_feather(pa.Table.from_pandas(data), folder / "points.arrow", compression="uncompressed")
+def write_arrow(data: pd.DataFrame, folder: Path) -> Path:
+    data.to_feather(folder / "points.arrow", compression="uncompressed")
     return folder / "points.arrow"
 
 
@@ -120,14 +116,6 @@ def write_several(data: pd.DataFrame, folder: Path) -> Any:
     for part, start in enumerate(range(0, 700, 123)):
         data[start : start + 123].to_parquet(folder / f"part-{part:02d}.parquet", index=False)
     return str(folder / "part-*.parquet")
-
-
-@pytest.mark.parametrize("write", [write_csv, write_arrow, write_several])
-def test_every_format_gives_the_same(write, scorer, data, tmp_path):
-    score_stream(write(data, tmp_path), scorer, tmp_path / "out.arrow", batch_rows=150, details=True)
-    found = feather.read_table(tmp_path / "out.arrow").to_pandas()
-    tolerance = {"rtol": 1e-12} if write is write_csv else {"check_exact": True}
-    pd.testing.assert_frame_equal(found, expected_table(scorer, data, None, True), check_dtype=False, **tolerance)
 
 
 class _Watched(KMeans):
@@ -138,21 +126,24 @@ class _Watched(KMeans):
         return super().predict(X)
 
 
-@pytest.mark.parametrize("write", [write_csv, write_arrow], ids=["of unknown length", "of known length"])
-def test_batches_measured_together_give_the_same_output(write, data, tmp_path):
-    """However many there are; and an estimator, which others may have written, never runs in two threads."""
+@pytest.mark.parametrize("write", [write_csv, write_arrow, write_several])
+def test_every_format_and_batches_measured_together_give_the_same(write, data, tmp_path):
+    """And an estimator, which others may have written, never runs in two threads."""
     fitted = _Watched(5, random_state=0).fit(data[COLUMNS].to_numpy())
-    source = write(data, tmp_path)
-    outputs = []
+    source, outputs = write(data, tmp_path), set()
     for n_jobs in (1, 2, 5):
         scorer = AffinityScorer(FrozenEstimator(fitted), n_jobs=n_jobs).fit(data[COLUMNS].to_numpy())
         fitted.__dict__["threads"] = []
         for batch_rows in (64, 400, 1000):
-            out = tmp_path / f"{n_jobs}-{batch_rows}.csv"
-            score_stream(source, scorer, out, columns=COLUMNS, batch_rows=batch_rows)
-            outputs.append(out.read_bytes())
+            out = tmp_path / f"{n_jobs}-{batch_rows}.arrow"
+            score_stream(source, scorer, out, columns=COLUMNS, batch_rows=batch_rows, details=True)
+            outputs.add(feather.read_table(out).to_pandas().to_csv())
         assert set(fitted.__dict__["threads"]) == {threading.get_ident()}
-    assert len(set(outputs)) == 1
+    assert len(outputs) == 1
+    expected = scorer.affinity(data[COLUMNS].to_numpy()).frame(details=True)
+    tolerance = {"rtol": 1e-12} if write is write_csv else {"check_exact": True}
+    found = feather.read_table(out).to_pandas()
+    pd.testing.assert_frame_equal(found, expected.reset_index(drop=True), check_dtype=False, **tolerance)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -175,12 +166,15 @@ def test_an_error_in_one_of_many_batches_names_its_rows(n_jobs, data, table, tmp
 
 
 def test_only_the_columns_needed_are_read(scorer, table, tmp_path, monkeypatch):
-    seen = []
+    seen: list[list[str]] = []
     source = open_table(table)
     batches = source.batches
-    monkeypatch.setattr(
-        source, "batches", lambda columns, *rest, **more: seen.append(list(columns)) or batches(columns, *rest, **more)
-    )
+
+    def watched(columns: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(list(columns))
+        return batches(columns, *rest, **more)
+
+    monkeypatch.setattr(source, "batches", watched)
     score_stream(source, scorer, tmp_path / "out.parquet", keep=["kind"])
     assert seen == [[*COLUMNS, "kind"]]
 
