@@ -73,6 +73,11 @@ class TestKnownAnswers:
         apart = pairwise_distances(X, model.cluster_centers_)
         np.testing.assert_array_equal(model.labels_, apart.argmin(axis=1))
         assert model.inertia_ == pytest.approx((apart.min(axis=1) ** 2).sum())
+        new = X[:50] + 3.0
+        apart = pairwise_distances(new, model.cluster_centers_)
+        np.testing.assert_allclose(model.transform(new), apart)
+        np.testing.assert_array_equal(model.predict(new), apart.argmin(axis=1))
+        assert model.score(new) == pytest.approx(-(apart.min(axis=1) ** 2).sum())
 
     def test_one_cluster(self):
         X, _ = separate_blobs(100)
@@ -82,31 +87,19 @@ class TestKnownAnswers:
 
 
 class TestSample:
-    def test_stable_points_are_those_of_the_scorer(self):
-        X, _ = make_blobs(500, centers=5, cluster_std=3.0, random_state=3)
+    @pytest.mark.parametrize(("d", "engine"), [(2, Auto()), (12, SharedSamples())], ids=["plane", "reduced"])
+    def test_stable_points_are_those_of_the_scorer(self, d, engine):
+        X, _ = make_blobs(400, d, centers=5, cluster_std=3.0, random_state=3)
         seeds = X[:5]
         extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
-        test = StabilityTest(Auto(), 0.03, 0, None, False)
+        test = StabilityTest(engine, 0.05, 0, None, False)
         found = test.measure(X, test.scorer(seeds, extremes))
-        result = AffinityScorer(centers=seeds, random_state=0, influence="euclidean").fit(X).affinity(X)
+        scorer = AffinityScorer(centers=seeds, engine=engine, eps=0.05, random_state=0, influence="euclidean")
+        result = scorer.fit(X).affinity(X)
         np.testing.assert_array_equal(found.stable, result.stable)
         np.testing.assert_array_equal(found.confidence, result.affinity.max(axis=1))
         np.testing.assert_array_equal(found.owner, result.owner)
-        assert extremes.shape[0] <= 4
-
-    def test_the_box_of_few_rows_is_that_of_all_where_the_space_is_reduced(self, rng):
-        X = rng.normal(size=(300, 12))
-        seeds = X[:5]
-        extremes = X[NearestCenters.of(seeds).extreme_rows(X)]
-        assert extremes.shape[0] <= 8
-        test = StabilityTest(SharedSamples(), 0.05, 0, None, False)
-        found = test.measure(X, test.scorer(seeds, extremes))
-        result = (
-            AffinityScorer(centers=seeds, engine="shared", eps=0.05, random_state=0, influence="euclidean")
-            .fit(X)
-            .affinity(X)
-        )
-        np.testing.assert_array_equal(found.confidence, result.affinity.max(axis=1))
+        assert extremes.shape[0] <= 2 * min(d, 4)
 
     @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.6, 1.0])
     def test_has_the_share_asked_for(self, fraction):
@@ -130,9 +123,7 @@ class TestSample:
 
     def test_too_few_unstable_points_are_said(self):
         X, _ = separate_blobs()
-        with pytest.warns(
-            UserWarning, match=r"30 unstable points in a sample of 40, but there are only 0.* stable ones"
-        ):
+        with pytest.warns(UserWarning, match="30 unstable points in a sample of 40"):
             model = ActiveKMeans(4, stable_fraction=0.25, random_state=0).fit(X)
         assert (model.n_stable_sampled_, model.n_unstable_sampled_) == (40, 0)
         assert model.stable_fraction_ == 1.0
@@ -188,15 +179,6 @@ class TestInput:
             assert model.get_feature_names_out().tolist() == [f"activekmeans{i}" for i in range(4)]
             np.testing.assert_array_equal(model.predict(frame), model.labels_)
 
-    def test_methods_agree_with_their_definitions(self):
-        X, _ = separate_blobs()
-        model = ActiveKMeans(4, random_state=0).fit(X)
-        new = X[:50] + 3.0
-        apart = pairwise_distances(new, model.cluster_centers_)
-        np.testing.assert_allclose(model.transform(new), apart)
-        np.testing.assert_array_equal(model.predict(new), apart.argmin(axis=1))
-        assert model.score(new) == pytest.approx(-(apart.min(axis=1) ** 2).sum())
-
     def test_duplicates_leave_clusters_empty(self):
         X = np.repeat([[1.0, 2.0], [3.0, 1.0]], 50, axis=0)
         with pytest.warns(ConvergenceWarning, match="only 2 of n_clusters=3"):
@@ -204,44 +186,35 @@ class TestInput:
         assert model.inertia_ == pytest.approx(0.0, abs=1e-12)
 
     @pytest.mark.parametrize(
-        ("settings", "kind", "says"),
+        ("name", "value", "kind"),
         [
-            ({"n_clusters": 0}, ValueError, "n_clusters"),
-            ({"n_clusters": 401}, ValueError, "n_clusters=401"),
-            ({"sample_size": "sqrt(n)"}, ValueError, "sample_size"),
-            ({"sample_size": 0}, ValueError, "sample_size"),
-            ({"sample_size": 1.5}, ValueError, "sample_size"),
-            ({"sample_size": None}, TypeError, "sample_size"),
-            ({"stable_fraction": "auto"}, TypeError, "stable_fraction"),
-            ({"stable_fraction": 1.1}, ValueError, "stable_fraction"),
-            ({"stable_fraction": np.nan}, ValueError, "stable_fraction"),
-            ({"n_init": 0}, ValueError, "n_init"),
-            ({"tol": -1.0}, ValueError, "tol"),
-            ({"engine": "fast"}, ValueError, "engine"),
-            ({"eps": 0.0}, ValueError, "eps"),
-            ({"n_jobs": 0}, ValueError, "n_jobs"),
-            ({"random_state": -1}, ValueError, "random_state"),
+            ("n_clusters", 0, ValueError),
+            ("n_clusters", 401, ValueError),
+            ("sample_size", "sqrt(n)", ValueError),
+            ("sample_size", 0, ValueError),
+            ("sample_size", 1.5, ValueError),
+            ("sample_size", None, TypeError),
+            ("stable_fraction", "auto", TypeError),
+            ("stable_fraction", 1.1, ValueError),
+            ("stable_fraction", np.nan, ValueError),
+            ("n_init", 0, ValueError),
+            ("tol", -1.0, ValueError),
+            ("engine", "fast", ValueError),
+            ("eps", 0.0, ValueError),
+            ("n_jobs", 0, ValueError),
+            ("random_state", -1, ValueError),
         ],
-        ids=str,
     )
-    def test_bad_settings(self, settings, kind, says):
-        model = ActiveKMeans(**{"n_clusters": 4, **settings})
-        with pytest.raises(kind, match=says):
+    def test_bad_settings(self, name, value, kind):
+        model = ActiveKMeans(4).set_params(**{name: value})
+        with pytest.raises(kind, match=name):
             model.fit(separate_blobs()[0])
         with pytest.raises(NotFittedError):
             check_is_fitted(model)
 
     @pytest.mark.parametrize(
         "X",
-        [
-            np.ones(5),
-            np.empty((0, 2)),
-            np.array([[1.0, np.nan]] * 9),
-            np.array([[1.0, np.inf]] * 9),
-            [["a", "b"]] * 9,
-            np.eye(9) * 1e200,
-            None,
-        ],
+        [np.ones(5), np.empty((0, 2)), [[1, np.nan]] * 9, [[1, np.inf]] * 9, [["a", "b"]] * 9, np.eye(9) * 1e200, None],
         ids=["1-D", "no rows", "NaN", "inf", "text", "too large", "None"],
     )
     def test_bad_data(self, X):
@@ -273,5 +246,5 @@ def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
         work(X[:size])
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # Per point: the flags, confidence and owner kept, the nearest centre and its distance, and a list of row numbers.
+    # A point has flags, confidence, owner, nearest centre, its distance and a row number.
     assert peaks[1] - peaks[0] < 8 * 8 * (n // 2)

