@@ -173,8 +173,7 @@ def test_logs_off_a_terminal(flowers, tmp_path, monkeypatch):
     assert all(record["time"] for record in records)
     assert call(*words, tmp_path / "c.csv", "-q").stderr == ""
     monkeypatch.setattr("allegiance.cli._app._PAUSE", 0.0)
-    words = ["score", flowers, "--labels", "species", "--resamples", 0, "--stream", "-o", tmp_path / "d.csv"]
-    assert "60 of 60 rows" in call(*words).stderr
+    assert "60 of 60 rows" in call(*words, tmp_path / "d.csv", "--stream").stderr
     error = json.loads(call("score", "no.csv", "--clusters", 2, "--log-format", "json", code=1).stderr.splitlines()[-1])
     assert (error["event"], error["text"]) == ("error", "Error: no.csv does not exist.")
 

@@ -76,23 +76,23 @@ def test_an_interrupted_stream_resumes(table, tmp_path, monkeypatch):
 
 def test_review_and_scores_only_in_a_stream(table, tmp_path):
     common = ["score", table, "--labels", "kind", "--resamples", 3]
-    for way in ("--stream", "--in-memory"):
-        review = ["--review", 7, "--review-output", tmp_path / f"review{way}.csv"]
-        call(*common, way, *review, "-o", tmp_path / f"all{way}.csv")
-        call(*common, way, "--scores-only", "-o", tmp_path / f"scores{way}.parquet")
-    one, other = (pd.read_csv(tmp_path / f"review{way}.csv") for way in ("--stream", "--in-memory"))
-    assert list(one) == list(other)
-    assert set(one["id"]) & set(other["id"])
-    model = ["--model", tmp_path / "kind.model", "--labels", "kind"]
     call(*common, "--save", tmp_path / "kind.model", "-o", tmp_path / "saved.csv")
+    model = ["score", table, "--model", tmp_path / "kind.model", "--labels", "kind"]
+    fits, models, scores = [], [], []
     for way in ("--stream", "--in-memory"):
-        review = ["--review", 40, "--review-output", tmp_path / f"model{way}.csv"]
-        call("score", table, *model, way, *review, "-o", tmp_path / f"scored{way}.csv")
-    one, other = (pd.read_csv(tmp_path / f"model{way}.csv") for way in ("--stream", "--in-memory"))
-    assert one["id"].tolist() == other["id"].tolist(), "a stream is reviewed in the order of a run in memory"
-    one, other = (pd.read_parquet(tmp_path / f"scores{way}.parquet") for way in ("--stream", "--in-memory"))
-    assert list(one) == list(other)
-    assert one["id"].tolist() == other["id"].tolist()
+        review = ["--review-output", tmp_path / f"fit{way}.csv"]
+        call(*common, way, "--review", 7, *review, "-o", tmp_path / f"all{way}.csv")
+        fits.append(pd.read_csv(tmp_path / f"fit{way}.csv"))
+        review = ["--review-output", tmp_path / f"model{way}.csv"]
+        call(*model, way, "--review", 40, *review, "-o", tmp_path / f"scored{way}.csv")
+        models.append(pd.read_csv(tmp_path / f"model{way}.csv"))
+        call(*common, way, "--scores-only", "-o", tmp_path / f"scores{way}.parquet")
+        scores.append(pd.read_parquet(tmp_path / f"scores{way}.parquet"))
+    for one, other in (fits, models, scores):
+        assert list(one) == list(other)
+    assert set(fits[0]["id"]) & set(fits[1]["id"])
+    for one, other in (models, scores):
+        assert one["id"].tolist() == other["id"].tolist(), "in the order of a run in memory"
 
 
 def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):

@@ -75,6 +75,11 @@ def table(data: pd.DataFrame, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out.parquet"
+
+
 def interrupted(source: Any, scorer: Any, out: Path, rows: int = 300, **settings: Any) -> None:
     """Score a table until some rows are done."""
 
@@ -91,10 +96,10 @@ def interrupted(source: Any, scorer: Any, out: Path, rows: int = 300, **settings
     [(None, True, 100), (2, True, 64), (None, False, 10_000)],
     ids=["all", "top", "short"],
 )
-def test_output_has_the_bits_of_the_result_in_memory(top, details, batch_rows, scorer, data, table, tmp_path):
+def test_output_has_the_bits_of_the_result_in_memory(top, details, batch_rows, scorer, data, table, out, tmp_path):
     asked: dict[str, Any] = {"batch_rows": batch_rows, "keep": ["id"], "top": top, "details": details}
-    summary = score_stream(table, scorer, tmp_path / "out.parquet", **asked)
-    found = pd.read_parquet(tmp_path / "out.parquet")
+    summary = score_stream(table, scorer, out, **asked)
+    found = pd.read_parquet(out)
     assert list(found["id"]) == list(data["id"])
     wanted = scorer.affinity(data[COLUMNS], top=top).frame(details=details).reset_index(drop=True)
     pd.testing.assert_frame_equal(found.drop(columns="id"), wanted, check_exact=True, check_dtype=False)
@@ -165,7 +170,7 @@ def test_an_error_in_one_of_many_batches_names_its_rows(n_jobs, data, table, tmp
     assert score_stream(table, scorer, tmp_path / "out.csv", columns=COLUMNS, batch_rows=50).resumed >= 200
 
 
-def test_only_the_columns_needed_are_read(scorer, table, tmp_path, monkeypatch):
+def test_only_the_columns_needed_are_read(scorer, table, out, monkeypatch):
     seen: list[list[str]] = []
     source = open_table(table)
     batches = source.batches
@@ -175,12 +180,12 @@ def test_only_the_columns_needed_are_read(scorer, table, tmp_path, monkeypatch):
         return batches(columns, *rest, **more)
 
     monkeypatch.setattr(source, "batches", watched)
-    score_stream(source, scorer, tmp_path / "out.parquet", keep=["kind"])
+    score_stream(source, scorer, out, keep=["kind"])
     assert seen == [[*COLUMNS, "kind"]]
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(scorer, table, tmp_path):
-    out, whole = tmp_path / "out.parquet", tmp_path / "whole.parquet"
+def test_an_interrupted_run_goes_on_where_it_stopped(scorer, table, out, tmp_path):
+    whole = tmp_path / "whole.parquet"
     settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"]}
     score_stream(table, scorer, whole, **settings)
     for rows in (200, 500):
@@ -214,9 +219,9 @@ def child(table: Path, scorer: AffinityScorer, out: Path, batch_rows: int) -> su
 
 
 @pytest.mark.slow
-def test_a_killed_process_loses_nothing_repeats_nothing_and_leaves_nothing(scorer, table, tmp_path):
+def test_a_killed_process_loses_nothing_repeats_nothing_and_leaves_nothing(scorer, table, out, tmp_path):
     """SIGKILL, several times: no chance to clean up."""
-    out, whole = tmp_path / "out.parquet", tmp_path / "whole.parquet"
+    whole = tmp_path / "whole.parquet"
     for _ in range(2):
         with child(table, scorer, out, 50) as process:
             assert process.stdout is not None
@@ -247,8 +252,7 @@ OTHERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("changed", ["scorer", "source", *OTHERS])
-def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, tmp_path):
-    out = tmp_path / "out.parquet"
+def test_parts_of_another_run_are_not_mixed_in(changed, scorer, data, table, out):
     settings: dict[str, Any] = {"batch_rows": 100, "keep": ["id"], "top": 2, "columns": COLUMNS, "details": True}
     interrupted(table, scorer, out, **settings)
     if changed == "scorer":
@@ -301,13 +305,13 @@ def test_a_resumed_run_by_a_saved_plan_repeats_no_rows(data, tmp_path):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 @pytest.mark.parametrize("kind", LABELS)
-def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data, tmp_path):
+def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data, out, tmp_path):
     data = labelled(data, kind)
     path = tmp_path / f"points.{ending}"
     data.to_parquet(path, index=False) if ending == "parquet" else data.to_csv(path, index=False)
     fitted = fit_stream(path, labels="kind", columns=COLUMNS, batch_rows=100)
-    score_stream(path, fitted, tmp_path / "out.parquet", batch_rows=100, labels="kind", details=True)
-    found = pd.read_parquet(tmp_path / "out.parquet")
+    score_stream(path, fitted, out, batch_rows=100, labels="kind", details=True)
+    found = pd.read_parquet(out)
     expected = AffinityScorer().fit_affinity(data[COLUMNS], data["kind"]).frame(details=True)
     assert list(found.columns) == list(expected.columns)
     # Truth values in text are words.
@@ -320,10 +324,10 @@ def test_the_labels_of_the_clustering_are_those_of_the_output(kind, ending, data
     np.testing.assert_allclose(affinities[exact], expected.filter(like="affinity_")[exact], atol=1e-9)
 
 
-def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(data, tmp_path):
+def test_counts_are_those_of_the_result_in_memory_and_survive_an_interruption(data, out, tmp_path):
     noisy = labelled(data, "noise")
     scorer = AffinityScorer(calibration=4).fit(data[COLUMNS], noisy["kind"])
-    table, out = tmp_path / "points.parquet", tmp_path / "out.parquet"
+    table = tmp_path / "points.parquet"
     noisy.to_parquet(table, index=False)
     settings: dict[str, Any] = {"batch_rows": 100, "labels": "kind"}
     whole = score_stream(table, scorer, tmp_path / "whole.parquet", **settings).tally
@@ -368,12 +372,12 @@ def test_labels_may_be_noise_blank_or_wrong(data, tmp_path):
         score_stream(tmp_path / "points.csv", scorer, tmp_path / "wrong.csv", **settings)
 
 
-def test_labels_are_not_features_of_tables_without_names(data, tmp_path):
+def test_labels_are_not_features_of_tables_without_names(data, out, tmp_path):
     X = data[COLUMNS].to_numpy()
     np.save(tmp_path / "x.npy", np.column_stack([X, data["kind"]]))
     scorer = AffinityScorer().fit(X, data["kind"])
-    score_stream(tmp_path / "x.npy", scorer, tmp_path / "out.parquet", labels="x6")
-    assert pd.read_parquet(tmp_path / "out.parquet")["label"].tolist() == data["kind"].tolist()
+    score_stream(tmp_path / "x.npy", scorer, out, labels="x6")
+    assert pd.read_parquet(out)["label"].tolist() == data["kind"].tolist()
 
 
 def test_progress_tells_rate_and_time_left(scorer, table, tmp_path):
@@ -455,9 +459,8 @@ def test_an_executor_gives_the_same_bytes(kind, data, table, tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_two_runs_to_one_output_are_not_mixed(scorer, table, tmp_path):
+def test_two_runs_to_one_output_are_not_mixed(scorer, table, out, tmp_path):
     """Without a lock more rows come out than went in: the parts of one run, then those of the other."""
-    out = tmp_path / "out.parquet"
     with child(table, scorer, out, 100) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "100\n"
@@ -481,8 +484,7 @@ def test_a_run_in_this_process_excludes_others_too(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_parts_behind_a_gap_are_never_taken_for_those_of_this_run(scorer, table, tmp_path):
-    out = tmp_path / "out.parquet"
+def test_parts_behind_a_gap_are_never_taken_for_those_of_this_run(scorer, table, out, tmp_path):
     interrupted(table, scorer, out, top=1)
     (tmp_path / "out.parquet.partial" / "part-00000000.arrow").unlink()
     interrupted(table, scorer, out, rows=100, top=2)
@@ -490,8 +492,8 @@ def test_parts_behind_a_gap_are_never_taken_for_those_of_this_run(scorer, table,
 
 
 @pytest.mark.parametrize("resume", [True, False])
-def test_files_of_the_user_are_left_alone(scorer, table, tmp_path, resume):
-    out, folder = tmp_path / "out.parquet", tmp_path / "out.parquet.partial"
+def test_files_of_the_user_are_left_alone(scorer, table, out, tmp_path, resume):
+    folder = tmp_path / "out.parquet.partial"
     folder.mkdir()
     (folder / "manifest.json").write_text('{"scorer": "mine"}')
     (folder / "thesis.txt").write_text("all of it")
@@ -507,8 +509,7 @@ def test_files_of_the_user_are_left_alone(scorer, table, tmp_path, resume):
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b"\xff"])
-def test_a_damaged_manifest_has_a_remedy(scorer, table, tmp_path, content):
-    out = tmp_path / "out.parquet"
+def test_a_damaged_manifest_has_a_remedy(scorer, table, out, tmp_path, content):
     interrupted(table, scorer, out)
     (tmp_path / "out.parquet.partial" / "manifest.json").write_bytes(content)
     with pytest.raises(TableError, match=r"damaged.*resume=False"):
@@ -531,9 +532,9 @@ except OSError as error:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("limit", "what"), [(5_000, "part-00000000.arrow"), (30_000, "out.parquet")])
-def test_a_full_disk_names_the_file_and_says_that_the_run_can_be_resumed(tmp_path, limit, what):
+def test_a_full_disk_names_the_file_and_says_that_the_run_can_be_resumed(out, tmp_path, limit, what):
     rng = np.random.default_rng(0)
-    table, out = tmp_path / "points.parquet", tmp_path / "out.parquet"
+    table = tmp_path / "points.parquet"
     pd.DataFrame(rng.normal(size=(600, 2)), columns=["x", "y"]).to_parquet(table, index=False)
     scorer = AffinityScorer().fit(pd.read_parquet(table), np.arange(600) % 3)
     scorer.save(tmp_path / "a.model")
@@ -547,10 +548,10 @@ def test_a_full_disk_names_the_file_and_says_that_the_run_can_be_resumed(tmp_pat
     assert (resumed > 0) == (what == "out.parquet")
 
 
-def test_identifiers_that_the_output_cannot_hold_are_refused_before_the_work(scorer, table, tmp_path):
+def test_identifiers_that_the_output_cannot_hold_are_refused_before_the_work(scorer, table, out, tmp_path):
     held = pq.read_table(table).set_column(0, "id", pa.array([(1, 2, 3)] * N, pa.month_day_nano_interval()))
     with pytest.raises(TableError, match="column 'id' is of type month_day_nano_interval"):
-        score_stream(held, scorer, tmp_path / "out.parquet", keep=["id"])
+        score_stream(held, scorer, out, keep=["id"])
     assert not (tmp_path / "out.parquet.partial").exists()
 
 
