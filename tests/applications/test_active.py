@@ -11,10 +11,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import check_is_fitted
 
 from allegiance import ActiveKMeans, AffinityScorer
 from allegiance.applications import _active
@@ -31,19 +29,6 @@ def separate_blobs(n=400):
 def overlapping_blobs():
     """Five blobs, of whose points one in six or so is unstable."""
     return make_blobs(3000, centers=5, cluster_std=1.5, random_state=0)[0]
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        ActiveKMeans(3, n_init=2, random_state=0),
-        ActiveKMeans(3, sample_size=0.9, stable_fraction=1.0, engine="shared", random_state=0),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:stable_fraction:UserWarning", "ignore:only . of n_clusters")
-def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
 
 
 class TestKnownAnswers:
@@ -184,45 +169,6 @@ class TestInput:
         with pytest.warns(ConvergenceWarning, match="only 2 of n_clusters=3"):
             model = ActiveKMeans(3, random_state=0).fit(X)
         assert model.inertia_ == pytest.approx(0.0, abs=1e-12)
-
-    @pytest.mark.parametrize(
-        ("name", "value", "kind"),
-        [
-            ("n_clusters", 0, ValueError),
-            ("n_clusters", 401, ValueError),
-            ("sample_size", "sqrt(n)", ValueError),
-            ("sample_size", 0, ValueError),
-            ("sample_size", 1.5, ValueError),
-            ("sample_size", None, TypeError),
-            ("stable_fraction", "auto", TypeError),
-            ("stable_fraction", 1.1, ValueError),
-            ("stable_fraction", np.nan, ValueError),
-            ("n_init", 0, ValueError),
-            ("tol", -1.0, ValueError),
-            ("engine", "fast", ValueError),
-            ("eps", 0.0, ValueError),
-            ("n_jobs", 0, ValueError),
-            ("random_state", -1, ValueError),
-        ],
-    )
-    def test_bad_settings(self, name, value, kind):
-        model = ActiveKMeans(4).set_params(**{name: value})
-        with pytest.raises(kind, match=name):
-            model.fit(separate_blobs()[0])
-        with pytest.raises(NotFittedError):
-            check_is_fitted(model)
-
-    @pytest.mark.parametrize(
-        "X",
-        [np.ones(5), np.empty((0, 2)), [[1, np.nan]] * 9, [[1, np.inf]] * 9, [["a", "b"]] * 9, np.eye(9) * 1e200, None],
-        ids=["1-D", "no rows", "NaN", "inf", "text", "too large", "None"],
-    )
-    def test_bad_data(self, X):
-        model = ActiveKMeans(2)
-        with pytest.raises((ValueError, TypeError), match=r"\bX\b"):
-            model.fit(X)
-        with pytest.raises(NotFittedError):
-            check_is_fitted(model)
 
 
 @pytest.mark.slow

@@ -15,7 +15,6 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance import AffinityScorer, IncrementalKMeans
 from allegiance.applications import _incremental
@@ -62,18 +61,6 @@ def assert_same_state(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
     for name in COUNTERS:
         assert getattr(a, name) == getattr(b, name), name
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        IncrementalKMeans(3, n_init=1, random_state=0),
-        IncrementalKMeans(3, init_size=3, max_pending=5, engine="shared", random_state=0),
-    ],
-)
-def test_keeps_scikit_learns_contract(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    check(estimator)
 
 
 class TestAnyBatchSplit:
@@ -331,30 +318,6 @@ class TestFit:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        ("changes", "kind", "says"),
-        [
-            ({"n_clusters": 0}, ValueError, "n_clusters"),
-            ({"init_size": 0}, ValueError, "init_size"),
-            ({"max_pending": 0}, ValueError, "max_pending"),
-            ({"n_init": 0}, ValueError, "n_init"),
-            ({"engine": "fast"}, ValueError, "engine"),
-            ({"eps": 2.0}, ValueError, "eps"),
-            ({"n_jobs": 0}, ValueError, "n_jobs"),
-            ({"random_state": -1}, ValueError, "random_state"),
-        ],
-        ids=str,
-    )
-    def test_bad_settings(self, changes, kind, says):
-        X, _ = three_blobs()
-        for method in ("fit", "partial_fit"):
-            model = IncrementalKMeans(3).set_params(**changes)
-            with pytest.raises(kind, match=says):
-                getattr(model, method)(X)
-            assert not hasattr(model, "pending_")
-            with pytest.raises(NotFittedError):
-                model.predict(X)
-
     @pytest.mark.parametrize(
         "batch",
         [np.ones(2), np.empty((0, 2)), [[1, np.nan]], [[1, np.inf]], [["a", "b"]], [[1e200, 0]], None, np.ones((3, 5))],

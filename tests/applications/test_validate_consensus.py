@@ -108,22 +108,3 @@ def test_prints_a_table_and_html(overlapping, validated):
     assert lines[4].startswith("consensus")
     assert validation.verdict in lines
     assert ">a &lt; b</td>" in validation._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"labelings": []}, ValueError, "labelings is empty"),
-        ({"labelings": "kmeans"}, TypeError, "labelings must be"),
-        ({"labelings": [[0, 1]]}, ValueError, "labels has 2 entries"),
-        ({"labelings": [0, 1, 0, 1]}, (TypeError, ValueError), "labels"),
-        ({"consensus": [0, 1]}, ValueError, "labels has 2 entries"),
-        ({"considerable": 0.0}, ValueError, "considerable must be in"),
-        ({"considerable": "much"}, TypeError, "considerable must be a number"),
-        ({"scorer": AffinityScorer()}, ValueError, "calibration"),
-    ],
-)
-def test_bad_input_is_named(change, error, message):
-    arguments = {"X": [[0.0], [1.0], [5.0], [6.0]], "labelings": [[0, 0, 1, 1]], "consensus": [0, 0, 1, 1]} | change
-    with pytest.raises(error, match=message):
-        validate_consensus(**arguments)
