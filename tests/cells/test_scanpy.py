@@ -76,7 +76,7 @@ def test_a_resolution_that_stands_out(adata):
 
 
 def test_too_fine_a_resolution_is_named(adata):
-    """Three groups, cut into pieces that do not come back, are not called merged; without cutting nothing is named."""
+    """Pieces that do not come back are not called merged, and whole groups are not named."""
     for resolution, groups in ((0.1, 3), (0.8, None)):
         leiden = al.Leiden(resolution)
         adata.obs["mine"] = leiden.fit_predict(X).astype(str)
