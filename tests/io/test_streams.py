@@ -560,18 +560,9 @@ def test_identifiers_that_the_output_cannot_hold_are_refused_before_the_work(sco
 FEATURES = list("abcd")
 
 
-def positive(n: int = 500, d: int = 4, k: int = 6) -> pd.DataFrame:
-    X, labels = make_blobs(n, n_features=d, centers=k, cluster_std=3.0, random_state=5)
-    found = pd.DataFrame(np.abs(X) + 0.1, columns=FEATURES[:d])
-    found["kind"] = labels
-    return found
-
-
-@pytest.fixture
-def points(tmp_path: Path) -> Path:
-    path = tmp_path / "points.parquet"
-    positive().to_parquet(path, index=False)
-    return path
+def positive(n: int = 500, k: int = 6) -> pd.DataFrame:
+    X, labels = make_blobs(n, n_features=4, centers=k, cluster_std=3.0, random_state=5)
+    return pd.DataFrame(np.abs(X) + 0.1, columns=FEATURES).assign(kind=labels)
 
 
 FITS: dict[str, dict[str, Any]] = {
@@ -591,11 +582,10 @@ FITS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("k", [3, pytest.param(6, marks=pytest.mark.slow)], ids=["reduced", "own axes"])
 @pytest.mark.parametrize("name", FITS)
-def test_labels_give_what_they_give_in_memory(name, k, tmp_path):
+def test_labels_give_what_they_give_in_memory(name, k):
     data = positive(k=k)
-    data.to_parquet(tmp_path / "points.parquet", index=False)
     scorer = AffinityScorer(**FITS[name])
-    streamed = fit_stream(tmp_path / "points.parquet", scorer, labels="kind", batch_rows=73)
+    streamed = fit_stream(data, scorer, labels="kind", batch_rows=73)
     X = data[FEATURES]
     expected = scorer.fit(X, data["kind"])
     np.testing.assert_allclose(streamed.cluster_centers_, expected.cluster_centers_, rtol=1e-13)
@@ -611,33 +601,31 @@ def test_labels_give_what_they_give_in_memory(name, k, tmp_path):
 
 @pytest.mark.parametrize("ending", ["parquet", "npy"])
 @pytest.mark.parametrize("settings", [{}, {"weights": "size"}, {"domain": "ball"}])
-def test_given_centers_give_the_same_bits(settings, ending, points, tmp_path):
-    frame = positive()[FEATURES]
-    X = frame if ending == "parquet" else frame.to_numpy(dtype=np.float32)
-    np.save(tmp_path / "points.npy", frame.to_numpy(dtype=np.float32))
+def test_given_centers_give_the_same_bits(settings, ending, tmp_path):
+    X = positive()[FEATURES]
+    X.to_parquet(tmp_path / "points.parquet", index=False)
+    if ending == "npy":
+        X = X.to_numpy(dtype=np.float32)
+        np.save(tmp_path / "points.npy", X)
     scorer = AffinityScorer(influence="euclidean", centers=np.asarray(X)[[0, 9, 99]], **settings)
-    columns = FEATURES if ending == "parquet" else None
-    streamed = fit_stream(points.with_suffix(f".{ending}"), scorer, columns=columns, batch_rows=64)
+    streamed = fit_stream(tmp_path / f"points.{ending}", scorer, batch_rows=64)
     expected = scorer.fit(X)
     assert hasattr(streamed, "feature_names_in_") == (ending == "parquet")
-    for one, other in zip(
-        streamed.fitted_.tessellation.functions, expected.fitted_.tessellation.functions, strict=True
-    ):
+    found, wanted = streamed.fitted_.tessellation.functions, expected.fitted_.tessellation.functions
+    for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(streamed.transform(X), expected.transform(X))
 
 
-def test_a_large_common_offset_rounds_nothing(tmp_path):
+def test_a_large_common_offset_rounds_nothing():
     data = positive()
     data[FEATURES] += 1e9
-    data.to_parquet(tmp_path / "far.parquet", index=False)
-    streamed = fit_stream(tmp_path / "far.parquet", labels="kind", batch_rows=50)
-    exact = (data.groupby("kind")[FEATURES].sum() - 1e9 * data.groupby("kind")[FEATURES].count()).to_numpy()
-    sizes = data.groupby("kind").size().to_numpy()[:, None]
-    np.testing.assert_allclose(streamed.cluster_centers_ - 1e9, exact / sizes, atol=1e-5)
+    streamed = fit_stream(data, labels="kind", batch_rows=50)
+    exact = (data[FEATURES] - 1e9).groupby(data["kind"]).mean()
+    np.testing.assert_allclose(streamed.cluster_centers_ - 1e9, exact, atol=1e-5)
 
 
-def test_labels_name_given_centers(points):
+def test_labels_name_given_centers():
     data = positive(k=3)
     data["kind"] = np.array(["ant", "bee", "cat"])[data["kind"]]
     scorer = AffinityScorer(centers=np.eye(3, 4), weights="size")
@@ -647,18 +635,18 @@ def test_labels_name_given_centers(points):
 
 
 @pytest.mark.parametrize("settings", [{}, {"influence": "within"}, {"weights": "size"}])
-def test_clusters_are_those_of_kmeans_whatever_the_batches(settings, points):
+def test_clusters_are_those_of_kmeans_whatever_the_batches(settings):
     """Once a single step of mini-batch k-means, on tables of one batch."""
     scorer = AffinityScorer(random_state=4, **settings)
-    fits = [fit_stream(points, scorer, n_clusters=5, columns=FEATURES, batch_rows=rows) for rows in (37, 100, 1000)]
+    X = positive()[FEATURES]
+    fits = [fit_stream(X, scorer, n_clusters=5, batch_rows=rows) for rows in (37, 100, 1000)]
     for other in fits[1:]:
         np.testing.assert_array_equal(fits[0].cluster_centers_, other.cluster_centers_)
-    X = positive()[FEATURES].to_numpy()
-    inertia = ((X[:, None] - fits[0].cluster_centers_) ** 2).sum(axis=2).min(axis=1).sum()
-    assert inertia <= 1.01 * KMeans(5, n_init=10, random_state=0).fit(X).inertia_
-    labels = ((X[:, None] - fits[0].cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
-    expected = AffinityScorer(centers=fits[0].cluster_centers_, random_state=4, **settings).fit(X, labels)
-    np.testing.assert_allclose(fits[0].transform(positive()[FEATURES]), expected.transform(X), atol=5e-3)
+    squares = ((X.to_numpy()[:, None] - fits[0].cluster_centers_) ** 2).sum(axis=2)
+    assert squares.min(axis=1).sum() <= 1.01 * KMeans(5, n_init=10, random_state=0).fit(X).inertia_
+    expected = AffinityScorer(centers=fits[0].cluster_centers_, random_state=4, **settings)
+    expected.fit(X, squares.argmin(axis=1))
+    np.testing.assert_allclose(fits[0].transform(X), expected.transform(X), atol=5e-3)
 
 
 @pytest.mark.parametrize("profiled", [True, False])
@@ -696,21 +684,18 @@ def test_kmeans_sees_a_sample_of_a_long_table(profiled, tmp_path, monkeypatch):
         ({}, {"labels": "kind", "batch_rows": 0}, "batch_rows"),
     ],
 )
-def test_bad_input_of_a_fit(parameters, settings, says, points):
+def test_bad_input_of_a_fit(parameters, settings, says):
     with pytest.raises(ValueError, match=says):
-        fit_stream(points, AffinityScorer(**parameters), **settings)
+        fit_stream(positive(), AffinityScorer(**parameters), **settings)
 
 
 @pytest.mark.parametrize("batch_rows", [7, 64, 10_000])
-def test_trust_is_calibrated_with_the_same_rows_whatever_the_batches(batch_rows, tmp_path):
+def test_trust_is_calibrated_with_the_same_rows_whatever_the_batches(batch_rows):
     """More rows than calibration uses: the sample of them depends on the seed and on nothing else."""
-    data = positive(n=1_500)
-    data.to_parquet(tmp_path / "points.parquet", index=False)
-    X = data[FEATURES]
+    X = positive(n=1_500)[FEATURES]
     scorer = AffinityScorer(influence="euclidean", centers=X.to_numpy()[[0, 9, 99, 500]], domain="ball", calibration=4)
-    streamed = fit_stream(tmp_path / "points.parquet", scorer, columns=FEATURES, batch_rows=batch_rows)
-    expected = scorer.fit(X)
-    one, other = streamed.affinity(X), expected.affinity(X)
+    streamed = fit_stream(X, scorer, batch_rows=batch_rows)
+    one, other = streamed.affinity(X), scorer.fit(X).affinity(X)
     np.testing.assert_array_equal(one.trust, other.trust)
     np.testing.assert_array_equal(one.typicality, other.typicality)
     assert one.replication_interval == other.replication_interval
