@@ -35,6 +35,11 @@ def test_bands_are_sorted_and_complete(result, request):
         np.testing.assert_array_equal(values, ranking[rows])
         np.testing.assert_array_equal(verdicts, result.verdict[rows])
         np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(result.label == i))
+    assert (display.threshold_ is None) == (display.ranked_by != "trust")
+    assert "20 noise points" in display.ax_.get_title()
+    for i, label in enumerate(display.labels_[:4]):
+        doubtful = result.verdict[result.label == i] != "supported"
+        assert f"{doubtful.size} points, {doubtful.mean():.0%}" in label.get_text()
     frame = display.frame()
     assert list(frame.columns) == ["cluster", "rank", "row", display.ranked_by, "verdict"]
     np.testing.assert_array_equal(frame["verdict"], result.verdict[frame["row"]])
@@ -54,17 +59,6 @@ def test_bands_are_drawn_where_they_say(result, bands):
         np.testing.assert_allclose(spans[0] / (spans[0] + spans[1]), sizes[0][0] / sum(sizes[0]), atol=1e-9)
 
 
-def test_says_what_it_shows(result):
-    display = AffinityProfileDisplay.from_result(result)
-    assert f"sorted by {display.ranked_by.replace('_', ' ')}" in display.ax_.get_title()
-    assert "20 noise points left out" in display.ax_.get_title()
-    assert (display.threshold_ is None) == (display.ranked_by != "trust")
-    texts = [label.get_text() for label in display.labels_]
-    for i in range(4):
-        rows = result.label == i
-        assert texts[i] == f"{rows.sum()} points, {(result.verdict[rows] != 'supported').mean():.0%} hatched"
-
-
 def test_a_hundred_thousand_points_are_few_corners(rng):
     X = rng.normal(size=(100_000, 2))
     display = AffinityProfileDisplay.from_result(affinity(X, rng.integers(0, 3, 100_000), eps=0.1))
@@ -78,16 +72,12 @@ def test_clusters_without_points_and_single_points():
     assert texts == ["2 points, 0% hatched", "1 point, 0% hatched", "no points"]
 
 
-def test_a_result_of_the_largest_affinities_only():
-    X, y = make_blobs(90, centers=4, random_state=0)
-    whole, part = (AffinityProfileDisplay.from_result(affinity(X, y, **kw)) for kw in ({}, {"top": 2}))
-    assert whole.frame().equals(part.frame())
-
-
 @pytest.mark.parametrize("k", [1, 5, 30])
 def test_texts_do_not_overlap(texts_in_order, k):
     X, y = make_blobs(3000, centers=k, random_state=0)
-    texts_in_order(AffinityProfileDisplay.from_result(affinity(X, y)).figure_)
+    whole, part = (AffinityProfileDisplay.from_result(affinity(X, y, top=top)) for top in (None, 2))
+    texts_in_order(whole.figure_)
+    assert whole.frame().equals(part.frame())
 
 
 def test_a_result_draws_its_own_pictures(blobs):
