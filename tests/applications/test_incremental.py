@@ -173,21 +173,18 @@ class TestStart:
         model.partial_fit(X[49:50])
         assert model.cluster_centers_.shape == (3, 2)
 
-    def test_waits_for_enough_distinct_rows(self):
-        model = started([[0.0], [0.0], [1.0], [1.0]], init_size=3)
-        assert model.pending_.shape == (4, 1)
-        model.partial_fit([[5.0]])
-        assert sorted(model.finalize().cluster_centers_[:, 0]) == [0.0, 1.0, 5.0]
-        assert sorted(model.counts_) == [1, 2, 2]
-
     def test_finalize_with_too_few_distinct_rows_loses_nothing(self):
-        model = started([[0.0], [1.0], [1.0]])
-        with pytest.raises(ValueError, match="n_clusters=3"):
-            model.finalize()
-        np.testing.assert_array_equal(model.pending_, [[0.0], [1.0], [1.0]])
+        rows = [[0.0], [0.0], [1.0], [1.0]]
+        model = started(rows, init_size=3)
+        fresh = IncrementalKMeans(3)
+        for call in (model.finalize, lambda: fresh.fit(rows)):
+            with pytest.raises(ValueError, match="n_clusters=3"):
+                call()
+        assert not hasattr(fresh, "pending_")
+        np.testing.assert_array_equal(model.pending_, rows)
         model.partial_fit([[5.0]]).finalize()
         assert sorted(model.cluster_centers_[:, 0]) == [0.0, 1.0, 5.0]
-        assert model.counts_.sum() == 4
+        assert sorted(model.counts_) == [1, 2, 2]
         with pytest.raises(NotFittedError, match="partial_fit"):
             IncrementalKMeans(3).finalize()
 
@@ -352,9 +349,3 @@ class TestBadInput:
         with pytest.raises(ValueError, match="n_clusters=4"):
             model.partial_fit(X)
         assert model.fit(X).counts_.size == 4
-
-    def test_too_few_rows_to_fit(self):
-        model = IncrementalKMeans(3)
-        with pytest.raises(ValueError, match="n_clusters=3"):
-            model.fit([[0.0], [1.0]])
-        assert not hasattr(model, "pending_")

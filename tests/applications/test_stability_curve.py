@@ -217,12 +217,18 @@ class TestSplitAndMerged:
     @pytest.mark.parametrize("seed", range(3))
     def test_known_faults_are_named(self, seed):
         X, labels = blobs_with_known_faults(seed)
-        found = split_and_merged(X, labels, KMeans(4, n_init=3, random_state=0))
+        kmeans = KMeans(4, n_init=3, random_state=0)
+        found = split_and_merged(X, labels, kmeans)
         assert found["problem"].tolist() == ["over-split", "over-split", "", "merged"]
         assert found["partner"].tolist() == ["b", "a", "", ""]
         assert found["points"].tolist() == [50, 50, 100, 200]
         assert (found["comes_back"] > 0.75).tolist() == [False, False, True, False]
         assert found["comes_back_together"].dropna().min() > 0.75
+        noisy = np.where(np.arange(400) % 10 == 0, -1, np.unique(labels, return_inverse=True)[1])
+        without = split_and_merged(X, noisy, kmeans)
+        assert without["cluster"].tolist() == [0, 1, 2, 3]
+        assert without["points"].sum() == 360
+        assert without["problem"].tolist() == found["problem"].tolist()
 
     @pytest.mark.parametrize(("centers", "k"), [(5, 5), (1, 5)])
     def test_no_false_alarms(self, centers, k):
@@ -230,11 +236,3 @@ class TestSplitAndMerged:
             X, _ = make_blobs(400, n_features=5, centers=centers, center_box=(-8, 8), random_state=seed)
             kmeans = KMeans(k, n_init=3, random_state=seed)
             assert set(split_and_merged(X, kmeans.fit_predict(X), kmeans)["problem"]) == {""}
-
-    def test_noise_belongs_to_no_cluster(self):
-        X, labels = blobs_with_known_faults(0)
-        numbers = np.where(np.arange(400) % 10 == 0, -1, np.unique(labels, return_inverse=True)[1])
-        found = split_and_merged(X, numbers, KMeans(4, n_init=3, random_state=0))
-        assert found["cluster"].tolist() == [0, 1, 2, 3]
-        assert found["points"].sum() == 360
-        assert found["problem"].tolist() == ["over-split", "over-split", "", "merged"]

@@ -235,7 +235,6 @@ class TestTop:
             affinity(IRIS, SPECIES, top=top)
 
     def test_memory_goes_with_top_and_not_with_k(self, rng):
-
         centers = rng.normal(size=(200, 1)).cumsum(axis=0)
         X = rng.uniform(centers.min(), centers.max(), (100_000, 1))
         scorer = AffinityScorer(centers=centers, n_jobs=1, influence="euclidean").fit(X[:100])
@@ -249,7 +248,6 @@ class TestTop:
 
 class TestTrust:
     def test_function_and_estimator_agree_to_the_last_bit(self):
-
         X, labels = data()
         by_function = trust(X, labels, n_resamples=20)
         by_estimator = AffinityScorer(calibration=20).fit_affinity(X, labels)
@@ -268,7 +266,6 @@ class TestTrust:
 
     @pytest.mark.parametrize("influence", ["kl", "cosine", "euclidean"])
     def test_centres_label_points_by_the_influence(self, influence):
-
         X = np.random.default_rng(0).gamma(2.0, 1.0, (200, 3)) * [1, 10, 100] + 0.01
         settings: dict[str, Any] = {"centers": X[:3], "influence": influence, "eps": 0.2}
         expected = affinity(X, **settings).label
