@@ -18,7 +18,7 @@ def largest(scorer, places):
     return scorer.affinity(places).affinity.max(axis=1)
 
 
-@pytest.mark.parametrize("influence", ["euclidean", "rbf"])
+@pytest.mark.parametrize("influence", ["within", "rbf"])
 def test_grid_holds_the_scorers_own_values(blobs, influence):
     scorer = AffinityScorer(influence=influence).fit(*blobs)
     display = AffinityMapDisplay.from_estimator(scorer, blobs[0], resolution=12)
