@@ -2,6 +2,7 @@
 
 import sys
 import tracemalloc
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -30,12 +31,9 @@ ROUNDING = 1e-7
 
 
 def by_definition(K, a, b):
-    """LiftEMD of memberships a (n, k) and b (n, l) from the matrix of kernel values, one pair at a time."""
-    cost = np.empty((a.shape[1], b.shape[1]))
-    for i in range(a.shape[1]):
-        for j in range(b.shape[1]):
-            product = a[:, i] @ K @ b[:, j] / np.sqrt((a[:, i] @ K @ a[:, i]) * (b[:, j] @ K @ b[:, j]))
-            cost[i, j] = np.sqrt(max(2 - 2 * product, 0))
+    """LiftEMD of memberships a (n, k) and b (n, l) from the matrix of kernel values, as a linear program."""
+    norms = np.sqrt(np.outer(np.diagonal(a.T @ K @ a), np.diagonal(b.T @ K @ b)))
+    cost = np.sqrt(np.maximum(2 - 2 * (a.T @ K @ b) / norms, 0))
     moves_out = [(np.arange(cost.size) // cost.shape[1] == i).astype(float) for i in range(cost.shape[0])]
     moves_in = [(np.arange(cost.size) % cost.shape[1] == j).astype(float) for j in range(cost.shape[1])]
     masses = np.concatenate([a.sum(axis=0), b.sum(axis=0)]) / len(K)
@@ -46,37 +44,31 @@ def memberships(labels):
     return (np.asarray(labels)[:, None] == np.unique(labels)).astype(float)
 
 
+def rbf(bandwidth):
+    return Kernel("rbf", gamma=0.5 / bandwidth**2)
+
+
 @pytest.fixture
 def data(rng):
     return rng.normal(size=(60, 3)), rng.integers(0, 4, 60), rng.integers(0, 3, 60)
 
 
-def rbf(bandwidth):
-    return Kernel("rbf", gamma=0.5 / bandwidth**2)
-
-
-@pytest.mark.parametrize("bandwidth", [0.3, 1.0, 5.0])
-def test_equals_its_definition(data, bandwidth):
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize(
+    ("kernel", "values"),
+    [
+        (rbf(0.3), partial(rbf_kernel, gamma=0.5 / 0.3**2)),
+        (rbf(1.0), partial(rbf_kernel, gamma=0.5)),
+        (rbf(5.0), partial(rbf_kernel, gamma=0.02)),
+        (Kernel("laplacian", gamma=0.4), partial(laplacian_kernel, gamma=0.4)),
+        (partial(laplacian_kernel, gamma=0.4), partial(laplacian_kernel, gamma=0.4)),
+    ],
+    ids=["narrow", "rbf", "wide", "laplacian", "function"],
+)
+def test_equals_its_definition(data, rng, kernel, values, soft):
     X, a, b = data
-    K = rbf_kernel(X, gamma=1 / (2 * bandwidth**2))
-    assert lift_emd(X, a, b, kernel=rbf(bandwidth)) == pytest.approx(
-        by_definition(K, memberships(a), memberships(b)), abs=1e-9
-    )
-
-
-def test_equals_its_definition_for_the_laplacian_kernel_and_a_function(data):
-    X, a, b = data
-    expected = by_definition(laplacian_kernel(X, gamma=1 / 2.5), memberships(a), memberships(b))
-    assert lift_emd(X, a, b, kernel=Kernel("laplacian", gamma=1 / 2.5)) == pytest.approx(expected, abs=1e-9)
-    by_function = lift_emd(X, a, b, kernel=lambda A, B: laplacian_kernel(A, B, gamma=1 / 2.5))
-    assert by_function == pytest.approx(expected, abs=1e-9)
-
-
-def test_equals_its_definition_for_soft_memberships(data, rng):
-    X, a, _ = data
-    soft = rng.dirichlet([0.5, 0.5, 0.5], 60)
-    expected = by_definition(rbf_kernel(X, gamma=0.5), memberships(a), soft)
-    assert lift_emd(X, a, soft, kernel=rbf(1.0)) == pytest.approx(expected, abs=1e-9)
+    b = rng.dirichlet([0.5, 0.5, 0.5], 60) if soft else memberships(b)
+    assert lift_emd(X, a, b, kernel=kernel) == pytest.approx(by_definition(values(X), memberships(a), b), abs=1e-9)
 
 
 def test_memberships_of_one_are_labels(data):
@@ -184,10 +176,8 @@ def test_features_come_to_the_exact_kernel(rng, approximation):
 
 def test_features_are_the_same_in_every_call_unless_another_seed_is_given(data):
     X, a, b = data
-    values = [
-        lift_emd(X, a, b, kernel=Kernel("rbf", approximation="fourier"), **seed)
-        for seed in ({}, {}, {"random_state": 1})
-    ]
+    kernel = Kernel("rbf", approximation="fourier")
+    values = [lift_emd(X, a, b, kernel=kernel, **seed) for seed in ({}, {}, {"random_state": 1})]
     assert values[0] == values[1]
     assert values[0] != values[2]
 
@@ -226,34 +216,33 @@ def test_optimal_transport_on_a_line_is_the_area_between_the_distribution_functi
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("change", "message"),
     [
-        ({"labels_a": [0, 1]}, ValueError, "labels_a"),
-        ({"labels_b": [[1.0]] * 5}, ValueError, "labels_b has 5 rows but X has 60"),
-        ({"labels_b": [[0.5, 0.6]] * 60}, ValueError, "labels_b must hold memberships"),
-        ({"labels_b": [[-0.5, 1.5]] * 60}, ValueError, "labels_b must hold memberships"),
-        ({"labels_b": [[np.nan, 1.0]] * 60}, ValueError, "labels_b contains NaN"),
-        ({"labels_b": [0.5] * 60}, ValueError, "labels_b cannot be used: labels must be discrete"),
-        ({"labels_b": [-1] * 60}, ValueError, "labels_b cannot be used.*no cluster"),
-        ({"X": [[np.nan, 1.0]] * 60}, ValueError, "NaN"),
-        ({"X": np.zeros(60)}, ValueError, "Expected 2D"),
-        ({"X": np.full((60, 2), 1e300) * np.arange(60)[:, None]}, ValueError, "X is too large"),
-        ({"kernel": "cosine"}, ValueError, "kernel must be one of 'rbf', 'laplacian'"),
-        ({"kernel": lambda A, B: -rbf_kernel(A, B)}, ValueError, "positive"),
-        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, ValueError, "not finite"),
-        ({"kernel": "precomputed"}, ValueError, "kernel must be one of 'rbf', 'laplacian'"),
-        ({"kernel": Kernel("rbf", gamma=0.0)}, ValueError, "gamma of Kernel must be a positive number"),
-        ({"kernel": Kernel(rbf_kernel, gamma=1.0)}, ValueError, "takes no parameters"),
-        ({"kernel": Kernel("rbf", approximation="some")}, ValueError, "approximation of Kernel must be"),
-        ({"kernel": Kernel("laplacian", approximation="fourier")}, ValueError, "needs Kernel"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
+        ({"labels_a": [0, 1]}, "labels_a"),
+        ({"labels_b": [[1.0]] * 5}, "labels_b has 5 rows but X has 60"),
+        ({"labels_b": [[0.5, 0.6]] * 60}, "labels_b must hold memberships"),
+        ({"labels_b": [[-0.5, 1.5]] * 60}, "labels_b must hold memberships"),
+        ({"labels_b": [[np.nan, 1.0]] * 60}, "labels_b contains NaN"),
+        ({"labels_b": [0.5] * 60}, "labels_b cannot be used: labels must be discrete"),
+        ({"labels_b": [-1] * 60}, "labels_b cannot be used.*no cluster"),
+        ({"X": [[np.nan, 1.0]] * 60}, "NaN"),
+        ({"X": np.zeros(60)}, "Expected 2D"),
+        ({"X": np.full((60, 2), 1e300) * np.arange(60)[:, None]}, "X is too large"),
+        ({"kernel": "cosine"}, "kernel must be one of 'rbf', 'laplacian'"),
+        ({"kernel": lambda A, B: -rbf_kernel(A, B)}, "positive"),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "not finite"),
+        ({"kernel": "precomputed"}, "kernel must be one of 'rbf', 'laplacian'"),
+        ({"kernel": Kernel("rbf", gamma=0.0)}, "gamma of Kernel must be a positive number"),
+        ({"kernel": Kernel(rbf_kernel, gamma=1.0)}, "takes no parameters"),
+        ({"kernel": Kernel("rbf", approximation="some")}, "approximation of Kernel must be"),
+        ({"kernel": Kernel("laplacian", approximation="fourier")}, "needs Kernel"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
     ],
 )
-def test_bad_input_is_named(data, change, error, message):
+def test_bad_input_is_named(data, change, message):
     X, a, b = data
-    arguments = {"X": X, "labels_a": a, "labels_b": b} | change
-    with pytest.raises(error, match=message):
-        lift_emd(**arguments)
+    with pytest.raises(ValueError, match=message):
+        lift_emd(**{"X": X, "labels_a": a, "labels_b": b} | change)
 
 
 @pytest.fixture
@@ -316,15 +305,19 @@ def test_is_one_minus_the_rand_index_of_scikit_learn(rng):
     assert rand_distance(a, b) == pytest.approx(1 - rand_score(a, b), abs=1e-14)
 
 
-def test_rand_takes_names_and_treats_noise_as_points_apart():
-    assert rand_distance(["x", "x", "y"], [2, 2, 7]) == 0
-    assert rand_distance([0, 0, -1, -1], [0, 0, 1, 2]) == 0
-    assert rand_distance([0, 0, -1, -1], [0, 0, 1, 1]) == pytest.approx(1 / 6)
-
-
-def test_extremes_of_the_rand_distance():
-    assert rand_distance([0], [5]) == 0
-    assert rand_distance([0, 0, 0], [0, 1, 2]) == 1
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ([0], [5], 0),
+        ([0, 0, 0], [0, 1, 2], 1),
+        (["x", "x", "y"], [2, 2, 7], 0),
+        ([0, 0, -1, -1], [0, 0, 1, 2], 0),
+        ([0, 0, -1, -1], [0, 0, 1, 1], 1 / 6),
+    ],
+    ids=["one point", "the largest", "names", "noise is points apart", "noise is no cluster"],
+)
+def test_values_of_the_rand_distance(a, b, expected):
+    assert rand_distance(a, b) == pytest.approx(expected, abs=1e-15)
 
 
 def test_many_labels_need_no_table_of_all_pairs_of_labels():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
 from dataclasses import fields
 from typing import Any
 
@@ -17,9 +16,9 @@ from sklearn.model_selection import GridSearchCV
 
 from allegiance import AffinityScorer, Calibration
 from allegiance._core.parameters import Parameters
-from allegiance.domains import DOMAINS, Box, Polytope
-from allegiance.engines import ENGINES, Auto
-from allegiance.influence import INFLUENCES, KL, Bregman, Kernel, Mahalanobis, Weights, Within
+from allegiance.domains import Box, Polytope
+from allegiance.engines import Auto
+from allegiance.influence import KL, Bregman, Kernel, Mahalanobis, Weights, Within
 from allegiance.io.encoding import decode, encode
 
 
@@ -100,26 +99,14 @@ each_parameter = pytest.mark.parametrize(
 
 @each_class
 class TestEachClass:
-    def test_clone_is_equal_and_another(self, cls):
+    def test_copies_are_equal_and_objects_of_other_classes_are_not(self, cls):
         one = usual(cls)
-        again = clone(one)
-        assert type(again) is cls
-        assert again is not one
-        assert again == one
-
-    def test_equality_is_by_value(self, cls):
-        assert usual(cls) == usual(cls)
-        for another in CLASSES:
-            if another is not cls:
-                assert usual(cls) != usual(another)
-        assert usual(cls) != "text"
-        assert usual(cls) is not None
-
-    def test_pickles_and_copies(self, cls):
-        one = usual(cls)
-        assert pickle.loads(pickle.dumps(one)) == one
-        assert copy.deepcopy(one) == one
-        assert copy.copy(one) == one
+        for again in (usual(cls), clone(one), copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+            assert type(again) is cls
+            assert again is not one
+            assert again == one
+        for another in (*(usual(other) for other in CLASSES if other is not cls), "text", None):
+            assert one != another
 
     def test_repr_shows_what_must_be_given_and_no_defaults(self, cls):
         text = repr(usual(cls))
@@ -128,9 +115,8 @@ class TestEachClass:
         if not REQUIRED.get(cls.__name__):
             assert text == f"{cls.__name__}()"
 
-    def test_unknown_parameters_are_named_with_those_there_are(self, cls):
-        listed = ", ".join(sorted(names(cls))) or "none"
-        with pytest.raises(ValueError, match=f"'gama' is not a parameter of {cls.__name__}. Its parameters: {listed}."):
+    def test_unknown_parameters_are_named(self, cls):
+        with pytest.raises(ValueError, match=f"'gama' is not a parameter of {cls.__name__}"):
             usual(cls).set_params(gama=1)
         with pytest.raises(TypeError, match="gama"):
             cls(**REQUIRED.get(cls.__name__, {}), gama=1)
@@ -145,18 +131,13 @@ class TestEachClass:
 
 
 @each_parameter
-class TestEachParameter:
-    def test_makes_a_difference(self, cls, name):
-        changed = usual(cls).set_params(**{name: other(cls, name)})
-        assert changed != usual(cls)
-        assert clone(changed) == changed
-        assert changed == cls(**usual(cls).get_params(deep=False) | {name: other(cls, name)})
-
-    def test_shows_in_the_repr(self, cls, name):
-        text = repr(usual(cls).set_params(**{name: other(cls, name)}))
-        given = name in REQUIRED.get(cls.__name__, {})
-        assert given or f"{name}=" in text
-        assert len(text) < 120
+def test_each_parameter_makes_a_difference_and_shows(cls, name):
+    changed = usual(cls).set_params(**{name: other(cls, name)})
+    assert changed != usual(cls)
+    assert clone(changed) == changed
+    assert changed == cls(**usual(cls).get_params(deep=False) | {name: other(cls, name)})
+    assert name in REQUIRED.get(cls.__name__, {}) or f"{name}=" in repr(changed)
+    assert len(repr(changed)) < 120
 
 
 def test_reprs_can_be_read_back():
@@ -197,25 +178,16 @@ def test_the_clusterer_of_a_calibration_is_cloned_with_it():
     assert again.calibration != Calibration(clusterer=KMeans(4))
 
 
-def mean_own_affinity(scorer: AffinityScorer, X: np.ndarray, y: Any = None) -> float:
-    return float(scorer.affinity(X).own_affinity.mean())
-
-
-@pytest.fixture
-def counts(rng: np.random.Generator) -> np.ndarray:
-    return rng.poisson([[8, 1, 1], [1, 8, 1], [1, 1, 8]] * 20).astype(float) + 0.5
-
-
-def test_a_search_over_a_parameter_of_a_parameter(counts):
+def test_a_search_over_a_parameter_of_a_parameter(rng):
+    counts = rng.poisson([[8, 1, 1], [1, 8, 1], [1, 1, 8]] * 20).astype(float) + 0.5
     grid = {"influence__smoothing": [0.0, 0.5, 5.0], "estimator__n_clusters": [2, 3]}
     scorer = AffinityScorer(KMeans(n_init=1, random_state=0), influence=KL(), eps=0.2)
-    search = GridSearchCV(scorer, grid, scoring=mean_own_affinity, cv=2).fit(counts)
-    assert len(search.cv_results_["params"]) == 6
-    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
-    best = search.best_estimator_
-    assert best.influence == KL(smoothing=search.best_params_["influence__smoothing"])
+    search = GridSearchCV(scorer, grid, scoring=lambda found, X: found.score_samples(X).mean(), cv=2).fit(counts)
+    scores = search.cv_results_["mean_test_score"]
+    assert len(scores) == 6
+    assert np.ptp(scores) > 0.001, "the smoothing must matter, and no score be NaN"
+    assert search.best_estimator_.influence == KL(smoothing=search.best_params_["influence__smoothing"])
     assert scorer.influence == KL(), "the scorer that was given is left alone"
-    assert np.ptp(search.cv_results_["mean_test_score"]) > 0.001, "the smoothing must matter"
 
 
 @pytest.mark.parametrize(
@@ -224,11 +196,3 @@ def test_a_search_over_a_parameter_of_a_parameter(counts):
 )
 def test_shorthand_of_calibration(value, expected):
     assert Calibration.resolve(value) == expected
-
-
-class TestRegistry:
-    @pytest.mark.parametrize("registry", [INFLUENCES, DOMAINS, ENGINES], ids=lambda registry: registry.argument)
-    def test_an_unknown_name_is_answered_with_all_there_are(self, registry):
-        listed = ", ".join(repr(name) for name in registry)
-        with pytest.raises(ValueError, match=f"{registry.argument} must be one of {re.escape(listed)}, got 'psychic'"):
-            AffinityScorer(**{registry.argument: "psychic"}).fit([[0.0], [1.0]], [0, 1])
