@@ -31,103 +31,89 @@ def numbers(i):
 
 
 AB = ("a", "b")
-#: By name: the content, the id that is proposed, the columns of the matrix, and what the output must contain.
+
+
+def messy(content, says="", names=AB, ids=()):
+    """Return the content, what the output must contain, the columns of the matrix and the id that is proposed."""
+    return content, says, names, ids
+
+
 MESSY = {
-    "plain": (lines("ab", numbers), (), AB, ""),
-    "semicolons, decimal comma": (lines("ab", lambda i: (f"{i},5", german(1000 * i)), ";"), (), AB, ""),
-    "pipes": (lines("ab", numbers, "|"), (), AB, ""),
-    "tabs": (lines("ab", numbers, "\t"), (), AB, ""),
-    "spaces": (lines("ab", numbers, " "), (), AB, ""),
-    "carriage returns": (lines("ab", numbers, end="\r"), (), AB, ""),
-    "a mark before UTF-8": (b"\xef\xbb\xbf" + lines("ab", numbers, end="\r\n").encode(), (), AB, ""),
-    "UTF-16": (
-        lines("äb", lambda i: (i % 5, "eé"[i % 2])).encode("utf-16"),
-        (),
-        ("ä", "b=e", "b=é"),
-        "utf-16",
-    ),
-    "UTF-16 without a mark": (lines("ab", numbers).encode("utf-16-le"), (), AB, "utf-16-le"),
-    "cp1252 in the header": (lines(["größe", "b"], numbers).encode("cp1252"), (), ("größe", "b"), "cp1252"),
-    "cp1252 late": (
+    "plain": messy(lines("ab", numbers)),
+    "semicolons, decimal comma": messy(lines("ab", lambda i: (f"{i},5", german(1000 * i)), ";")),
+    "pipes": messy(lines("ab", numbers, "|")),
+    "tabs": messy(lines("ab", numbers, "\t")),
+    "spaces": messy(lines("ab", numbers, " ")),
+    "carriage returns": messy(lines("ab", numbers, end="\r")),
+    "a mark before UTF-8": messy(b"\xef\xbb\xbf" + lines("ab", numbers, end="\r\n").encode()),
+    "UTF-16": messy(lines("äb", lambda i: (i % 5, "eé"[i % 2])).encode("utf-16"), "utf-16", names=("ä", "b=e", "b=é")),
+    "UTF-16 without a mark": messy(lines("ab", numbers).encode("utf-16-le"), "utf-16-le"),
+    "cp1252 in the header": messy(lines(["größe", "b"], numbers).encode("cp1252"), "cp1252", names=("größe", "b")),
+    "cp1252 late": messy(
         lines("ab", lambda i: (i % 5, "süß" if i == 39 else "bitter")).encode("cp1252"),
-        (),
-        ("a", "b=bitter", "b=süß"),
         "cp1252",
+        names=("a", "b=bitter", "b=süß"),
     ),
-    "euros": (lines("ab", lambda i: (f"{german(1234.5 * i)} €", i % 3), ";"), (), AB, ""),
-    "dollars and percent": (
-        lines("abc", lambda i: (f'"${i * 1234.5:,.2f}"', f"{i} %", f"({i})" if i % 2 else i)),
-        (),
-        ("a", "b", "c"),
-        "",
+    "euros": messy(lines("ab", lambda i: (f"{german(1234.5 * i)} €", i % 3), ";")),
+    "dollars and percent": messy(
+        lines("abc", lambda i: (f'"${i * 1234.5:,.2f}"', f"{i} %", f"({i})" if i % 2 else i)), names=("a", "b", "c")
     ),
-    "words for missing": (
+    "words for missing": messy(
         lines("ab", lambda i: ("n/a" if i == 3 else "-" if i == 5 else i / 4, "unknown" if i < 4 else i / 3)),
-        (),
-        AB,
         "'unknown' (4)",
     ),
-    "blanks": (lines("ab", lambda i: ("" if i % 9 == 0 else i / 4, "  " if i == 3 else i % 7)), (), AB, "median"),
-    "-999 for missing": (lines("ab", lambda i: (-999 if i % 10 == 0 else i / 4, i % 7)), (), AB, "'-999' (4)"),
-    "9999 perhaps for missing": (lines("ab", lambda i: (9999 if i % 10 == 0 else i, i % 7)), (), AB, "--missing"),
-    "title lines": (
+    "blanks": messy(lines("ab", lambda i: ("" if i % 9 == 0 else i / 4, "  " if i == 3 else i % 7)), "median"),
+    "-999 for missing": messy(lines("ab", lambda i: (-999 if i % 10 == 0 else i / 4, i % 7)), "'-999' (4)"),
+    "9999 perhaps for missing": messy(lines("ab", lambda i: (9999 if i % 10 == 0 else i, i % 7)), "--missing"),
+    "title lines": messy(
         "Report 2024\nmade by hand\n\n" + lines("abc", lambda i: (*numbers(i), "xyz"[i % 3])),
-        (),
-        (*AB, "c=x", "c=y", "c=z"),
         "'Report 2024'",
+        names=(*AB, "c=x", "c=y", "c=z"),
     ),
-    "titles with separators": (
+    "titles with separators": messy(
         "Report;;\n;;\n" + lines("abc", lambda i: (*numbers(i), i % 3), ";"),
-        (),
-        ("a", "b", "c"),
         "2 lines above the header: 'Report' (",
+        names=("a", "b", "c"),
     ),
-    "a declared separator": ("sep=;\n" + lines("ab", numbers, ";"), (), AB, "sep="),
-    "a row of sums": (
+    "a declared separator": messy("sep=;\n" + lines("ab", numbers, ";"), "sep="),
+    "a row of sums": messy(
         lines("ab", lambda i: (f"k{i % 3}", i)) + "Summe:,780\n",
-        (),
-        ("a=Summe:", "a=k0", "a=k1", "a=k2", "b"),
         "last row",
+        names=("a=Summe:", "a=k0", "a=k1", "a=k2", "b"),
     ),
-    "no header": (lines(["0.5", "1.5"], lambda i: (i / 4, i / 3)), (), ("x0", "x1"), "no header"),
-    "names of columns twice": (lines("aab", lambda i: (i % 5, i / 3, i / 4)), (), ("a", "a_2", "b"), "a_2"),
-    "the index of a frame": (lines(["", *AB], lambda i: (i, *numbers(i))), ("unnamed_1",), AB, "unnamed_1"),
-    "a separator at the end of rows": ("a,b\n" + "1,2,\n3,4,\n5,1,\n" * 5, (), AB, "one column more"),
-    "names of rows as R writes them": (
-        "a b\n" + "".join(f"r{i} {i % 5} {i / 4}\n" for i in range(ROWS)),
-        ("row_name",),
-        AB,
-        "row_name",
+    "no header": messy(lines(["0.5", "1.5"], lambda i: (i / 4, i / 3)), "no header", names=("x0", "x1")),
+    "names of columns twice": messy(lines("aab", lambda i: (i % 5, i / 3, i / 4)), "a_2", names=("a", "a_2", "b")),
+    "the index of a frame": messy(lines(["", *AB], lambda i: (i, *numbers(i))), "unnamed_1", ids=("unnamed_1",)),
+    "a separator at the end of rows": messy("a,b\n" + "1,2,\n3,4,\n5,1,\n" * 5, "one column more"),
+    "names of rows as R writes them": messy(
+        "a b\n" + "".join(f"r{i} {i % 5} {i / 4}\n" for i in range(ROWS)), "row_name", ids=("row_name",)
     ),
-    "dates, day first": (lines("ab", lambda i: (f"{DAYS[i]:%d.%m.%Y}", i % 5)), (), AB, "day first"),
-    "dates, month first": (lines("ab", lambda i: (f"{DAYS[i]:%m/%d/%Y}", i % 5)), (), AB, "month first"),
-    "dates that could be either": (lines("ab", lambda i: (f"{1 + i % 9}/{1 + i % 7}/2024", i % 5)), (), AB, "dayfirst"),
-    "dates with names": (lines("ab", lambda i: (f"{DAYS[i]:%d-%b-%Y}", i % 5)), (), AB, ""),
-    "times with a zone": (lines("ab", lambda i: (f"{DAYS[i]}T10:00:00+02:00", i % 5)), (), AB, "ISO"),
-    "a constant date": (lines("ab", lambda i: ("2024-05-31", i % 5)), (), ("b",), "a is always 2024-05-31"),
-    "codes with leading zeros": (
-        lines(["zip", "b"], lambda i: (f"0{i % 3}123", i % 5)),
-        (),
-        ("zip=00123", "zip=01123", "zip=02123", "b"),
-        "",
+    "dates, day first": messy(lines("ab", lambda i: (f"{DAYS[i]:%d.%m.%Y}", i % 5)), "day first"),
+    "dates, month first": messy(lines("ab", lambda i: (f"{DAYS[i]:%m/%d/%Y}", i % 5)), "month first"),
+    "dates that could be either": messy(lines("ab", lambda i: (f"{1 + i % 9}/{1 + i % 7}/2024", i % 5)), "dayfirst"),
+    "dates with names": messy(lines("ab", lambda i: (f"{DAYS[i]:%d-%b-%Y}", i % 5))),
+    "times with a zone": messy(lines("ab", lambda i: (f"{DAYS[i]}T10:00:00+02:00", i % 5)), "ISO"),
+    "a constant date": messy(lines("ab", lambda i: ("2024-05-31", i % 5)), "a is always 2024-05-31", names=("b",)),
+    "codes with leading zeros": messy(
+        lines(["zip", "b"], lambda i: (f"0{i % 3}123", i % 5)), names=("zip=00123", "zip=01123", "zip=02123", "b")
     ),
-    "identifiers": (lines(["customerID", "b"], lambda i: (f"k{i * 37}", i % 5)), ("customerID",), ("b",), "unique"),
-    "a number that counts": (lines(["nr", "b"], lambda i: (i + 1000, i % 5)), ("nr",), ("b",), "counts"),
-    "constant, empty, free text": (
+    "identifiers": messy(
+        lines(["customerID", "b"], lambda i: (f"k{i * 37}", i % 5)), "unique", names=("b",), ids=("customerID",)
+    ),
+    "a number that counts": messy(lines(["nr", "b"], lambda i: (i + 1000, i % 5)), "counts", names=("b",), ids=("nr",)),
+    "constant, empty, free text": messy(
         lines("abcd", lambda i: (7, "", f"text number {i} {i // 2 * 2}" if i else "text number 1 0", i % 5)),
-        (),
-        ("d",),
         "c is free text",
+        names=("d",),
     ),
-    "too many values": (lines("ab", lambda i: (f"t{i // 2}", i % 5), n=200), (), ("b",), "too many"),
-    "truth values": (lines("ab", lambda i: ("true" if i % 2 else "false", i % 5)), (), ("a=false", "a=true", "b"), ""),
-    "compressed": (gzip.compress(lines("ab", numbers).encode()), (), AB, ""),
-    "long whole numbers": (lines(["account", "b"], lambda i: (10**19 + i, i % 5)), ("account",), ("b",), ""),
-    "values over several lines": (
-        lines("ab", lambda i: ('"x\ny"' if i % 2 else '"z, w"', i % 5)),
-        (),
-        ("a=x\ny", "a=z, w", "b"),
-        "",
+    "too many values": messy(lines("ab", lambda i: (f"t{i // 2}", i % 5), n=200), "too many", names=("b",)),
+    "truth values": messy(
+        lines("ab", lambda i: ("true" if i % 2 else "false", i % 5)), names=("a=false", "a=true", "b")
+    ),
+    "compressed": messy(gzip.compress(lines("ab", numbers).encode())),
+    "long whole numbers": messy(lines(["account", "b"], lambda i: (10**19 + i, i % 5)), names=("b",), ids=("account",)),
+    "values over several lines": messy(
+        lines("ab", lambda i: ('"x\ny"' if i % 2 else '"z, w"', i % 5)), names=("a=x\ny", "a=z, w", "b")
     ),
 }
 #: What the first rows of a column mean.
@@ -150,7 +136,7 @@ MEANT = [
 
 @pytest.mark.parametrize("name", MESSY)
 def test_messy_tables_become_features_without_an_option(tmp_path, name):
-    content, ids, names, output = MESSY[name]
+    content, output, names, ids = MESSY[name]
     path = tmp_path / ("table.csv.gz" if name == "compressed" else "table.csv")
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     table = open_table(path)
@@ -184,6 +170,8 @@ def test_messy_tables_become_features_without_an_option(tmp_path, name):
         (b"a,b\n7,7\n7,7\n7,7\n", "no column that can be a feature"),
         (b"a,b\n1,inf\n2,1\n3,2\n", "infinite"),
         (lines("ab", lambda i: (i % 5, f'"{i}' if i == 3 else i)).encode(), "line 5 is not closed"),
+        (lines("abc", lambda i: (i, i % 3, "a")).encode() + b'"two\nlines",1,"c\n', "line 42 is not closed"),
+        (b'a,"b\n' + b"1,2\n" * 500_000, "quotation mark"),
         (lines("abc", lambda i: (i, f'"{i}' if i == 3 else f'{i}"' if i == 33 else i, 1)).encode(), "look like rows"),
     ],
 )

@@ -101,15 +101,12 @@ def test_frames_of_any_library_are_tables(tmp_path):
 @given(groups=st.lists(st.integers(0, 9), min_size=1, max_size=8), rows=st.integers(1, 12), start=st.integers(0, 40))
 def test_regrouping_keeps_every_row_once_and_in_order(tmp_path_factory, groups, rows, start):
     path = tmp_path_factory.mktemp("regrouping") / "table.arrow"
-    n = sum(groups)
-    schema = pa.schema({"count": pa.int64()})
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        first = 0
-        for size in groups:
-            writer.write_batch(pa.record_batch({"count": pa.array(range(first, first + size), pa.int64())}))
-            first += size
+    ends = np.cumsum(groups).tolist()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, pa.schema({"count": pa.int64()})) as writer:
+        for size, end in zip(groups, ends, strict=True):
+            writer.write_batch(pa.record_batch({"count": pa.array(range(end - size, end), pa.int64())}))
     batches = list(open_table(path).batches(rows=rows, start=start))
-    assert [value for batch in batches for value in batch["count"].to_pylist()] == list(range(start, n))
+    assert [value for batch in batches for value in batch["count"].to_pylist()] == list(range(start, ends[-1]))
     assert all(batch.num_rows == rows for batch in batches[:-1])
 
 
@@ -163,10 +160,7 @@ def test_the_type_of_a_column_fits_all_its_rows(tmp_path, monkeypatch):
 
 
 def test_the_profile_does_not_depend_on_blocks_or_files(tmp_path, monkeypatch, rng):
-    rows = [
-        f"{a!r},{b},{c}"
-        for a, b, c in zip(rng.normal(size=900).tolist(), rng.integers(0, 9, 900), "ab" * 450, strict=True)
-    ]
+    rows = [f"{x!r},{i * 7 % 9},{'ab'[i % 2]}" for i, x in enumerate(rng.normal(size=900).tolist())]
     (tmp_path / "one.csv").write_text("\n".join(["a,b,c", *rows]))
     whole = open_table(tmp_path / "one.csv").profile()
     for i in range(3):
@@ -209,16 +203,6 @@ def test_arrays_have_numbered_columns(tmp_path, rng):
         open_table(tmp_path / "two.npz")
     with pytest.raises(TableError, match="no array 'third'"):
         open_table(f"{tmp_path / 'two.npz'}:third")
-
-
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [(np.ones((2, 2, 2)), "shape"), (np.array([[1 + 2j]]), "complex"), (np.array([{}], dtype=object), "not a NumPy")],
-)
-def test_arrays_that_are_not_tables_are_refused(tmp_path, array, message):
-    np.save(tmp_path / "points.npy", array, allow_pickle=True)
-    with pytest.raises(TableError, match=message):
-        open_table(tmp_path / "points.npy")
 
 
 def test_several_files_are_read_as_one(tmp_path):
@@ -280,12 +264,12 @@ def test_urls_are_read_through_fsspec(ending, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "library"), [("nosuchthing", None), ("https", "aiohttp"), ("s3", "s3fs"), ("gs", "gcsfs")]
+    ("scheme", "library"), [("nosuchthing", "nosuchthing"), ("https", "aiohttp"), ("s3", "s3fs"), ("gs", "gcsfs")]
 )
 def test_a_driver_that_is_not_installed_is_named(scheme, library):
-    if library is not None and find_spec(library) is not None:
+    if find_spec(library) is not None:
         pytest.skip(f"{library} is installed")
-    with pytest.raises(TableError, match=f"driver of fsspec for {scheme}://.*{library or scheme}"):
+    with pytest.raises(TableError, match=f"driver of fsspec for {scheme}://.*{library}"):
         open_table(f"{scheme}://bucket/table.csv")
 
 
@@ -404,12 +388,19 @@ def test_sheets_of_a_workbook(tmp_path):
         (b"\n\na,b\n1,2\n\n", {"a": 1, "b": 2}),
         (b"a,b\r1,2\r", {"a": 1, "b": 2}),
         (b"a,b\n1,", {"a": 1, "b": None}),
+        (b'a,b\n1,5" pipe\n', {"a": 1, "b": '5" pipe'}),
     ],
-    ids=["bom-crlf", "unicode", "quotes", "blank-lines", "cr", "no-newline"],
+    ids=["bom-crlf", "unicode", "quotes", "blank-lines", "cr", "no-newline", "inch"],
 )
 def test_text_of_one_row(tmp_path, content, expected):
     (tmp_path / "table.csv").write_bytes(content)
     assert open_table(tmp_path / "table.csv").read().to_pylist() == [expected]
+
+
+def saved(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -424,33 +415,32 @@ def test_text_of_one_row(tmp_path, content, expected):
         ("wrong.jsonl", b"a,b\n1,2\n", "JSON object per line"),
         ("table.sas", b"a", "format='csv'"),
         ("latin.csv", b"a,b\n1,\x81\n" * 9, "cp1252"),
+        ("cube.npy", saved(np.ones((2, 2, 2))), "shape"),
+        ("complex.npy", saved(np.array([[1 + 2j]])), "complex"),
+        ("pickle.npy", saved(np.array([{}], dtype=object)), "not a NumPy"),
+        ("none.csv", None, "does not exist"),
     ],
 )
 def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(TableError, match=message) as caught:
         open_table(tmp_path / name).read()
     assert name in str(caught.value)
 
 
-def test_places_without_a_table_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(TableError, match="does not exist"):
-        open_table(tmp_path / "none.csv")
+def test_what_is_not_there_or_forbidden_is_named(tmp_path, monkeypatch):
     with pytest.raises(TableError, match="no file was named"):
         open_table([])
-    (tmp_path / "secret.csv").write_text("a\n1\n")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(TableError, match="permission denied"):
-        open_table(tmp_path / "secret.csv")
-
-
-def test_a_column_that_is_not_there_is_named_with_those_close_to_it(tmp_path):
     (tmp_path / "table.csv").write_text("Weight,height\n1,2\n")
     table = open_table(tmp_path / "table.csv")
-    with pytest.raises(TableError, match=r"no column 'wieght'. Did you mean 'Weight' or 'height'\?"):
+    with pytest.raises(TableError, match=r"'wieght'.*'Weight' or 'height'\?"):
         table.read(["wieght"])
-    with pytest.raises(TableError, match=r"no column 'zzz'\. Its columns are 'Weight', 'height'"):
+    with pytest.raises(TableError, match=r"'zzz'.*'Weight', 'height'"):
         table.check_columns(["zzz"])
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(TableError, match="permission denied"):
+        open_table(tmp_path / "table.csv")
 
 
 @pytest.mark.slow
@@ -489,17 +479,6 @@ def test_views_and_runs_are_read_as_plain_columns(tmp_path, ending):
     assert table.read(["runs"])["runs"].to_pylist() == ["x", "x", "y"]
 
 
-ROWS = [f"{i},{i % 7},{'abc'[i % 3]}" for i in range(1000)]
-
-
-def table_with(tmp_path, changes):
-    rows = list(ROWS)
-    for number, row in changes.items():
-        rows[number] = row
-    (tmp_path / "table.csv").write_text("\n".join(["x,y,kind", *rows]) + "\n")
-    return open_table(tmp_path / "table.csv")
-
-
 @pytest.mark.parametrize("block", [8 << 20, 4096], ids=["one block", "many blocks"])
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -509,19 +488,20 @@ def table_with(tmp_path, changes):
         ({500: '500,3,"b', 800: '800,2,"c"'}, "opened in line 502 is closed in line 802, in the middle of a value"),
         ({500: '500,3,"b', 800: '800,2,c"'}, "closed in line 802, and the lines between look like rows"),
         ({500: "500,3"}, "line 502: 2 columns"),
+        ({500: '500,3,"b\nc ""d"", e"', 600: '600,5,5" nail', 999: '999,5,"last\n"'}, None),
     ],
 )
-def test_rows_that_would_be_lost_are_named_by_their_line(tmp_path, monkeypatch, block, changes, message):
+def test_quoted_values_are_read_and_rows_that_would_be_lost_are_named(tmp_path, monkeypatch, block, changes, message):
     monkeypatch.setattr("allegiance.io.text._BLOCK", block)
-    with pytest.raises(TableError, match=message):
-        table_with(tmp_path, changes).profile()
-
-
-def test_values_over_several_lines_are_read(tmp_path):
-    table = table_with(tmp_path, {500: '500,3,"b\nc ""d"", e"', 600: '600,5,5" nail', 999: '999,5,"last\n"'})
-    kinds = table.read()["kind"].to_pylist()
-    assert len(kinds) == 1000
-    assert (kinds[500], kinds[600], kinds[999]) == ('b\nc "d", e', '5" nail', "last\n")
+    rows = [changes.get(i, f"{i},{i % 7},{'abc'[i % 3]}") for i in range(1000)]
+    (tmp_path / "table.csv").write_text("\n".join(["x,y,kind", *rows]) + "\n")
+    table = open_table(tmp_path / "table.csv")
+    if message is None:
+        kinds = table.read()["kind"].to_pylist()
+        assert (len(kinds), kinds[500], kinds[600], kinds[999]) == (1000, 'b\nc "d", e', '5" nail', "last\n")
+    else:
+        with pytest.raises(TableError, match=message):
+            table.profile()
 
 
 @pytest.mark.parametrize("columns", [10_000, 8_200])
@@ -532,22 +512,3 @@ def test_headers_of_any_length(tmp_path, columns):
     table = open_table(tmp_path / "wide.csv")
     assert table.columns == names
     assert table.read(typed=False).num_columns == columns
-
-
-@pytest.mark.parametrize("last", ['20,1,"c\n', '20,1,"c', '"two\nlines",1,"c\n'])
-def test_a_quote_left_open_in_the_last_row(tmp_path, last):
-    rows = "".join(f"{i},{i % 3},a\n" for i in range(20))
-    (tmp_path / "t.csv").write_text(f"x,y,kind\n{rows}{last}")
-    with pytest.raises(TableError, match="quotation mark opened in line 22 is not closed"):
-        propose(open_table(tmp_path / "t.csv"))
-
-
-def test_quotes_inside_values_at_the_end_are_read(tmp_path):
-    (tmp_path / "t.csv").write_text("x,y,kind\n" + "".join(f'{i},{i % 3},5" pipe\n' for i in range(21)))
-    assert open_table(tmp_path / "t.csv").read(typed=False)["kind"].to_pylist() == ['5" pipe'] * 21
-
-
-def test_a_quote_left_open_in_the_header(tmp_path):
-    (tmp_path / "open.csv").write_text('a,"b\n' + "1,2\n" * 500_000)
-    with pytest.raises(TableError, match="quotation mark"):
-        open_table(tmp_path / "open.csv")
