@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from allegiance import trust
-from allegiance.calibration import AuditSample, audit_sample, wilson
+from allegiance.calibration import AuditSample, audit, audit_sample, wilson
 
 
 def wilson_by_hand(share, m, z=1.959964):
@@ -20,25 +20,19 @@ def scene():
     X, y = make_blobs(600, centers=[[0, 0], [3, 0], [0, 3]], cluster_std=1.0, random_state=0)
     labels = KMeans(3, n_init=5, random_state=0).fit_predict(X)
     main = np.array([np.bincount(y[labels == c]).argmax() for c in range(3)])
-    return trust(X, labels, n_resamples=5), y, main[labels] == y
+    return trust(X, labels, n_resamples=5), main[labels] == y
 
 
 class TestSample:
-    def test_half_at_random_half_least_sure(self, scene):
-        result, _, _ = scene
-        sample = result.audit_sample(40, random_state=3)
-        assert len(sample) == 40
-        assert np.unique(np.asarray(sample)).size == 40
+    def test_half_at_random_by_the_seed_half_least_sure(self, scene):
+        result, _ = scene
+        sample, again, other = (result.audit_sample(40, random_state=seed) for seed in (3, 3, 2))
+        assert np.unique(np.asarray(sample)).size == len(sample) == 40
         assert (sample.drawn == "random").sum() == 20
-        least = sample.rows[sample.drawn == "least trusted"]
-        assert np.array_equal(least, result.least_trusted(20))
+        assert np.array_equal(sample.rows[sample.drawn == "least trusted"], result.least_trusted(20))
         assert sample.seed == 3
-
-    def test_the_seed_draws_the_same_again(self, scene):
-        result, _, _ = scene
-        first, again, other = (result.audit_sample(30, random_state=seed) for seed in (1, 1, 2))
-        assert np.array_equal(first, again)
-        assert not np.array_equal(first, other)
+        assert np.array_equal(sample, again)
+        assert not np.array_equal(sample, other)
 
     def test_every_label_is_as_likely_and_noise_is_never_drawn(self):
         ranking = np.where(np.arange(40) % 4 == 0, np.nan, 0.5)
@@ -50,7 +44,7 @@ class TestSample:
         assert np.abs(counts[np.arange(40) % 4 > 0] - 200).max() < 50
 
     def test_no_more_than_there_are(self, scene):
-        result, _, _ = scene
+        result, _ = scene
         assert len(result.audit_sample(10_000)) == 600
         with pytest.raises(ValueError, match="random"):
             result.audit_sample(10, random=1.5)
@@ -60,7 +54,7 @@ class TestSample:
 
 class TestShareRight:
     def test_all_looked_at_is_counting(self, scene):
-        result, _, right = scene
+        result, right = scene
         rows = result.audit_sample(600, random=1.0)
         audit = result.audit(rows, right[rows])
         assert audit.share_right == pytest.approx(right.mean())
@@ -69,7 +63,7 @@ class TestShareRight:
 
     @pytest.mark.parametrize("random", [1.0, 0.5])
     def test_the_interval_holds(self, scene, random):
-        result, _, right = scene
+        result, right = scene
         held = 0
         for seed in range(200):
             rows = result.audit_sample(40, random=random, random_state=seed)
@@ -79,69 +73,55 @@ class TestShareRight:
         assert held >= 178
 
     def test_half_and_half_finds_more_wrong_labels(self, scene):
-        result, _, right = scene
-        wrong = {random: [] for random in (1.0, 0.5)}
-        for seed in range(20):
-            for random, found in wrong.items():
-                rows = result.audit_sample(60, random=random, random_state=seed)
-                found.append(int((~result.audit(rows, right[rows]).right).sum()))
-        assert np.mean(wrong[0.5]) > 1.5 * np.mean(wrong[1.0])
+        result, right = scene
+        samples = {
+            random: [result.audit_sample(60, random=random, random_state=s) for s in range(20)] for random in (0.5, 1)
+        }
+        half, random = (np.mean([(~right[rows]).sum() for rows in samples[share]]) for share in (0.5, 1))
+        assert half > 1.5 * random
 
     def test_own_lists_are_known_but_do_not_speak_for_the_rest(self, scene):
-        result, _, right = scene
+        result, right = scene
         worst = result.least_trusted(50)
         listed = result.audit(worst, right[worst])
-        assert np.isnan(listed.share_right)
-        assert np.isnan(listed.wrong_left)
+        assert np.isnan([listed.share_right, listed.wrong_left]).all()
         known = right[worst].sum()
         assert listed.interval == pytest.approx((known / 600, (known + 550) / 600))
         assert "not speak" in listed.sentence()
         assert listed.n_listed == 50
-        sample = result.audit_sample(40, random=1.0)
-        both = sample.with_rows(worst)
+        both = result.audit_sample(40, random=1.0).with_rows(worst)
         mixed = result.audit(both, right[both])
         assert mixed.n_random == 40
         assert mixed.share_right > right[worst].mean() + 0.2
-
-    def test_rows_that_were_drawn_and_listed_count_once(self):
         sample = AuditSample(np.array([4, 7]), np.array(["random", "random"]), 0).with_rows([7, 9])
         assert sample.rows.tolist() == [4, 7, 9]
         assert sample.drawn.tolist() == ["random", "random", "listed"]
 
     def test_where_all_are_right_the_interval_holds_that_all_are(self, scene):
-        result, _, _ = scene
         for seed in range(10):
-            rows = result.audit_sample(20, random_state=seed)
-            audit = result.audit(rows, np.ones(20, dtype=bool))
-            assert audit.share_right == audit.interval[1] == 1.0
+            checked = scene[0].audit(scene[0].audit_sample(20, random_state=seed), np.ones(20, dtype=bool))
+            assert checked.share_right == checked.interval[1] == 1.0
 
     def test_the_bound_at_the_end_is_the_end(self):
         assert [wilson(1.0, m)[1] for m in (3, 10, 25.7)] == [1.0] * 3
         assert [wilson(0.0, m)[0] for m in (3, 10, 25.7)] == [0.0] * 3
 
     def test_plain_counting_where_the_score_says_nothing(self):
-        from allegiance.calibration import audit
-
         n, m = 10_000, 50
-        y = np.arange(m) % 5 > 0
-        flat = audit(
-            AuditSample(np.arange(m), np.full(m, "random"), 0),
-            y,
-            label=np.zeros(n, dtype=int),
-            codes=np.zeros(n, dtype=int),
-            classes=np.array([0]),
-            ranking=np.full(n, 0.7),
-        )
+        sample, zeros = AuditSample(np.arange(m), np.full(m, "random"), 0), np.zeros(n, dtype=int)
+        y, classes = np.arange(m) % 5 > 0, np.array([0])
+        flat = audit(sample, y, label=zeros, codes=zeros, classes=classes, ranking=np.full(n, 0.7))
         assert flat.share_right == pytest.approx(0.8)
         assert flat.interval == pytest.approx(wilson_by_hand(0.8, m * (n - 1) / (n - m)), abs=1e-4)
 
 
 class TestAnswers:
     def test_labels_and_truth_values_agree(self, scene):
-        result, _, right = scene
+        result, right = scene
         rows = result.audit_sample(40)
         corrected = np.where(right[rows], result.label[rows], 77)
         expected = result.audit(rows, right[rows])
+        assert "20 labels drawn at random and 20 least trusted" in expected.sentence()
         answers = [corrected, corrected.astype(float), [str(value) for value in corrected], pd.Series(right[rows])]
         answers.append(np.array([bool(value) for value in right[rows]], dtype=object))
         for given in answers:
@@ -151,7 +131,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("missing", [None, np.nan, ""])
     def test_rows_without_an_answer_are_left_out(self, scene, missing):
-        result, _, right = scene
+        result, right = scene
         rows = result.audit_sample(40)
         answers = np.array(right[rows], dtype=object)
         answers[::4] = missing
@@ -177,14 +157,13 @@ class TestAnswers:
     def test_noise_has_no_label_to_judge(self):
         X, y = make_blobs(60, centers=[[0, 0], [9, 9]], random_state=0)
         y[3] = -1
-        result = trust(X, y, n_resamples=3)
         with pytest.raises(ValueError, match=r"row 3.*noise"):
-            result.audit([3], [True])
+            trust(X, y, n_resamples=3).audit([3], [True])
 
 
 class TestTrustAfterwards:
     def test_known_labels_are_known_and_the_others_are_better_ranked(self, scene):
-        result, _, right = scene
+        result, right = scene
         rows = result.audit_sample(200, random=1.0)
         audit = result.audit(rows, right[rows])
         assert np.array_equal(audit.trust[rows], right[rows].astype(float))
@@ -195,7 +174,7 @@ class TestTrustAfterwards:
         assert audit.result.review(5)["trust"].tolist() == [0.0] * 5
 
     def test_a_cluster_found_wrong_loses_its_trust(self, scene):
-        result, _, _ = scene
+        result, _ = scene
         rows = np.flatnonzero(result.codes == 0)[:20]
         sample = AuditSample(rows, np.full(20, "random"), 0).with_rows(np.flatnonzero(result.codes == 1)[:20])
         audit = result.audit(sample, result.codes[sample.rows] == 1)
@@ -203,11 +182,3 @@ class TestTrustAfterwards:
         wrong, fine = (audit.trust[left][result.codes[left] == c].mean() for c in (0, 1))
         assert wrong < 0.4 < 0.8 < fine
         assert audit.worst_clusters == (0,)
-
-    def test_the_sentence(self, scene):
-        result, _, right = scene
-        rows = result.audit_sample(60)
-        said = result.audit(rows, right[rows]).sentence()
-        assert said.startswith("Right: ")
-        assert "from 30 labels drawn at random and 30 least trusted" in said
-        assert "wrong label" in said

@@ -113,21 +113,12 @@ class TestReplicate:
         )
         assert few == pytest.approx(more, abs=0.01)
 
-    def test_order_of_rows_and_threads_do_not_matter(self):
-        X, y = blobs(spread=3.0)
-        X = np.round(X)  # with duplicates
-        order = np.random.default_rng(0).permutation(len(X))
-        one = replicate(X, y, KMeans(4, n_init=1), calibration=FEW)
-        other = replicate(X[order], y[order], KMeans(4, n_init=1), calibration=FEW, threads=3)
-        assert np.array_equal(one.shares, other.shares)
-        assert one.chance == other.chance
-
-    def test_sparse_rows_and_frames(self):
+    def test_threads_sparse_rows_and_frames_do_not_matter(self):
         X, y = blobs()
         X = X - X.min()
         expected = replicate(X, y, KMeans(4, n_init=1), calibration=FEW).shares
         for rows in (sp.csr_matrix(X), pd.DataFrame(X, columns=["a", "b"])):
-            assert np.array_equal(replicate(rows, y, KMeans(4, n_init=1), calibration=FEW).shares, expected)
+            assert np.array_equal(replicate(rows, y, KMeans(4, n_init=1), calibration=FEW, threads=3).shares, expected)
 
     def test_parameters_that_count_rows_shrink_with_them(self):
         X, y = blobs()
@@ -189,31 +180,19 @@ class TestStandIn:
         assert name in found.name
         assert found.ari >= 0.6
 
-    def test_rings_by_single_linkage(self):
-        X, y = make_circles(400, factor=0.4, noise=0.04, random_state=0)
-        assert stand_in(X, y).name == "single linkage"
-
-    def test_columns_that_were_standardised_first(self):
-        X, _ = blobs(spread=3.0)
+    def test_columns_rings_sparse_rows_noise_and_shuffled_labels(self):
+        X, y = blobs(spread=3.0)
         stretched = X * [1.0, 300.0]
         labels = make_pipeline(StandardScaler(), KMeans(4, n_init=5, random_state=0)).fit_predict(stretched)
         assert "standardised" in stand_in(stretched, labels).name
-
-    def test_shuffled_labels_have_none(self):
-        X, y = blobs()
-        assert stand_in(X, np.random.default_rng(0).permutation(y)).ari < 0.6
-
-    def test_labels_with_noise_that_hdbscan_did_not_make(self):
-        X, _ = blobs(spread=4.0)
+        assert stand_in(*make_circles(400, factor=0.4, noise=0.04, random_state=0)).name == "single linkage"
         labels = KMeans(4, n_init=5, random_state=0).fit_predict(X)
-        labels[::7] = -1
+        assert stand_in(sp.csr_matrix(X), labels).name == "k-means"
+        labels[::7] = -1  # HDBSCAN did not make this noise.
         found = stand_in(X, labels)
         assert found.ari >= 0.6
         assert "HDBSCAN" not in found.name
-
-    def test_sparse_rows(self):
-        X, y = blobs()
-        assert stand_in(sp.csr_matrix(X), y).name == "k-means"
+        assert stand_in(X, np.random.default_rng(0).permutation(y)).ari < 0.6
 
 
 class TestParameters:

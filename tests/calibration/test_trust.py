@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import logit
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine, make_blobs, make_circles
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
@@ -60,6 +61,8 @@ class TestDefinition:
     def test_points_clusters_and_the_whole_agree(self):
         X, _ = mixture(600, 1)
         result = trust(X, kmeans_labels(X, 4))
+        low, high = result.replication_interval
+        assert 0.0 <= low <= result.replication <= high <= 1.0
         assert result.replication == pytest.approx(np.mean(result.trust))
         found = replicate(X, result.codes, KMeans(4, n_init=3))
         assert result.replication == pytest.approx(found.share, abs=0.005)
@@ -68,17 +71,9 @@ class TestDefinition:
             came_back = found.hits[inside].sum() / found.times[inside].sum()
             assert row.replication == pytest.approx(result.trust[inside].mean())
             assert row.replication == pytest.approx(came_back, abs=0.03)
-
-    def test_points_at_the_border_are_trusted_less(self):
-        X, _ = mixture(600, 2)
-        result = trust(X, kmeans_labels(X, 4))
         assert roc_auc_score(result.own_affinity > 0.8, result.trust) > 0.9
-
-    def test_the_interval_is_clipped_and_holds_the_share(self):
-        X, _ = mixture(300, 3)
-        result = trust(X, kmeans_labels(X, 4), n_resamples=5)
-        low, high = result.replication_interval
-        assert 0.0 <= low <= result.replication <= high <= 1.0
+        assert result.review(30).index.tolist() == np.argsort(result.ranking, kind="stable")[:30].tolist()
+        assert sorted(result.review(below=0.5).index) == np.flatnonzero(result.trust < 0.5).tolist()
 
 
 class TestNeverTheWrongWayRound:
@@ -114,21 +109,14 @@ class TestInvariance:
         assert (rounded != X).any()
         np.testing.assert_allclose(trust(rounded, labels).trust, trust(X, labels).trust, rtol=1e-6)
 
-    def test_order_of_rows(self):
-        X, _ = mixture(400, 4)
-        X = np.round(X, 1)  # with duplicates
-        labels, order = kmeans_labels(X, 4), np.random.default_rng(0).permutation(400)
-        one, other = trust(X, labels), trust(X[order], labels[order])
+    @pytest.mark.parametrize(("n", "limit"), [(400, None), (1500, 100)], ids=["all", "more than a sample holds"])
+    def test_order_of_rows(self, n, limit):
+        X = np.round(mixture(n, 4)[0], 1)  # with duplicates
+        labels, order = kmeans_labels(X, 4), np.random.default_rng(0).permutation(n)
+        scorer = AffinityScorer(influence="within", calibration=Calibration(4, rows_per_subsample=limit))
+        one, other = scorer.fit_affinity(X, labels), scorer.fit_affinity(X[order], labels[order])
         assert np.abs(one.trust[order] - other.trust).max() < 1e-12
         assert one.clusterer_note == other.clusterer_note
-
-    def test_order_of_more_rows_than_a_sample_holds(self):
-        X, _ = mixture(1500, 5)
-        labels, order = kmeans_labels(X, 4), np.random.default_rng(0).permutation(1500)
-        few = Calibration(4, rows_per_subsample=100)
-        scorer = AffinityScorer(influence="within", calibration=few)
-        one, other = scorer.fit_affinity(X, labels).trust, scorer.fit_affinity(X[order], labels[order]).trust
-        assert np.abs(one[order] - other).max() < 1e-12
 
     def test_names_of_the_labels_and_threads(self):
         X, _ = mixture(300, 6)
@@ -176,11 +164,8 @@ class TestWhatIsRepeated:
     def test_pipelines_are_repeated_as_a_whole(self):
         X, _ = mixture(200, 11)
         frame = pd.DataFrame({"a": X[:, 0], "b": 1000 * X[:, 1], "town": np.where(X[:, 0] > 2, "Ulm", "Bonn")})
-        from sklearn.compose import make_column_transformer
-
-        columns = make_column_transformer(
-            (StandardScaler(), ["a", "b"]), (OneHotEncoder(sparse_output=False), ["town"])
-        )
+        towns = OneHotEncoder(sparse_output=False)
+        columns = make_column_transformer((StandardScaler(), ["a", "b"]), (towns, ["town"]))
         result = trust(frame, clusterer=make_pipeline(columns, KMeans(4, n_init=3)), n_resamples=4)
         assert "Pipeline" in result.clusterer_note
         assert 0.3 < result.replication <= 1.0
@@ -221,11 +206,10 @@ class TestWhatIsRepeated:
 
 
 class TestHardCases:
-    @pytest.mark.parametrize("k", [1, 2, 5])
-    def test_few_rows_and_few_clusters(self, k):
-        X = np.random.default_rng(0).normal(size=(5, 2))
-        result = trust(X, np.arange(5) % k, influence="euclidean", n_resamples=4)
-        assert np.isfinite(result.trust).all()
+    @pytest.mark.parametrize(("n", "k"), [(5, 1), (5, 2), (5, 5), (2, 2)])
+    def test_few_rows_and_few_clusters(self, n, k):
+        X = np.random.default_rng(0).normal(size=(n, 2))
+        result = trust(X, np.arange(n) % k, influence="euclidean", n_resamples=4)
         assert ((result.trust >= 0) & (result.trust <= 1)).all()
 
     def test_one_cluster_and_one_point_are_certain(self):
@@ -234,7 +218,6 @@ class TestHardCases:
         assert np.array_equal(result.trust, np.ones(50))
         assert result.above_chance() == 0.0
         assert trust(X[:1], [0], influence="euclidean").trust.tolist() == [1.0]
-        assert np.isfinite(trust(X[:2], [0, 1], influence="euclidean", n_resamples=3).trust).all()
 
     def test_clusters_of_three(self):
         rng = np.random.default_rng(1)
@@ -287,28 +270,20 @@ class TestHardCases:
         near, far, farther = scorer.affinity(away).trust
         assert near > 0.9
         assert far < 0.02
-        assert farther == pytest.approx(far * (far / near) ** 0.0 / 120, rel=0.5)
+        assert farther == pytest.approx(far / 120, rel=0.5)
 
 
 class TestReviewOrderAndVerdicts:
-    def test_review_follows_the_second_number(self):
-        X, _ = mixture(400, 21)
-        result = trust(X, kmeans_labels(X, 4))
-        assert result.review(30).index.tolist() == np.argsort(result.ranking, kind="stable")[:30].tolist()
-        assert (result.review(below=0.5)["trust"] < 0.5).all()
-        assert result.review(below=0.5).shape[0] == (result.trust < 0.5).sum()
-
     def test_size_prior_moves_the_order_and_not_trust(self):
         X, which = mixture(600, 22)
-        X, which = X[(which > 0) | (np.arange(600) % 5 == 0)], None
+        X = X[(which > 0) | (np.arange(600) % 5 == 0)]
         labels = kmeans_labels(X, 4)
-        with_prior, without = (
-            AffinityScorer(influence="within", calibration=Calibration(5, size_prior=size)).fit_affinity(X, labels)
-            for size in (1.0, 0.0)
-        )
-        assert np.array_equal(with_prior.trust, without.trust)
-        largest = np.bincount(labels).argmax()
-        ranks = [np.argsort(np.argsort(result.ranking))[labels == largest].mean() for result in (with_prior, without)]
+        largest, results, ranks = np.bincount(labels).argmax(), [], []
+        for size in (1.0, 0.0):
+            scorer = AffinityScorer(influence="within", calibration=Calibration(5, size_prior=size))
+            results.append(scorer.fit_affinity(X, labels))
+            ranks.append(np.argsort(np.argsort(results[-1].ranking))[labels == largest].mean())
+        assert np.array_equal(results[0].trust, results[1].trust)
         assert ranks[0] < ranks[1]
 
     def test_no_label_is_contradicted_and_trusted(self):
@@ -382,7 +357,5 @@ class TestScore:
 
     def test_without_calibration_x_is_subsampled(self):
         X, _ = mixture(400, 28, spread=0.8)
-        scorer = AffinityScorer(KMeans(4, n_init=5, random_state=0)).fit(X)
-        assert scorer.score(X) > 0.9
-        labelled = AffinityScorer().fit(X, kmeans_labels(X, 4))
-        assert labelled.score(X) > 0.9
+        assert AffinityScorer(KMeans(4, n_init=5, random_state=0)).fit(X).score(X) > 0.9
+        assert AffinityScorer().fit(X, kmeans_labels(X, 4)).score(X) > 0.9
