@@ -11,6 +11,8 @@ from allegiance.report import center_descriptions, cluster_descriptions
 from allegiance.report._describe import Neighbours, cluster_traits, describe, profile_columns
 from allegiance.report._inputs import Column, check_features
 
+PAIR = np.repeat([0, 1], 50)
+
 
 def traits_of(columns, codes, k):
     return cluster_traits(columns, profile_columns(columns, codes, k), k)
@@ -37,25 +39,20 @@ def test_numbers_are_compared_with_all_other_clusters(rng):
         np.testing.assert_allclose([t.difference for t in found[c]], difference[strongest], rtol=1e-9)
 
 
-def test_categories_are_compared_by_their_shares(rng):
-    codes = np.repeat([0, 1], 100)
-    plan = Column(
-        "plan", "category", np.r_[np.repeat([0, 1], [88, 12]), np.repeat([0, 1, -1], [43, 47, 10])], ("m", "y")
-    )
-    (trait,), (other,) = traits_of([plan], codes, 2)
+def test_categories_are_compared_by_their_shares():
+    levels = np.repeat([0, 1, 0, 1, -1], [88, 12, 43, 47, 10])
+    (trait,), (other,) = traits_of([Column("plan", "category", levels, ("m", "y"))], np.repeat([0, 1], 100), 2)
     assert (trait.level, trait.inside, trait.outside) == (0, 0.88, 43 / 90)
     assert (other.level, other.inside, other.outside) == (1, 47 / 90, 0.12)
 
 
 def test_missing_values_are_left_out_and_the_unit_does_not_matter(rng):
-    codes, values = np.repeat([0, 1], 50), rng.normal(size=100)
+    values = rng.normal(size=100)
     values[:5] = np.nan
-    for unit in (1.0, 1e-200, 1e200):
-        trait = traits_of([Column("c", "number", values * unit)], codes, 2)[0][0]
+    plain, *others = (traits_of([Column("c", "number", values * unit)], PAIR, 2)[0][0] for unit in (1.0, 1e-200, 1e200))
+    for unit, trait in zip((1e-200, 1e200), others, strict=True):
         np.testing.assert_allclose(trait.inside, values[5:50].mean() * unit, rtol=1e-9)
-        np.testing.assert_allclose(
-            trait.difference, traits_of([Column("c", "number", values)], codes, 2)[0][0].difference, rtol=1e-9
-        )
+        np.testing.assert_allclose(trait.difference, plain.difference, rtol=1e-9)
 
 
 def test_nothing_is_said_of_one_cluster_an_empty_one_texts_or_constant_columns():
@@ -66,11 +63,6 @@ def test_nothing_is_said_of_one_cluster_an_empty_one_texts_or_constant_columns()
     ]
     assert traits_of(columns, np.zeros(3, dtype=int), 1) == [[]]
     assert [[t.column for t in traits] for traits in traits_of(columns, np.array([0, 0, 2]), 3)] == [[0], [], [0]]
-
-
-def test_a_number_that_is_constant_in_each_cluster_tells_them_apart():
-    column = Column("shop", "number", np.array([1.0, 1.0, 7.0, 7.0]))
-    assert names_of([column], np.array([0, 0, 1, 1]), 2) == ["low shop", "high shop"]
 
 
 def test_names_say_what_sets_a_cluster_apart():
@@ -91,22 +83,31 @@ def test_names_say_what_sets_a_cluster_apart():
     assert "late since" in third
 
 
-def test_a_category_of_the_same_points_is_named_once():
-    codes = np.repeat([0, 1], 50)
-    columns = [Column(name, "category", codes.copy(), ("none", level)) for name, level in (("a", "one"), ("b", "two"))]
-    assert names_of(columns, codes, 2)[1] == "one"
+WEAK = Column("height", "number", np.tile(np.arange(50.0), 2) + 3 * PAIR)
+LEVELS = np.r_[np.repeat([0, 1, 2], [20, 15, 15]), np.repeat([0, 1, 2], [15, 20, 15])]
 
 
-def test_a_cluster_that_differs_little_is_named_by_its_strongest_trait():
-    codes = np.repeat([0, 1], 50)
-    weak = Column("height", "number", np.tile(np.arange(50.0), 2) + 3 * codes)
-    assert names_of([weak], codes, 2) == ["somewhat low height", "somewhat high height"]
-    levels = np.r_[np.repeat([0, 1, 2], [20, 15, 15]), np.repeat([0, 1, 2], [15, 20, 15])]
-    (first, second) = names_of([Column("line", "category", levels, ("dsl", "fibre", "none"))], codes, 2)
-    assert first == "more often dsl"
-    assert second == "more often fibre"
-    assert names_of([Column("n" * 90, "number", 9.0 * codes)], codes, 2)[1].startswith("somewhat high nnn")
-    assert names_of([weak._replace(is_named=False)], codes, 2) == ["", ""]
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ([Column("shop", "number", 1.0 + 6.0 * PAIR)], ["low shop", "high shop"]),
+        (
+            [Column("a", "category", PAIR, ("red", "one")), Column("b", "category", PAIR, ("big", "two"))],
+            ["red", "one"],
+        ),
+        ([WEAK], ["somewhat low height", "somewhat high height"]),
+        ([WEAK._replace(is_named=False)], ["", ""]),
+        ([Column("line", "category", LEVELS, ("dsl", "fibre", "none"))], ["more often dsl", "more often fibre"]),
+    ],
+    ids=["constant inside", "same points", "weak", "unnamed", "shares"],
+)
+def test_names_of_two_clusters(columns, expected):
+    assert names_of(columns, PAIR, 2) == expected
+
+
+def test_long_names_of_columns_are_cut():
+    name = names_of([Column("n" * 90, "number", 9.0 * PAIR)], PAIR, 2)[1]
+    assert name.startswith("somewhat high nnn")
 
 
 def test_a_column_of_the_labels_does_not_describe_clusters(rng):

@@ -20,15 +20,17 @@ def test_bytes_are_taken_as_they_are(shape, rng):
         np.testing.assert_array_equal(decoded(images.thumbnail(row)), pixels[row])
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
-def test_other_numbers_are_stretched(dtype):
-    images = check_images(np.array([[[-5, 0]], [[5, 5]]], dtype=dtype), 2)
-    assert [decoded(images.thumbnail(row)).tolist() for row in range(2)] == [[[0, 128]], [[255, 255]]]
-
-
-def test_truth_values_constant_images_and_lists():
-    assert decoded(check_images([[[True, False]]], 1).thumbnail(0)).tolist() == [[255, 0]]
-    assert decoded(check_images(np.full((1, 2, 2), 3.0), 1).thumbnail(0)).tolist() == [[0, 0], [0, 0]]
+@pytest.mark.parametrize(
+    ("pixels", "expected"),
+    [
+        *((np.array([[[-5, 0, 5]]], dtype=dtype), [[0, 128, 255]]) for dtype in (np.float64, np.float32, np.int64)),
+        ([[[True, False]]], [[255, 0]]),
+        (np.full((1, 2, 2), 3.0), [[0, 0], [0, 0]]),
+    ],
+    ids=["double", "single", "whole", "truth", "constant"],
+)
+def test_other_numbers_are_stretched(pixels, expected):
+    assert decoded(check_images(pixels, 1).thumbnail(0)).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -42,18 +44,13 @@ def test_truth_values_constant_images_and_lists():
         ([np.ones((5, 5)), np.ones((6, 6)), np.ones((5, 5)), np.ones((5, 5))], ValueError, "the same height"),
         (np.ones((4, 5, 5), dtype=complex), TypeError, "images must be an array of numbers or paths"),
         ("photo.png", TypeError, "images must have one entry for each point"),
+        (np.full((4, 5, 5), np.inf), ValueError, "images contains NaN or infinity"),
     ],
-    ids=["length", "paths", "flat", "channels", "empty", "ragged", "complex", "one path"],
+    ids=["length", "paths", "flat", "channels", "empty", "ragged", "complex", "one path", "infinite"],
 )
 def test_bad_images_are_named(images, error, message):
     with pytest.raises(error, match=message):
-        check_images(images, 4)
-
-
-def test_numbers_that_are_not_finite_are_named_when_they_are_needed():
-    images = check_images(np.full((4, 5, 5), np.inf), 4)
-    with pytest.raises(ValueError, match="images contains NaN or infinity"):
-        images.thumbnail(0)
+        check_images(images, 4).thumbnail(0)
 
 
 def test_an_array_on_disk_is_not_read_whole(tmp_path, rng):
