@@ -197,7 +197,7 @@ def measure_rows(key: Key, quick: bool) -> Iterator[Row]:
     for number in range(1, 5 if quick else 9):
         fitted, _ = fit_labels(clusterer, draw(np.random.default_rng([7, number]), n), number)
         shares.append(matches(labels, fitted.predict(X)).mean())
-    for most in (500, 1000, 2000, 5000):
+    for most in (500, 1000, 1500, 2000, 5000):
         calibration = Calibration(clusterer=clusterer, rows_per_subsample=most)
         result = AffinityScorer(influence="within", calibration=calibration, n_jobs=1).fit_affinity(X, labels)
         yield {"kind": kind, "rows": n, "most": most, "share": np.mean(shares), "replication": result.replication}
