@@ -205,7 +205,8 @@ class BankCounts(FittedEngine):
         region, seed, limits = self._tessellation.region, self._settings.seed, self._limits
         k, size = self._tessellation.n_sites, self._round_size
         a, b = kernel_ready(*self._tessellation.functions)
-        single = self._tessellation.single
+        *functions, close = self._tessellation.single
+        slopes, constants = kernel_ready(*functions)
         if blocks is None:
             blocks = np.zeros((size // BLOCK, a.shape[1] + 1, BLOCK), np.float32)
         owner = np.empty((size // BLOCK, BLOCK), np.uint8)
@@ -222,7 +223,9 @@ class BankCounts(FittedEngine):
                 columns = region.sample_columns(stop - first, stream(seed, SHARED, _DRAWS, index, first))
                 blocks[part, 1:] = columns.reshape(columns.shape[0], -1, BLOCK).transpose(1, 0, 2)
                 some = first_sites[: part.stop - part.start]
-                n = choose_samples(blocks[part], a, b, *single, limits, wanted, owner[part], *chosen, some)
+                n = choose_samples(
+                    blocks[part], a, b, slopes, constants, close, limits, wanted, owner[part], *chosen, some
+                )
                 starts[part, :k] = some
                 found[first] = tuple(each[:n].copy() for each in chosen)
 

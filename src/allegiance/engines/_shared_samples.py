@@ -234,10 +234,11 @@ class PlainCounts(FittedEngine):
             size = columns.shape[1]
             owner = np.empty(size, np.int32)
             a, b = kernel_ready(*self._tessellation.functions)
-            single = self._tessellation.single
+            *functions, close = self._tessellation.single
+            slopes, constants = kernel_ready(*functions)
 
             def work(rows: slice) -> None:
-                owners_of(np.ascontiguousarray(columns[:, rows]), a, b, *single, owner[rows])
+                owners_of(np.ascontiguousarray(columns[:, rows]), a, b, slopes, constants, close, owner[rows])
 
             products = columns.size * self._tessellation.n_sites
             for_row_blocks(work, size, self._settings.threads, multiple=_GROUP, products=products)
