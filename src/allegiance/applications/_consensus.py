@@ -186,7 +186,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
     def predict(self, X: Any) -> IntArray:
         """Return the consensus cluster (n,) whose centre is nearest to each row of X (n, d)."""
-        check_is_fitted(self)
+        check_is_fitted(self, "labels_")
         X = check_rows(self, X, reset=False)
         nearness = self._lifts.with_rows(X, effective_threads(check_jobs(self.n_jobs)))
         return _nearest(nearness, self.lift_gram_, self.centers_)
