@@ -1,10 +1,34 @@
-"""Tessellations for the tests of engines."""
+"""Tessellations and functions for the tests of engines and influences."""
+
+from functools import partial
 
 import numpy as np
 
+from allegiance import affinity
 from allegiance.domains import DOMAINS, Extent
 from allegiance.engines import ENGINES, Settings, Tessellation, build_engine
-from allegiance.influence import LinearEmbedding, PowerDiagram
+from allegiance.influence import Bregman, LinearEmbedding, PowerDiagram
+
+#: Affinity by the paper's distance.
+euclidean = partial(affinity, influence="euclidean")
+
+
+def quartic(Y):
+    return (Y**4).sum(axis=1) + (Y**2).sum(axis=1)
+
+
+def quartic_gradient(Y):
+    return 4 * Y**3 + 2 * Y
+
+
+def quartic_inverse(G):
+    """Cardano's formula for y with 4 y^3 + 2 y = g."""
+    half = G / 8
+    root = np.sqrt(half**2 + 1 / 216)
+    return np.cbrt(half + root) + np.cbrt(half - root)
+
+
+QUARTIC = Bregman(quartic, quartic_gradient, quartic_inverse)
 
 
 def tessellate(diagram, position, domain="box"):

@@ -13,22 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from allegiance.clusterers import BregmanKMeans
 from allegiance.influence import DIVERGENCES, KL, Bregman, ItakuraSaito, Within
-
-
-def quartic(Y):
-    return (Y**4).sum(axis=1) + (Y**2).sum(axis=1)
-
-
-def quartic_gradient(Y):
-    return 4 * Y**3 + 2 * Y
-
-
-def quartic_inverse(G):
-    """Cardano's formula for y with 4 y^3 + 2 y = g."""
-    half = G / 8
-    root = np.sqrt(half**2 + 1 / 216)
-    return np.cbrt(half + root) + np.cbrt(half - root)
-
+from scenes import QUARTIC
 
 SQUARES = Bregman(lambda Y: (Y * Y).sum(axis=1), lambda Y: 2 * Y, lambda G: G / 2)
 
@@ -43,7 +28,7 @@ def needs_positive_data(model):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        BregmanKMeans(3, influence=Bregman(quartic, quartic_gradient, quartic_inverse), n_init=1, random_state=0),
+        BregmanKMeans(3, influence=QUARTIC, n_init=1, random_state=0),
         BregmanKMeans(3, influence=KL(smoothing=1.0), n_init=1, random_state=0),
         BregmanKMeans(3, influence=ItakuraSaito(smoothing=1.0), n_init=1, random_state=0),
     ],

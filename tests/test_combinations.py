@@ -16,7 +16,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from allegiance import affinity
 from allegiance.domains import DOMAINS, Polytope
 from allegiance.engines import ENGINES
-from allegiance.influence import INFLUENCES, Bregman, Kernel, Mahalanobis
+from allegiance.influence import INFLUENCES, Kernel, Mahalanobis
+from scenes import QUARTIC
 
 TABLE = Path(__file__).parents[1] / "docs" / "combinations.md"
 HEADING = "| influence | " + " | ".join(DOMAINS) + " |"
@@ -28,21 +29,6 @@ CORNERS = np.array([[0.2, 0.2], [0.8, 0.25], [0.3, 0.8], [0.75, 0.7]])
 X = np.clip(CORNERS[LABELS] + 0.08 * RNG.normal(size=(12, 2)), 0.02, 0.98)
 
 
-def quartic(Y):
-    return (Y**4).sum(axis=1) + (Y**2).sum(axis=1)
-
-
-def quartic_gradient(Y):
-    return 4 * Y**3 + 2 * Y
-
-
-def quartic_inverse(G):
-    """Cardano's formula for y with 4 y^3 + 2 y = g."""
-    half = G / 8
-    root = np.sqrt(half**2 + 1 / 216)
-    return np.cbrt(half + root) + np.cbrt(half - root)
-
-
 #: Kinds that need parameters, and so are not what their name alone says.
 WITH_PARAMETERS = {
     "mahalanobis": Mahalanobis([[1.0, 0.3], [0.3, 2.0]]),
@@ -52,7 +38,7 @@ WITH_PARAMETERS = {
 
 KINDS = {
     **{name: WITH_PARAMETERS.get(name, name) for name in INFLUENCES},
-    "Bregman": Bregman(quartic, quartic_gradient, quartic_inverse),
+    "Bregman": QUARTIC,
     **{
         f"{kernel}, {name}": Kernel(kernel, approximation=name)
         for name, kernel in {"fourier": "rbf", "nystroem": "rbf", "hashing": "polynomial"}.items()

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from allegiance import affinity
 from allegiance.domains import Ball, Box, Polytope, Region
-from allegiance.engines import EXACT_SITES, Auto, ClosedForm, Exact, HitAndRun, SharedSamples, engine_names
+from allegiance.engines import Auto, ClosedForm, Exact, HitAndRun, SharedSamples, engine_names
 from allegiance.influence import Weights
-from scenes import make_scene, measurer
+from scenes import euclidean, make_scene, measurer
 
-LIMITED = list(EXACT_SITES.items())
+#: The largest numbers of sites that are measured exactly, by dimension, as documented.
+LIMITS = {1: 2000, 2: 500, 3: 200, 4: 40}
 
 
 def region(kind, r):
@@ -31,39 +31,23 @@ def chosen(kind, r, n_sites, engine=None):
     return (engine or Auto()).choose(bare)
 
 
-def test_limits_are_those_documented():
-    assert EXACT_SITES == {1: 2000, 2: 500, 3: 200, 4: 40}
-
-
-@pytest.mark.parametrize("kind", ["box", "polytope"])
-@pytest.mark.parametrize(("r", "limit"), LIMITED)
-def test_flat_walls_are_exact_up_to_the_limit(kind, r, limit):
-    assert chosen(kind, r, 2) == Exact()
-    assert chosen(kind, r, limit) == Exact()
-    assert chosen(kind, r, limit + 1) == SharedSamples()
-
-
-@pytest.mark.parametrize(("r", "limit"), LIMITED)
-def test_the_whole_space_is_exact_as_far_as_the_box(r, limit):
-    assert chosen("space", r, r + 1) == ClosedForm()
-    assert chosen("space", r, r + 2) == Exact()
-    assert chosen("space", r, limit) == Exact()
-    assert chosen("space", r, limit + 1) == HitAndRun()
-
-
-def test_a_ball_is_exact_on_a_line_only():
-    assert chosen("ball", 1, 2000) == Exact()
-    assert chosen("ball", 1, 2001) == SharedSamples()
-    for r in (2, 3, 4, 9):
-        assert chosen("ball", r, 2) == SharedSamples()
-
-
-@pytest.mark.parametrize("r", [5, 8, 100])
-def test_beyond_four_dimensions_volumes_are_sampled(r):
-    for kind in ("box", "ball", "polytope"):
-        assert chosen(kind, r, 2) == SharedSamples()
-    assert chosen("space", r, r + 1) == ClosedForm()
-    assert chosen("space", r, r + 2) == HitAndRun()
+@pytest.mark.parametrize(
+    ("kind", "r", "n_sites", "engine"),
+    [
+        *((kind, r, n, Exact()) for kind in ("box", "polytope") for r, limit in LIMITS.items() for n in (2, limit)),
+        *((kind, r, limit + 1, SharedSamples()) for kind in ("box", "polytope") for r, limit in LIMITS.items()),
+        *(("space", r, n, Exact()) for r, limit in LIMITS.items() for n in (r + 2, limit)),
+        *(("space", r, limit + 1, HitAndRun()) for r, limit in LIMITS.items()),
+        *(("space", r, r + 1, ClosedForm()) for r in (*LIMITS, 5, 8, 100)),
+        *(("space", r, r + 2, HitAndRun()) for r in (5, 8, 100)),
+        *((kind, r, 2, SharedSamples()) for kind in ("box", "ball", "polytope") for r in (5, 8, 100)),
+        *(("ball", r, 2, SharedSamples()) for r in (2, 3, 4)),
+        ("ball", 1, 2000, Exact()),
+        ("ball", 1, 2001, SharedSamples()),
+    ],
+)
+def test_limits_are_those_documented(kind, r, n_sites, engine):
+    assert chosen(kind, r, n_sites) == engine
 
 
 def test_the_chosen_engine_gets_the_samples_asked_for():
@@ -84,25 +68,9 @@ def test_the_chosen_engine_gets_the_samples_asked_for():
 )
 def test_affinity_uses_the_engine_chosen(rng, domain, r, k, engine):
     centers = rng.normal(size=(k, r))
-    result = affinity(rng.normal(size=(4, r)), centers=centers, domain=domain, eps=0.2, influence="euclidean")
+    result = euclidean(rng.normal(size=(4, r)), centers=centers, domain=domain, eps=0.2)
     assert engine in set(result.engine)
     assert set(result.engine) <= {engine, "hit-and-run"}
-
-
-def test_two_thousand_sites_on_a_line_are_exact_in_the_whole_space(rng):
-    """Shares of a cell on a line are ratios of distances: exact as in the box, not only for up to 60 sites."""
-    sites = np.sort(rng.uniform(0, 2000, 2000))
-    x = rng.uniform(sites[0], sites[-1], 50)
-    result = affinity(x[:, None], centers=sites[:, None], domain="space", influence="euclidean")
-    left = np.searchsorted(sites, x) - 1
-    gap = sites[left + 1] - sites[left]
-    rows = np.arange(50)
-    np.testing.assert_allclose(result.affinity[rows, left], (sites[left + 1] - x) / gap, atol=1e-9)
-    np.testing.assert_allclose(result.affinity[rows, left + 1], (x - sites[left]) / gap, atol=1e-9)
-    assert set(result.engine) == {"exact"}
-    outside = affinity([[-5.0], [5000.0]], centers=sites[:, None], domain="space", influence="euclidean")
-    assert outside.affinity[[0, 1], [0, -1]].tolist() == [1.0, 1.0]
-    assert (outside.standard_error == 0).all()
 
 
 @pytest.mark.parametrize(("domain", "engine"), [("box", "shared"), ("space", "hit-and-run")])
@@ -118,7 +86,7 @@ def test_sites_that_cannot_be_triangulated_are_sampled(rng, monkeypatch, domain,
 
 
 def test_one_site_needs_no_engine(rng):
-    result = affinity(rng.normal(size=(5, 3)), centers=[[0.0, 0.0, 0.0]], engine="closed-form", influence="euclidean")
+    result = euclidean(rng.normal(size=(5, 3)), centers=[[0.0, 0.0, 0.0]], engine="closed-form")
     assert set(result.engine) == {"closed-form"}
     assert (result.affinity == 1).all()
 
@@ -128,11 +96,9 @@ def test_one_site_needs_no_engine(rng):
 def test_where_all_clusters_are_in_one_place_the_heaviest_owns_it(domain, engine):
     """There is no volume to measure. Once: "zero-size array to reduction operation", and other errors of engines."""
     X, labels = np.ones((9, 2)), [0, 1, 1] * 3
-    result = affinity(X, labels, weights="size", domain=domain, engine=engine, influence="euclidean")
+    result = euclidean(X, labels, weights="size", domain=domain, engine=engine)
     np.testing.assert_array_equal(result.affinity, [[0.0, 1.0]] * 9)
     assert result.empty_cell.all()
-    heavy = affinity(
-        X, labels, weights=Weights([0.2, 0.1], query=1.0), domain=domain, engine=engine, influence="euclidean"
-    )
+    heavy = euclidean(X, labels, weights=Weights([0.2, 0.1], query=1.0), domain=domain, engine=engine)
     np.testing.assert_array_equal(heavy.affinity, [[1.0, 0.0]] * 9)
     assert not heavy.empty_cell.any()

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from allegiance import affinity
 from allegiance.domains import Region
 from allegiance.engines import Exact, Settings, Tessellation
 from allegiance.influence import Bregman, BregmanDiagram, Weights
 from reference import rational
 from reference.volumes import default_box
+from scenes import euclidean
 
 EPS = np.finfo(float).eps
 SPACINGS = [7e-5, 1e-6, 1e-7, 1e-9]
@@ -30,7 +30,7 @@ def _close_sites(rng, r, spacing, n):
 def test_shares_keep_their_digits(rng, r, n, spacing):
     centers, X = _close_sites(rng, r, spacing, n)
     lower, upper = default_box(X, centers)
-    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
+    result = euclidean(X, centers=centers, engine="exact")
     assert set(result.engine) == {"exact"}
     for x, alpha in zip(X[:n], result.affinity[:n], strict=True):
         np.testing.assert_allclose(alpha, rational.affinity(centers, x, lower, upper), atol=ROUNDINGS * EPS / spacing)
@@ -44,9 +44,7 @@ def test_weighted_shares_keep_their_digits(rng, r, n, spacing):
     weights = 0.1 * spacing**2 * rng.random(len(centers))
     query_weight = 0.1 * spacing**2
     lower, upper = default_box(X, centers)
-    result = affinity(
-        X, centers=centers, engine="exact", weights=Weights(weights, query=query_weight), influence="euclidean"
-    )
+    result = euclidean(X, centers=centers, engine="exact", weights=Weights(weights, query=query_weight))
     assert (result.engine[:n] == "exact").any()
     for x, alpha, engine in zip(X[:n], result.affinity[:n], result.engine[:n], strict=True):
         if engine == "exact":
@@ -61,7 +59,7 @@ def test_ratios_of_distances_on_a_line_of_two_thousand_sites(rng, domain):
     centers = np.sort(rng.random(2000))
     right = rng.integers(1, 2000, 300)
     x = centers[right] - rng.uniform(0.1, 0.9, 300) * (centers[right] - centers[right - 1])
-    result = affinity(x[:, None], centers=centers[:, None], engine="exact", domain=domain, influence="euclidean")
+    result = euclidean(x[:, None], centers=centers[:, None], engine="exact", domain=domain)
     assert set(result.engine) == {"exact"}
     spacing = centers[right] - centers[right - 1]
     error = np.abs(result.affinity[np.arange(300), right - 1] - (centers[right] - x) / spacing)
@@ -75,7 +73,7 @@ def test_sibson_identity_at_the_largest_sizes(rng, r, k):
     """Sum alpha_i c_i = x in the whole space, at the largest numbers of sites that auto measures exactly."""
     centers = rng.random((k, r))
     X = rng.uniform(0.25, 0.75, (50, r))
-    result = affinity(X, centers=centers, engine="exact", domain="space", influence="euclidean")
+    result = euclidean(X, centers=centers, engine="exact", domain="space")
     assert set(result.engine) == {"exact"}
     np.testing.assert_allclose(result.affinity @ centers, X, atol=1e-11)
 

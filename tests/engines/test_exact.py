@@ -3,24 +3,25 @@
 import numpy as np
 import pytest
 
-from allegiance import affinity
 from allegiance.engines import Settings
 from allegiance.engines._exact import FittedExact
 from allegiance.geometry import TooManySimplicesError
 from reference.volumes import box_affinity, default_box
-from scenes import make_scene, points_in_hull
+from scenes import euclidean, make_scene, points_in_hull
+
+
+def assert_equals_intersected_polytopes(centers, X, atol=1e-9):
+    result = euclidean(X, centers=centers, engine="exact")
+    lower, upper = default_box(X, centers)
+    for x, alpha in zip(X, result.affinity, strict=True):
+        np.testing.assert_allclose(alpha, box_affinity(centers, x, lower, upper), rtol=1e-9, atol=atol)
+    assert (result.engine == "exact").all()
+    assert (result.standard_error == 0).all()
 
 
 @pytest.mark.parametrize(("r", "k", "cases"), [(2, 3, 40), (2, 7, 40), (2, 25, 20), (3, 4, 40), (3, 8, 40), (4, 6, 30)])
 def test_equals_intersected_polytopes(rng, r, k, cases):
-    centers = rng.normal(size=(k, r))
-    X = rng.normal(size=(cases, r)) * 1.5
-    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
-    lower, upper = default_box(X, centers)
-    for x, alpha in zip(X, result.affinity, strict=True):
-        np.testing.assert_allclose(alpha, box_affinity(centers, x, lower, upper), rtol=1e-9, atol=1e-11)
-    assert (result.engine == "exact").all()
-    assert (result.standard_error == 0).all()
+    assert_equals_intersected_polytopes(rng.normal(size=(k, r)), rng.normal(size=(cases, r)) * 1.5, atol=1e-11)
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
@@ -28,53 +29,32 @@ def test_sibson_identity(rng, r):
     """A cell that no wall cuts obeys sum alpha_i c_i = x. Here the box is wide enough for cells in the hull."""
     centers = rng.normal(size=(r + 3, r))
     X = points_in_hull(rng, centers, 30)
-    result = affinity(X, centers=centers, engine="exact", domain="space", influence="euclidean")
+    result = euclidean(X, centers=centers, engine="exact", domain="space")
     np.testing.assert_allclose(result.affinity @ centers, X, atol=1e-9)
-
-
-def test_one_dimension_gives_distance_ratios(rng):
-    centers = np.array([[0.0], [1.0], [4.0]])
-    X = rng.uniform(0, 4, (50, 1))
-    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
-    left = np.where(X[:, 0] < 1, 0, 1)
-    gap = np.array([1.0, 3.0])[left]
-    expected = np.zeros((50, 3))
-    expected[np.arange(50), left] = (centers[left + 1, 0] - X[:, 0]) / gap
-    expected[np.arange(50), left + 1] = (X[:, 0] - centers[left, 0]) / gap
-    np.testing.assert_allclose(result.affinity, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4])
 def test_a_site_belongs_to_itself(rng, r):
     centers = rng.normal(size=(6, r))
-    result = affinity(centers, centers=centers, engine="exact", influence="euclidean")
+    result = euclidean(centers, centers=centers, engine="exact")
     np.testing.assert_array_equal(result.affinity, np.eye(6))
-    near = affinity(centers + 1e-9, centers=centers, engine="exact", influence="euclidean")
+    near = euclidean(centers + 1e-9, centers=centers, engine="exact")
     np.testing.assert_allclose(near.affinity, np.eye(6), atol=1e-7)
-
-
-def _check(centers, X, rtol=1e-9):
-    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
-    lower, upper = default_box(X, centers)
-    for x, alpha in zip(X, result.affinity, strict=True):
-        np.testing.assert_allclose(alpha, box_affinity(centers, x, lower, upper), rtol=rtol, atol=1e-9)
 
 
 @pytest.mark.parametrize("wobble", [0.0, 1e-13, 1e-9, 1e-5])
 def test_nearly_cocircular_sites(rng, wobble):
     angle = np.linspace(0, 2 * np.pi, 13)[:-1]
     centers = np.column_stack([np.cos(angle), np.sin(angle)]) + wobble * rng.normal(size=(12, 2))
-    _check(centers, rng.normal(size=(12, 2)) * 0.7)
+    assert_equals_intersected_polytopes(centers, rng.normal(size=(12, 2)) * 0.7)
 
 
 @pytest.mark.parametrize("r", [2, 3])
 def test_grid_of_sites(rng, r):
     centers = np.stack(np.meshgrid(*[np.arange(3.0)] * r), axis=-1).reshape(-1, r)
     X = rng.uniform(-0.3, 2.3, (10, r))
-    _check(centers, X)
-    middle = affinity(
-        np.full((1, r), 0.5), centers=centers, engine="exact", domain="space", influence="euclidean"
-    ).affinity[0]
+    assert_equals_intersected_polytopes(centers, X)
+    middle = euclidean(np.full((1, r), 0.5), centers=centers, engine="exact", domain="space").affinity[0]
     corners = (centers <= 1).all(axis=1)
     np.testing.assert_allclose(middle[corners], 1 / 2**r, atol=1e-12)
 
@@ -83,9 +63,9 @@ def test_collinear_sites_are_one_dimensional(rng):
     direction = np.array([3.0, 4.0]) / 5
     along = np.array([0.0, 2.0, 5.0])
     X = rng.uniform(0, 4, (30, 2))
-    result = affinity(X, centers=np.outer(along, direction), engine="exact", influence="euclidean")
+    result = euclidean(X, centers=np.outer(along, direction), engine="exact")
     assert result.how.dim == 1
-    line = affinity((X @ direction)[:, None], centers=along[:, None], engine="exact", influence="euclidean")
+    line = euclidean((X @ direction)[:, None], centers=along[:, None], engine="exact")
     np.testing.assert_allclose(result.affinity, line.affinity, atol=1e-12)
     np.testing.assert_allclose(result.residual, np.abs(X @ [-0.8, 0.6]), atol=1e-7)
 
@@ -98,31 +78,20 @@ def test_two_sites_almost_in_one_place(rng):
     X = rng.normal(size=(20, 2))
 
     def scores(gap):
-        return affinity(
-            X, centers=np.vstack([base, base[0] + gap * step]), engine="exact", influence="euclidean"
-        ).affinity
+        return euclidean(X, centers=np.vstack([base, base[0] + gap * step]), engine="exact").affinity
 
     close, apart = scores(1e-12), scores(1e-6)
     np.testing.assert_allclose(close, apart, atol=2e-4)
     assert (close[:, [0, 4]].min(axis=1) > 1e-3).any(), "the pair must really share some point"
-    single = affinity(X, centers=base, engine="exact", influence="euclidean").affinity
+    single = euclidean(X, centers=base, engine="exact").affinity
     np.testing.assert_allclose(close[:, 0] + close[:, 4], single[:, 0], atol=1e-9)
 
 
 def test_points_on_a_boundary_are_shared_equally():
     centers = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 5.0]])
     X = np.array([[0.0, 0.0], [0.0, -1.0], [-2.0, -3.0], [2.0, -3.0]])
-    result = affinity(X, centers=centers, engine="exact", influence="euclidean")
+    result = euclidean(X, centers=centers, engine="exact")
     np.testing.assert_allclose(result.affinity[:2, 0], result.affinity[:2, 1], atol=1e-12)
-
-
-def test_coinciding_sites_share(rng):
-    centers = rng.normal(size=(4, 2))
-    X = rng.normal(size=(10, 2))
-    once = affinity(X, centers=centers, engine="exact", influence="euclidean").affinity
-    twice = affinity(X, centers=centers[[0, 1, 2, 3, 1]], engine="exact", influence="euclidean").affinity
-    np.testing.assert_allclose(twice[:, 1], once[:, 1] / 2)
-    np.testing.assert_array_equal(twice[:, 1], twice[:, 4])
 
 
 def test_six_dimensions_tile_too(rng):
@@ -131,7 +100,7 @@ def test_six_dimensions_tile_too(rng):
     X = points_in_hull(rng, centers, 5)
     tessellation, queries = make_scene(centers, X)
     estimate = FittedExact(tessellation, Settings()).estimate(queries)
-    sampled = affinity(X, centers=centers, engine="shared", eps=0.01, random_state=0, influence="euclidean")
+    sampled = euclidean(X, centers=centers, engine="shared", eps=0.01, random_state=0)
     assert np.abs(estimate.affinity - sampled.affinity).max() < 0.02
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer, affinity
+from allegiance import AffinityScorer
 from allegiance.domains import Region
 from allegiance.engines import Queries
-from allegiance.engines._hit_and_run import _batch_means, _dependence, cell_axes, deepest_point
-from scenes import make_scene, points_in_hull
+from allegiance.engines._hit_and_run import _batch_means, cell_axes, deepest_point
+from scenes import euclidean, make_scene, points_in_hull
 
 BATCHES = 32
 
@@ -43,10 +43,6 @@ def test_errors_of_a_chain_with_known_memory(memory, length, n, least):
     assert correlation.mean() == pytest.approx(memory * (forgotten / rate) ** 2 / spread, abs=0.06)
 
 
-def test_dependence_is_bounded():
-    np.testing.assert_allclose(_dependence(np.array([-0.5, 0.0, 0.5, 1.02])), [1.0, 1.0, 3.0, 19.0])
-
-
 def test_a_walk_that_never_moves_has_an_error():
     counts = np.zeros((1, BATCHES, 3), np.int32)
     counts[:, :, 1] = 40
@@ -65,10 +61,8 @@ def test_intervals_cover_in_long_thin_cells():
         rng = np.random.default_rng(seed)
         centers = rng.normal(size=(10, 9))
         X = points_in_hull(rng, centers, 8)
-        exact = affinity(X, centers=centers, domain="space", engine="closed-form", influence="euclidean").affinity
-        walked = affinity(
-            X, centers=centers, domain="space", engine="hit-and-run", eps=0.1, random_state=seed, influence="euclidean"
-        )
+        exact = euclidean(X, centers=centers, domain="space", engine="closed-form").affinity
+        walked = euclidean(X, centers=centers, domain="space", engine="hit-and-run", eps=0.1, random_state=seed)
         covered.append(np.abs(walked.affinity - exact) <= 1.96 * walked.standard_error)
     assert np.mean(covered) >= 0.93
 
@@ -83,8 +77,8 @@ def test_intervals_cover_in_tiny_cells():
         near = rng.uniform(0.3, 0.7, 4) + 1e-3 * rng.normal(size=(8, 4))
         centers = np.vstack([near, rng.random((2, 4))])
         X = np.vstack([rng.dirichlet(np.ones(8), 8) @ near, np.zeros((1, 4)), np.ones((1, 4))])
-        exact = affinity(X, centers=centers, engine="exact", influence="euclidean").affinity[:8]
-        walked = affinity(X, centers=centers, engine="hit-and-run", eps=0.1, random_state=seed, influence="euclidean")
+        exact = euclidean(X, centers=centers, engine="exact").affinity[:8]
+        walked = euclidean(X, centers=centers, engine="hit-and-run", eps=0.1, random_state=seed)
         inside = np.abs(walked.affinity[:8] - exact) <= 1.96 * walked.standard_error[:8]
         held.append(inside[(exact >= 0.05) & (exact < 0.5)])
     pooled = np.concatenate(held)
@@ -196,5 +190,5 @@ def test_multipliers_are_barycentric_for_a_shrinking_cell(rng):
 def test_a_cluster_of_any_weight_owns_everything(domain, weight):
     """Numbers beyond 1e20 are infinite to the solver, which refused them."""
     X = np.random.default_rng(0).normal(size=(12, 2))
-    result = affinity(X, [0, 1, 2] * 4, weights=[weight, 1.0, 1.0], domain=domain, influence="euclidean")
+    result = euclidean(X, [0, 1, 2] * 4, weights=[weight, 1.0, 1.0], domain=domain)
     np.testing.assert_allclose(result.affinity, [[1.0, 0.0, 0.0]] * 12, atol=1e-12)

@@ -1,15 +1,15 @@
 """Shared samples and hit-and-run against the exact engine, the closed form and each other."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
-from allegiance import AffinityScorer, PrecisionWarning, affinity
+from allegiance import PrecisionWarning
 from allegiance.domains import Polytope
-from allegiance.engines import Settings, SharedSamples, engine_names
-from allegiance.engines._banks import BankCounts
-from scenes import make_scene, measurer, points_in_hull
+from allegiance.engines import SharedSamples, engine_names
+from scenes import euclidean, make_scene, measurer, points_in_hull
 
 
 def _coverage(result, exact):
@@ -26,11 +26,8 @@ def test_intervals_cover(r, engine):
     k = 6
     centers = rng.normal(size=(k, r))
     X = rng.normal(size=(80, r))
-    exact = affinity(X, centers=centers, engine="exact", influence="euclidean").affinity
-    covered = [
-        _coverage(affinity(X, centers=centers, engine=engine, random_state=seed, influence="euclidean"), exact)
-        for seed in range(5)
-    ]
+    exact = euclidean(X, centers=centers, engine="exact").affinity
+    covered = [_coverage(euclidean(X, centers=centers, engine=engine, random_state=seed), exact) for seed in range(5)]
     assert np.mean(covered) >= 0.93
     assert np.mean(covered) < 1.0, "intervals that always hold are too wide to mean 95 %"
 
@@ -39,9 +36,9 @@ def test_intervals_cover(r, engine):
 @pytest.mark.parametrize("eps", [0.1, 0.03])
 def test_precision_is_reached(rng, engine, eps):
     centers, X = rng.normal(size=(5, 3)), rng.normal(size=(30, 3))
-    result = affinity(X, centers=centers, engine=engine, eps=eps, random_state=1, influence="euclidean")
+    result = euclidean(X, centers=centers, engine=engine, eps=eps, random_state=1)
     assert (1.96 * result.standard_error <= eps).all()
-    exact = affinity(X, centers=centers, engine="exact", influence="euclidean").affinity
+    exact = euclidean(X, centers=centers, engine="exact").affinity
     assert np.abs(result.affinity - exact).max() < 3 * eps
     assert set(result.engine) <= {engine}
 
@@ -54,9 +51,9 @@ def test_walks_find_the_closed_form_in_nine_dimensions():
     rng = np.random.default_rng(4)
     centers = rng.normal(size=(10, 9))
     X = points_in_hull(rng, centers, 40)
-    exact = affinity(X, centers=centers, domain="space", engine="closed-form", influence="euclidean")
+    exact = euclidean(X, centers=centers, domain="space", engine="closed-form")
     np.testing.assert_allclose(exact.affinity @ centers, X, atol=1e-9)
-    walked = affinity(X, centers=centers, domain="space", engine="hit-and-run", random_state=0, influence="euclidean")
+    walked = euclidean(X, centers=centers, domain="space", engine="hit-and-run", random_state=0)
     assert _coverage(walked, exact.affinity) >= 0.93
 
 
@@ -67,11 +64,11 @@ def test_shared_samples_find_the_closed_form(r):
     rng = np.random.default_rng(1)
     centers = np.vstack([np.eye(r), -np.ones((1, r))])
     X = 0.2 * points_in_hull(rng, centers, 20)
-    exact = affinity(X, centers=centers, domain="space", engine="closed-form", influence="euclidean").affinity
+    exact = euclidean(X, centers=centers, domain="space", engine="closed-form").affinity
     region = Polytope.box(np.full(r, -4.0), np.full(r, 4.0))
-    uncut = affinity(X, centers=centers, domain=region, engine="exact", influence="euclidean").affinity
+    uncut = euclidean(X, centers=centers, domain=region, engine="exact").affinity
     np.testing.assert_allclose(uncut, exact, atol=1e-9)
-    shared = affinity(X, centers=centers, domain=region, engine="shared", random_state=0, influence="euclidean")
+    shared = euclidean(X, centers=centers, domain=region, engine="shared", random_state=0)
     assert (np.abs(shared.affinity - exact) <= 4.5 * shared.standard_error).all()
 
 
@@ -90,9 +87,7 @@ def test_small_cells_are_walked(rng):
 def test_too_few_samples_warn_once(rng):
     centers, X = rng.normal(size=(5, 6)), rng.normal(size=(40, 6))
     with pytest.warns(PrecisionWarning, match="did not reach eps=0.01") as record:
-        result = affinity(
-            X, centers=centers, engine=SharedSamples(max_samples=3000), eps=0.01, random_state=0, influence="euclidean"
-        )
+        result = euclidean(X, centers=centers, engine=SharedSamples(max_samples=3000), eps=0.01, random_state=0)
     assert len(record) == 1
     assert (1.96 * result.standard_error).max() > 0.01
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1)
@@ -150,15 +145,6 @@ def test_samples_that_are_not_kept_are_drawn_again(rng, monkeypatch, k, owners):
             np.testing.assert_array_equal(a, b)
 
 
-def test_the_bank_of_a_query_is_that_of_the_closest_slope(rng):
-    X = rng.normal(size=(60, 4)) + 5.0
-    fitted = AffinityScorer(centers=X[:20], engine="shared", influence="euclidean").fit(X).fitted_
-    queries = fitted.tessellation.queries(fitted.diagram.locate(X).position)
-    found = BankCounts(fitted.tessellation, Settings())._closest_sites(queries)
-    away = np.linalg.norm(queries.a[:, None] - fitted.tessellation.functions.a, axis=2)
-    np.testing.assert_array_equal(found, away.argmin(axis=1))
-
-
 @pytest.mark.parametrize(
     ("max_samples", "largest_bias"), [(200, 0.15), pytest.param(4000, 0.02, marks=pytest.mark.slow)]
 )
@@ -170,22 +156,11 @@ def test_few_samples_of_banks_give_no_biased_shares(max_samples, largest_bias):
     """
     rng = np.random.default_rng(0)
     centers, X = rng.uniform(-1, 1, (20, 6)), rng.uniform(-1, 1, (60, 6))
-    truth = affinity(X, centers=centers, engine=SharedSamples(10**7), eps=0.004, influence="euclidean").affinity
+    truth = euclidean(X, centers=centers, engine=SharedSamples(10**7), eps=0.004).affinity
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
-        found = np.array(
-            [
-                affinity(
-                    X,
-                    centers=centers,
-                    engine=SharedSamples(max_samples),
-                    eps=0.02,
-                    random_state=seed,
-                    influence="euclidean",
-                ).affinity
-                for seed in range(200)
-            ]
-        )
+        few = partial(euclidean, X, centers=centers, engine=SharedSamples(max_samples), eps=0.02)
+        found = np.array([few(random_state=seed).affinity for seed in range(200)])
     bias = found.mean(axis=0) - truth
     assert np.abs(bias).max() < largest_bias
     if max_samples == 4000:

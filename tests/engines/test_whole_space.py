@@ -3,38 +3,28 @@
 import numpy as np
 import pytest
 
-from allegiance import affinity
 from allegiance.engines import engine_names
 from reference.rejection import rejection
 from reference.volumes import box_affinity, direction_shares
-from scenes import make_scene, measurer, points_in_hull
+from scenes import euclidean, make_scene, measurer, points_in_hull
 
 
-@pytest.mark.parametrize("r", [1, 2, 3, 5, 9])
-def test_closed_form_is_barycentric(rng, r):
+@pytest.mark.parametrize(
+    ("r", "engine"), [*((r, "closed-form") for r in (1, 2, 3, 5, 9)), *((r, "exact") for r in (1, 2, 3))]
+)
+def test_shares_in_a_simplex_of_sites_are_barycentric(rng, r, engine):
     centers = rng.normal(size=(r + 1, r))
     shares = rng.dirichlet(np.ones(r + 1), 50)
-    result = affinity(shares @ centers, centers=centers, domain="space", engine="closed-form", influence="euclidean")
+    result = euclidean(shares @ centers, centers=centers, domain="space", engine=engine)
     np.testing.assert_allclose(result.affinity, shares, atol=1e-9)
-    assert set(result.engine) == {"closed-form"}
-
-
-@pytest.mark.parametrize("r", [1, 2, 3])
-def test_exact_equals_closed_form(rng, r):
-    """In a simplex of sites, measured volumes give the linear solve."""
-    centers = rng.normal(size=(r + 1, r))
-    X = points_in_hull(rng, centers, 20)
-    solved = affinity(X, centers=centers, domain="space", influence="euclidean").affinity
-    measured = affinity(X, centers=centers, domain="space", engine="exact", influence="euclidean")
-    np.testing.assert_allclose(measured.affinity, solved, atol=1e-9)
-    assert set(measured.engine) == {"exact"}
+    assert set(result.engine) == {engine}
 
 
 @pytest.mark.parametrize("r", [2, 3])
 def test_bounded_cells_equal_a_huge_box(rng, r):
     centers = rng.normal(size=(8, r))
     X = points_in_hull(rng, centers, 10)
-    result = affinity(X, centers=centers, domain="space", influence="euclidean")
+    result = euclidean(X, centers=centers, domain="space")
     for x, alpha in zip(X, result.affinity, strict=True):
         expected = box_affinity(centers, x, np.full(r, -300.0), np.full(r, 300.0))
         np.testing.assert_allclose(alpha, expected, atol=1e-7)
@@ -46,7 +36,7 @@ def test_outside_is_the_limit_of_growing_balls(rng, r):
     the largest is below 0.01 (four standard errors of some 20,000 points inside a cell)."""
     centers = rng.normal(size=(6, r))
     X = centers.mean(axis=0) + 4 * np.linalg.qr(rng.normal(size=(r, r)))[0]
-    result = affinity(X, centers=centers, domain="space", eps=0.01, random_state=0, influence="euclidean")
+    result = euclidean(X, centers=centers, domain="space", eps=0.01, random_state=0)
     y = rng.normal(size=(400_000, r))
     y *= (rng.random((400_000, 1)) ** (1 / r)) / np.linalg.norm(y, axis=1, keepdims=True)
     for x, alpha in zip(X, result.affinity, strict=True):
@@ -84,17 +74,15 @@ def test_continuous_across_the_hull(rng, r, simplex):
     on_facet = shares @ centers[:r]
     outwards = np.ones(r) / np.sqrt(r)
     X = np.array([on_facet - 1e-5 * outwards, on_facet + 1e-5 * outwards, on_facet])
-    result = affinity(X, centers=centers, domain="space", random_state=0, influence="euclidean")
+    result = euclidean(X, centers=centers, domain="space", random_state=0)
     expected = np.append(shares, np.zeros(len(centers) - r))
-    exact = r == 2
     np.testing.assert_allclose(result.affinity[0], expected, atol=1e-3)
-    np.testing.assert_allclose(result.affinity[1], expected, atol=1e-3 if exact else 0.05)
-    np.testing.assert_allclose(result.affinity[2], expected, atol=1e-3 if exact else 0.05)
+    np.testing.assert_allclose(result.affinity[1:], [expected] * 2, atol=1e-3 if r == 2 else 0.05)
 
 
 def test_one_dimension():
     centers = np.array([[0.0], [1.0], [3.0]])
-    result = affinity([[-5.0], [0.25], [2.0], [9.0]], centers=centers, domain="space", influence="euclidean")
+    result = euclidean([[-5.0], [0.25], [2.0], [9.0]], centers=centers, domain="space")
     np.testing.assert_allclose(result.affinity, [[1, 0, 0], [0.75, 0.25, 0], [0, 0.5, 0.5], [0, 0, 1]], atol=1e-12)
 
 
@@ -103,9 +91,7 @@ def test_hull_of_many_sites_in_many_dimensions(rng):
     centers = rng.normal(size=(14, 8))
     inside = points_in_hull(rng, centers, 5)
     outside = 10 * rng.normal(size=(5, 8))
-    result = affinity(
-        np.vstack([inside, outside]), centers=centers, domain="space", random_state=0, influence="euclidean"
-    )
+    result = euclidean(np.vstack([inside, outside]), centers=centers, domain="space", random_state=0)
     assert set(result.engine[:5]) == {"hit-and-run"}
     assert "shared" in set(result.engine[5:])
     np.testing.assert_allclose(result.affinity[:5] @ centers, inside, atol=0.2)
@@ -121,15 +107,4 @@ def test_engines_that_cannot_serve_say_why(rng, engine, where, match):
     centers = rng.normal(size=(4, 3))
     X = points_in_hull(rng, centers, 3) if where == "inside" else 10 + rng.normal(size=(3, 3))
     with pytest.raises(ValueError, match=match):
-        affinity(X, centers=centers, domain="space", engine=engine, influence="euclidean")
-
-
-def test_closed_form_needs_independent_sites(rng):
-    with pytest.raises(ValueError, match="affinely independent"):
-        affinity(
-            rng.normal(size=(5, 2)),
-            centers=rng.normal(size=(5, 2)),
-            domain="space",
-            engine="closed-form",
-            influence="euclidean",
-        )
+        euclidean(X, centers=centers, domain="space", engine=engine)

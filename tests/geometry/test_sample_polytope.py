@@ -191,19 +191,11 @@ class TestBadInput:
             ({"b": [1.0, 1.0, -1.0, 0.0]}, ValueError, "flat: it has no interior"),
             ({"b": [1.0, 1.0, 0.0, np.inf]}, ValueError, "unbounded"),
             ({"b": np.full(4, np.inf)}, ValueError, "unbounded"),
+            ({"A": np.vstack([cube(2)[0], [0.0, 0.0]]), "b": [1.0, 1.0, 0.0, 0.0, -1.0]}, ValueError, "no solution"),
+            (dict(zip("Ab", turned_box([1.0, 2.0, 0.0], [0.3, 0.1, -0.7])[:2], strict=True)), ValueError, "flat"),
         ],
     )
     def test_names_the_argument(self, changes, error, message):
         A, b = cube(2)
         with pytest.raises(error, match=message):
             sample_polytope(**{"A": A, "b": b, "n_samples": 5} | changes)
-
-    def test_contradiction_in_a_zero_row(self):
-        A, b = cube(2)
-        with pytest.raises(ValueError, match="no solution"):
-            sample_polytope(np.vstack([A, [0.0, 0.0]]), np.append(b, -1.0), 5)
-
-    def test_rotated_flat_body(self):
-        A, b, _ = turned_box(np.array([1.0, 2.0, 0.0]), np.array([0.3, 0.1, -0.7]))
-        with pytest.raises(ValueError, match="flat"):
-            sample_polytope(A, b, 5)
