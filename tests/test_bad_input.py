@@ -107,12 +107,8 @@ BAD_SETTINGS = [
     *cases(TypeError, "eps", "0.1", None, True, [0.1], 0.1j),
     *cases(ValueError, "engine", "fast", "EXACT", "", "rejection"),
     *cases(TypeError, "engine", None, 3, ["auto"], Exact, Box()),
-    *cases(
-        ValueError, "engine", SharedSamples(0), Auto(-5), HitAndRun(0), SharedSamples(10**30), says="max_samples of"
-    ),
-    *cases(
-        TypeError, "engine", Auto(1000.0), Auto("1000"), SharedSamples(None), HitAndRun(True), says="max_samples of"
-    ),
+    *cases(ValueError, "engine", SharedSamples(0), Auto(-5), HitAndRun(0), SharedSamples(10**30), says="max_samples"),
+    *cases(TypeError, "engine", Auto(1e3), Auto("1000"), SharedSamples(None), HitAndRun(True), says="max_samples"),
     *cases(ValueError, "domain", "cube", "None", "", "polytope"),
     *cases(TypeError, "domain", None, 3, False, [[0, 1]], Polytope, np.eye(3), Exact()),
     *cases(ValueError, "domain", Box(-0.1), Box(-1), Box(np.nan), Box(np.inf), Box(1e300), says="margin of Box"),
@@ -142,28 +138,14 @@ BAD_SETTINGS = [
     *cases(TypeError, "random_state", "seed", 1.5, True, [1, 2], np.random),
 ]
 MANY = RNG.normal(size=(30, 12))
+SIMPLICES = RNG.normal(size=(400, 7))
 CANNOT_SERVE = [
     case(ValueError, "engine", engine="exact", domain="ball", id="exact in a ball"),
     case(ValueError, "engine", MANY, np.arange(30) % 11, engine="exact", id="exact in ten dimensions"),
-    case(
-        ValueError,
-        r"engine.*500,000 simplices",
-        RNG.normal(size=(400, 7)),
-        np.arange(400) % 40,
-        engine="exact",
-        id="exact with too many simplices",
-    ),
+    case(ValueError, "engine.*simplices", SIMPLICES, np.arange(400) % 40, engine="exact", id="too many simplices"),
     case(ValueError, "engine", engine="closed-form", id="closed form in a box"),
     case(ValueError, "engine", engine="closed-form", domain="ball", id="closed form in a ball"),
-    case(
-        ValueError,
-        "engine",
-        X[:, :1],
-        LABELS,
-        engine="closed-form",
-        domain="space",
-        id="closed form of three sites on a line",
-    ),
+    case(ValueError, "engine", X[:, :1], LABELS, engine="closed-form", domain="space", id="three sites on a line"),
     case(ValueError, "domain", domain=Polytope.box([0, 0], [1, 1]), id="Polytope of another width"),
     case(ValueError, r"influence='mahalanobis' needs covariance: pass Mahalanobis", influence="mahalanobis", id="bare"),
     case(ValueError, "within", X[:3], [0, 1, 2], influence="within", id="within without variation"),
@@ -174,6 +156,7 @@ CANNOT_SERVE = [
     case(ValueError, "influence.*centers", influence="rbf", centers=CENTERS, id="kernel and centers"),
     case(ValueError, "influence.*representative", influence="rbf", representative="medoid", id="kernel and medoids"),
     case(ValueError, "domain.*influence", influence="rbf", domain=Polytope.box([0] * 3, [1] * 3), id="and a kernel"),
+    case(ValueError, "domain.*Cosine", influence="cosine", domain=Polytope.box([0] * 3, [1] * 3), id="and cosine"),
     case(ValueError, "domain.*divergence", abs(X[:, :2]), influence="kl", domain="space", id="space and KL"),
     case(ValueError, "gamma of Kernel", influence=Kernel("rbf", gamma=-1.0), id="negative"),
     case(TypeError, "representative", sp.csr_array(X), representative="median", id="median of sparse X"),

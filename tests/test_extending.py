@@ -45,13 +45,6 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
         Parameters._by_name.pop(name, None)
 
 
-def write_table(folder: Path) -> Path:
-    """Write data and labels to a CSV file."""
-    lines = [f"{a!r},{b!r},{label}" for (a, b), label in zip(X.tolist(), LABELS, strict=True)]
-    (folder / "table.csv").write_text("\n".join(["a,b,group", *lines]))
-    return folder / "table.csv"
-
-
 def test_the_code_on_the_page_runs(toys):
     assert toys.result.n_points == 60
     assert set(toys.result.engine) <= {"grid", "hit-and-run", "closed-form", "limit"}
@@ -93,30 +86,22 @@ def test_an_engine(toys):
 def test_all_three_with_an_estimator(toys, tmp_path):
     settings = {"influence": toys.Stretched(3.0), "domain": toys.Cube(0.1), "engine": toys.Grid(40), "eps": 0.2}
     scorer = AffinityScorer(KMeans(3, n_init=1, random_state=0), **settings).fit(X)
-    again = clone(scorer).fit(X)
-    np.testing.assert_array_equal(again.transform(X), scorer.transform(X))
-    copied = pickle.loads(pickle.dumps(scorer))
-    np.testing.assert_array_equal(copied.transform(X), scorer.transform(X))
     scorer.save(tmp_path / "toy.scorer")
     loaded = load(tmp_path / "toy.scorer")
-    np.testing.assert_array_equal(loaded.transform(X), scorer.transform(X))
-    assert (loaded.influence, loaded.domain, loaded.engine) == (toys.Stretched(3.0), toys.Cube(0.1), toys.Grid(40))
-
-
-def test_in_a_search(toys):
-    grid = {"influence__factor": [0.5, 1.0, 2.0]}
-    scorer = AffinityScorer(KMeans(3, n_init=1, random_state=0), influence=toys.Stretched())
-    search = GridSearchCV(scorer, grid, scoring=lambda found, X: found.affinity(X).own_affinity.mean(), cv=2).fit(X)
+    for again in (clone(scorer).fit(X), pickle.loads(pickle.dumps(scorer)), loaded):
+        np.testing.assert_array_equal(again.transform(X), scorer.transform(X))
+    search = GridSearchCV(scorer, {"influence__factor": [0.5, 2.0]}, scoring=lambda found, X: 1.0, cv=2).fit(X)
     assert search.best_estimator_.influence == toys.Stretched(search.best_params_["influence__factor"])
+    assert (loaded.influence, loaded.domain, loaded.engine) == (toys.Stretched(3.0), toys.Cube(0.1), toys.Grid(40))
 
 
 def test_with_trust_and_from_a_stream(toys, tmp_path):
     result = trust(X, LABELS, influence="stretched", n_resamples=3)
     assert ((result.trust >= 0) & (result.trust <= 1)).all()
-    table = write_table(tmp_path)
+    frame, table = pd.DataFrame(X, columns=["a", "b"]), tmp_path / "table.csv"
+    frame.assign(group=LABELS).to_csv(table, index=False)
     streamed = fit_stream(table, AffinityScorer(influence="stretched"), labels="group", batch_rows=40)
     whole = AffinityScorer(influence="stretched").fit(X, LABELS)
-    frame = pd.DataFrame(X, columns=["a", "b"])
     np.testing.assert_allclose(streamed.transform(frame), whole.transform(X), atol=1e-12)
 
 

@@ -20,11 +20,7 @@ Scorer = partial(AffinityScorer, influence="euclidean")
 pytestmark = pytest.mark.filterwarnings("ignore::allegiance.PrecisionWarning")
 
 #: Every domain with the engines that measure in it; all but the first only in the slow run.
-MEASURES = {
-    "box": ("auto", "shared", "hit-and-run"),
-    "ball": ("auto", "hit-and-run"),
-    "space": ("auto", "hit-and-run"),
-}
+MEASURES = {"box": ("auto", "shared", "hit-and-run"), "ball": ("auto", "hit-and-run"), "space": ("auto", "hit-and-run")}
 each_measure = pytest.mark.parametrize(
     ("domain", "engine"),
     [
@@ -169,7 +165,15 @@ def test_rows_sum_to_one_and_nothing_is_nan(name, domain, engine):
 
 @each_measure
 @pytest.mark.parametrize(
-    "name", ["two clusters", "more clusters than dimensions", "centres on a circle", "784 dimensions", "offset 1e9"]
+    "name",
+    [
+        "two clusters",
+        "every point a cluster",
+        "more clusters than dimensions",
+        "centres on a circle",
+        "784 dimensions",
+        "offset 1e9",
+    ],
 )
 def test_a_point_at_a_centre_belongs_to_it_alone(name, domain, engine):
     hostile = SCENES[name]()
@@ -193,22 +197,6 @@ def test_equal_centres_share_equally(domain, engine):
 
 
 @each_measure
-def test_every_point_a_cluster_of_its_own_owns_itself(domain, engine):
-    result = euclidean(cloud(), np.arange(24), domain=domain, engine=engine)
-    np.testing.assert_array_equal(result.affinity, np.eye(24))
-
-
-@each_measure
-def test_copies_of_all_points_change_nothing(domain, engine):
-    X, labels = cloud(24, 2), turns(24, 4)
-    settings = {"domain": domain, "engine": engine, "eps": 0.1}
-    centers = np.array([X[labels == i].mean(axis=0) for i in range(4)])
-    once = euclidean(X, labels, centers=centers, **settings)
-    thrice = euclidean(np.repeat(X, 3, axis=0), np.repeat(labels, 3), centers=centers, **settings)
-    np.testing.assert_array_equal(thrice.affinity, np.repeat(once.affinity, 3, axis=0))
-
-
-@each_measure
 @pytest.mark.parametrize("d", [3, 6], ids=["own axes", "reduced"])
 @pytest.mark.parametrize("power", [-220, -40, 40, 220])
 def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, engine):
@@ -216,11 +204,9 @@ def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, engine):
     settings = {"domain": domain, "engine": engine, "eps": 0.25}
     plain = euclidean(X, labels, **settings)
     scaled = euclidean(X * 2.0**power, labels, **settings)
-    np.testing.assert_array_equal(scaled.affinity, plain.affinity)
-    np.testing.assert_array_equal(scaled.standard_error, plain.standard_error)
     np.testing.assert_array_equal(scaled.residual, plain.residual * 2.0**power)
-    np.testing.assert_array_equal(scaled.closeness, plain.closeness)
-    np.testing.assert_array_equal(scaled.typicality, plain.typicality)
+    for name in ("affinity", "standard_error", "closeness", "typicality"):
+        np.testing.assert_array_equal(getattr(scaled, name), getattr(plain, name), err_msg=name)
 
 
 @pytest.mark.parametrize("domain", ["box", "space"])
@@ -264,8 +250,5 @@ def test_an_outlier_outside_all_clusters_leaves_the_whole_space_alone():
     labels = np.where(np.arange(24) == 5, -1, turns(24, 3))
     others = np.arange(24) != 5
     result = euclidean(X, labels, domain="space")
-    np.testing.assert_allclose(
-        result.affinity[others],
-        euclidean(X[others], labels[others], domain="space").affinity,
-        atol=1e-12,
-    )
+    without = euclidean(X[others], labels[others], domain="space")
+    np.testing.assert_allclose(result.affinity[others], without.affinity, atol=1e-12)

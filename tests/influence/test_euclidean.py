@@ -7,7 +7,6 @@ from sklearn.covariance import OAS, LedoitWolf
 from sklearn.preprocessing import normalize
 
 from allegiance import AffinityScorer, affinity, trust
-from allegiance.domains import Polytope
 from allegiance.influence import AffineFunctions, Cosine, Kernel, LinearEmbedding, Mahalanobis, PowerDiagram, Within
 
 N, K = 240, 4
@@ -162,9 +161,8 @@ class TestWithin:
         assert np.isfinite(within(table, np.concatenate([[4, 5, 6], CODES[3:]])).affinity).all()
         assert np.isfinite(within(table[:6], [0, 1, 2, 3, 4, 4]).affinity).all()
 
-    @pytest.mark.parametrize("columns", [2, 1500])
-    def test_within_needs_variation(self, rng, columns):
-        X = rng.normal(size=(4, columns))
+    def test_wide_tables_need_variation_too(self, rng):
+        X = rng.normal(size=(4, 1500))
         with pytest.raises(ValueError, match="within"):
             within(np.repeat(X, 3, axis=0) * (1 + 1e-16), np.repeat(np.arange(4), 3))
 
@@ -210,10 +208,8 @@ X = (DIRECTIONS[LABELS] + 0.6 * RNG.normal(size=(160, 6))) * RNG.lognormal(size=
 
 class TestCosine:
     def test_is_euclidean_distance_of_normalised_rows(self):
-        cosine, euclidean = (
-            affinity(X, LABELS, influence="cosine"),
-            affinity(normalize(X), LABELS, influence="euclidean"),
-        )
+        cosine = affinity(X, LABELS, influence="cosine")
+        euclidean = affinity(normalize(X), LABELS, influence="euclidean")
         np.testing.assert_allclose(cosine.affinity, euclidean.affinity, atol=1e-12)
         np.testing.assert_allclose(cosine.closeness, euclidean.closeness, atol=1e-12)
 
@@ -261,7 +257,3 @@ class TestCosine:
         result = trust(X, np.where(wrong, (LABELS + 1) % 4, LABELS), influence="cosine")
         assert result.trust[wrong].max() < np.median(result.trust[~wrong])
         assert (result.rival[wrong] == LABELS[wrong]).all()
-
-    def test_a_polytope_is_refused(self):
-        with pytest.raises(ValueError, match=r"domain=Polytope is given in the coordinates of X.*Cosine\(\)"):
-            affinity(X, LABELS, influence="cosine", domain=Polytope.box([-1.0] * 6, [1.0] * 6))

@@ -74,8 +74,7 @@ def test_sibson_identity_with_weights(rng, r):
 @pytest.mark.parametrize("r", [2, 3])
 @pytest.mark.parametrize("query_weight", [0.5, -2.0])
 def test_weights_do_nothing_for_independent_sites(rng, r, query_weight):
-    """In the whole space and a simplex of sites affinities are barycentric whatever the weights, also where the cell is
-    empty; only then is the point empty_cell."""
+    """In a simplex of sites in the whole space affinities are barycentric, also where the cell is empty."""
     centers = rng.normal(size=(r + 1, r))
     shares = rng.dirichlet(np.ones(r + 1), 40)
     weights = rng.uniform(0, 0.5, r + 1)

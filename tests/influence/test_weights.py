@@ -70,22 +70,8 @@ def test_a_cluster_without_spread_has_a_finite_density():
     np.testing.assert_allclose(none.sites, [1 / 3, 2 / 3])
 
 
-@pytest.mark.parametrize(
-    ("bad", "says"), [([1.0, 2.0], "3 clusters"), ([1, 2, np.inf], "finite"), ([1, 2, np.nan], "NaN")]
-)
-def test_bad_arrays(bad, says):
-    with pytest.raises(ValueError, match=f"weights.*{says}"):
-        weights(bad)
-
-
 def test_sums_over_parts_are_those_of_the_whole():
     whole = SpreadSums.of(CODES, SPREAD, 3)
     parts = SpreadSums.of(CODES[:2], SPREAD[:2], 3).plus(SpreadSums.of(CODES[2:], SPREAD[2:], 3))
     for ours, theirs in zip(parts, whole, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.parametrize("value", ["size", [1.0, 2.0], np.ones(3)])
-def test_names_and_arrays_are_shorthand(value):
-    assert Weights.resolve(value) == Weights(value)
-    assert Weights.resolve(None) is None
