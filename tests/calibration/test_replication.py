@@ -55,11 +55,11 @@ class TestMatches:
         assert found.sum() == best
         assert not found[(codes < 0) | (new < 0)].any()
 
-    def test_more_and_fewer_clusters(self):
-        codes = np.repeat([0, 1], [6, 4])
-        assert matches(codes, np.zeros(10, dtype=int)).tolist() == [True] * 6 + [False] * 4
-        assert matches(codes, np.repeat([0, 1, 2], [4, 2, 4])).tolist() == [True] * 4 + [False] * 2 + [True] * 4
-        assert not matches(codes, np.full(10, -1)).any()
+    @pytest.mark.parametrize(
+        ("sizes", "found"), [([10], [1] * 6 + [0] * 4), ([4, 2, 4], [1] * 4 + [0] * 2 + [1] * 4)], ids=["fewer", "more"]
+    )
+    def test_more_and_fewer_clusters(self, sizes, found):
+        assert matches(np.repeat([0, 1], [6, 4]), np.repeat(np.arange(len(sizes)), sizes)).tolist() == found
 
 
 class TestReplicate:
@@ -136,12 +136,10 @@ class TestReplicate:
         X, _ = blobs()
         y = (X[:, 0] > np.median(X[:, 0])).astype(int)
         Unfriendly.seen.clear()
-        all_fit = replicate(X, y, Unfriendly(), calibration=Calibration(8))
-        first = sorted(rows[0, 0] for rows in Unfriendly.seen)
-        some = replicate(X, y, Unfriendly(fails_if_first_below=first[3]), calibration=Calibration(8))
-        assert len(all_fit.shares) == 8
-        assert len(some.shares) == 5
-        assert len(some.failures) == 3
+        assert len(replicate(X, y, Unfriendly(), calibration=Calibration(8)).shares) == 8
+        fourth = sorted(rows[0, 0] for rows in Unfriendly.seen)[3]
+        some = replicate(X, y, Unfriendly(fails_if_first_below=fourth), calibration=Calibration(8))
+        assert (len(some.shares), len(some.failures)) == (5, 3)
         assert "too small" in some.failures[0]
         with pytest.raises(ValueError, match=r"every subsample of 80 rows.*too small"):
             replicate(X, y, Unfriendly(fails_if_first_below=np.inf), calibration=FEW)

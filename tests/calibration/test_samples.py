@@ -41,25 +41,21 @@ class TestRowKeys:
     def test_do_not_depend_on_the_order_of_rows(self):
         rng = np.random.default_rng(1)
         rows, codes = rng.integers(0, 3, (200, 2)).astype(float), rng.integers(-1, 3, 200)
-        order = rng.permutation(200)
         keys = row_keys(rows, codes)
         assert np.unique(keys).size == 200  # equal rows are told apart
+        order = rng.permutation(200)
         permuted = row_keys(rows[order], codes[order])
-        assert sorted(zip(permuted.tolist(), codes[order].tolist(), strict=True)) == sorted(
-            zip(keys.tolist(), codes.tolist(), strict=True)
-        )
+        assert set(zip(permuted, codes[order], strict=True)) == set(zip(keys, codes, strict=True))
 
     def test_dense_sparse_and_frames_agree(self):
         rows = np.random.default_rng(2).integers(-2, 3, (50, 4)).astype(float)
         rows[0] = [0.0, -0.0, 0.0, 5.0]
-        codes, expected = np.zeros(50, dtype=int), None
-        explicit = sp.csr_matrix(rows)
+        explicit, codes = sp.csr_matrix(rows), np.zeros(50, dtype=int)
         explicit.data[:3] = 0.0
-        dense_explicit = explicit.toarray()
-        expected = row_keys(dense_explicit, codes)
-        frame = pd.DataFrame(dense_explicit, columns=list("abcd"))
-        for given_rows in (explicit, frame, pl.from_pandas(frame), dense_explicit.astype(np.float32)):
-            assert np.array_equal(row_keys(given_rows, codes), expected)
+        dense = explicit.toarray()
+        frame = pd.DataFrame(dense, columns=list("abcd"))
+        for given_rows in (explicit, frame, pl.from_pandas(frame), dense.astype(np.float32)):
+            assert np.array_equal(row_keys(given_rows, codes), row_keys(dense, codes))
 
     def test_texts_dates_and_missing_values_have_keys(self):
         frame = pd.DataFrame(
@@ -107,18 +103,14 @@ def test_content_sample_depends_neither_on_chunks_nor_on_the_order_of_rows(case,
     stored = sp.csr_matrix(rows) if sparse else rows
     whole = ContentSample.of(stored, codes, limit=limit)
     order = np.array(random.sample(range(n), n), dtype=int)
-    others = [
-        merged(ContentSample, stored, codes, bounds, random, limit=limit),
-        ContentSample.of(stored[order], codes[order], limit=limit),
-    ]
-    for other in others:
-        assert np.array_equal(other.keys, whole.keys)
-        assert np.array_equal(other.counts, whole.counts)
-        assert np.array_equal(other.codes, whole.codes)
+    chunks = merged(ContentSample, stored, codes, bounds, random, limit=limit)
+    for other in (chunks, ContentSample.of(stored[order], codes[order], limit=limit)):
+        for name in ("keys", "counts", "codes"):
+            assert np.array_equal(getattr(other, name), getattr(whole, name))
         assert (other.rows != whole.rows).sum() == 0
         assert np.array_equal(other.positions(), whole.positions())
         assert other.total == n
-    assert np.array_equal(others[0].numbers, whole.numbers)
+    assert np.array_equal(chunks.numbers, whole.numbers)
     assert whole.positions().size <= limit
     if n <= limit:
         found = np.asarray((whole.rows.toarray() if sparse else whole.rows)[whole.positions()])
