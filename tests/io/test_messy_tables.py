@@ -49,11 +49,6 @@ MESSY = {
     "UTF-16": messy(lines("äb", lambda i: (i % 5, "eé"[i % 2])).encode("utf-16"), "utf-16", names=("ä", "b=e", "b=é")),
     "UTF-16 without a mark": messy(lines("ab", numbers).encode("utf-16-le"), "utf-16-le"),
     "cp1252 in the header": messy(lines(["größe", "b"], numbers).encode("cp1252"), "cp1252", names=("größe", "b")),
-    "cp1252 late": messy(
-        lines("ab", lambda i: (i % 5, "süß" if i == 39 else "bitter")).encode("cp1252"),
-        "cp1252",
-        names=("a", "b=bitter", "b=süß"),
-    ),
     "euros": messy(lines("ab", lambda i: (f"{german(1234.5 * i)} €", i % 3), ";")),
     "dollars and percent": messy(
         lines("abc", lambda i: (f'"${i * 1234.5:,.2f}"', f"{i} %", f"({i})" if i % 2 else i)), names=("a", "b", "c")
