@@ -151,6 +151,11 @@ class TestAmongEstimators:
         assert scorer.score(frame) > 0.5
         assert scorer.score_samples(frame).shape == (150,)
 
+    def test_names_that_are_missing_are_said_to_be_the_scorers(self):
+        scorer = Scorer().fit(pd.DataFrame(IRIS, columns=list("abcd")), load_iris().target)
+        with pytest.warns(UserWarning, match="AffinityScorer was fitted with feature names"):
+            scorer.affinity(IRIS[:3])
+
     def test_what_the_influence_adds_is_kept_from_the_clusterer(self):
         """Smoothed rows for the divergence, the frame as it came for the clusterer."""
         counts = pd.DataFrame(np.random.default_rng(0).poisson(2.0, (40, 3)).astype(float), columns=list("abc"))

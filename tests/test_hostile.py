@@ -197,6 +197,16 @@ def test_equal_centres_share_equally(domain, engine):
 
 
 @each_measure
+def test_copies_of_all_points_change_nothing(domain, engine):
+    X, labels = cloud(24, 2), turns(24, 4)
+    centers = np.array([X[labels == i].mean(axis=0) for i in range(4)])
+    settings = {"centers": centers, "domain": domain, "engine": engine, "eps": 0.1}
+    once = euclidean(X, labels, **settings)
+    thrice = euclidean(np.repeat(X, 3, axis=0), np.repeat(labels, 3), **settings)
+    np.testing.assert_array_equal(thrice.affinity, np.repeat(once.affinity, 3, axis=0))
+
+
+@each_measure
 @pytest.mark.parametrize("d", [3, 6], ids=["own axes", "reduced"])
 @pytest.mark.parametrize("power", [-220, -40, 40, 220])
 def test_rescaling_by_a_power_of_two_changes_no_bit(d, power, domain, engine):
