@@ -69,19 +69,15 @@ def test_a_table_is_read_by_its_kinds(make, result):
     }
 
 
-def test_a_mixed_frame_may_be_passed_as_X(result):
-    inputs = check_inputs(result, pd.DataFrame(COLUMNS))
-    assert inputs.features is None
-    assert len(inputs.columns) == len(COLUMNS)
-
-
-def test_of_many_features_those_that_separate_are_columns(rng):
+def test_X_may_be_a_mixed_frame_or_have_many_features(result, rng):
+    mixed = check_inputs(result, pd.DataFrame(COLUMNS))
+    assert (mixed.features, len(mixed.columns)) == (None, len(COLUMNS))
     labels = np.arange(60) % 3
     X = rng.normal(size=(60, 250))
     X[:, [7, 200]] += 50 * labels[:, None]
     columns = check_inputs(affinity(X[:, :5], labels, random_state=0), X).columns
     assert len(columns) == 200
-    assert {"x7", "x200"} <= {column.name for column in columns}
+    assert {"x7", "x200"} <= {column.name for column in columns}  # Those that separate clusters are kept.
 
 
 @pytest.mark.parametrize(
