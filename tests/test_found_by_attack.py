@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.cluster import HDBSCAN
 
 from allegiance import AffinityScorer, affinity, trust
 from allegiance.geometry import sample_polytope
@@ -84,3 +85,12 @@ def test_trust_of_five_rows_needs_no_curvature():
         warnings.simplefilter("ignore")  # no stand-in reproduces the labels
         dense, sparse = (scorer.fit_affinity(Z, [0, 1, 2, 3, 3]).trust for Z in (np.array(rows), sp.csr_array(rows)))
     np.testing.assert_allclose(dense, sparse)
+
+
+def test_trust_where_hdbscan_finds_no_cluster_in_normal_data():
+    rng = np.random.default_rng(0)
+    groups = np.vstack([rng.normal(size=(30, 2)), rng.normal([4.0, 0.0], 1.0, size=(30, 2))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        result = trust(groups, clusterer=HDBSCAN(min_cluster_size=10, copy=True), n_resamples=3)
+    assert 0.0 < result.replication < 1.0

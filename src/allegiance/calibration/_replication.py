@@ -469,7 +469,7 @@ def normal_share(
         own = slice(start, start + _NULL_RESAMPLES)
         for one, other in combinations(zip(new[own], left_out[own], strict=True), 2):
             outside = one[1] & other[1]
-            if outside.any():
+            if outside.any() and (one[0] >= 0).any():  # a clusterer may find nothing but noise
                 kept.append(matches(one[0], other[0])[outside].mean())
                 shares.append(above_chance(kept[-1], _chance(one[0], other[0], seed, len(kept))))
     if len(shares) < 2:
