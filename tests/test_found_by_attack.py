@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import HDBSCAN
+from sklearn.mixture import GaussianMixture
 
 from allegiance import AffinityScorer, affinity, trust
 from allegiance.geometry import sample_polytope
@@ -94,3 +95,11 @@ def test_trust_where_hdbscan_finds_no_cluster_in_normal_data():
         warnings.simplefilter("error", RuntimeWarning)
         result = trust(groups, clusterer=HDBSCAN(min_cluster_size=10, copy=True), n_resamples=3)
     assert 0.0 < result.replication < 1.0
+
+
+def test_trust_of_labels_that_are_never_left_out_is_refused():
+    labels = np.full(20, -1)
+    labels[:2] = [0, 1]
+    mixture = GaussianMixture(2, covariance_type="spherical")
+    with pytest.raises(ValueError, match=r"left out.*n_resamples"):
+        trust(X, labels, clusterer=mixture, n_resamples=2, influence="euclidean", random_state=23)

@@ -242,7 +242,7 @@ def replicate(
     Raises
     ------
     ValueError
-        If the clusterer fails on every subsample, or finds nothing but noise.
+        If the clusterer fails on every subsample, or finds nothing but noise, or if no label was ever left out.
     """
     calibration, codes = calibration or Calibration(), np.asarray(codes)
     m, k = codes.size, int(codes.max(initial=-1)) + 1
@@ -264,6 +264,11 @@ def replicate(
     seen = np.tile(codes >= 0, (len(new), 1))
     for number, place in enumerate(worked):
         seen[number, drawn[place][0]] = False
+    if not seen.any():
+        raise ValueError(
+            f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and none was left out of any of "
+            f"{len(new)} subsamples, so nothing tells whether they come back. Pass a larger n_resamples (--resamples)."
+        )
     matched = seen & np.array([matches(codes, labels) for labels in new])
     times, shares = seen.sum(axis=0), matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     rate = matched.sum(axis=0) / np.maximum(times, 1)

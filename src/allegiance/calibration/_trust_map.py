@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -145,15 +145,6 @@ class TrustMap:
                 f"covariance {self.normal_share:.0%} would."
             )
         return found
-
-    def take(self, clusters: IntArray, reach: FloatArray) -> TrustMap:
-        """Return the same for some of the clusters, whose members reach as far as ``reach`` (m,); 0 if unknown."""
-        return replace(
-            self,
-            effects=self.effects[clusters],
-            review_offsets=self.review_offsets[clusters],
-            reach=np.where(reach > 0.0, reach, self.reach[clusters]),
-        )
 
 
 def calibrate(
