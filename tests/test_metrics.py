@@ -314,7 +314,7 @@ def test_is_one_minus_the_rand_index_of_scikit_learn(rng):
         ([0, 0, -1, -1], [0, 0, 1, 2], 0),
         ([0, 0, -1, -1], [0, 0, 1, 1], 1 / 6),
     ],
-    ids=["one point", "the largest", "names", "noise is points apart", "noise is no cluster"],
+    ids=["one point", "the largest", "names", "noise as single points", "noise as no cluster"],
 )
 def test_values_of_the_rand_distance(a, b, expected):
     assert rand_distance(a, b) == pytest.approx(expected, abs=1e-15)

@@ -260,7 +260,7 @@ class Causes:
         more = f", and {len(listed) - 3} more changed" if len(listed) > 3 else ""
         text = f"{', '.join(parts)}{more}"
         if found:
-            # The points of a cluster that merged into another one are no second cause.
+            # The points of a cluster that merged into another one are not a second cause.
             return [*found[:-1], found[-1]._replace(sentence=f"{found[-1].sentence}; of the others {text}")]
         then, now, interval = change.at(listed[0])
         labels, p = tuple(label_of(self.classes, i) for i in listed), float(change.p[listed[0]])

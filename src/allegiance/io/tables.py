@@ -408,7 +408,7 @@ class _Sample:
             self._most, self._batches = 0, []
 
     def holds(self, most: int) -> bool:
-        """Tell whether a sample of this size can be had: it is no larger, or all rows are here."""
+        """Tell whether a sample of this size can be had: it is not larger, or all rows are here."""
         return self._most > 0 and (most <= self._most or (self._limit == 1.0 and self._keys.size <= most))
 
     def rows(self, most: int, schema: pa.Schema) -> pa.Table:

@@ -148,7 +148,7 @@ def check_inputs(
 
 
 def _frame(data: Any) -> Any:
-    """Return data as a narwhals frame; None if it is no frame."""
+    """Return data as a narwhals frame; None if it is not a frame."""
     frame = nw.from_native(data, pass_through=True, eager_only=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
