@@ -571,3 +571,10 @@ def in_a_fork(work: Callable[[], Any]) -> Any:
     finally:
         child.kill()
         child.join()
+
+
+@pytest.mark.parametrize("fitted", [np.float32, np.float64])
+def test_new_points_may_have_another_precision_than_those_of_the_fit(fitted):
+    X = make_blobs(90, 3, centers=3, random_state=0)[0]
+    scorer = AffinityScorer(KMeans(3, n_init=1, random_state=0)).fit(X.astype(fitted))
+    np.testing.assert_array_equal(scorer.predict(X.astype(np.float32)), scorer.predict(X))

@@ -160,11 +160,15 @@ class Fitted:
         """Return the clusters (n,) that the estimator gives new points; None if it gives none."""
         if self.clusterer is None or not hasattr(self.clusterer, "predict"):
             return None
+        # scikit-learn's k-means fails on rows of another precision than that of its centres.
+        precision = getattr(getattr(self.clusterer, "cluster_centers_", None), "dtype", None)
         # In parts, since some estimators need much more memory than their labels take.
         codes = np.empty(n, np.int64)
         for start in range(0, n, _PART):
             part = slice(start, min(start + _PART, n))
             some = X.iloc[part] if hasattr(X, "iloc") else X[part]
+            if precision is not None and isinstance(some, np.ndarray):
+                some = some.astype(precision, copy=False)
             codes[part] = Labels.of(self.clusterer.predict(some), part.stop - start).codes(self.classes)
         return codes
 
