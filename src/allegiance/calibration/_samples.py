@@ -15,8 +15,8 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 
 _STEP = 0x9E3779B97F4A7C15
 _MASK = 2**64 - 1
-#: Half of the last bit of an entry that counts.
-_HALF = np.uint64(2**19)
+#: Half of the last bit of an entry that counts, and the bits that do.
+_HALF, _KEPT = np.uint64(2**19), np.uint64(2**64 - 2**20)
 #: Most members of a cluster whose distances are kept: p-values come in steps of a thousandth.
 MOST_MEMBERS = 1024
 Keys = NDArray[np.uint64]
@@ -66,7 +66,7 @@ def _entry_keys(values: FloatArray, column: Any) -> Keys:
 
     Entries are rounded to 32 bits of mantissa, so that a sum taken in another order moves no row.
     """
-    bits = (np.ascontiguousarray(values).view(np.uint64) + _HALF) & ~(2 * _HALF - np.uint64(1))
+    bits = (np.ascontiguousarray(values).view(np.uint64) + _HALF) & _KEPT
     return mix(bits + mix((np.atleast_1d(column) + 1).astype(np.uint64) * np.uint64(_STEP)))
 
 
