@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -299,41 +298,17 @@ def warn_if_empty(n_found: int, n_clusters: int, *, stacklevel: int) -> None:
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
-@dataclass(frozen=True)
-class KMeansStarts:
-    """Several starts of scikit-learn's k-means on one thread, of which the one with the lowest inertia is kept."""
-
-    n_init: int
-    max_iter: int = 300
-    tol: float = 1e-4
-
-    @classmethod
-    def of(cls, model: Any) -> KMeansStarts:
-        """Check the parameters that an estimator has under these names."""
-        return cls(
-            check_count(model.n_init, "n_init"),
-            check_count(model.max_iter, "max_iter"),
-            check_number(model.tol, "tol", low=0.0, closed=True),
-        )
-
-    def best(
-        self,
-        rows: Rows,
-        k: int,
-        rng: np.random.Generator,
-        *,
-        seeds: FloatArray | None = None,
-        weights: FloatArray | None = None,
-    ) -> KMeans:
-        """Fit k-means to ``rows`` (m, d) with weights (m,); the first start is from ``seeds`` (k, d), if given."""
-        inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
-        if self.n_init > len(inits):
-            inits.append(("k-means++", self.n_init - len(inits)))
-        runs = []
-        for init, starts in inits:
-            seed = int(rng.integers(2**31))
-            model = KMeans(k, init=init, n_init=starts, max_iter=self.max_iter, tol=self.tol, random_state=seed)
-            with on_one_thread(), warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
-                runs.append(model.fit(rows, sample_weight=weights))
-        return min(runs, key=lambda run: run.inertia_)
+def best_kmeans(
+    rows: Rows, k: int, n_init: int, rng: np.random.Generator, *, seeds: FloatArray | None = None
+) -> KMeans:
+    """Fit scikit-learn's k-means on one thread, and keep the best start; the first is from ``seeds`` (k, d), if any."""
+    inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
+    if n_init > len(inits):
+        inits.append(("k-means++", n_init - len(inits)))
+    runs = []
+    for init, starts in inits:
+        model = KMeans(k, init=init, n_init=starts, random_state=int(rng.integers(2**31)))
+        with on_one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
+            runs.append(model.fit(rows))
+    return min(runs, key=lambda run: run.inertia_)

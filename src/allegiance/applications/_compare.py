@@ -13,12 +13,12 @@ from sklearn.base import clone
 
 from allegiance._core.parallel import resolve_seed
 from allegiance._core.progress import Verbose, progress
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
 from allegiance.metrics import rand_distance
-from allegiance.notebook import Card, share_bar
-from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike, text_table
+from allegiance.notebook import Card, Shown, share_bar
+from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
 
 _CANDIDATE_HEADINGS = (
     "candidate",
@@ -33,6 +33,8 @@ _CANDIDATE_HEADINGS = (
     "stable",
 )
 _CONSENSUS = "consensus"
+#: The change of replication above chance from which on a consensus counts as improved, or lost.
+_CONSIDERABLE = 0.05
 _CONSENSUS_HEADINGS = (
     "clustering",
     "clusters",
@@ -68,7 +70,7 @@ class CandidateLine(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClusteringComparison:
+class ClusteringComparison(Shown):
     """Several clusterings of the same points.
 
     ``print(comparison)`` gives a summary, :meth:`frame` one row per point.
@@ -183,11 +185,7 @@ class ClusteringComparison:
         frame = self._frame if like is None else FrameLike.of(like)
         return frame.build(columns)
 
-    def __repr__(self) -> str:
-        table = text_table(_CANDIDATE_HEADINGS, self._cells(), left=("candidate",))
-        return "\n".join([self._title(), self._headline(), "", *table, *self.notes()])
-
-    def _repr_html_(self) -> str:
+    def _card(self) -> Card:
         bars = [
             share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)})
             for line in self.candidates()
@@ -199,7 +197,7 @@ class ClusteringComparison:
             rows=[[*cells[:5], bar, *cells[5:]] for cells, bar in zip(self._cells(), bars, strict=True)],
             words=("candidate", ""),
             notes=self.notes(),
-        ).html()
+        )
 
     def _cells(self) -> list[tuple[str, ...]]:
         return [
@@ -233,7 +231,7 @@ class ClusteringComparison:
         notes = [f"{name}: {result.clusterer_note}" for name, result in self.results.items() if result.clusterer_note]
         if any(result.noise.any() for result in self.results.values()):
             notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
-        return ["", *notes] if notes else []
+        return notes
 
 
 def compare_clusterings(
@@ -306,7 +304,7 @@ def _check_clusterings(clusterings: Any) -> None:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ConsensusValidation:
+class ConsensusValidation(Shown):
     """Trust in a consensus clustering of n points, and in the m clusterings it was made of.
 
     ``print(validation)`` gives a table and the verdict, :meth:`frame` one row per clustering.
@@ -317,8 +315,6 @@ class ConsensusValidation:
         The clusterings and, as the last candidate, the consensus.
     rand_distance
         (m,) Rand distance between each clustering and the consensus.
-    considerable
-        The change of replication above chance that counts as considerable.
 
     See Also
     --------
@@ -327,7 +323,6 @@ class ConsensusValidation:
 
     comparison: ClusteringComparison
     rand_distance: FloatArray
-    considerable: float
 
     @property
     def names(self) -> list[str]:
@@ -373,7 +368,7 @@ class ConsensusValidation:
             return f"Little changed ({typical}): all labels are supported, so there was nothing to gain."
         always = int(self.comparison.never_supported.sum())
         return (
-            f"Little changed ({typical}; {self.considerable:.2f} would be considerable). Either the clusterings agreed "
+            f"Little changed ({typical}; {_CONSIDERABLE:.2f} would be considerable). Either the clusterings agreed "
             f"already (their median Rand distance from the consensus is {np.median(self.rand_distance):.3f}), or the "
             f"same points are doubtful in all of them ({always:,} of the {int(doubtful.sum()):,} in the consensus are)."
         )
@@ -406,9 +401,9 @@ class ConsensusValidation:
         return kind.build({name: np.array(values) for name, values in columns.items()})
 
     def _word(self, gain: float) -> str:
-        if gain >= self.considerable:
+        if gain >= _CONSIDERABLE:
             return "improved"
-        return "lost" if gain <= -self.considerable else "little changed"
+        return "lost" if gain <= -_CONSIDERABLE else "little changed"
 
     def _cells(self) -> list[tuple[str, ...]]:
         gained, lost = self.turned_supported.sum(axis=1), self.turned_doubtful.sum(axis=1)
@@ -434,11 +429,7 @@ class ConsensusValidation:
     def _title(self) -> str:
         return f"Consensus of {len(self.names)} clusterings of {self.comparison.n_points:,} points"
 
-    def __repr__(self) -> str:
-        table = text_table(_CONSENSUS_HEADINGS, self._cells(), left=("clustering", "verdict"))
-        return "\n".join([self._title(), "", *table, "", self.verdict, *self.comparison.notes()])
-
-    def _repr_html_(self) -> str:
+    def _card(self) -> Card:
         supported = self.comparison.supported.mean(axis=0)
         bars = [share_bar({SUPPORTED: share, "doubtful": 1.0 - share}) for share in supported]
         return Card(
@@ -448,7 +439,7 @@ class ConsensusValidation:
             rows=[[*cells[:4], bar, *cells[4:]] for cells, bar in zip(self._cells(), bars, strict=True)],
             words=("clustering", "verdict", ""),
             notes=self.comparison.notes(),
-        ).html()
+        )
 
 
 def validate_consensus(
@@ -457,7 +448,6 @@ def validate_consensus(
     consensus: Any,
     *,
     scorer: AffinityScorer | None = None,
-    considerable: float = 0.05,
     verbose: Verbose = False,
 ) -> ConsensusValidation:
     """Say whether a consensus clustering is better than those it was made of, by how far its labels can be trusted.
@@ -477,8 +467,6 @@ def validate_consensus(
     scorer
         How labels are scored, with calibration and without clusters of its own. By default
         ``AffinityScorer(influence="within", calibration=20)``.
-    considerable
-        The change of replication above chance from which on the consensus counts as improved, or lost.
     verbose
         As in :func:`compare_clusterings`.
 
@@ -501,13 +489,12 @@ def validate_consensus(
     >>> dict(zip(validation.names, validation.verdicts))["single"]
     'improved'
     """
-    considerable = check_number(considerable, "considerable", low=0.0, high=1.0)
     checked = calibrated_scorer(scorer, "validate_consensus")
     named = _by_name(labelings)
     candidates = {f"labelings[{name!r}]": labels for name, labels in named.items()} | {_CONSENSUS: consensus}
     results = dict(zip([*named, _CONSENSUS], _score_all(checked, X, candidates, verbose), strict=True))
     distances = np.array([rand_distance(labels, consensus) for labels in named.values()])
-    return ConsensusValidation(ClusteringComparison(results, FrameLike.of(X)), distances, considerable)
+    return ConsensusValidation(ClusteringComparison(results, FrameLike.of(X)), distances)
 
 
 def _by_name(labelings: Any) -> dict[str, Any]:

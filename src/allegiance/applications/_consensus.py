@@ -68,8 +68,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         parameters. By default gamma comes from the median distance between points, as in
         :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
         approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
-    n_init
-        Number of starts of "kmeans" among the lifts.
     random_state
         Seed, generator, or None for a new seed at each fit. Clusterers of yours have their own.
     n_jobs
@@ -127,7 +125,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         *,
         method: str = "kmeans",
         kernel: Any = "rbf",
-        n_init: int = 10,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: Verbose = False,
@@ -136,7 +133,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.method = method
         self.kernel = kernel
-        self.n_init = n_init
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -194,7 +190,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     def _group(self, gram: FloatArray, weights: FloatArray, n_groups: int, seed: int) -> IntArray:
         if self.method == "hac":
             return _group_by_linkage(gram, weights, n_groups)
-        return _group_by_kmeans(gram, weights, n_groups, check_count(self.n_init, "n_init"), stream(seed, *b"lifts"))
+        return _group_by_kmeans(gram, weights, n_groups, stream(seed, *b"lifts"))
 
     def _html_repr(self) -> str:
         """Return scikit-learn's diagram and, once fitted, how near the clusterings are to the consensus."""
@@ -370,14 +366,12 @@ def _unique_name(name: Any, clustering: Any, taken: dict[str, AnyArray]) -> str:
     return unique
 
 
-def _group_by_kmeans(
-    gram: FloatArray, weights: FloatArray, n_clusters: int, n_init: int, rng: np.random.Generator
-) -> IntArray:
+def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> IntArray:
     """Return the group (m,) of each lift by weighted k-means (LiftKm)."""
     values, vectors = np.linalg.eigh(gram)
     kept = values > _ROUNDING * gram.shape[0] * values[-1]
     positions = vectors[:, kept] * np.sqrt(values[kept])
-    kmeans = KMeans(n_clusters, n_init=n_init, random_state=int(rng.integers(2**31)))
+    kmeans = KMeans(n_clusters, n_init=10, random_state=int(rng.integers(2**31)))
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the groups are counted afterwards
         labels = kmeans.fit(positions, sample_weight=weights).labels_

@@ -17,8 +17,8 @@ from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, check_jobs, check_rows
 from allegiance.calibration import Calibration, replicate, row_keys
 from allegiance.fitting import Labels, cluster
-from allegiance.notebook import Card
-from allegiance.results import FrameLike, text_table
+from allegiance.notebook import Card, Shown
+from allegiance.results import FrameLike
 
 #: Parameters that say how many clusters to find, in the order they are looked for.
 _SIZE_PARAMETERS = ("n_clusters", "n_components")
@@ -37,7 +37,7 @@ _CAVEAT = (
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class StabilityCurve:
+class StabilityCurve(Shown):
     """Replication above chance against a parameter of the clusterer, of the data and of data without clusters.
 
     Attributes
@@ -161,17 +161,11 @@ class StabilityCurve:
             for value, above, low, high, reference, reached, clusters, suggested in lines
         ]
 
-    def _title(self) -> str:
+    def _card(self) -> Card:
         name = "the number of clusters" if self.param == "n_clusters" else self.param
-        return f"Replication above chance against {name}"
-
-    def __repr__(self) -> str:
-        table = text_table(self._headings(), self._cells(), left=("",))
-        return "\n".join([self._title(), "", *table, "", self.verdict, self.caveat])
-
-    def _repr_html_(self) -> str:
+        title = f"Replication above chance against {name}"
         table = self._headings(), self._cells()
-        return Card(self._title(), [self.verdict], None, *table, words=("",), notes=[self.caveat]).html()
+        return Card(title, [self.verdict], None, *table, words=("",), notes=[self.caveat])
 
     def plot(self, ax: Any = None, **kw: Any) -> Any:
         """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, check_number, is_lazy
 from allegiance.fitting import Fitted
-from allegiance.notebook import Card, count
-from allegiance.results import ATYPICAL, FrameLike, text_table
+from allegiance.notebook import Card, Shown, count
+from allegiance.results import ATYPICAL, FrameLike
 
 from ._causes import (
     Causes,
@@ -39,7 +39,7 @@ _MOST_CLUSTERS = 20
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PeriodComparison:
+class PeriodComparison(Shown):
     """Two periods of data, labelled by one scorer: what changed, and how surely.
 
     ``print(comparison)`` gives a summary, :meth:`frame` one row per cluster.
@@ -163,21 +163,13 @@ class PeriodComparison:
 
     def _sentences(self) -> list[str]:
         p = [("< 0.0001" if each.p_value < 1e-4 else f"= {each.p_value:.2g}") for each in self.findings]
-        return [f"{each.sentence} (p {p})" for each, p in zip(self.findings, p, strict=True)]
+        return [f"- {each.sentence} (p {p})" for each, p in zip(self.findings, p, strict=True)]
 
-    def __repr__(self) -> str:
+    def _card(self) -> Card:
         cells, more = self._cells()
-        table = text_table(_HEADINGS, cells, left=("cluster", "moved most"))
-        findings = [f"- {sentence}" for sentence in self._sentences()]
-        return "\n".join([self._title(), self.headline(), *findings, "", *table, *([more] if more else [])])
-
-    def _repr_html_(self) -> str:
-        cells, more = self._cells()
+        title = f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"
         lines, words = [self.headline(), *self._sentences()], ("cluster", "moved most")
-        return Card(self._title(), lines, headings=_HEADINGS, rows=cells, words=words, notes=[more]).html()
-
-    def _title(self) -> str:
-        return f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"
+        return Card(title, lines, headings=_HEADINGS, rows=cells, words=words, notes=[more])
 
     def _cells(self) -> tuple[list[tuple[str, ...]], str]:
         """Return the rows to show, those that changed most surely first, and a line about the others."""

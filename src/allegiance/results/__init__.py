@@ -15,7 +15,7 @@ from ._clusters import (
     count_by_cluster,
 )
 from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
-from ._summary import footer, headlines, measured_by, text_table
+from ._summary import footer, headlines, measured_by
 
 __all__ = [
     "ATYPICAL",
@@ -37,6 +37,5 @@ __all__ = [
     "headlines",
     "measured_by",
     "review_rows",
-    "text_table",
     "verdicts",
 ]

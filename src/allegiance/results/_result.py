@@ -17,9 +17,10 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLi
 from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located
+from allegiance.notebook import Card, Shown
 
 from ._clusters import CONTESTED, CONTRADICTED, NO_LABEL, SUPPORTED, VERDICTS, Tally, cluster_table
-from ._summary import summary_html, summary_text
+from ._summary import summary_card
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +157,7 @@ def _gap(own: FloatArray, other: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AffinityResult:
+class AffinityResult(Shown):
     """Affinities of n points to k clusters, and what follows from them.
 
     ``print(result)`` gives a summary, :meth:`frame` one row per point, :meth:`by_cluster` one row per cluster and
@@ -433,7 +434,7 @@ class AffinityResult:
 
     def summary(self) -> str:
         """Return the summary that ``print(result)`` shows."""
-        return summary_text(self)
+        return repr(self)
 
     @property
     def plot(self) -> ResultPlots:
@@ -566,11 +567,8 @@ class AffinityResult:
     def __len__(self) -> int:
         return self.n_points
 
-    def __repr__(self) -> str:
-        return summary_text(self)
-
-    def _repr_html_(self) -> str:
-        return summary_html(self)
+    def _card(self) -> Card:
+        return summary_card(self)
 
 
 def verdicts(ranks: Ranks, codes: AnyArray, trust: FloatArray | None) -> AnyArray:
