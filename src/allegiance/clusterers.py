@@ -9,10 +9,21 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ._core.parallel import on_one_thread, resolve_seed, stream
-from ._core.validation import FloatArray, IntArray, Rows, check_centers, check_count, check_number, row_dots
+from ._core.validation import (
+    FloatArray,
+    IntArray,
+    Rows,
+    check_centers,
+    check_count,
+    check_number,
+    check_rows,
+    dense,
+    is_sparse,
+    row_dots,
+)
 from .influence import DIVERGENCES, INFLUENCES, KL, BregmanDivergence, BregmanInfluence, Influence, ItakuraSaito
 
 __all__ = ["BregmanKMeans"]
@@ -148,12 +159,15 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _points(self, X: Any, influence: Influence, *, reset: bool) -> FloatArray:
         """Return X as the divergence needs it: float64, smoothed, inside the domain."""
-        rows = validate_data(self, X, dtype=np.float64, reset=reset)
-        if self.__sklearn_tags__().input_tags.positive_only and rows.min(initial=0.0) < 0:
+        rows = check_rows(self, X, reset=reset)
+        if is_sparse(rows):
+            raise TypeError(f"X is sparse, but {type(self).__name__} needs dense X: call X.toarray() first.")
+        points: FloatArray = dense(rows)
+        if self.__sklearn_tags__().input_tags.positive_only and points.min() < 0:
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: influence={self.influence!r} needs X > 0."
             )
-        points: FloatArray = influence.prepare(rows)
+        points = influence.prepare(points)
         return points
 
     def _cluster(self, lloyd: Lloyd, influence: Influence) -> Clustering:

@@ -10,7 +10,6 @@ from ._fitted import Fitted as Fitted
 from ._fitted import PreparedInput as PreparedInput
 from ._fitted import nearest_sites as nearest_sites
 from ._inputs import Columns as Columns
-from ._inputs import check_input as check_input
 from ._inputs import cluster as cluster
 from ._inputs import fit_clusterer as fit_clusterer
 from ._inputs import has_pipeline as has_pipeline
