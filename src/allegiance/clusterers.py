@@ -167,8 +167,8 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: influence={self.influence!r} needs X > 0."
             )
-        points = influence.prepare(points)
-        return points
+        prepared: FloatArray = influence.prepare(points)
+        return prepared
 
     def _cluster(self, lloyd: Lloyd, influence: Influence) -> Clustering:
         """Start from seeds, or from the centres given."""

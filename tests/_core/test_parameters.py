@@ -57,9 +57,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
 }
 #: Another value than the default, for parameters that are not numbers.
 OTHER: dict[str, Any] = {
-    "Within.shrinkage": "oas",
     "Kernel.approximation": "nystroem",
-    "Kernel.name": "cosine",
+    "Kernel.name": "laplacian",
     "Mahalanobis.covariance": np.eye(2),
     "Polytope.A": np.vstack([np.eye(2), -2 * np.eye(2)]),
     "Polytope.b": np.full(4, 2.0),
@@ -143,7 +142,7 @@ def test_each_parameter_makes_a_difference_and_shows(cls, name):
 def test_reprs_can_be_read_back():
     for one in (
         KL(smoothing=0.5),
-        Within("oas"),
+        Within(),
         Kernel("rbf", gamma=0.5, approximation="nystroem"),
         Weights("size", scale="auto"),
         Weights([1.0, 2.0], query=0.5),

@@ -396,7 +396,7 @@ def _last_pass(
 
 
 def _member_distances(diagram: Diagram, located: Located, codes: IntArray, rows: Rows, keys: Any) -> MemberDistances:
-    distance = diagram.distances(located, np.maximum(codes, 0))
+    distance = np.sqrt(diagram.divergences(located, np.maximum(codes, 0)))
     keys = content_keys(rows) if keys is None else keys
     return MemberDistances.of(keys, codes, distance, diagram.positions.shape[0])
 

@@ -79,22 +79,11 @@ class Diagram(Protocol):
         coincide keep an accurate bisector.
         """
 
-    @property
-    def affine(self) -> bool:
-        """Whether coordinates are an invertible affine map of those of X."""
-
-    @property
-    def axis_aligned(self) -> bool:
-        """Whether every coordinate is one of X, scaled and shifted."""
-
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, without weights, in the user's units."""
 
-    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Return the root (n,) of the divergence of each row from the site with its code, in the user's units."""
-
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Return :meth:`distances` (n,) from the site with its code, and from the nearest other one.
+        """Return the roots (n,) of the divergences from the site with its code, and from the nearest other one.
 
         For rows of no cluster (-1) both are the distance from the nearest of all; if there is only one site the second
         is infinite.
