@@ -191,7 +191,7 @@ def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
     given, taken = parts["params"], PARAMETERS[parts["name"]]
     if set(given) != set(taken):
         raise ValueError(f"params must be {', '.join(taken) or 'empty'}, not {given!r}.")
-    check_parts(given, dict.fromkeys(taken, Number()), "params", sizes, {})
+    check_parts(given, dict.fromkeys(taken, Number()), "params", sizes)
 
 
 @stored(
