@@ -269,7 +269,8 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
         if found.sample is not None:
             self.fitted_ = self._calibrated(found, X, result)
-            result = self.fitted_.with_trust(result)
+            assert self.fitted_.trust_map is not None
+            result = result.with_trust(self.fitted_.trust_map)
         self.fitted_.warn_if_imprecise(result)
         return result
 

@@ -36,7 +36,7 @@ class Sizes(dict[str, int]):
             raise ValueError(f"{name} has a side of {found}, where the other parts ask for {size}.")
 
 
-#: What one part must be: called with its value, its name for messages and the sizes of the object, it raises ValueError.
+#: What a part must be: called with its value, its name for messages and the sizes of the object, it raises ValueError.
 Spec: TypeAlias = Callable[[Any, str, Sizes], None]
 
 

@@ -16,7 +16,7 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArra
 from allegiance.calibration import RowSample
 from allegiance.fitting import Fitted
 from allegiance.influence import Kernel
-from allegiance.results import ATYPICAL, AffinityResult, Distances, count_by_cluster
+from allegiance.results import ATYPICAL, AffinityResult, count_by_cluster, distance_and_closeness
 
 #: Most features that are compared one by one, and rows whose moments are computed at a time.
 _MOST_FEATURES, _BLOCK = 1000, 8192
@@ -211,9 +211,9 @@ def _typicality(fitted: Fitted, rows: Rows) -> tuple[IntArray, FloatArray]:
     points = fitted.prepare_input(rows)
     located = fitted.locate(points.rows)
     codes = fitted.codes_of_new(points.rows, located) if points.codes is None else points.codes
-    distances = Distances.of(fitted.diagram, located, codes, fitted.specification.settings.threads)
+    distance, _ = distance_and_closeness(fitted.diagram, located, codes, fitted.specification.settings.threads)
     assert fitted.members is not None
-    return codes, fitted.members.value.typicality(codes, distances.own)
+    return codes, fitted.members.value.typicality(codes, distance)
 
 
 def member_sizes(fitted: Fitted) -> IntArray:

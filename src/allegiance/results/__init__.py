@@ -14,7 +14,7 @@ from ._clusters import (
     Tally,
     count_by_cluster,
 )
-from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
+from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, review_rows, verdicts
 from ._summary import footer, headlines, measured_by
 
 __all__ = [
@@ -26,13 +26,13 @@ __all__ = [
     "VERDICTS",
     "AffinityResult",
     "ClusterFigures",
-    "Distances",
     "FrameLike",
     "HowMeasured",
     "Ranks",
     "Tally",
     "count",
     "count_by_cluster",
+    "distance_and_closeness",
     "footer",
     "headlines",
     "measured_by",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.parallel import for_row_blocks
+from allegiance._core.parallel import for_row_blocks, slices
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, check_number
 from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
@@ -87,57 +87,19 @@ class Ranks(NamedTuple):
         return cls(first, largest, largest_error, own, own_error, rival, rival_affinity, rival_error, worst)
 
 
-class Distances:
-    """Distances of points from the representatives of their own and of the nearest other cluster, computed on demand.
+def distance_and_closeness(
+    diagram: Diagram, located: Located, codes: AnyArray, threads: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the distance (n,) of points from the representative of their cluster (n,), and their closeness (n,) to it.
 
-    The coordinates they come from are released once they are known. A pickle holds the distances.
-    """
-
-    def __init__(self, compute: Callable[[], tuple[FloatArray, FloatArray]]) -> None:
-        self._compute: Callable[[], tuple[FloatArray, FloatArray]] | None = compute
-
-    @classmethod
-    def of(cls, diagram: Diagram, located: Located, codes: AnyArray, threads: int) -> Distances:
-        """Take points located in a diagram, of clusters ``codes`` (n,), -1 for noise."""
-        return cls(lambda: _own_and_other(diagram, located, codes, threads))
-
-    @cached_property
-    def _both(self) -> tuple[FloatArray, FloatArray]:
-        compute, self._compute = self._compute, None
-        assert compute is not None
-        return compute()
-
-    @property
-    def own(self) -> FloatArray:
-        """(n,) distance from the representative of the own cluster; for noise from the nearest one."""
-        return self._both[0]
-
-    @property
-    def closeness(self) -> FloatArray:
-        """(n,) closeness to the own cluster, 0 for noise."""
-        return self._both[1]
-
-    @classmethod
-    def joined(cls, parts: Sequence[Distances]) -> Distances:
-        """Return the distances of the points of several results."""
-        return cls(lambda: (np.concatenate([p.own for p in parts]), np.concatenate([p.closeness for p in parts])))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_compute": None, "_both": self._both}
-
-
-def _own_and_other(diagram: Diagram, located: Located, codes: AnyArray, threads: int) -> tuple[FloatArray, FloatArray]:
-    """Return the distance (n,) of points from their own representative, and their closeness (n,) to it.
-
-    Distances include the part outside the span of the representatives. For a Bregman divergence the distance is its
-    square root.
+    For noise, -1, the distance is that from the nearest one, and closeness 0. Distances include the part outside the
+    span of the representatives. For a Bregman divergence the distance is its square root.
     """
     n = codes.shape[0]
     distance, closeness = np.empty(n), np.empty(n)
 
     def work(rows: slice) -> None:
-        for start in range(rows.start, rows.stop, _ROWS):
-            part = slice(start, min(start + _ROWS, rows.stop))
+        for part in slices(rows, _ROWS):
             own, other = diagram.own_and_other(Located(located.position[part], located.residual[part]), codes[part])
             distance[part] = own
             closeness[part] = np.where(codes[part] < 0, 0.0, (1.0 + _gap(own, other)) / 2.0)
@@ -207,7 +169,7 @@ class AffinityResult(Shown):
     residual: FloatArray
     how: HowMeasured
     codes: IntArray
-    distances: Distances
+    distances: Lazy[tuple[FloatArray, FloatArray]]
     members: Lazy[MemberDistances] | None
     trust_map: TrustMap | None
     engine_codes: AnyArray
@@ -263,12 +225,12 @@ class AffinityResult(Shown):
         """(n,) (1 + (t - o) / max(t, o)) / 2, where o and t are the distances from the own and the nearest other
         representative: 1/2 half-way between the two, 0 for noise.
         """  # noqa: D205
-        return self.distances.closeness
+        return self.distances.value[1]
 
     @property
     def distance(self) -> FloatArray:
         """(n,) distance from the representative of the own cluster; for noise from the nearest one."""
-        return self.distances.own
+        return self.distances.value[0]
 
     @cached_property
     def typicality(self) -> FloatArray:
@@ -556,10 +518,14 @@ class AffinityResult(Shown):
         if first.clusters is not None:
             joined["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
             joined["top_ranks"] = Ranks(*map(np.concatenate, zip(*(part.ranks for part in parts), strict=True)))
+
+        def joined_distances(which: int) -> FloatArray:
+            return np.concatenate([part.distances.value[which] for part in parts])
+
         return replace(
             first,
             how=replace(first.how, seconds=sum(part.how.seconds for part in parts)),
-            distances=Distances.joined([part.distances for part in parts]),
+            distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
             frame_like=frame,
             **joined,
         )
