@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,36 +17,39 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArra
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
 from allegiance.metrics import rand_distance
-from allegiance.notebook import Card, Shown, share_bar
+from allegiance.notebook import Card, Shown, count, share_bar
 from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
 
-_CANDIDATE_HEADINGS = (
-    "candidate",
-    "clusters",
-    "labelled",
-    "replication",
-    "above chance",
-    "supported",
-    "contested",
-    "contradicted",
-    "best for",
-    "stable",
-)
+#: The columns of the printed tables, and how their numbers are written.
+_CANDIDATE_COLUMNS = {
+    "candidate": "",
+    "clusters": ",",
+    "labelled": ".0%",
+    "replication": ".0%",
+    "above chance": ".2f",
+    "supported": ",",
+    "contested": ",",
+    "contradicted": ",",
+    "best for": ",",
+    "stable": ".0%",
+}
+_CONSENSUS_COLUMNS = {
+    "clustering": "",
+    "clusters": ",",
+    "above chance": ".2f",
+    "gain": "+.2f",
+    "supported": ",",
+    "gained": ",",
+    "lost": ",",
+    "stable": ".1%",
+    "Rand distance": ".3f",
+    "verdict": "",
+}
+#: Those that compare with the consensus, which have no entry for itself.
+_COMPARED = ("gain", "gained", "lost", "Rand distance", "verdict")
 _CONSENSUS = "consensus"
 #: The change of replication above chance from which on a consensus counts as improved, or lost.
 _CONSIDERABLE = 0.05
-_CONSENSUS_HEADINGS = (
-    "clustering",
-    "clusters",
-    "above chance",
-    "gain",
-    "supported",
-    "gained",
-    "lost",
-    "stable",
-    "Rand distance",
-    "verdict",
-)
 
 
 class CandidateLine(NamedTuple):
@@ -186,44 +189,22 @@ class ClusteringComparison(Shown):
         return frame.build(columns)
 
     def _card(self) -> Card:
-        bars = [
-            share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)})
-            for line in self.candidates()
-        ]
-        return Card(
-            title=self._title(),
-            lines=[self._headline()],
-            headings=(*_CANDIDATE_HEADINGS[:5], "", *_CANDIDATE_HEADINGS[5:]),
-            rows=[[*cells[:5], bar, *cells[5:]] for cells, bar in zip(self._cells(), bars, strict=True)],
-            words=("candidate", ""),
-            notes=self.notes(),
+        lines, m = self.candidates(), len(self.results)
+        everywhere, nowhere = int((self.n_supported == m).sum()), int(self.never_supported.sum())
+        headline = (
+            f"Most replication above chance: {self.best}. Labels supported under every candidate: {everywhere:,} "
+            f"points, under some {self.n_points - everywhere - nowhere:,}, under none {nowhere:,}"
         )
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [
-            (
-                line.name,
-                f"{line.n_clusters:,}",
-                f"{line.labelled:.0%}",
-                f"{line.replication:.0%}",
-                f"{line.above_chance:.2f}",
-                *(f"{number:,}" for number in (line.supported, line.contested, line.contradicted, line.best_for)),
-                f"{line.stable:.0%}",
-            )
-            for line in self.candidates()
+        bars = [
+            share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)}) for line in lines
         ]
-
-    def _title(self) -> str:
-        m = len(self.results)
-        return f"{m} clustering{'' if m == 1 else 's'} of {self.n_points:,} points"
-
-    def _headline(self) -> str:
-        everywhere = int((self.n_supported == len(self.results)).sum())
-        nowhere = int(self.never_supported.sum())
-        some = self.n_points - everywhere - nowhere
-        return (
-            f"Most replication above chance: {self.best}. Labels supported under every candidate: "
-            f"{everywhere:,} points, under some {some:,}, under none {nowhere:,}"
+        return _table_card(
+            f"{count(m, 'clustering')} of {self.n_points:,} points",
+            headline,
+            _CANDIDATE_COLUMNS,
+            [list(map(format, line, _CANDIDATE_COLUMNS.values())) for line in lines],
+            bars,
+            self.notes(),
         )
 
     def notes(self) -> list[str]:
@@ -384,8 +365,12 @@ class ConsensusValidation(Shown):
         like
             A frame of the kind to build; pandas by default.
         """
+        kind = FrameLike() if like is None else FrameLike(FrameLike.of(like).backend)
+        return kind.build({name: np.array(values) for name, values in self._columns().items()})
+
+    def _columns(self) -> dict[str, list[Any]]:
         lines = self.comparison.candidates()
-        columns: dict[str, Any] = {
+        return {
             "clustering": [line.name for line in lines],
             "n_clusters": [line.n_clusters for line in lines],
             "above_chance": [line.above_chance for line in lines],
@@ -397,49 +382,42 @@ class ConsensusValidation(Shown):
             "rand_distance": [*self.rand_distance, 0.0],
             "verdict": [*self.verdicts, ""],
         }
-        kind = FrameLike() if like is None else FrameLike(FrameLike.of(like).backend)
-        return kind.build({name: np.array(values) for name, values in columns.items()})
 
     def _word(self, gain: float) -> str:
         if gain >= _CONSIDERABLE:
             return "improved"
         return "lost" if gain <= -_CONSIDERABLE else "little changed"
 
-    def _cells(self) -> list[tuple[str, ...]]:
-        gained, lost = self.turned_supported.sum(axis=1), self.turned_doubtful.sum(axis=1)
-        rows: list[tuple[str, ...]] = []
-        for i, line in enumerate(self.comparison.candidates()):
-            own = i < len(self.names)
-            rows.append(
-                (
-                    line.name,
-                    f"{line.n_clusters}",
-                    f"{line.above_chance:.2f}",
-                    f"{self.gain[i]:+.2f}" if own else "",
-                    f"{line.supported:,}",
-                    f"{gained[i]:,}" if own else "",
-                    f"{lost[i]:,}" if own else "",
-                    f"{line.stable:.1%}",
-                    f"{self.rand_distance[i]:.3f}" if own else "",
-                    self.verdicts[i] if own else "",
-                )
-            )
-        return rows
-
-    def _title(self) -> str:
-        return f"Consensus of {len(self.names)} clusterings of {self.comparison.n_points:,} points"
-
     def _card(self) -> Card:
+        rows = [
+            list(map(format, row, _CONSENSUS_COLUMNS.values())) for row in zip(*self._columns().values(), strict=True)
+        ]
+        rows[-1] = ["" if name in _COMPARED else cell for name, cell in zip(_CONSENSUS_COLUMNS, rows[-1], strict=True)]
         supported = self.comparison.supported.mean(axis=0)
-        bars = [share_bar({SUPPORTED: share, "doubtful": 1.0 - share}) for share in supported]
-        return Card(
-            title=self._title(),
-            lines=[self.verdict],
-            headings=(*_CONSENSUS_HEADINGS[:4], "", *_CONSENSUS_HEADINGS[4:]),
-            rows=[[*cells[:4], bar, *cells[4:]] for cells, bar in zip(self._cells(), bars, strict=True)],
-            words=("clustering", "verdict", ""),
-            notes=self.comparison.notes(),
+        return _table_card(
+            f"Consensus of {len(self.names)} clusterings of {self.comparison.n_points:,} points",
+            self.verdict,
+            _CONSENSUS_COLUMNS,
+            rows,
+            [share_bar({SUPPORTED: share, "doubtful": 1.0 - share}) for share in supported],
+            self.comparison.notes(),
         )
+
+
+def _table_card(
+    title: str, line: str, headings: Iterable[str], rows: list[list[str]], bars: list[Any], notes: list[str]
+) -> Card:
+    """Return a card with a bar before the number of supported labels."""
+    names = list(headings)
+    place = names.index(SUPPORTED)
+    return Card(
+        title=title,
+        lines=[line],
+        headings=[*names[:place], "", *names[place:]],
+        rows=[[*row[:place], bar, *row[place:]] for row, bar in zip(rows, bars, strict=True)],
+        words=(names[0], "verdict", ""),
+        notes=notes,
+    )
 
 
 def validate_consensus(
