@@ -26,7 +26,7 @@ def validated(overlapping):
 
 def test_figures_are_those_of_compare_clusterings(overlapping, validated):
     model, validation = validated
-    assert validation.names == model.base_names_
+    assert validation.names == list(model.labelings_)
     comparison = compare_clusterings(overlapping, model.labelings_ | {"consensus": model.labels_}, scorer=SCORER)
     np.testing.assert_array_equal(validation.comparison.above_chance, comparison.above_chance)
     np.testing.assert_array_equal(validation.comparison.supported, comparison.supported)
@@ -89,7 +89,7 @@ def test_verdicts_follow_the_gain(validated, monkeypatch):
 def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
     model, validation = validated
     frame = validation.frame()
-    assert frame.clustering.tolist() == [*model.base_names_, "consensus"]
+    assert frame.clustering.tolist() == [*model.labelings_, "consensus"]
     np.testing.assert_allclose(frame.gain, frame.above_chance.iloc[-1] - frame.above_chance)
     np.testing.assert_array_equal(frame.supported, validation.comparison.supported.sum(axis=0))
     np.testing.assert_array_equal(

@@ -61,7 +61,7 @@ def draw(rng, divergence, shape):
 
 ALL = [
     *DIVERGENCES.values(),
-    Bregman(coupled, coupled_gradient, coupled_inverse, name="coupled").divergence,
+    Bregman(coupled, coupled_gradient, coupled_inverse).divergence,
 ]
 SHORT = {"ids": lambda divergence: divergence.name}
 

@@ -111,8 +111,8 @@ def test_wrong_functions_are_found(phi, gradient, inverse, d, match):
 
 
 def test_wrong_functions_are_found_in_use(rng):
-    wrong = Bregman(squares, lambda Y: 3 * Y, lambda G: G / 3, name="mine")
-    with pytest.raises(ValueError, match="gradient of divergence 'mine'"):
+    wrong = Bregman(squares, lambda Y: 3 * Y, lambda G: G / 3)
+    with pytest.raises(ValueError, match="gradient of divergence 'squares'"):
         affinity(rng.normal(size=(20, 3)), np.arange(20) % 2, influence=wrong)
 
 

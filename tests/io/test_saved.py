@@ -173,7 +173,7 @@ def prepared_by(transformer: Any) -> dict[str, Any]:
     ("settings", "named"),
     [
         ({"influence": Kernel(one_of_their_own)}, "influence.name is <function one_of_their_own"),
-        ({"influence": Bregman(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, lambda G: np.cbrt(G / 4), name="4")},
+        ({"influence": Bregman(lambda Y: (Y**4).sum(axis=1), lambda Y: 4 * Y**3, lambda G: np.cbrt(G / 4))},
          "influence.phi is <function"),
         (prepared_by(_Own()), r"preparation\._own is _Own\(\), which cannot be saved.*Pipeline.*StandardScaler"),
         (prepared_by(PolynomialFeatures()), "PolynomialFeatures"),

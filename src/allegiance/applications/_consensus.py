@@ -29,7 +29,7 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
-from allegiance.fitting import cluster
+from allegiance.fitting import cluster, unique_name
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
 from allegiance.notebook import Card, Cell, share_bar
 
@@ -84,8 +84,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         clusters or no point is nearest to some centre.
     labelings_
         The labels (n,) of each clustering, by name.
-    base_names_
-        The names of the clusterings.
     kernel_
         The kernel that was used, with its gamma.
     lift_gram_
@@ -173,7 +171,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.labelings_, self.base_names_ = labelings, list(labelings)
+        self.labelings_ = labelings
         self.kernel_, self.lift_gram_, self.lift_weights_ = kernel, lifts.gram, weights
         self.labels_, self.lift_groups_, self.centers_ = labels, groups, centers
         self.n_clusters_ = self.centers_.shape[0]
@@ -244,7 +242,8 @@ def _base_labelings(clusterings: Any, X: Any, n_rows: int, verbose: Verbose) -> 
     with progress(len(named), "consensus", verbose, unit="clusterings") as advance:
         for i, (name, clustering) in enumerate(named):
             labels = _labels_of(clustering, X, n_rows, f"clusterings[{i if name is None else name!r}]")
-            labelings[_unique_name(name, clustering, labelings)] = labels
+            kind = type(clustering).__name__ if hasattr(clustering, "fit") else "labels"
+            labelings[unique_name(kind, labelings) if name is None else str(name)] = labels
             advance(1)
     if not labelings:
         raise ValueError("clusterings is empty: give at least one, or None for the default ones.")
@@ -352,18 +351,6 @@ def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
             f"{where} is fitted to other data than the {n_rows} rows of X, and cannot predict: pass it unfitted."
         )
     return labels
-
-
-def _unique_name(name: Any, clustering: Any, taken: dict[str, AnyArray]) -> str:
-    """Return the name given, or one by the kind of clustering that is not yet taken."""
-    if name is not None:
-        return str(name)
-    kind = type(clustering).__name__ if hasattr(clustering, "fit") else "labels"
-    number, unique = 1, kind
-    while unique in taken:
-        number += 1
-        unique = f"{kind} {number}"
-    return unique
 
 
 def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> IntArray:

@@ -452,9 +452,6 @@ class Causes:
         severity = self.now.counts[:-1, 0] / self.now.n_points * special.erf(np.abs(by) / np.sqrt(8.0))
         which = (moves.p <= self.level) & (np.abs(by) >= SMALL_MOVE) & self._typical_too(first, by)
         raw = self._share_change(self.then.counts[:-1, 0], self.now.counts[:-1, 0])
-        points, atypical = self.now.counts[:-1].T
-        # What is left of a cluster that is gone is the edge of others, and typical.
-        which &= (raw.now >= raw.then / 3.0) | (atypical > points / 2)
         which[sorted(away | gone)] = False
         exchanged = np.sign(raw.now - raw.then) * (raw.p <= _SURE)
         if which.any():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from copy import copy
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,17 +195,21 @@ def _joined(steps: list[tuple[str, Any]]) -> Pipeline | None:
         return None
     named: dict[str, Any] = {}
     for name, step in steps:
-        number, unused = 2, name
-        while unused in named:
-            unused, number = f"{name}-{number}", number + 1
-        named[unused] = step
+        named[unique_name(name, named)] = step
     return Pipeline(list(named.items()))
 
 
-def check_clusterer(estimator: Any) -> None:
-    """Raise unless ``estimator`` can be fitted."""
+def unique_name(name: str, taken: Container[str]) -> str:
+    """Return a name that is not taken: with a number, if it is."""
+    numbered = (f"{name} {number}" for number in count(2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
+
+
+def check_clusterer(estimator: Any, name: str = "estimator") -> Any:
+    """Return ``estimator`` if it can be fitted; else raise TypeError that names the argument."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise TypeError(f"estimator must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
+        raise TypeError(f"{name} must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
+    return estimator
 
 
 def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Any:

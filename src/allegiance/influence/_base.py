@@ -168,7 +168,7 @@ class Influence(Parameters):
         return repr(self)
 
 
-INFLUENCES: Registry[Influence] = Registry("influence", Influence, first="euclidean")
+INFLUENCES: Registry[Influence] = Registry("influence", Influence, first="within")
 
 
 #: Clusters tighter than this share of the average spread count as this tight: a single point has no spread at all.

@@ -343,6 +343,10 @@ class BregmanInfluence(Influence):
     smoothing: float = 0.0
     divergence_name: ClassVar[str]
 
+    def check(self) -> None:
+        """Raise unless the smoothing is a number that is not negative."""
+        check_number(self.smoothing, f"smoothing of {type(self).__name__}", low=0.0, high=_MOST_SMOOTHING, closed=True)
+
     @property
     def divergence(self) -> BregmanDivergence:
         """The divergence itself."""
@@ -384,17 +388,9 @@ class BregmanInfluence(Influence):
         return self.divergence.name
 
 
-class _Smoothed(BregmanInfluence):
-    """A divergence between positive numbers, to which a constant may be added."""
-
-    def check(self) -> None:
-        """Raise unless the smoothing is a number that is not negative."""
-        check_number(self.smoothing, f"smoothing of {type(self).__name__}", low=0.0, high=_MOST_SMOOTHING, closed=True)
-
-
 @INFLUENCES.register("kl")
 @dataclass(frozen=True, eq=False, repr=False)
-class KL(_Smoothed):
+class KL(BregmanInfluence):
     """Generalised Kullback-Leibler divergence, for counts and shares: X must be positive.
 
     Parameters
@@ -418,7 +414,7 @@ class KL(_Smoothed):
 
 @INFLUENCES.register("itakura-saito")
 @dataclass(frozen=True, eq=False, repr=False)
-class ItakuraSaito(_Smoothed):
+class ItakuraSaito(BregmanInfluence):
     """Itakura-Saito divergence, for spectra: X must be positive, and its scale does not matter.
 
     Parameters
@@ -474,8 +470,6 @@ class Bregman(BregmanInfluence):
         Maps gradients (n, d) back to rows (n, d).
     domain
         Open interval in which every coordinate must lie.
-    name
-        What messages call it.
 
     Examples
     --------
@@ -487,7 +481,7 @@ class Bregman(BregmanInfluence):
     ...     return 4 * Y**3
     >>> def inverse(A):
     ...     return np.cbrt(A / 4)
-    >>> quartic = Bregman(fourth_powers, gradient, inverse, name="quartic")
+    >>> quartic = Bregman(fourth_powers, gradient, inverse)
     >>> quartic.divergence.between(np.array([[1.0]]), np.array([[0.0], [1.0]]))
     array([[1., 0.]])
     """
@@ -497,7 +491,6 @@ class Bregman(BregmanInfluence):
     inverse_gradient: Callable[[FloatArray], FloatArray]
     _: KW_ONLY
     domain: tuple[float, float] = (-np.inf, np.inf)
-    name: str = "custom"
 
     def check(self) -> None:
         """Raise unless the domain is an interval; the functions are compared once the number of columns is known."""
@@ -507,4 +500,6 @@ class Bregman(BregmanInfluence):
     @property
     def divergence(self) -> BregmanDivergence:
         """The divergence itself."""
-        return _Given(self.phi, self.gradient, self.inverse_gradient, self.domain, self.name)
+        return _Given(
+            self.phi, self.gradient, self.inverse_gradient, self.domain, getattr(self.phi, "__name__", "custom")
+        )
