@@ -66,7 +66,6 @@ OTHER: dict[str, Any] = {
     "Bregman.phi": gradient,
     "Bregman.gradient": fourth_powers,
     "Bregman.inverse_gradient": gradient,
-    "Bregman.name": "quartic",
     "Calibration.clusterer": AgglomerativeClustering(3),
     "Weights.of": "density",
     "Weights.scale": "auto",

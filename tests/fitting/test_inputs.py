@@ -47,8 +47,9 @@ def test_several_columns_are_listed():
         (np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0], [7.0, 8.0]]), "NaN.* in column 1"),
         ([["1", "a"], ["2", "b"], ["3", "c"], ["4", "d"]], "text in column 1|text in columns 0, 1"),
         (np.array([["2024-01-01"], ["2024-01-02"], ["2024-01-03"], ["2024-01-04"]], "datetime64[D]"), "dates"),
+        (np.arange(4.0), r"X must have rows and columns, got shape \(4,\)"),
     ],
-    ids=["NaN", "text", "dates"],
+    ids=["NaN", "text", "dates", "1-D"],
 )
 def test_columns_of_arrays_are_named_by_number(X, says):
     with pytest.raises((TypeError, ValueError), match=says):

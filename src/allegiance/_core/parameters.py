@@ -181,7 +181,7 @@ Value = TypeVar("Value")
 class Lazy(Generic[Value]):
     """A value, or how to compute it: most results are never asked for all that follows from them.
 
-    What it is computed from is let go of once it is known. A pickle holds the value.
+    What it is computed from is released once it is known. A pickle holds the value.
     """
 
     def __init__(self, compute: Callable[[], Value]) -> None:

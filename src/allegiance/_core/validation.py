@@ -225,7 +225,7 @@ def _has_dates(X: Any) -> bool:
 
 
 def _unusable_columns(X: Any) -> str | None:
-    """Say which columns of X hold texts, dates or missing values; None if that is not what is wrong."""
+    """Say which columns of X hold something else than numbers, or that it has none; None if that is not the reason."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         columns = {repr(name): frame[name].to_numpy() for name in frame.columns}
@@ -234,6 +234,8 @@ def _unusable_columns(X: Any) -> str | None:
             array = np.asarray(X)
         except (TypeError, ValueError):
             return None
+        if array.ndim == 1:
+            return f"X must have rows and columns, got shape {array.shape}. Reshape your data: one column is (n, 1)."
         if array.ndim != 2:
             return None
         columns = {str(number): values for number, values in enumerate(array.T)}

@@ -327,7 +327,7 @@ def fit_to_centers(
 def stability(fitted: Fitted, X: Rows) -> tuple[FloatArray, IntArray]:
     """Return the largest affinity (n,) of each row of X, which is stable above one half, and the number of its centre.
 
-    That affinities are precise does not matter here, so that there is no warning.
+    Precision does not matter here, so there is no warning.
     """
     ranks = fitted.score(X, top=1).ranks
     return ranks.largest, ranks.first

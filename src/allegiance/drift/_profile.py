@@ -324,7 +324,7 @@ def compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
 
 
 def compare_atypical(then: Profile, now: Profile, member_sizes: IntArray) -> Change:
-    """Compare the shares (k + 2,) of atypical points: only more of them are news.
+    """Compare the shares (k + 2,) of atypical points; only a rise counts.
 
     Points of the fit are rarely atypical, so the share that new points like the members have stands in for a smaller
     one of then; and it is known only as well as the members that are kept tell it.

@@ -345,7 +345,7 @@ class Family:
         """Return theta (n, r) and psi(theta) (n,) of the members with positions ``target`` (n, r).
 
         ``near`` are members to start from, one per row, with their positions (n, r) and the derivatives (n, r, r) of
-        theta by position there. Not found are targets at the edge of what the domain allows, or beyond.
+        theta by position there. Targets at the edge of what the domain allows, or beyond, are not found.
         """
         search = _Search(self, target, near, position, inverse_hessian)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
