@@ -125,7 +125,7 @@ class TestRefusals:
             ([0, np.nan, 1, 1], ValueError, "missing values: use -1"),
             (np.array([0, np.nan, 1, 1]), ValueError, "NaN or infinity: use -1"),
             (pd.to_datetime(["2024-01-01"] * 4), TypeError, "must be integers or strings"),
-            (KMeans(2), TypeError, r"got KMeans\(n_clusters=2\): pass a clusterer by its own argument"),
+            (KMeans(2), TypeError, r"got KMeans\(n_clusters=2\): pass a clusterer as trust\(X, clusterer="),
             ("plan", TypeError, r"got 'plan': pass the column, as in X\['plan'\]"),
         ],
         ids=lambda value: str(value).replace("\n", " ")[:30] if not isinstance(value, type | tuple) else None,

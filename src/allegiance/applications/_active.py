@@ -318,10 +318,8 @@ def fit_to_centers(
     centers: FloatArray, extremes: Rows, seed: int, n_jobs: int | None, verbose: Verbose = False
 ) -> Fitted:
     """Return what scores rows with respect to centres (k, d), in the box around the rows ``extremes``."""
-    scorer = AffinityScorer(
-        centers=centers, influence="euclidean", random_state=seed, n_jobs=n_jobs, verbose=verbose
-    )  # fmt: skip
-    return scorer.fit(extremes).fitted_
+    settings: dict[str, Any] = {"influence": "euclidean", "random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
+    return AffinityScorer(centers=centers, **settings).fit(extremes).fitted_
 
 
 def stability(fitted: Fitted, X: Rows) -> tuple[FloatArray, IntArray]:

@@ -170,7 +170,9 @@ def positions_of(own: AnyArray, classes: AnyArray) -> IntArray:
 
 def _as_array(labels: Any) -> AnyArray:
     if hasattr(labels, "fit"):
-        raise TypeError(f"labels must be one label per row of X, got {labels!r}: pass a clusterer by its own argument.")
+        raise TypeError(
+            f"labels must be one label per row of X, got {labels!r}: pass a clusterer as trust(X, clusterer=...)."
+        )
     if isinstance(labels, str):
         raise TypeError(f"labels must be one label per row of X, got {labels!r}: pass the column, as in X[{labels!r}].")
     if np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any():
