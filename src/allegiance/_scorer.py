@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -269,8 +270,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
         if found.sample is not None:
             self.fitted_ = self._calibrated(found, X, result)
-            assert self.fitted_.trust_map is not None
-            result = result.with_trust(self.fitted_.trust_map)
+            result = replace(result, trust_map=self.fitted_.trust_map)
         self.fitted_.warn_if_imprecise(result)
         return result
 

@@ -1,7 +1,6 @@
 """What closeness means: kinds of influence, each a set of affine functions f_i(y) = b_i - <a_i, y>, lower is closer."""
 
 from ._base import INFLUENCES as INFLUENCES
-from ._base import WEIGHTS as WEIGHTS
 from ._base import AffineFunctions as AffineFunctions
 from ._base import AnySummary as AnySummary
 from ._base import Diagram as Diagram

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -236,12 +235,14 @@ class Weights(Parameters):
         """Return what a user means by None, a name, an array (k,), or an object, checked."""
         if value is None:
             return None
-        return WEIGHTS.resolve(value if isinstance(value, str | Weights) else cls(value))
+        weights = value if isinstance(value, Weights) else cls(value)
+        weights.check()
+        return weights
 
     def check(self) -> None:
         """Raise unless kind, scale and the weight of a point make sense."""
         if isinstance(self.of, str):
-            check_choice(self.of, "weights", tuple(WEIGHTS))
+            check_choice(self.of, "weights", ("size", "density"))
         if isinstance(self.scale, str):
             check_choice(self.scale, "scale of Weights", ("auto",))
         else:
@@ -279,11 +280,6 @@ class Weights(Parameters):
     def describe(self) -> str:
         """Say in a few words what the weights are."""
         return f"weights {self.of if isinstance(self.of, str) else 'given'}"
-
-
-WEIGHTS: Registry[Weights] = Registry("weights", Weights)
-for _name in ("size", "density"):
-    WEIGHTS.add(_name, partial(Weights, _name))
 
 
 def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:

@@ -41,7 +41,7 @@ class HowMeasured:
     domain: str
     engine: str
     """The engine that was requested. ``AffinityResult.engine`` names the one that measured each point."""
-    eps: float | str
+    eps: float
     """Half-width of 95 % intervals."""
     seed: int
     dim: int
@@ -502,10 +502,6 @@ class AffinityResult(Shown):
         """
         found = audit(rows, right, label=self.label, codes=self.codes, classes=self.classes, ranking=self.ranking)
         return replace(found, result=replace(self, audited=found.trust))
-
-    def with_trust(self, trust_map: TrustMap) -> AffinityResult:
-        """Return the same result with trust."""
-        return replace(self, trust_map=trust_map)
 
     @staticmethod
     def concatenate(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityResult:
