@@ -162,10 +162,6 @@ class Influence(Parameters):
         """Return a clusterer that may have made labels of unknown origin; None if only k-means comes to mind."""
         return None
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return repr(self)
-
 
 INFLUENCES: Registry[Influence] = Registry("influence", Influence, first="within")
 

@@ -370,10 +370,6 @@ class BregmanInfluence(Influence):
 
         return BregmanKMeans(n_clusters, influence=self, n_init=1)
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return self.divergence.name
-
 
 @INFLUENCES.register("kl")
 @dataclass(frozen=True, eq=False, repr=False)

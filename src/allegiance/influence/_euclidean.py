@@ -46,10 +46,6 @@ class Euclidean(Influence):
         """Return the Voronoi diagram of the sites."""
         return PowerDiagram(LinearEmbedding.of_sites(training.sites, keep_axes=keep_axes)), None
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return "euclidean"
-
 
 @INFLUENCES.register("within")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,10 +74,6 @@ class Within(Influence):
         whitening = training.total(partial(scatter_sums, sites)).whitening(sites)
         return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening)), None
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return "within"
-
 
 @INFLUENCES.register("mahalanobis")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,10 +101,6 @@ class Mahalanobis(Influence):
         """Return the Voronoi diagram of the whitened sites."""
         whitening = _inverse_root(self.covariance, training.sites.shape[1])
         return PowerDiagram(LinearEmbedding.of_sites(training.sites, keep_axes=keep_axes, whitening=whitening)), None
-
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return "mahalanobis"
 
 
 #: Rows converted to float64 at a time.
@@ -150,10 +138,6 @@ class Cosine(Influence):
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
         """Return the Voronoi diagram of the means of the prepared rows."""
         return Euclidean().diagram(training, keep_axes=keep_axes)
-
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return "cosine"
 
 
 def _lengths(X: Rows) -> FloatArray:

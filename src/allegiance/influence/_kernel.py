@@ -180,11 +180,6 @@ class Kernel(Influence):
         embedding, located = KernelEmbedding.fit_locate(X, codes, training.n_clusters, kernel, training.threads)
         return PowerDiagram(embedding), located
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        name = self.name if isinstance(self.name, str) else getattr(self.name, "__name__", "callable")
-        return f"kernel {name}" if self.approximation is None else f"kernel {name}, {self.approximation}"
-
 
 def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
     """Raise unless the kernel has the parameters it takes, and no others."""
