@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -328,7 +328,6 @@ class BregmanInfluence(Influence):
 
     #: Added to every entry before divergences are computed.
     smoothing: float = 0.0
-    divergence_name: ClassVar[str]
 
     def check(self) -> None:
         """Raise unless the smoothing is a number that is not negative."""
@@ -337,7 +336,7 @@ class BregmanInfluence(Influence):
     @property
     def divergence(self) -> BregmanDivergence:
         """The divergence itself."""
-        return DIVERGENCES[self.divergence_name]
+        return DIVERGENCES[str(self.registered_as)]
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -392,8 +391,6 @@ class KL(BregmanInfluence):
 
     smoothing: float = 0.0
 
-    divergence_name: ClassVar[str] = "kl"
-
 
 @INFLUENCES.register("itakura-saito")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -416,8 +413,6 @@ class ItakuraSaito(BregmanInfluence):
 
     smoothing: float = 0.0
 
-    divergence_name: ClassVar[str] = "itakura-saito"
-
 
 @INFLUENCES.register("logistic")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -432,8 +427,6 @@ class Logistic(BregmanInfluence):
     >>> affinity(chances, ["a", "a", "b", "b"], influence=Logistic()).owner
     array(['a', 'a', 'b', 'b'], dtype='<U1')
     """
-
-    divergence_name: ClassVar[str] = "logistic"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
