@@ -287,7 +287,7 @@ class Draw:
         return {
             "influence": (
                 ["euclidean", "within", "kl", "itakura-saito", "logistic", "rbf", "cosine", "laplacian",
-                 KL(smoothing=0.5), ItakuraSaito(smoothing=1.0), Logistic(), Within("oas"), Kernel("polynomial"),
+                 KL(smoothing=0.5), ItakuraSaito(smoothing=1.0), Logistic(), Within(), Kernel("polynomial"),
                  Kernel("rbf", approximation="fourier"), Kernel("rbf", approximation="nystroem"), "mahalanobis"],
                 ["psychic", None, 3, Kernel("rbf", gamma=-1.0), Kernel("rbf", gamma=np.inf), KL(smoothing=-1.0),
                  Mahalanobis(np.zeros((2, 2))), Mahalanobis([[np.nan]]), "precomputed", Kernel("nonsense"), KL,

@@ -16,7 +16,7 @@ from allegiance import AffinityScorer, Calibration, affinity
 from allegiance._core.parameters import Parameters
 from allegiance.domains import Box, Polytope
 from allegiance.engines import Auto, Exact, HitAndRun, SharedSamples
-from allegiance.influence import KL, ItakuraSaito, Kernel, Weights, Within
+from allegiance.influence import KL, ItakuraSaito, Kernel, Weights
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(12, 3))
@@ -116,11 +116,10 @@ BAD_SETTINGS = [
     *cases(ValueError, "representative", "mode", None, 0, np.mean),
     *cases(ValueError, "influence", "manhattan", "exponential", "", "mahalanobis"),
     *cases(TypeError, "influence", None, 2, np.array(["euclidean"]), KL, Box()),
-    *cases(ValueError, "influence", Within("none"), Within(None), says="shrinkage of Within"),
     *cases(ValueError, "influence", KL(-1.0), KL(np.nan), ItakuraSaito(-1.0), says="smoothing of"),
     *cases(TypeError, "influence", KL("a little"), KL(None), says="smoothing of KL"),
     *cases(ValueError, "influence", Kernel("gauss"), Kernel(3), Kernel(["rbf"]), says="kernel"),
-    *cases(ValueError, "influence", Kernel("cosine", gamma=1.0), says=r"Kernel\('cosine'\) got gamma"),
+    *cases(ValueError, "influence", Kernel("precomputed", gamma=1.0), says=r"Kernel\('precomputed'\) got gamma"),
     *cases(ValueError, "weights", "big", [1, 2], 1.0, np.ones((3, 1)), [1, 2, np.nan], [1, 2, np.inf]),
     *cases(TypeError, "weights", ["a", "b", "c"], [1, 2, 3j]),
     *cases(ValueError, "weights", Weights("size", query=np.nan), says="query of Weights"),

@@ -17,7 +17,7 @@ SCORERS = [
     AffinityScorer(GaussianMixture(3, init_params="random_from_data", random_state=0), domain="space"),
     # One member is enough for a cluster, since most checks bring too few points, too far apart, for a density.
     AffinityScorer(DBSCAN(min_samples=1), influence="euclidean", representative="medoid"),
-    AffinityScorer(KMeans(3, n_init=1, random_state=0), influence=Within(shrinkage="oas"), calibration=2),
+    AffinityScorer(KMeans(3, n_init=1, random_state=0), influence=Within(), calibration=2),
     AffinityScorer(),
 ]
 

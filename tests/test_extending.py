@@ -106,7 +106,7 @@ def test_with_trust_and_from_a_stream(toys, tmp_path):
 
 
 def test_messages_and_refusals_know_the_new_kinds(toys):
-    with pytest.raises(ValueError, match=r"influence must be one of 'euclidean'.*'stretched', got 'stretchd'"):
+    with pytest.raises(ValueError, match=r"influence must be one of 'within'.*'stretched', got 'stretchd'"):
         affinity(X, LABELS, influence="stretchd")
 
 

@@ -71,7 +71,7 @@ INTERNAL = {
     "distances",
 }
 INTERNAL |= {"engine", "engine_codes", "frame_like", "least_trusted", "members", "n_clusters", "n_points"}
-INTERNAL |= {"n_wider_than", "noise", "ranking", "ranks", "remarks", "tally", "top_ranks", "trust_map", "with_trust"}
+INTERNAL |= {"n_wider_than", "noise", "ranking", "ranks", "remarks", "tally", "top_ranks", "trust_map"}
 
 
 def public(name: str) -> Any:

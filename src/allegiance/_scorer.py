@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from ._core.validation import AnyArray, FloatArray, Rows, check_count, check_table, is_lazy
+from ._core.validation import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
 from .drift import Profile, profile_rows, with_baseline
 from .fitting import (
     Columns,
@@ -23,7 +24,6 @@ from .fitting import (
     PreparedInput,
     Specification,
     align,
-    check_input,
     fit,
     fit_clusterer,
     has_pipeline,
@@ -176,7 +176,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             if fit_params:
                 names = ", ".join(sorted(fit_params))
                 raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
-            rows, columns, clusterer = check_input(self, X, reset=True), Columns.of(self), None
+            rows, columns, clusterer = check_rows(self, X, reset=True), Columns.of(self), None
         else:
             rows, columns, clusterer, y = self._clustered(X, fit_params)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
@@ -201,7 +201,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             check_table(self, X)
             self.estimator_ = fit_clusterer(self.estimator, X, routed.estimator.fit)
         else:
-            rows = check_input(self, X, reset=True)
+            rows = check_rows(self, X, reset=True)
             # As they came: with the names of their columns, and without what the influence adds.
             given = X if hasattr(X, "columns") else rows
             self.estimator_ = fit_clusterer(self.estimator, given, routed.estimator.fit)
@@ -270,7 +270,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
         if found.sample is not None:
             self.fitted_ = self._calibrated(found, X, result)
-            result = self.fitted_.with_trust(result)
+            result = replace(result, trust_map=self.fitted_.trust_map)
         self.fitted_.warn_if_imprecise(result)
         return result
 

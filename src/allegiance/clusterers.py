@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ._core.parallel import on_one_thread, resolve_seed, stream
-from ._core.validation import FloatArray, IntArray, Rows, check_centers, check_count, check_number, row_dots
+from ._core.validation import (
+    FloatArray,
+    IntArray,
+    Rows,
+    check_centers,
+    check_count,
+    check_number,
+    check_rows,
+    dense,
+    is_sparse,
+    row_dots,
+)
 from .influence import DIVERGENCES, INFLUENCES, KL, BregmanDivergence, BregmanInfluence, Influence, ItakuraSaito
 
 __all__ = ["BregmanKMeans"]
@@ -149,13 +159,16 @@ class BregmanKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _points(self, X: Any, influence: Influence, *, reset: bool) -> FloatArray:
         """Return X as the divergence needs it: float64, smoothed, inside the domain."""
-        rows = validate_data(self, X, dtype=np.float64, reset=reset)
-        if self.__sklearn_tags__().input_tags.positive_only and rows.min(initial=0.0) < 0:
+        rows = check_rows(self, X, reset=reset)
+        if is_sparse(rows):
+            raise TypeError(f"X is sparse, but {type(self).__name__} needs dense X: call X.toarray() first.")
+        points: FloatArray = dense(rows)
+        if self.__sklearn_tags__().input_tags.positive_only and points.min() < 0:
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: influence={self.influence!r} needs X > 0."
             )
-        points: FloatArray = influence.prepare(rows)
-        return points
+        prepared: FloatArray = influence.prepare(points)
+        return prepared
 
     def _cluster(self, lloyd: Lloyd, influence: Influence) -> Clustering:
         """Start from seeds, or from the centres given."""
@@ -299,41 +312,17 @@ def warn_if_empty(n_found: int, n_clusters: int, *, stacklevel: int) -> None:
         warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
-@dataclass(frozen=True)
-class KMeansStarts:
-    """Several starts of scikit-learn's k-means on one thread, of which the one with the lowest inertia is kept."""
-
-    n_init: int
-    max_iter: int = 300
-    tol: float = 1e-4
-
-    @classmethod
-    def of(cls, model: Any) -> KMeansStarts:
-        """Check the parameters that an estimator has under these names."""
-        return cls(
-            check_count(model.n_init, "n_init"),
-            check_count(model.max_iter, "max_iter"),
-            check_number(model.tol, "tol", low=0.0, closed=True),
-        )
-
-    def best(
-        self,
-        rows: Rows,
-        k: int,
-        rng: np.random.Generator,
-        *,
-        seeds: FloatArray | None = None,
-        weights: FloatArray | None = None,
-    ) -> KMeans:
-        """Fit k-means to ``rows`` (m, d) with weights (m,); the first start is from ``seeds`` (k, d), if given."""
-        inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
-        if self.n_init > len(inits):
-            inits.append(("k-means++", self.n_init - len(inits)))
-        runs = []
-        for init, starts in inits:
-            seed = int(rng.integers(2**31))
-            model = KMeans(k, init=init, n_init=starts, max_iter=self.max_iter, tol=self.tol, random_state=seed)
-            with on_one_thread(), warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
-                runs.append(model.fit(rows, sample_weight=weights))
-        return min(runs, key=lambda run: run.inertia_)
+def best_kmeans(
+    rows: Rows, k: int, n_init: int, rng: np.random.Generator, *, seeds: FloatArray | None = None
+) -> KMeans:
+    """Fit scikit-learn's k-means on one thread, and keep the best start; the first is from ``seeds`` (k, d), if any."""
+    inits: list[tuple[Any, int]] = [] if seeds is None else [(seeds, 1)]
+    if n_init > len(inits):
+        inits.append(("k-means++", n_init - len(inits)))
+    runs = []
+    for init, starts in inits:
+        model = KMeans(k, init=init, n_init=starts, random_state=int(rng.integers(2**31)))
+        with on_one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the caller counts the clusters
+            runs.append(model.fit(rows))
+    return min(runs, key=lambda run: run.inertia_)

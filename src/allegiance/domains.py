@@ -61,10 +61,6 @@ class Domain(Parameters):
     def region(self, diagram: Diagram, extent: Extent) -> Region:
         """Return the region around the sites of ``diagram`` and points of some extent, the sites included."""
 
-    def describe(self) -> str:
-        """Say in a few words where volume is measured."""
-        return repr(self)
-
 
 def finite_bounds(diagram: Diagram) -> tuple[FloatArray, FloatArray] | None:
     """Return the limits (r,) outside which the functions of a diagram mean nothing; None if there are none."""
@@ -266,10 +262,6 @@ class Box(Domain):
             lower, upper = np.maximum(lower, bounds[0]), np.minimum(upper, bounds[1])
         return Region.box("box", lower, upper)
 
-    def describe(self) -> str:
-        """Say in a few words where volume is measured."""
-        return "box" if self.margin == 0.1 else f"box, margin {self.margin:g}"
-
 
 @DOMAINS.register("ball")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -291,10 +283,6 @@ class Ball(Domain):
         """Return the ball, cut where the functions of the diagram end."""
         center = diagram.positions.mean(axis=0)
         return Region.ball("ball", center, float(np.sqrt(extent.squared_radius)), finite_bounds(diagram))
-
-    def describe(self) -> str:
-        """Say in a few words where volume is measured."""
-        return "ball"
 
 
 @DOMAINS.register("space")
@@ -319,10 +307,6 @@ class Space(Domain):
             raise ValueError("domain='space' needs a divergence that is defined everywhere: use domain='box'.")
         center = diagram.positions.mean(axis=0)
         return Region.everywhere("space", center, float(np.abs(diagram.positions - center).max(initial=0.0)))
-
-    def describe(self) -> str:
-        """Say in a few words where volume is measured."""
-        return "the whole space"
 
 
 @DOMAINS.register("polytope")
@@ -401,10 +385,6 @@ class Polytope(Domain):
         lower, upper = bounding_box(A, b)
         center, scale = (lower + upper) / 2.0, (upper - lower) / 2.0
         return Region("polytope", center, scale, np.inf, np.inf, *unit_rows(A * scale, b - A @ center))
-
-    def describe(self) -> str:
-        """Say in a few words where volume is measured."""
-        return "polytope"
 
     def __repr__(self) -> str:
         m, d = np.shape(self.A)

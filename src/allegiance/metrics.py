@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
 
-from ._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, stream
+from ._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, slices, stream
 from ._core.validation import (
     FloatArray,
     IntArray,
@@ -26,7 +26,7 @@ from ._core.validation import (
     row_dots,
 )
 from .fitting import Labels
-from .influence import BLOCK_ROWS, Kernel, KernelSums, padded_features, row_blocks
+from .influence import BLOCK_ROWS, Kernel, KernelSums, padded_features
 
 __all__ = ["lift_emd", "rand_distance"]
 
@@ -235,11 +235,11 @@ class Pool(NamedTuple):
 
 def lift_kernel(kernel: Any, X: Rows) -> Kernel:
     """Return the kernel that a user means, with a bandwidth chosen by the rows of X (n, d) if none is given."""
-    resolved = Kernel.resolve(kernel)
-    if callable(resolved.name):
-        return resolved
-    check_choice(resolved.name, "kernel", (*_LIFTING_KERNELS, "a function k(X, Y)"))
-    if resolved.gamma is not None:
+    resolved = kernel if isinstance(kernel, Kernel) else Kernel(kernel)
+    if not callable(resolved.name):
+        check_choice(resolved.name, "kernel", (*_LIFTING_KERNELS, "a function k(X, Y)"))
+    resolved.check()
+    if callable(resolved.name) or resolved.gamma is not None:
         return resolved
     bandwidth = median_distance(X, _LIFTING_KERNELS[resolved.name])
     with np.errstate(divide="ignore", over="ignore"):
@@ -287,7 +287,7 @@ class _FeatureSums:
         """Sum the features of the rows of X (n, d) by the memberships ``columns``, CSR (n, m)."""
         totals: Any = 0.0
         with on_one_thread():
-            for part in row_blocks(slice(0, X.shape[0])):
+            for part in slices(X.shape[0], BLOCK_ROWS):
                 totals = totals + columns[part].T @ padded_features(transformer, X, part)[: part.stop - part.start]
         return cls(transformer, totals)
 
@@ -296,7 +296,7 @@ class _FeatureSums:
         sums, own = np.empty((X.shape[0], self.totals.shape[0])), np.empty(X.shape[0])
 
         def fill(rows: slice) -> None:
-            for part in row_blocks(rows):
+            for part in slices(rows, BLOCK_ROWS):
                 count, features = part.stop - part.start, padded_features(self.transformer, X, part)
                 sums[part] = (features @ self.totals.T)[:count]
                 own[part] = row_dots(features, features)[:count]

@@ -1,4 +1,4 @@
-"""How objects show themselves in a notebook: cards with a small picture, as HTML that needs no library."""
+"""How objects show themselves: as text, and in a notebook as a card of HTML that needs no library."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Card",
     "Cell",
+    "Shown",
     "count",
     "element",
     "fitted_html",
@@ -80,7 +81,7 @@ def _attribute(name: str) -> str:
 
 @dataclass(frozen=True)
 class Card:
-    """What an object shows of itself in a notebook.
+    """What an object shows of itself.
 
     Attributes
     ----------
@@ -106,6 +107,21 @@ class Card:
     words: Sequence[str] = ()
     notes: Sequence[str] = ()
     details: Sequence[str] = ()
+
+    def text(self) -> str:
+        """Return the card as plain text, without pictures."""
+        columns = [
+            (name, [name, *map(str, cells)])
+            for name, cells in zip(self.headings, zip(*self.rows, strict=True), strict=True)
+            if not any(isinstance(cell, Element) for cell in cells)
+        ]
+        widths = [(name, max(map(len, cells)), cells) for name, cells in columns]
+        padded = [
+            [cell.ljust(w) if name in self.words else cell.rjust(w) for cell in cells] for name, w, cells in widths
+        ]
+        parts = [[self.title, *self.lines], ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]]
+        parts += [[note for note in self.notes if note], list(self.details)]
+        return "\n\n".join("\n".join(part) for part in parts if part)
 
     def html(self) -> str:
         """Return the card as HTML; everything that is text is escaped."""
@@ -134,6 +150,19 @@ class Card:
     def _cell(self, tag: str, name: str, content: Cell) -> Element:
         left = {"style": "text-align: left"} if name in self.words or isinstance(content, Element) else {}
         return element(tag, content, **left)
+
+
+class Shown:
+    """An object that shows itself by a card."""
+
+    def _card(self) -> Card:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._card().text()
+
+    def _repr_html_(self) -> str:
+        return self._card().html()
 
 
 def fitted_html(fitted: Fitted) -> str:

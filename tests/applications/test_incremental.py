@@ -71,7 +71,7 @@ class TestAnyBatchSplit:
         [
             (240, 100, {}, 0.05, 0.97),
             (240, 8, {}, 0.05, 0.97),
-            (120, 1, {"init_size": 30, "engine": "shared"}, 0.3, 0.95),
+            (120, 1, {"init_size": 30}, 0.3, 0.95),
         ],
     )
     @pytest.mark.parametrize("order", ["shuffled", "sorted"])
@@ -283,13 +283,13 @@ class TestSavedAndResumed:
     def test_one_row_at_a_time_is_measured_rarely(self, monkeypatch):
         X, _ = three_blobs(400)
         model = started(X[:300])
-        built, scorer = [], _incremental.StabilityTest.scorer
+        built, fit = [], _incremental.fit_to_centers
 
         def counted(*arguments):
             built.append(arguments)
-            return scorer(*arguments)
+            return fit(*arguments)
 
-        monkeypatch.setattr(_incremental.StabilityTest, "scorer", counted)
+        monkeypatch.setattr(_incremental, "fit_to_centers", counted)
         fed(model, X[300:], np.arange(1, 100))
         assert len(built) < 20
 
@@ -336,7 +336,7 @@ class TestBadInput:
         def fail(*_args):
             raise MemoryError
 
-        monkeypatch.setattr(_incremental.StabilityTest, "measure", fail)
+        monkeypatch.setattr(_incremental, "stability", fail)
         with pytest.raises(MemoryError):
             model.partial_fit(X[100:])
         monkeypatch.undo()

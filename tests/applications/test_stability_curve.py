@@ -201,8 +201,8 @@ class TestShown:
     def test_summary_marks_the_suggestion_and_gives_the_caveat(self):
         curve = curve_of([0.51, 0.90, 0.55])
         lines = repr(curve).splitlines()
-        assert [line for line in lines if "<- suggested" in line] == [lines[4]]
-        assert lines[4].split()[:2] == ["3", "0.900"]
+        assert [line for line in lines if "<- suggested" in line] == [lines[5]]
+        assert lines[5].split()[:2] == ["3", "0.900"]
         assert curve.caveat in lines
 
 

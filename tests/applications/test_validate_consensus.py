@@ -1,7 +1,5 @@
 """Validation of a consensus by trust in its labels and in those it was made of."""
 
-import dataclasses
-
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from allegiance import AffinityScorer, ConsensusClustering, compare_clusterings, validate_consensus
+from allegiance.applications import _compare
 
 SCORER = AffinityScorer(influence="within", calibration=8, random_state=3)
 
@@ -27,7 +26,7 @@ def validated(overlapping):
 
 def test_figures_are_those_of_compare_clusterings(overlapping, validated):
     model, validation = validated
-    assert validation.names == model.base_names_
+    assert validation.names == list(model.labelings_)
     comparison = compare_clusterings(overlapping, model.labelings_ | {"consensus": model.labels_}, scorer=SCORER)
     np.testing.assert_array_equal(validation.comparison.above_chance, comparison.above_chance)
     np.testing.assert_array_equal(validation.comparison.supported, comparison.supported)
@@ -74,23 +73,23 @@ def test_a_consensus_that_has_nothing_to_do_with_the_clusterings_is_found_out(rn
     assert abs(validation.comparison.above_chance[-1]) < 0.1
 
 
-def test_verdicts_follow_the_gain(validated):
+def test_verdicts_follow_the_gain(validated, monkeypatch):
     _, validation = validated
     middle = float(np.median(validation.gain))
     assert middle != 0.0
-    sure = dataclasses.replace(validation, considerable=abs(middle) / 2)
-    assert sure.verdict.startswith("Improved" if middle > 0 else "Lost")
-    assert [word == "improved" for word in sure.verdicts] == (sure.gain >= abs(middle) / 2).tolist()
-    unsure = dataclasses.replace(validation, considerable=0.99)
-    assert set(unsure.verdicts) == {"little changed"}
+    monkeypatch.setattr(_compare, "_CONSIDERABLE", abs(middle) / 2)
+    assert validation.verdict.startswith("Improved" if middle > 0 else "Lost")
+    assert [word == "improved" for word in validation.verdicts] == (validation.gain >= abs(middle) / 2).tolist()
+    monkeypatch.setattr(_compare, "_CONSIDERABLE", 0.99)
+    assert set(validation.verdicts) == {"little changed"}
     doubtful = ~validation.comparison.supported[:, -1]
-    assert f"{validation.comparison.never_supported.sum()} of the {doubtful.sum()}" in unsure.verdict
+    assert f"{validation.comparison.never_supported.sum()} of the {doubtful.sum()}" in validation.verdict
 
 
 def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
     model, validation = validated
     frame = validation.frame()
-    assert frame.clustering.tolist() == [*model.base_names_, "consensus"]
+    assert frame.clustering.tolist() == [*model.labelings_, "consensus"]
     np.testing.assert_allclose(frame.gain, frame.above_chance.iloc[-1] - frame.above_chance)
     np.testing.assert_array_equal(frame.supported, validation.comparison.supported.sum(axis=0))
     np.testing.assert_array_equal(
@@ -104,7 +103,7 @@ def test_prints_a_table_and_html(overlapping, validated):
     model, _ = validated
     validation = validate_consensus(overlapping, {"a < b": model.labels_}, model.labels_, scorer=SCORER)
     lines = str(validation).splitlines()
-    assert lines[3].startswith("a < b")
-    assert lines[4].startswith("consensus")
+    assert lines[4].startswith("a < b")
+    assert lines[5].startswith("consensus")
     assert validation.verdict in lines
     assert ">a &lt; b</td>" in validation._repr_html_()

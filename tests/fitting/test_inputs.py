@@ -13,7 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from allegiance import AffinityScorer, affinity, trust
+from allegiance import ActiveKMeans, AffinityScorer, affinity, trust
 
 LABELS = [0, 0, 1, 1]
 NUMBERS = [1.0, 2.0, 8.0, 9.0]
@@ -26,9 +26,10 @@ NUMBERS = [1.0, 2.0, 8.0, 9.0]
         ("city", ["Bonn", "Ulm", "Kiel", "Hof"], "text in column 'city': encode"),
         ("day", [date(2024, 1, i) for i in (1, 2, 3, 4)], "dates in column 'day': turn them into numbers"),
         ("age", [1.0, None, 3.0, 4.0], r"missing values \(NaN\) in column 'age': impute"),
+        ("age", [1.0, np.inf, 3.0, 4.0], "infinite numbers in column 'age': replace"),
     ],
 )
-@pytest.mark.parametrize("call", [affinity, trust])
+@pytest.mark.parametrize("call", [affinity, trust, lambda X, _: ActiveKMeans(2).fit(X)])
 def test_the_column_is_named_with_what_to_do(kind, column, values, says, call):
     with pytest.raises((TypeError, ValueError), match=f"X (holds|has) {says}"):
         call(kind({"n": NUMBERS, column: values}), LABELS)
@@ -46,8 +47,9 @@ def test_several_columns_are_listed():
         (np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0], [7.0, 8.0]]), "NaN.* in column 1"),
         ([["1", "a"], ["2", "b"], ["3", "c"], ["4", "d"]], "text in column 1|text in columns 0, 1"),
         (np.array([["2024-01-01"], ["2024-01-02"], ["2024-01-03"], ["2024-01-04"]], "datetime64[D]"), "dates"),
+        (np.arange(4.0), r"X must have rows and columns, got shape \(4,\)"),
     ],
-    ids=["NaN", "text", "dates"],
+    ids=["NaN", "text", "dates", "1-D"],
 )
 def test_columns_of_arrays_are_named_by_number(X, says):
     with pytest.raises((TypeError, ValueError), match=says):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.cluster import KMeans
 
 from allegiance import AffinityScorer, affinity, trust
 from allegiance.fitting import Labels, align, labels_of, merged_classes
@@ -124,6 +125,8 @@ class TestRefusals:
             ([0, np.nan, 1, 1], ValueError, "missing values: use -1"),
             (np.array([0, np.nan, 1, 1]), ValueError, "NaN or infinity: use -1"),
             (pd.to_datetime(["2024-01-01"] * 4), TypeError, "must be integers or strings"),
+            (KMeans(2), TypeError, r"got KMeans\(n_clusters=2\): pass a clusterer as trust\(X, clusterer="),
+            ("plan", TypeError, r"got 'plan': pass the column, as in X\['plan'\]"),
         ],
         ids=lambda value: str(value).replace("\n", " ")[:30] if not isinstance(value, type | tuple) else None,
     )

@@ -14,6 +14,7 @@ from allegiance.influence import (
     LinearEmbedding,
     PowerDiagram,
 )
+from reference.divergences import PLAIN
 
 
 def coupled(Y):
@@ -48,12 +49,6 @@ def quadratic_form(d):
     ).divergence
 
 
-def plain(name):
-    """A named divergence as a user would write it, without its accurate forms."""
-    named = DIVERGENCES[name]
-    return Bregman(named.phi, named.gradient, named.inverse_gradient, domain=named.domain).divergence
-
-
 def draw(rng, divergence, shape):
     low, high = divergence.domain
     return rng.uniform(max(low, -1.5) + 0.02, min(high, 2.5) - 0.02, shape)
@@ -61,7 +56,7 @@ def draw(rng, divergence, shape):
 
 ALL = [
     *DIVERGENCES.values(),
-    Bregman(coupled, coupled_gradient, coupled_inverse, name="coupled").divergence,
+    Bregman(coupled, coupled_gradient, coupled_inverse).divergence,
 ]
 SHORT = {"ids": lambda divergence: divergence.name}
 
@@ -101,7 +96,7 @@ def reduced(rng, divergence, n=40, k=4, d=12):
     return sites, X, BregmanDiagram.of_sites(sites, divergence)
 
 
-@pytest.mark.parametrize("divergence", [*ALL, quadratic_form(12), plain("kl"), plain("logistic")], **SHORT)
+@pytest.mark.parametrize("divergence", [*ALL, quadratic_form(12), PLAIN["kl"], PLAIN["logistic"]], **SHORT)
 def test_projection_keeps_differences_and_pythagoras(rng, divergence):
     sites, X, diagram = reduced(rng, divergence)
     assert diagram.dim == 3

@@ -68,7 +68,7 @@ def test_given_centers_give_the_bits_of_numpy(settings, top):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"influence": "within"}, {"influence": Within(shrinkage="oas")},
+    [{}, {"influence": "within"}, {"influence": Within(), "domain": "ball"},
      {"weights": Weights("density", scale="auto")}, {"domain": "ball"}],
     ids=str,
 )  # fmt: skip

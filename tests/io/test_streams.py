@@ -571,7 +571,7 @@ FITS: dict[str, dict[str, Any]] = {
     "whole space": {"domain": "space"},
     "own region": {"domain": Polytope.box([-50.0] * 4, [50.0] * 4)},
     "within": {"influence": "within"},
-    "oas": {"influence": Within(shrinkage="oas"), "domain": "ball"},
+    "within in a ball": {"influence": Within(), "domain": "ball"},
     "size": {"weights": Weights("size", scale="auto")},
     "density": {"weights": Weights("density", scale=0.1)},
     "kl": {"influence": "kl"},

@@ -4,7 +4,7 @@ import pytest
 from allegiance import AffinityResult
 from allegiance._core.parameters import Lazy
 from allegiance.calibration import MemberDistances, TrustMap
-from allegiance.results import Distances, FrameLike, HowMeasured
+from allegiance.results import FrameLike, HowMeasured
 
 
 def trust_map(k):
@@ -45,7 +45,7 @@ def make_result():
             residual=np.zeros(n),
             how=HowMeasured("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
             codes=codes,
-            distances=Distances(lambda: (distance, np.zeros(n))),
+            distances=Lazy(lambda: (distance, np.zeros(n))),
             members=Lazy.known(MemberDistances.of(np.arange(codes.size, dtype=np.uint64), codes, distance, k)),
             trust_map=trust_map(k) if calibrated else None,
             engine_codes=np.zeros(n, dtype=np.int8),

@@ -174,7 +174,7 @@ class TestDefinitions:
 
     @pytest.mark.parametrize(
         ("domain", "name"),
-        [("box", "box"), (Box(0.5), "box, margin 0.5"), ("ball", "ball"), ("space", "the whole space")],
+        [("box", "box"), (Box(0.5), "Box(margin=0.5)"), ("ball", "ball"), ("space", "space")],
     )
     def test_how_it_was_measured_is_on_record(self, domain, name):
         X, labels = make_blobs(40, 7, centers=3, random_state=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -40,6 +40,12 @@ def kernel_ready(*arrays: AnyArray) -> list[AnyArray]:
     make numba compile the kernel once more.
     """
     return [np.require(array, requirements=["C", "W"]) for array in arrays]
+
+
+def slices(rows: int | slice, size: int) -> Iterator[slice]:
+    """Yield slices of at most ``size`` rows that cover so many rows, or a range of them."""
+    start, stop = (0, rows) if isinstance(rows, int) else (rows.start, rows.stop)
+    return (slice(first, min(first + size, stop)) for first in range(start, stop, size))
 
 
 class Threads:

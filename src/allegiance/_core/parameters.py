@@ -16,6 +16,8 @@ class Parameters:
     as they were given and checked when they are used, as scikit-learn asks of its estimators.
     """
 
+    #: The name it is registered under, if it is.
+    registered_as: ClassVar[str | None] = None
     _by_name: ClassVar[dict[str, type[Parameters]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -29,6 +31,11 @@ class Parameters:
 
     def check(self) -> None:
         """Raise, naming the parameter, unless the values make sense by themselves."""
+
+    def describe(self) -> str:
+        """Return the name of a registered kind with its defaults, and otherwise how to write it."""
+        plain = repr(self) == f"{type(self).__name__}()"
+        return self.registered_as if plain and self.registered_as is not None else repr(self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with ``deep`` also those of parameters, as ``outer__inner``."""
@@ -118,6 +125,7 @@ class Registry(Mapping[str, Callable[..., Kind]], Generic[Kind]):
 
         def keep(cls: type[Kind]) -> type[Kind]:
             self.add(name, cls)
+            cls.registered_as = name
             return cls
 
         return keep
@@ -181,7 +189,7 @@ Value = TypeVar("Value")
 class Lazy(Generic[Value]):
     """A value, or how to compute it: most results are never asked for all that follows from them.
 
-    What it is computed from is let go of once it is known. A pickle holds the value.
+    What it is computed from is released once it is known. A pickle holds the value.
     """
 
     def __init__(self, compute: Callable[[], Value]) -> None:

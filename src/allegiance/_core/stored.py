@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,7 +18,14 @@ PLAIN = (bool, int, float, str)
 
 
 class Sizes(dict[str, int]):
-    """The sizes of an object by name, such as k for its clusters: the first array to use a name defines it."""
+    """The sizes of an object by name, such as k for its clusters: the first array to use a name defines it.
+
+    ``kinds`` are those that parts of it may be.
+    """
+
+    def __init__(self, sizes: Mapping[str, int], kinds: Mapping[str, Kind]) -> None:
+        super().__init__(sizes)
+        self.kinds = kinds
 
     def agree(self, size: str | int, found: int, name: str) -> None:
         """Raise ValueError unless a size, its name, or its name with "+1", is what was found in the part ``name``."""
@@ -30,41 +36,35 @@ class Sizes(dict[str, int]):
             raise ValueError(f"{name} has a side of {found}, where the other parts ask for {size}.")
 
 
-class Spec(ABC):
-    """What one part must be."""
-
-    @abstractmethod
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """Raise ValueError that says what is wrong with the part ``name``; ``kinds`` are those that objects may be."""
+#: What a part must be: called with its value, its name for messages and the sizes of the object, it raises ValueError.
+Spec: TypeAlias = Callable[[Any, str, Sizes], None]
 
 
 @dataclass(frozen=True)
-class OrNone(Spec):
+class OrNone:
     """None, or what another specification asks for."""
 
     spec: Spec
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if value is not None:
-            self.spec.check(value, name, sizes, kinds)
+            self.spec(value, name, sizes)
 
 
 @dataclass(frozen=True)
-class Either(Spec):
+class Either:
     """An array of one shape or another, by its number of sides."""
 
     first: Array
     second: Array
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         chosen = self.first if np.ndim(value) == len(self.first.shape) else self.second
-        chosen.check(value, name, sizes, kinds)
+        chosen(value, name, sizes)
 
 
 @dataclass(frozen=True)
-class Array(Spec):
+class Array:
     """An array of float64, in the range [low, high], without NaN; or of whole numbers, or of anything that labels.
 
     ``shape`` has a size for each side: a number, a name, or a name with "+1". ``dtype`` is "float", "int", "uint64", or
@@ -77,8 +77,7 @@ class Array(Spec):
     high: float = inf
     infinite: bool = False
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if self.dtype == "label" and isinstance(value, dict) and value.get("kind") == "objects":
             value = _labels(value, name)
         if not isinstance(value, np.ndarray) or not self._fits(value.dtype):
@@ -119,7 +118,7 @@ def floats(*shape: str | int, low: float = -inf, high: float = inf, infinite: bo
 
 
 @dataclass(frozen=True)
-class Starts(Spec):
+class Starts:
     """Where the pieces start that an array of ``size`` entries is cut into: ascending from 0, the last one its end.
 
     ``pieces`` is the size of the array of starts: "k+1" with the end of the last piece, "k" without.
@@ -129,9 +128,8 @@ class Starts(Spec):
     size: str
     empty: bool = True
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
-        Array((self.pieces,), "int").check(value, name, sizes, kinds)
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
+        Array((self.pieces,), "int")(value, name, sizes)
         ends = value if "+" in self.pieces else np.append(value, sizes[self.size])
         steps = np.diff(ends)
         if ends[0] != 0 or ends[-1] != sizes[self.size] or (steps.size and steps.min() < (0 if self.empty else 1)):
@@ -139,31 +137,29 @@ class Starts(Spec):
 
 
 @dataclass(frozen=True)
-class Matrix(Spec):
+class Matrix:
     """Rows of finite float64, as an array or in CSR form with all its indices in range."""
 
     rows: str
     columns: str
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if not isinstance(value, dict) or value.get("kind") != "csr":
-            floats(self.rows, self.columns).check(value, name, sizes, kinds)
+            floats(self.rows, self.columns)(value, name, sizes)
             return
         shape = value.get("shape")
         if not isinstance(shape, list) or len(shape) != 2 or not all(type(side) is int and side >= 0 for side in shape):
             raise ValueError(f"{name}.shape must be two numbers of rows and columns, not {shape!r}.")
         sizes.agree(self.rows, shape[0], name)
         sizes.agree(self.columns, shape[1], name)
-        own = Sizes(rows=shape[0])
-        floats("entries").check(value.get("data"), f"{name}.data", own, kinds)
-        indices = Array(("entries",), "int", low=0, high=shape[1] - 1)
-        indices.check(value.get("indices"), f"{name}.indices", own, kinds)
-        Starts("rows+1", "entries").check(value.get("indptr"), f"{name}.indptr", own, kinds)
+        own = Sizes({"rows": shape[0]}, {})
+        floats("entries")(value.get("data"), f"{name}.data", own)
+        Array(("entries",), "int", low=0, high=shape[1] - 1)(value.get("indices"), f"{name}.indices", own)
+        Starts("rows+1", "entries")(value.get("indptr"), f"{name}.indptr", own)
 
 
 @dataclass(frozen=True)
-class Number(Spec):
+class Number:
     """A number in [low, high]; infinity only if that is an end."""
 
     low: float = -inf
@@ -171,8 +167,7 @@ class Number(Spec):
     infinite: bool = False
     whole: bool = False
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
             raise ValueError(f"{name} must be a {'whole ' if self.whole else ''}number, not {value!r}.")
         if not self.low <= value <= self.high or (abs(value) == inf and not self.infinite):
@@ -180,43 +175,40 @@ class Number(Spec):
 
 
 @dataclass(frozen=True)
-class Size(Spec):
+class Size:
     """A whole number that is a size of other arrays, at least 1."""
 
     name: str
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
-        Number(1, whole=True).check(value, name, sizes, kinds)
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
+        Number(1, whole=True)(value, name, sizes)
         sizes.agree(self.name, value, name)
 
 
 @dataclass(frozen=True)
-class Text(Spec):
+class Text:
     """A text, one of ``choices`` if there are any."""
 
     choices: tuple[str, ...] = ()
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             expected = f"one of {', '.join(self.choices)}" if self.choices else "a text"
             raise ValueError(f"{name} must be {expected}, not {value!r}.")
 
 
 @dataclass(frozen=True)
-class Unchecked(Spec):
+class Unchecked:
     """Plain values that are checked where they are used, as those that users pass are; of one type, if any is given."""
 
     type: type = object
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if not isinstance(value, self.type):
             raise ValueError(f"{name} must be a {self.type.__name__}, not {value!r}.")
 
 
-class Part(Spec):
+class Part:
     """Another object, of one of some kinds.
 
     ``sizes`` are what its own sizes are called here: ``Part("linear", d="m")`` is one over m features.
@@ -226,14 +218,13 @@ class Part(Spec):
         self._kinds = kinds
         self._sizes = sizes
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         kind = value.get("kind") if isinstance(value, dict) else None
         if kind not in self._kinds:
             raise ValueError(f"{name} is {kind!r}, which is unknown there: it must be {' or '.join(self._kinds)}.")
-        own = Sizes({inner: sizes[outer] for inner, outer in self._sizes.items() if outer in sizes})
-        declared = kinds[kind]
-        check_parts(value, declared.parts, name, own, kinds)
+        known = {inner: sizes[outer] for inner, outer in self._sizes.items() if outer in sizes}
+        own, declared = Sizes(known, sizes.kinds), sizes.kinds[kind]
+        check_parts(value, declared.parts, name, own)
         if declared.agree is not None:
             try:
                 declared.agree(value, own)
@@ -244,15 +235,13 @@ class Part(Spec):
                 sizes.agree(outer, own[inner], name)
 
 
-def check_parts(
-    values: Mapping[str, Any], parts: Mapping[str, Spec], name: str, sizes: Sizes, kinds: Mapping[str, Any]
-) -> None:
+def check_parts(values: Mapping[str, Any], parts: Mapping[str, Spec], name: str, sizes: Sizes) -> None:
     """Raise ValueError unless all ``parts`` are among ``values`` and are what they must be."""
     for part, spec in parts.items():
         path = f"{name}.{part}".lstrip(".")
         if part not in values:
             raise ValueError(f"{path} is missing.")
-        spec.check(values[part], path, sizes, kinds)
+        spec(values[part], path, sizes)
 
 
 Cls = TypeVar("Cls", bound=type)

@@ -182,6 +182,14 @@ def _has_gaps(values: Any) -> bool:
 
 #: Numbers between these have fourth powers, and sums of many of them, that neither overflow nor vanish.
 _SMALLEST, _LARGEST = 1e-70, 1e70
+#: What to do about columns that hold no numbers.
+_UNUSABLE = {
+    "text": "X holds text in {}: encode it as numbers, as with OneHotEncoder, or drop it.",
+    "dates": "X holds dates in {}: turn them into numbers, such as days since the first one, or drop them.",
+    "missing": "X has missing values (NaN) in {}: impute them before clustering, as with SimpleImputer, or drop these "
+    "rows.",
+    "infinite": "X holds infinite numbers in {}: replace them, or drop these rows.",
+}
 #: Largest count: it is exact as a float, and some of its multiples still fit into 64 bits.
 _MAX_COUNT = 2**53
 
@@ -189,21 +197,86 @@ _MAX_COUNT = 2**53
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
     """Return X as scikit-learn validates it: two-dimensional, finite, float64 or float32, dense or CSR.
 
-    Its messages are kept, with the name of the argument where they leave it out. Numbers of extreme size are refused.
+    Errors name the columns that cannot be used and what to do, or at least the argument. Numbers of extreme size are
+    refused.
     """
     from sklearn.utils.validation import validate_data
 
     _refuse_containers(X)
     try:
+        if _has_dates(X):  # which scikit-learn would take as numbers of nanoseconds
+            raise TypeError("X holds dates: turn them into numbers.")
         with np.errstate(over="ignore", invalid="ignore"):
             rows = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
     except (TypeError, ValueError) as error:
-        message = str(error)
-        if re.search(r"\bX\b", message):
+        reason = _unusable_columns(X)
+        if reason is None and re.search(r"\bX\b", str(error)):
             raise
-        raise type(error)(f"X cannot be used. {message}") from error
+        raise type(error)(reason or f"X cannot be used. {error}") from error
     check_size("X", rows, smallest=_SMALLEST if reset else 0.0)
     return rows
+
+
+def _has_dates(X: Any) -> bool:
+    if isinstance(X, np.ndarray):
+        return X.dtype.kind in "mM"
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    return isinstance(frame, nw.DataFrame) and any(kind.is_temporal() for kind in frame.schema.values())
+
+
+def _unusable_columns(X: Any) -> str | None:
+    """Say which columns of X hold something else than numbers, or that it has none; None if that is not the reason."""
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = {repr(name): frame[name].to_numpy() for name in frame.columns}
+    else:
+        try:
+            array = np.asarray(X)
+        except (TypeError, ValueError):
+            return None
+        if array.ndim == 1:
+            return f"X must have rows and columns, got shape {array.shape}. Reshape your data: one column is (n, 1)."
+        if array.ndim != 2:
+            return None
+        columns = {str(number): values for number, values in enumerate(array.T)}
+    found: dict[str | None, list[str]] = {}
+    for name, values in columns.items():
+        found.setdefault(_kind_of(values), []).append(name)
+    for kind, text in _UNUSABLE.items():
+        if kind in found:
+            return text.format(f"column{'' if len(found[kind]) == 1 else 's'} {listed(found[kind])}")
+    return None
+
+
+def _kind_of(values: AnyArray) -> str | None:
+    """Return what makes a column unusable, a key of ``_UNUSABLE``; None if it holds numbers."""
+    if values.dtype.kind in "USmM":
+        return "text" if values.dtype.kind in "US" else "dates"
+    if values.dtype.kind == "f" and np.isinf(values).any() and not np.isnan(values).any():
+        return "infinite"
+    if values.dtype.kind not in "fO":
+        return None
+    known = [value for value in values.tolist() if not is_missing(value)]
+    if any(isinstance(value, str | bytes) for value in known):
+        # Numbers in quotes are numbers to scikit-learn.
+        return None if all(_is_number(value) for value in known) else "text"
+    if any(hasattr(value, "isoformat") for value in known):
+        return "dates"
+    return "missing" if len(known) < len(values) else None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def listed(names: Any, most: int = 3) -> str:
+    """Return names for a message, so many at most."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(str(name) for name in names[:most]) + more
 
 
 def check_table(estimator: Any, X: Any) -> None:

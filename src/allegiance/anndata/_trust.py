@@ -452,7 +452,6 @@ class _Matrix:
     """How many of the columns are used: the first ones."""
     codes: AnyArray | None = None
     chunk_size: int = _CHUNK
-    in_memory: bool = False
     labelled: bool = True
 
     @property

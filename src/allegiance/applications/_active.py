@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance._core.parallel import effective_threads, resolve_seed, stream
-from allegiance._core.progress import Verbose, progress
+from allegiance._core.parallel import effective_threads, resolve_seed, slices, stream
+from allegiance._core.progress import Verbose
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,
@@ -26,21 +25,16 @@ from allegiance._core.validation import (
     check_number,
     check_rows,
     dense,
-    is_sparse,
 )
 from allegiance._scorer import AffinityScorer
-from allegiance.clusterers import KMeansStarts, warn_if_empty
-from allegiance.engines import ENGINES, LEAST_EPS, Engine, PrecisionWarning
-from allegiance.fitting import nearest_sites
+from allegiance.clusterers import best_kmeans, warn_if_empty
+from allegiance.fitting import Fitted, nearest_sites
 from allegiance.influence import LinearEmbedding, PowerDiagram
 
-DEFAULT_SIZE = "2*sqrt(n)"
 #: What is drawn at random, one stream each.
 _SEEDS, _SAMPLE, _STARTS = range(3)
 #: Rows looked at together. Only the result is kept, so that memory beyond X stays O(n).
 BLOCK = 8192
-#: Entries whose squares can be added up.
-_LARGEST = 1e150
 
 
 class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin):
@@ -57,7 +51,7 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         X
             (n, d) points, known or new.
         """
-        return self._nearest().assign(self._checked(X)).codes.astype(np.int32)
+        return self._nearest().assign(self._checked(X))[0].astype(np.int32)
 
     def transform(self, X: Any) -> FloatArray:
         """Return the distances (n, n_clusters) of rows from centres.
@@ -79,7 +73,7 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         y
             Ignored.
         """
-        return -float(self._nearest().assign(self._checked(X)).squared.sum())
+        return -float(self._nearest().assign(self._checked(X))[1].sum())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -119,20 +113,14 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
     n_clusters
         The number of clusters.
     sample_size
-        "2*sqrt(n)"; or a number of points; or a share of them, above 0 and at most 1. Never fewer than ``n_clusters``
-        points are taken, nor more than there are.
+        A number of points; or a share of them, above 0 and at most 1; None for twice the square root of their number.
+        Never fewer than ``n_clusters`` points are taken, nor more than there are.
     stable_fraction
         The share of the sample that comes from the stable points, from 0 to 1; None for their share among all points.
         If one kind has too few points, the other fills up, with a warning.
     n_init
         Starts of k-means on the sample: the first from the seeds, the others from new seeds drawn from the sample. The
         one with the lowest inertia on the sample is kept.
-    max_iter
-        Maximum number of iterations of one start.
-    tol
-        When a start has converged, as in :class:`sklearn.cluster.KMeans`.
-    engine, eps
-        How affinity is measured: as in :class:`AffinityScorer`.
     n_jobs
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
     random_state
@@ -179,13 +167,9 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         self,
         n_clusters: int = 8,
         *,
-        sample_size: float | str = "2*sqrt(n)",
+        sample_size: float | None = None,
         stable_fraction: float | None = None,
         n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        engine: str | Engine = "auto",
-        eps: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Verbose = False,
@@ -194,10 +178,6 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         self.sample_size = sample_size
         self.stable_fraction = stable_fraction
         self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.eps = eps
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -213,27 +193,27 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
             Ignored.
         """
         self._forget()
-        k, kmeans = check_count(self.n_clusters, "n_clusters"), KMeansStarts.of(self)
+        k, n_init = check_count(self.n_clusters, "n_clusters"), check_count(self.n_init, "n_init")
         _check_sample_size(self.sample_size)
         fraction = self.stable_fraction
         if fraction is not None and check_number(fraction, "stable_fraction", low=0.0, closed=True) > 1.0:
             raise ValueError(f"stable_fraction must be None or a number from 0 to 1, got {fraction!r}.")
-        test = StabilityTest.of(self, resolve_seed(self.random_state))
-        X = check_squares(check_rows(self, X, reset=True))
+        seed, n_jobs = resolve_seed(self.random_state), check_jobs(self.n_jobs)
+        X = check_rows(self, X, reset=True)
         n = X.shape[0]
         if n < k:
             raise ValueError(f"n_samples={n} must be at least n_clusters={k}: X has too few rows.")
-        seeds = dense(kmeans_plusplus(X, k, random_state=int(stream(test.seed, _SEEDS).integers(2**31)))[0])
-        extremes = NearestCenters.of(seeds, test.n_jobs).extreme_rows(X)
-        stable = test.measure(X, test.scorer(seeds, X[extremes])).stable
-        sample = _draw_sample(stable, _size_of_sample(self.sample_size, n, k), fraction, stream(test.seed, _SAMPLE))
-        best = kmeans.best(X[sample], k, stream(test.seed, _STARTS), seeds=seeds)
+        seeds = dense(kmeans_plusplus(X, k, random_state=int(stream(seed, _SEEDS).integers(2**31)))[0])
+        extremes = X[NearestCenters.of(seeds, n_jobs).extreme_rows(X)]
+        stable = stability(fit_to_centers(seeds, extremes, seed, n_jobs, self.verbose), X)[0] > 0.5
+        sample = _draw_sample(stable, _size_of_sample(self.sample_size, n, k), fraction, stream(seed, _SAMPLE))
+        best = best_kmeans(X[sample], k, n_init, stream(seed, _STARTS), seeds=seeds)
         warn_if_empty(np.unique(best.labels_).size, k, stacklevel=2)
         centers = np.asarray(best.cluster_centers_, dtype=np.float64)
-        assigned = NearestCenters.of(centers, test.n_jobs).assign(X)
+        codes, squared = NearestCenters.of(centers, n_jobs).assign(X)
 
         self.cluster_centers_, self.n_iter_ = centers, int(best.n_iter_)
-        self.labels_, self.inertia_ = assigned.codes.astype(np.int32), float(assigned.squared.sum())
+        self.labels_, self.inertia_ = codes.astype(np.int32), float(squared.sum())
         self.n_stable_ = int(stable.sum())
         self.n_unstable_ = n - self.n_stable_
         self.sample_indices_ = sample
@@ -262,34 +242,22 @@ def _draw_sample(stable: BoolArray, size: int, fraction: float | None, rng: np.r
 
 
 def _check_sample_size(sample_size: Any) -> None:
-    """Raise unless ``sample_size`` is the default, a number of points or a share of them."""
-    if isinstance(sample_size, str):
-        if sample_size != DEFAULT_SIZE:
-            raise ValueError(f"sample_size must be {DEFAULT_SIZE!r}, an integer or a share, got {sample_size!r}.")
-    elif isinstance(sample_size, Integral):
+    """Raise unless ``sample_size`` is None, a number of points or a share of them."""
+    if isinstance(sample_size, Integral):
         check_count(sample_size, "sample_size")
-    elif check_number(sample_size, "sample_size", low=0.0) > 1.0:
+    elif sample_size is not None and check_number(sample_size, "sample_size", low=0.0) > 1.0:
         raise ValueError(f"sample_size={sample_size!r} is more than all points: use an integer for a number of points.")
 
 
 def _size_of_sample(sample_size: Any, n: int, n_clusters: int) -> int:
     """Return the number of points to take of ``n``."""
-    if isinstance(sample_size, str):
+    if sample_size is None:
         size = round(2.0 * np.sqrt(n))
     elif isinstance(sample_size, Integral):
         size = int(sample_size)
     else:
         size = round(float(sample_size) * n)
     return min(max(size, n_clusters), n)
-
-
-class Assigned(NamedTuple):
-    """Points given to their nearest centres."""
-
-    codes: IntArray
-    """(n,) number of the nearest centre."""
-    squared: FloatArray
-    """(n,) squared distance from it."""
 
 
 @dataclass(frozen=True)
@@ -307,20 +275,20 @@ class NearestCenters:
         """Prepare for centres (k, d). For few rows use ``n_jobs=1``: threads cost more than they save."""
         return cls(PowerDiagram(LinearEmbedding.of_sites(centers)), effective_threads(n_jobs))
 
-    def assign(self, X: Rows) -> Assigned:
-        """Find the nearest centre of each row of X (n, d)."""
+    def assign(self, X: Rows) -> tuple[IntArray, FloatArray]:
+        """Return the nearest centre (n,) of each row of X (n, d), and the squared distance (n,) from it."""
         codes, squared = np.empty(X.shape[0], dtype=np.int64), np.empty(X.shape[0])
-        for part in row_blocks(X.shape[0]):
+        for part in slices(X.shape[0], BLOCK):
             located = self.diagram.locate(X[part], self.threads)
             codes[part] = nearest_sites(self.diagram, located.position)
             squared[part] = self.diagram.divergences(located, codes[part])
-        return Assigned(codes, squared)
+        return codes, squared
 
     def squared_distances(self, X: Rows) -> FloatArray:
         """Return the squared distances (n, k) of rows of X from all centres."""
         k = self.diagram.positions.shape[0]
         out = np.empty((X.shape[0], k))
-        for part in row_blocks(X.shape[0]):
+        for part in slices(X.shape[0], BLOCK):
             located = self.diagram.locate(X[part], self.threads)
             for i in range(k):
                 out[part, i] = self.diagram.divergences(located, np.full(located.residual.shape, i))
@@ -335,7 +303,7 @@ class NearestCenters:
         axes = np.arange(r)
         reach = np.full((2, r), -np.inf)
         rows = np.zeros((2, r), dtype=np.int64)
-        for part in row_blocks(X.shape[0]):
+        for part in slices(X.shape[0], BLOCK):
             position = self.diagram.locate(X[part], self.threads).position
             for side, outwards in enumerate((-position, position)):
                 farthest = outwards.argmax(axis=0)
@@ -346,85 +314,18 @@ class NearestCenters:
         return np.unique(rows) if r else np.zeros(1, dtype=np.int64)
 
 
-def check_squares(X: Rows) -> Rows:
-    """Return X if squared distances of its rows can be computed."""
-    values = X.data if is_sparse(X) else X
-    if values.size and not max(float(values.max()), -float(values.min())) < _LARGEST:
-        raise ValueError(f"X is too large to be squared: scale it down until no entry exceeds {_LARGEST:g}.")
-    return X
+def fit_to_centers(
+    centers: FloatArray, extremes: Rows, seed: int, n_jobs: int | None, verbose: Verbose = False
+) -> Fitted:
+    """Return what scores rows with respect to centres (k, d), in the box around the rows ``extremes``."""
+    settings: dict[str, Any] = {"influence": "euclidean", "random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
+    return AffinityScorer(centers=centers, **settings).fit(extremes).fitted_
 
 
-def row_blocks(n: int) -> Iterator[slice]:
-    """Yield slices that cover ``range(n)``."""
-    return (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
+def stability(fitted: Fitted, X: Rows) -> tuple[FloatArray, IntArray]:
+    """Return the largest affinity (n,) of each row of X, which is stable above one half, and the number of its centre.
 
-
-class Stability(NamedTuple):
-    """What is kept of the affinities of n points."""
-
-    stable: BoolArray
-    """(n,) whether one centre gives more than half of the point's territory."""
-    confidence: FloatArray
-    """(n,) the largest affinity."""
-    owner: IntArray
-    """(n,) number of the centre with the largest affinity."""
-
-    def take(self, rows: BoolArray) -> Stability:
-        """Return what is known of some points."""
-        kept: Any = (values[rows] for values in self)
-        return Stability(*kept)
-
-    def plus(self, other: Stability) -> Stability:
-        """Return what is known of the points of both."""
-        both: Any = zip(self, other, strict=True)
-        return Stability(*map(np.concatenate, both))
-
-
-@dataclass(frozen=True)
-class StabilityTest:
-    """How stability is measured: the parameters of :class:`AffinityScorer` that stay the same for all centres."""
-
-    engine: Engine
-    eps: float
-    seed: int
-    n_jobs: int | None
-    verbose: Verbose
-
-    @classmethod
-    def of(cls, model: Any, seed: int) -> StabilityTest:
-        """Check the parameters that an estimator has under these names."""
-        return cls(
-            ENGINES.resolve(model.engine),
-            check_number(model.eps, "eps", low=LEAST_EPS, high=1.0, closed=True),
-            seed,
-            check_jobs(model.n_jobs),
-            model.verbose,
-        )
-
-    def scorer(self, centers: FloatArray, extremes: Rows) -> AffinityScorer:
-        """Return what scores rows with respect to centres (k, d), in the box around the rows ``extremes``."""
-        return AffinityScorer(
-            centers=centers,
-            influence="euclidean",
-            engine=self.engine,
-            eps=self.eps,
-            random_state=self.seed,
-            n_jobs=self.n_jobs,
-        ).fit(extremes)
-
-    def measure(self, X: Rows, scorer: AffinityScorer) -> Stability:
-        """Score rows of X (n, d), a block at a time."""
-        n = X.shape[0]
-        found = Stability(np.empty(n, dtype=bool), np.empty(n), np.empty(n, dtype=np.int64))
-        with warnings.catch_warnings(), progress(n, "stability", self.verbose) as advance:
-            # Affinities are not returned, so precision warnings are irrelevant.
-            warnings.simplefilter("ignore", PrecisionWarning)
-            for part in row_blocks(n):
-                result = scorer.affinity(X[part])
-                found.stable[part], found.confidence[part], found.owner[part] = (
-                    result.stable,
-                    result.ranks.largest,
-                    result.owner,
-                )
-                advance(result.n_points)
-        return found
+    Precision does not matter here, so there is no warning.
+    """
+    ranks = fitted.score(X, top=1).ranks
+    return ranks.largest, ranks.first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,38 +13,43 @@ from sklearn.base import clone
 
 from allegiance._core.parallel import resolve_seed
 from allegiance._core.progress import Verbose, progress
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
 from allegiance.metrics import rand_distance
-from allegiance.notebook import Card, share_bar
-from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike, text_table
+from allegiance.notebook import Card, Shown, count, share_bar
+from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
 
-_CANDIDATE_HEADINGS = (
-    "candidate",
-    "clusters",
-    "labelled",
-    "replication",
-    "above chance",
-    "supported",
-    "contested",
-    "contradicted",
-    "best for",
-    "stable",
-)
+#: The columns of the printed tables, and how their numbers are written.
+_CANDIDATE_COLUMNS = {
+    "candidate": "",
+    "clusters": ",",
+    "labelled": ".0%",
+    "replication": ".0%",
+    "above chance": ".2f",
+    "supported": ",",
+    "contested": ",",
+    "contradicted": ",",
+    "best for": ",",
+    "stable": ".0%",
+}
+_CONSENSUS_COLUMNS = {
+    "clustering": "",
+    "clusters": ",",
+    "above chance": ".2f",
+    "gain": "+.2f",
+    "supported": ",",
+    "gained": ",",
+    "lost": ",",
+    "stable": ".1%",
+    "Rand distance": ".3f",
+    "verdict": "",
+}
+#: Those that compare with the consensus, which have no entry for itself.
+_COMPARED = ("gain", "gained", "lost", "Rand distance", "verdict")
 _CONSENSUS = "consensus"
-_CONSENSUS_HEADINGS = (
-    "clustering",
-    "clusters",
-    "above chance",
-    "gain",
-    "supported",
-    "gained",
-    "lost",
-    "stable",
-    "Rand distance",
-    "verdict",
-)
+#: The change of replication above chance from which on a consensus counts as improved, or lost.
+_CONSIDERABLE = 0.05
 
 
 class CandidateLine(NamedTuple):
@@ -68,7 +73,7 @@ class CandidateLine(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ClusteringComparison:
+class ClusteringComparison(Shown):
     """Several clusterings of the same points.
 
     ``print(comparison)`` gives a summary, :meth:`frame` one row per point.
@@ -183,49 +188,23 @@ class ClusteringComparison:
         frame = self._frame if like is None else FrameLike.of(like)
         return frame.build(columns)
 
-    def __repr__(self) -> str:
-        table = text_table(_CANDIDATE_HEADINGS, self._cells(), left=("candidate",))
-        return "\n".join([self._title(), self._headline(), "", *table, *self.notes()])
-
-    def _repr_html_(self) -> str:
+    def _card(self) -> Card:
+        lines, m = self.candidates(), len(self.results)
+        everywhere, nowhere = int((self.n_supported == m).sum()), int(self.never_supported.sum())
+        headline = (
+            f"Most replication above chance: {self.best}. Labels supported under every candidate: {everywhere:,} "
+            f"points, under some {self.n_points - everywhere - nowhere:,}, under none {nowhere:,}"
+        )
         bars = [
-            share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)})
-            for line in self.candidates()
+            share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)}) for line in lines
         ]
-        return Card(
-            title=self._title(),
-            lines=[self._headline()],
-            headings=(*_CANDIDATE_HEADINGS[:5], "", *_CANDIDATE_HEADINGS[5:]),
-            rows=[[*cells[:5], bar, *cells[5:]] for cells, bar in zip(self._cells(), bars, strict=True)],
-            words=("candidate", ""),
-            notes=self.notes(),
-        ).html()
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [
-            (
-                line.name,
-                f"{line.n_clusters:,}",
-                f"{line.labelled:.0%}",
-                f"{line.replication:.0%}",
-                f"{line.above_chance:.2f}",
-                *(f"{number:,}" for number in (line.supported, line.contested, line.contradicted, line.best_for)),
-                f"{line.stable:.0%}",
-            )
-            for line in self.candidates()
-        ]
-
-    def _title(self) -> str:
-        m = len(self.results)
-        return f"{m} clustering{'' if m == 1 else 's'} of {self.n_points:,} points"
-
-    def _headline(self) -> str:
-        everywhere = int((self.n_supported == len(self.results)).sum())
-        nowhere = int(self.never_supported.sum())
-        some = self.n_points - everywhere - nowhere
-        return (
-            f"Most replication above chance: {self.best}. Labels supported under every candidate: "
-            f"{everywhere:,} points, under some {some:,}, under none {nowhere:,}"
+        return _table_card(
+            f"{count(m, 'clustering')} of {self.n_points:,} points",
+            headline,
+            _CANDIDATE_COLUMNS,
+            [list(map(format, line, _CANDIDATE_COLUMNS.values())) for line in lines],
+            bars,
+            self.notes(),
         )
 
     def notes(self) -> list[str]:
@@ -233,7 +212,7 @@ class ClusteringComparison:
         notes = [f"{name}: {result.clusterer_note}" for name, result in self.results.items() if result.clusterer_note]
         if any(result.noise.any() for result in self.results.values()):
             notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
-        return ["", *notes] if notes else []
+        return notes
 
 
 def compare_clusterings(
@@ -306,7 +285,7 @@ def _check_clusterings(clusterings: Any) -> None:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ConsensusValidation:
+class ConsensusValidation(Shown):
     """Trust in a consensus clustering of n points, and in the m clusterings it was made of.
 
     ``print(validation)`` gives a table and the verdict, :meth:`frame` one row per clustering.
@@ -317,8 +296,6 @@ class ConsensusValidation:
         The clusterings and, as the last candidate, the consensus.
     rand_distance
         (m,) Rand distance between each clustering and the consensus.
-    considerable
-        The change of replication above chance that counts as considerable.
 
     See Also
     --------
@@ -327,7 +304,6 @@ class ConsensusValidation:
 
     comparison: ClusteringComparison
     rand_distance: FloatArray
-    considerable: float
 
     @property
     def names(self) -> list[str]:
@@ -373,7 +349,7 @@ class ConsensusValidation:
             return f"Little changed ({typical}): all labels are supported, so there was nothing to gain."
         always = int(self.comparison.never_supported.sum())
         return (
-            f"Little changed ({typical}; {self.considerable:.2f} would be considerable). Either the clusterings agreed "
+            f"Little changed ({typical}; {_CONSIDERABLE:.2f} would be considerable). Either the clusterings agreed "
             f"already (their median Rand distance from the consensus is {np.median(self.rand_distance):.3f}), or the "
             f"same points are doubtful in all of them ({always:,} of the {int(doubtful.sum()):,} in the consensus are)."
         )
@@ -389,8 +365,12 @@ class ConsensusValidation:
         like
             A frame of the kind to build; pandas by default.
         """
+        kind = FrameLike() if like is None else FrameLike(FrameLike.of(like).backend)
+        return kind.build({name: np.array(values) for name, values in self._columns().items()})
+
+    def _columns(self) -> dict[str, list[Any]]:
         lines = self.comparison.candidates()
-        columns: dict[str, Any] = {
+        return {
             "clustering": [line.name for line in lines],
             "n_clusters": [line.n_clusters for line in lines],
             "above_chance": [line.above_chance for line in lines],
@@ -402,53 +382,42 @@ class ConsensusValidation:
             "rand_distance": [*self.rand_distance, 0.0],
             "verdict": [*self.verdicts, ""],
         }
-        kind = FrameLike() if like is None else FrameLike(FrameLike.of(like).backend)
-        return kind.build({name: np.array(values) for name, values in columns.items()})
 
     def _word(self, gain: float) -> str:
-        if gain >= self.considerable:
+        if gain >= _CONSIDERABLE:
             return "improved"
-        return "lost" if gain <= -self.considerable else "little changed"
+        return "lost" if gain <= -_CONSIDERABLE else "little changed"
 
-    def _cells(self) -> list[tuple[str, ...]]:
-        gained, lost = self.turned_supported.sum(axis=1), self.turned_doubtful.sum(axis=1)
-        rows: list[tuple[str, ...]] = []
-        for i, line in enumerate(self.comparison.candidates()):
-            own = i < len(self.names)
-            rows.append(
-                (
-                    line.name,
-                    f"{line.n_clusters}",
-                    f"{line.above_chance:.2f}",
-                    f"{self.gain[i]:+.2f}" if own else "",
-                    f"{line.supported:,}",
-                    f"{gained[i]:,}" if own else "",
-                    f"{lost[i]:,}" if own else "",
-                    f"{line.stable:.1%}",
-                    f"{self.rand_distance[i]:.3f}" if own else "",
-                    self.verdicts[i] if own else "",
-                )
-            )
-        return rows
-
-    def _title(self) -> str:
-        return f"Consensus of {len(self.names)} clusterings of {self.comparison.n_points:,} points"
-
-    def __repr__(self) -> str:
-        table = text_table(_CONSENSUS_HEADINGS, self._cells(), left=("clustering", "verdict"))
-        return "\n".join([self._title(), "", *table, "", self.verdict, *self.comparison.notes()])
-
-    def _repr_html_(self) -> str:
+    def _card(self) -> Card:
+        rows = [
+            list(map(format, row, _CONSENSUS_COLUMNS.values())) for row in zip(*self._columns().values(), strict=True)
+        ]
+        rows[-1] = ["" if name in _COMPARED else cell for name, cell in zip(_CONSENSUS_COLUMNS, rows[-1], strict=True)]
         supported = self.comparison.supported.mean(axis=0)
-        bars = [share_bar({SUPPORTED: share, "doubtful": 1.0 - share}) for share in supported]
-        return Card(
-            title=self._title(),
-            lines=[self.verdict],
-            headings=(*_CONSENSUS_HEADINGS[:4], "", *_CONSENSUS_HEADINGS[4:]),
-            rows=[[*cells[:4], bar, *cells[4:]] for cells, bar in zip(self._cells(), bars, strict=True)],
-            words=("clustering", "verdict", ""),
-            notes=self.comparison.notes(),
-        ).html()
+        return _table_card(
+            f"Consensus of {len(self.names)} clusterings of {self.comparison.n_points:,} points",
+            self.verdict,
+            _CONSENSUS_COLUMNS,
+            rows,
+            [share_bar({SUPPORTED: share, "doubtful": 1.0 - share}) for share in supported],
+            self.comparison.notes(),
+        )
+
+
+def _table_card(
+    title: str, line: str, headings: Iterable[str], rows: list[list[str]], bars: list[Any], notes: list[str]
+) -> Card:
+    """Return a card with a bar before the number of supported labels."""
+    names = list(headings)
+    place = names.index(SUPPORTED)
+    return Card(
+        title=title,
+        lines=[line],
+        headings=[*names[:place], "", *names[place:]],
+        rows=[[*row[:place], bar, *row[place:]] for row, bar in zip(rows, bars, strict=True)],
+        words=(names[0], "verdict", ""),
+        notes=notes,
+    )
 
 
 def validate_consensus(
@@ -457,7 +426,6 @@ def validate_consensus(
     consensus: Any,
     *,
     scorer: AffinityScorer | None = None,
-    considerable: float = 0.05,
     verbose: Verbose = False,
 ) -> ConsensusValidation:
     """Say whether a consensus clustering is better than those it was made of, by how far its labels can be trusted.
@@ -477,8 +445,6 @@ def validate_consensus(
     scorer
         How labels are scored, with calibration and without clusters of its own. By default
         ``AffinityScorer(influence="within", calibration=20)``.
-    considerable
-        The change of replication above chance from which on the consensus counts as improved, or lost.
     verbose
         As in :func:`compare_clusterings`.
 
@@ -501,13 +467,12 @@ def validate_consensus(
     >>> dict(zip(validation.names, validation.verdicts))["single"]
     'improved'
     """
-    considerable = check_number(considerable, "considerable", low=0.0, high=1.0)
     checked = calibrated_scorer(scorer, "validate_consensus")
     named = _by_name(labelings)
     candidates = {f"labelings[{name!r}]": labels for name, labels in named.items()} | {_CONSENSUS: consensus}
     results = dict(zip([*named, _CONSENSUS], _score_all(checked, X, candidates, verbose), strict=True))
     distances = np.array([rand_distance(labels, consensus) for labels in named.values()])
-    return ConsensusValidation(ClusteringComparison(results, FrameLike.of(X)), distances, considerable)
+    return ConsensusValidation(ClusteringComparison(results, FrameLike.of(X)), distances)
 
 
 def _by_name(labelings: Any) -> dict[str, Any]:

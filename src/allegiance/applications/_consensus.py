@@ -29,7 +29,7 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
-from allegiance.fitting import cluster
+from allegiance.fitting import cluster, unique_name
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
 from allegiance.notebook import Card, Cell, share_bar
 
@@ -68,8 +68,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         parameters. By default gamma comes from the median distance between points, as in
         :func:`allegiance.metrics.lift_emd`. The exact kernel takes n² kernel values of time, in blocks; with an
         approximation, as in ``Kernel("rbf", approximation="nystroem")``, time is linear in n.
-    n_init
-        Number of starts of "kmeans" among the lifts.
     random_state
         Seed, generator, or None for a new seed at each fit. Clusterers of yours have their own.
     n_jobs
@@ -86,8 +84,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         clusters or no point is nearest to some centre.
     labelings_
         The labels (n,) of each clustering, by name.
-    base_names_
-        The names of the clusterings.
     kernel_
         The kernel that was used, with its gamma.
     lift_gram_
@@ -127,7 +123,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         *,
         method: str = "kmeans",
         kernel: Any = "rbf",
-        n_init: int = 10,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: Verbose = False,
@@ -136,7 +131,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.method = method
         self.kernel = kernel
-        self.n_init = n_init
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -177,7 +171,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.labelings_, self.base_names_ = labelings, list(labelings)
+        self.labelings_ = labelings
         self.kernel_, self.lift_gram_, self.lift_weights_ = kernel, lifts.gram, weights
         self.labels_, self.lift_groups_, self.centers_ = labels, groups, centers
         self.n_clusters_ = self.centers_.shape[0]
@@ -194,7 +188,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     def _group(self, gram: FloatArray, weights: FloatArray, n_groups: int, seed: int) -> IntArray:
         if self.method == "hac":
             return _group_by_linkage(gram, weights, n_groups)
-        return _group_by_kmeans(gram, weights, n_groups, check_count(self.n_init, "n_init"), stream(seed, *b"lifts"))
+        return _group_by_kmeans(gram, weights, n_groups, stream(seed, *b"lifts"))
 
     def _html_repr(self) -> str:
         """Return scikit-learn's diagram and, once fitted, how near the clusterings are to the consensus."""
@@ -248,7 +242,8 @@ def _base_labelings(clusterings: Any, X: Any, n_rows: int, verbose: Verbose) -> 
     with progress(len(named), "consensus", verbose, unit="clusterings") as advance:
         for i, (name, clustering) in enumerate(named):
             labels = _labels_of(clustering, X, n_rows, f"clusterings[{i if name is None else name!r}]")
-            labelings[_unique_name(name, clustering, labelings)] = labels
+            kind = type(clustering).__name__ if hasattr(clustering, "fit") else "labels"
+            labelings[unique_name(kind, labelings) if name is None else str(name)] = labels
             advance(1)
     if not labelings:
         raise ValueError("clusterings is empty: give at least one, or None for the default ones.")
@@ -358,26 +353,12 @@ def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
     return labels
 
 
-def _unique_name(name: Any, clustering: Any, taken: dict[str, AnyArray]) -> str:
-    """Return the name given, or one by the kind of clustering that is not yet taken."""
-    if name is not None:
-        return str(name)
-    kind = type(clustering).__name__ if hasattr(clustering, "fit") else "labels"
-    number, unique = 1, kind
-    while unique in taken:
-        number += 1
-        unique = f"{kind} {number}"
-    return unique
-
-
-def _group_by_kmeans(
-    gram: FloatArray, weights: FloatArray, n_clusters: int, n_init: int, rng: np.random.Generator
-) -> IntArray:
+def _group_by_kmeans(gram: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> IntArray:
     """Return the group (m,) of each lift by weighted k-means (LiftKm)."""
     values, vectors = np.linalg.eigh(gram)
     kept = values > _ROUNDING * gram.shape[0] * values[-1]
     positions = vectors[:, kept] * np.sqrt(values[kept])
-    kmeans = KMeans(n_clusters, n_init=n_init, random_state=int(rng.integers(2**31)))
+    kmeans = KMeans(n_clusters, n_init=10, random_state=int(rng.integers(2**31)))
     with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the groups are counted afterwards
         labels = kmeans.fit(positions, sample_weight=weights).labels_

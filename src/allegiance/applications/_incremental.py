@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,15 +11,25 @@ from sklearn.exceptions import NotFittedError
 
 from allegiance._core.parallel import resolve_seed, stream
 from allegiance._core.progress import Verbose
-from allegiance._core.validation import BoolArray, FloatArray, IntArray, check_count, check_rows, dense, row_sums
-from allegiance._scorer import AffinityScorer
-from allegiance.clusterers import KMeansStarts
-from allegiance.engines import Engine
+from allegiance._core.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_count,
+    check_jobs,
+    check_rows,
+    dense,
+    row_sums,
+)
+from allegiance.clusterers import best_kmeans
+from allegiance.fitting import Fitted
 
-from ._active import Assigned, NearestCenterMixin, NearestCenters, Stability, StabilityTest, check_squares
+from ._active import NearestCenterMixin, NearestCenters, fit_to_centers, stability
 
 #: What is drawn at random, one stream each.
 _START, _FOUNDERS = range(2)
+#: Starts of k-means for the first clusters.
+_N_INIT = 3
 #: How many times the root mean square distance from its centre a point may be away and still be absorbed.
 REACH = 4.0
 #: How far a centroid may move before stability is measured with respect to its new place, in the same distance.
@@ -57,14 +67,6 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         Most rows that may wait; None for no limit. When there are more, the surplus is absorbed into the nearest
         clusters, rows within the distance above first, and among them those with the largest affinity first;
         ``n_forced_`` counts them. The limit holds from the first clusters on.
-    n_init
-        Starts of k-means for the first clusters.
-    max_iter
-        Maximum number of iterations of one start.
-    tol
-        When a start has converged, as in :class:`sklearn.cluster.KMeans`.
-    engine, eps
-        How affinity is measured: as in :class:`AffinityScorer`.
     n_jobs
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
     random_state
@@ -122,11 +124,6 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         *,
         init_size: int | None = None,
         max_pending: int | None = 2000,
-        n_init: int = 3,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        engine: str | Engine = "auto",
-        eps: float = 0.03,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Verbose = False,
@@ -134,11 +131,6 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.init_size = init_size
         self.max_pending = max_pending
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.engine = engine
-        self.eps = eps
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -157,7 +149,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         """
         fresh = not hasattr(self, "_state")
         rules = self._rules(resolve_seed(self.random_state) if fresh else self._seed)
-        batch = dense(check_squares(check_rows(self, X, reset=fresh)))
+        batch = dense(check_rows(self, X, reset=fresh))
         state = StreamState(_no_rows(batch)) if fresh else self._state
         self._publish(state.take(batch, rules), rules)
         return self
@@ -174,9 +166,9 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
         """
         self._forget("_state", "_seed")
         rules = self._rules(resolve_seed(self.random_state))
-        rows = dense(check_squares(check_rows(self, X, reset=True)))
+        rows = dense(check_rows(self, X, reset=True))
         self._publish(StreamState(_no_rows(rows)).take(rows, rules).emptied(rules), rules)
-        self.labels_ = self._nearest().assign(rows).codes.astype(np.int32)
+        self.labels_ = self._nearest().assign(rows)[0].astype(np.int32)
         return self
 
     def finalize(self) -> IncrementalKMeans:
@@ -189,7 +181,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
 
     def _publish(self, state: StreamState, rules: Rules) -> None:
         """Take over a new state, all at once."""
-        self._state, self._seed = state, rules.stability.seed
+        self._state, self._seed = state, rules.seed
         self.pending_ = state.pending
         self.n_batches_, self.n_births_, self.n_forced_ = state.n_batches, state.n_births, state.n_forced
         self.n_samples_seen_ = state.pending.shape[0]
@@ -213,20 +205,21 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
             n_clusters=k,
             init_size=20 * k if self.init_size is None else check_count(self.init_size, "init_size"),
             max_pending=None if self.max_pending is None else check_count(self.max_pending, "max_pending"),
-            kmeans=KMeansStarts.of(self),
-            stability=StabilityTest.of(self, seed),
+            seed=seed,
+            n_jobs=check_jobs(self.n_jobs),
+            verbose=self.verbose,
         )
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """The parameters of the stream."""
 
     n_clusters: int
     init_size: int
     max_pending: int | None
-    kmeans: KMeansStarts
-    stability: StabilityTest
+    seed: int
+    n_jobs: int | None
+    verbose: Verbose
 
 
 class Ruler:
@@ -235,35 +228,36 @@ class Ruler:
     A new triangulation for each batch would make small batches as slow as large ones.
     """
 
-    def __init__(self, centers: FloatArray, seen: FloatArray, test: StabilityTest) -> None:
-        self.centers, self.test = centers, test
-        self.near = NearestCenters.of(centers, test.n_jobs)
+    def __init__(self, centers: FloatArray, seen: FloatArray, n_jobs: int | None) -> None:
+        self.centers = centers
+        self.near = NearestCenters.of(centers, n_jobs)
         self.extremes = seen[self.near.extreme_rows(seen)]
         """At most 2 (k - 1) rows that reach farthest along the axes in which volume is measured: the box."""
         reached = self._positions(self.extremes)
         self.box = reached.min(axis=0), reached.max(axis=0)
-        self._scorer: AffinityScorer | None = None
+        self._fitted: Fitted | None = None
 
-    def holds(self, centers: FloatArray, rows: FloatArray, slack: float, test: StabilityTest) -> bool:
+    def holds(self, centers: FloatArray, rows: FloatArray, slack: float) -> bool:
         """Tell whether no centroid has moved farther than ``slack``, and all rows lie in the box."""
-        same = (test.eps, test.seed) == (self.test.eps, self.test.seed) and repr(test.engine) == repr(self.test.engine)
-        if not same or row_sums((centers - self.centers) ** 2).max() > slack**2:
+        if row_sums((centers - self.centers) ** 2).max() > slack**2:
             return False
         positions = self._positions(rows)
         return bool((positions >= self.box[0]).all() and (positions <= self.box[1]).all())
 
-    def measure(self, rows: FloatArray) -> Stability:
-        """Score rows (m, d)."""
-        if self._scorer is None and rows.size:
-            self._scorer = self.test.scorer(self.centers, self.extremes)
-        return self.test.measure(rows, cast("AffinityScorer", self._scorer))
+    def measure(self, rows: FloatArray, rules: Rules) -> FloatArray:
+        """Return the largest affinity of rows (m, d), and the number of its centroid, as columns (m, 2)."""
+        if not rows.size:
+            return np.empty((0, 2))
+        if self._fitted is None:
+            self._fitted = fit_to_centers(self.centers, self.extremes, rules.seed, rules.n_jobs, rules.verbose)
+        return np.column_stack(stability(self._fitted, rows))
 
     def _positions(self, rows: FloatArray) -> FloatArray:
         return self.near.diagram.locate(rows, 1).position
 
     def __getstate__(self) -> dict[str, Any]:
-        # The scorer follows from the rest.
-        return self.__dict__ | {"_scorer": None}
+        # What scores follows from the rest.
+        return self.__dict__ | {"_fitted": None}
 
 
 @dataclass(frozen=True)
@@ -272,8 +266,8 @@ class StreamState:
 
     pending: FloatArray
     """(m, d) rows that wait, in the order in which they came."""
-    found: Stability | None = None
-    """What the ruler says of them."""
+    found: FloatArray | None = None
+    """(m, 2) what the ruler says of them."""
     clusters: SummarisedClusters | None = None
     """None before there are any."""
     ruler: Ruler | None = None
@@ -289,7 +283,7 @@ class StreamState:
         state = replace(self, n_batches=self.n_batches + 1)
         if state.clusters is None:
             everyone = np.vstack([self.pending, batch])
-            if everyone.shape[0] < rules.init_size or not has_distinct(everyone, rules.n_clusters):
+            if everyone.shape[0] < rules.init_size or _n_distinct(everyone) < rules.n_clusters:
                 return replace(state, pending=everyone)
             return state._started(everyone, rules)
         return state._resumed(batch, rules)
@@ -298,20 +292,20 @@ class StreamState:
         """Absorb every row that waits into the nearest cluster."""
         state = self
         if state.clusters is None:
-            if not has_distinct(state.pending, rules.n_clusters):
+            if _n_distinct(state.pending) < rules.n_clusters:
                 raise ValueError(
                     f"n_clusters={rules.n_clusters} clusters need as many distinct points, but the n_samples="
                     f"{state.pending.shape[0]} rows of X so far have fewer: pass more, or set n_clusters lower."
                 )
             state = state._started(state.pending, rules)
         assert state.clusters is not None
-        codes = NearestCenters.of(state.clusters.centers, rules.stability.n_jobs).assign(state.pending).codes
+        codes, _ = NearestCenters.of(state.clusters.centers, rules.n_jobs).assign(state.pending)
         clusters = state.clusters.absorb(state.pending, codes)
         return replace(state, clusters=clusters, pending=_no_rows(state.pending), found=None)
 
     def _started(self, rows: FloatArray, rules: Rules) -> StreamState:
         """Find the first clusters by k-means on all ``rows`` there are."""
-        found = rules.kmeans.best(rows, rules.n_clusters, stream(rules.stability.seed, _START))
+        found = best_kmeans(rows, rules.n_clusters, _N_INIT, stream(rules.seed, _START))
         centers = np.asarray(found.cluster_centers_, dtype=np.float64)
         clusters = SummarisedClusters(centers, np.zeros(rules.n_clusters, dtype=np.int64), 0.0)
         state = replace(self, pending=_no_rows(rows), clusters=clusters, n_iter=int(found.n_iter_))
@@ -320,27 +314,28 @@ class StreamState:
     def _resumed(self, batch: FloatArray, rules: Rules) -> StreamState:
         """Let clusters be born, absorb what is stable in the batch, then what is stable of all that wait."""
         rows = np.vstack([self.pending, batch])
-        clusters, n_births = self._with_births(rows, stream(rules.stability.seed, _FOUNDERS, self.n_batches))
+        clusters, n_births = self._with_births(rows, stream(rules.seed, _FOUNDERS, self.n_batches))
         squared = clusters.objective(rows) / (clusters.counts.sum() + rows.shape[0])
-        ruler = self._ruler(clusters, rows, _SLACK * np.sqrt(squared), rules)
-        first = ruler.measure(batch)
-        near, safe = _examine(batch, first, clusters, REACH**2 * squared, rules)
-        clusters = clusters.absorb(batch[safe], near.codes[safe])
+        slack, reach = _SLACK * np.sqrt(squared), REACH**2 * squared
+        ruler = _fitting_ruler(self.ruler, clusters, rows, slack, rules)
+        first = ruler.measure(batch, rules)
+        codes, _, safe = _examine(batch, first, clusters, reach, rules)
+        clusters = clusters.absorb(batch[safe], codes[safe])
         waiting = np.vstack([self.pending, batch[~safe]])
         known = self.found if ruler is self.ruler else None
-        later = replace(self, ruler=ruler)._ruler(clusters, rows, _SLACK * np.sqrt(squared), rules)
+        later = _fitting_ruler(ruler, clusters, rows, slack, rules)
         if later is ruler and (known is not None or not self.pending.size):
-            found = first.take(~safe) if known is None else known.plus(first.take(~safe))
+            found = first[~safe] if known is None else np.vstack([known, first[~safe]])
         else:
-            found = later.measure(waiting)
-        near, safe = _examine(waiting, found, clusters, REACH**2 * squared, rules)
-        forced = _surplus(safe, found.confidence - (near.squared > REACH**2 * squared), rules.max_pending)
+            found = later.measure(waiting, rules)
+        codes, away, safe = _examine(waiting, found, clusters, reach, rules)
+        forced = _surplus(safe, found[:, 0] - (away > reach), rules.max_pending)
         leaving = safe | forced
         return replace(
             self,
             pending=waiting[~leaving],
-            found=found.take(~leaving),
-            clusters=clusters.absorb(waiting[leaving], near.codes[leaving]),
+            found=found[~leaving],
+            clusters=clusters.absorb(waiting[leaving], codes[leaving]),
             ruler=later,
             n_births=self.n_births + n_births,
             n_forced=self.n_forced + int(forced.sum()),
@@ -357,23 +352,26 @@ class StreamState:
             clusters, births = reseated, births + 1
         return clusters, births
 
-    def _ruler(self, clusters: SummarisedClusters, rows: FloatArray, slack: float, rules: Rules) -> Ruler:
-        """Return the ruler that there is, or another one if it no longer fits."""
-        if self.ruler is not None and self.ruler.holds(clusters.centers, rows, slack, rules.stability):
-            return self.ruler
-        seen = rows if self.ruler is None else np.vstack([self.ruler.extremes, rows])
-        return Ruler(clusters.centers, seen, rules.stability)
+
+def _fitting_ruler(
+    ruler: Ruler | None, clusters: SummarisedClusters, rows: FloatArray, slack: float, rules: Rules
+) -> Ruler:
+    """Return the ruler that there is, or another one if it no longer fits."""
+    if ruler is not None and ruler.holds(clusters.centers, rows, slack):
+        return ruler
+    seen = rows if ruler is None else np.vstack([ruler.extremes, rows])
+    return Ruler(clusters.centers, seen, rules.n_jobs)
 
 
 def _examine(
-    rows: FloatArray, found: Stability, clusters: SummarisedClusters, reach: float, rules: Rules
-) -> tuple[Assigned, BoolArray]:
-    """Return the nearest clusters of rows (m, d), and which can be absorbed.
+    rows: FloatArray, found: FloatArray, clusters: SummarisedClusters, reach: float, rules: Rules
+) -> tuple[IntArray, FloatArray, BoolArray]:
+    """Return the nearest clusters of rows (m, d), the squared distances from them, and which rows can be absorbed.
 
     These are stable, owned by the cluster they are nearest to, and no farther from it than the root of ``reach``.
     """
-    near = NearestCenters.of(clusters.centers, rules.stability.n_jobs).assign(rows)
-    return near, found.stable & (found.owner == near.codes) & (near.squared <= reach)
+    codes, squared = NearestCenters.of(clusters.centers, rules.n_jobs).assign(rows)
+    return codes, squared, (found[:, 0] > 0.5) & (found[:, 1] == codes) & (squared <= reach)
 
 
 def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) -> BoolArray:
@@ -391,13 +389,8 @@ def _no_rows(like: FloatArray) -> FloatArray:
     return np.empty((0, like.shape[1]))
 
 
-def has_distinct(rows: FloatArray, number: int) -> bool:
-    """Tell whether ``rows`` (m, d) hold at least ``number`` distinct ones."""
-    for _ in range(number):
-        if not rows.size:
-            return False
-        rows = rows[(rows != rows[0]).any(axis=1)]
-    return True
+def _n_distinct(rows: FloatArray) -> int:
+    return int(np.unique(rows, axis=0).shape[0])
 
 
 @dataclass(frozen=True)
@@ -434,7 +427,7 @@ class SummarisedClusters:
 
     def objective(self, rows: FloatArray) -> float:
         """Return the objective of k-means over the points absorbed and ``rows`` (m, d), these at their nearest mean."""
-        return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows).squared.sum())
+        return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows)[1].sum())
 
     def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarisedClusters | None:
         """Give one cluster up and found another among ``rows`` (m, d), if that lowers the objective; else None.

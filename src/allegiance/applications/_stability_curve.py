@@ -16,9 +16,9 @@ from allegiance._core.parallel import effective_threads, on_one_thread, resolve_
 from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, check_jobs, check_rows
 from allegiance.calibration import Calibration, replicate, row_keys
-from allegiance.fitting import Labels, cluster
-from allegiance.notebook import Card
-from allegiance.results import FrameLike, text_table
+from allegiance.fitting import Labels, check_clusterer, cluster
+from allegiance.notebook import Card, Shown
+from allegiance.results import FrameLike
 
 #: Parameters that say how many clusters to find, in the order they are looked for.
 _SIZE_PARAMETERS = ("n_clusters", "n_components")
@@ -37,7 +37,7 @@ _CAVEAT = (
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class StabilityCurve:
+class StabilityCurve(Shown):
     """Replication above chance against a parameter of the clusterer, of the data and of data without clusters.
 
     Attributes
@@ -161,17 +161,11 @@ class StabilityCurve:
             for value, above, low, high, reference, reached, clusters, suggested in lines
         ]
 
-    def _title(self) -> str:
+    def _card(self) -> Card:
         name = "the number of clusters" if self.param == "n_clusters" else self.param
-        return f"Replication above chance against {name}"
-
-    def __repr__(self) -> str:
-        table = text_table(self._headings(), self._cells(), left=("",))
-        return "\n".join([self._title(), "", *table, "", self.verdict, self.caveat])
-
-    def _repr_html_(self) -> str:
+        title = f"Replication above chance against {name}"
         table = self._headings(), self._cells()
-        return Card(self._title(), [self.verdict], None, *table, words=("",), notes=[self.caveat]).html()
+        return Card(title, [self.verdict], None, *table, words=("",), notes=[self.caveat])
 
     def plot(self, ax: Any = None, **kw: Any) -> Any:
         """Draw the curve, and return the :class:`allegiance.displays.StabilityCurveDisplay`.
@@ -410,8 +404,8 @@ def _is_free_seed(name: str, value: Any) -> bool:
 def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]]:
     """Return the name of the parameter, and a function from its value to a clusterer."""
     if callable(clusterer) and not hasattr(clusterer, "fit"):
-        return param or "n_clusters", lambda value: _checked(clusterer(value))
-    known = _checked(clusterer).get_params() if hasattr(clusterer, "get_params") else {}
+        return param or "n_clusters", lambda value: check_clusterer(clusterer(value), "clusterer")
+    known = check_clusterer(clusterer, "clusterer").get_params() if hasattr(clusterer, "get_params") else {}
     name = param or next((name for name in _SIZE_PARAMETERS if name in known), None)
     if name is None:
         raise TypeError(
@@ -421,12 +415,6 @@ def _maker(clusterer: Any, param: str | None) -> tuple[str, Callable[[Any], Any]
     if name not in known:
         raise ValueError(f"param={name!r} is not a parameter of {clusterer!r}.")
     return name, lambda value: clone(clusterer).set_params(**{name: value})
-
-
-def _checked(clusterer: Any) -> Any:
-    if isinstance(clusterer, type) or not hasattr(clusterer, "fit"):
-        raise TypeError(f"clusterer must be an instance of a clusterer, such as KMeans(), got {clusterer!r}.")
-    return clusterer
 
 
 def _dense_rows(X: Any) -> FloatArray:

@@ -1,45 +1,79 @@
-"""Two periods compared: the findings, and the figures behind them."""
+"""Two periods compared: from figures that changed to what happened, one finding for each cause."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.progress import Verbose, progress
-from allegiance._core.validation import AnyArray, check_number, is_lazy
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number, dense, is_lazy
+from allegiance.engines import Z95
 from allegiance.fitting import Fitted
-from allegiance.notebook import Card, count
-from allegiance.results import ATYPICAL, FrameLike, text_table
+from allegiance.notebook import Card, Shown, count
+from allegiance.results import ATYPICAL, FrameLike
 
-from ._causes import (
-    Causes,
+from ._profile import (
+    SMALL_MOVE,
+    SMALL_PART,
+    SMALL_SHARE,
     Change,
     Column,
-    Finding,
-    Group,
     Moves,
+    Profile,
+    baseline_of,
     compare_atypical,
     compare_columns,
     compare_means,
-    compare_shares,
-    find_groups,
-    label_of,
+    member_sizes,
+    shares_differ,
+    variance_of,
     with_total,
 )
-from ._profile import Profile, baseline_of, member_sizes
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
 
 _HEADINGS = ("cluster", "share", "atypical", "moved most")
 _MOST_CLUSTERS = 20
+#: Kinds of findings, those that explain most first.
+_KINDS = ("unit", "shifted", "new cluster", "vanished", "moved", "mix", "atypical")
+#: A group reaches no farther than so many usual spreads, lies at least so many spreads of its cluster away from it,
+#: and holds at least so many points of the sample, and this share of them.
+_REACH, _AWAY, _FEWEST, _SMALLEST = 1.5, 4.0, 10, 0.15
+#: Chance of so many points in a group, or of so great a loss of a cluster, must be below this. A group belongs to a
+#: cluster if so much of it is nearest to it, or if the typical members moved as many spreads towards it.
+_SURE, _MOSTLY, _ALONG = 0.01, 0.9, 1.0
+
+
+class Finding(NamedTuple):
+    """Something that changed, beyond chance and beyond what does not matter."""
+
+    kind: str
+    """"unit", "shifted", "new cluster", "vanished", "moved", "mix" or "atypical"."""
+    clusters: tuple[Any, ...]
+    """Labels of the clusters that changed, of a new one that of the nearest; -1 is noise. Empty for all points."""
+    feature: str | None
+    """The feature that changed, or changed most; None if none did."""
+    then: float
+    """A share of the points; a mean for "moved" and "shifted"; 1 for "unit"."""
+    now: float
+    """The same; the factor for "unit"."""
+    interval: tuple[float, float] | None
+    """95 % interval of ``now - then``; None for "unit" and "shifted"."""
+    p_value: float
+    """Adjusted for all comparisons that were made."""
+    severity: float
+    """The least share of the points that must have changed, from 0 to 1."""
+    sentence: str
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PeriodComparison:
+class PeriodComparison(Shown):
     """Two periods of data, labelled by one scorer: what changed, and how surely.
 
     ``print(comparison)`` gives a summary, :meth:`frame` one row per cluster.
@@ -163,21 +197,13 @@ class PeriodComparison:
 
     def _sentences(self) -> list[str]:
         p = [("< 0.0001" if each.p_value < 1e-4 else f"= {each.p_value:.2g}") for each in self.findings]
-        return [f"{each.sentence} (p {p})" for each, p in zip(self.findings, p, strict=True)]
+        return [f"- {each.sentence} (p {p})" for each, p in zip(self.findings, p, strict=True)]
 
-    def __repr__(self) -> str:
+    def _card(self) -> Card:
         cells, more = self._cells()
-        table = text_table(_HEADINGS, cells, left=("cluster", "moved most"))
-        findings = [f"- {sentence}" for sentence in self._sentences()]
-        return "\n".join([self._title(), self.headline(), *findings, "", *table, *([more] if more else [])])
-
-    def _repr_html_(self) -> str:
-        cells, more = self._cells()
+        title = f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"
         lines, words = [self.headline(), *self._sentences()], ("cluster", "moved most")
-        return Card(self._title(), lines, headings=_HEADINGS, rows=cells, words=words, notes=[more]).html()
-
-    def _title(self) -> str:
-        return f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"
+        return Card(title, lines, headings=_HEADINGS, rows=cells, words=words, notes=[more])
 
     def _cells(self) -> tuple[list[tuple[str, ...]], str]:
         """Return the rows to show, those that changed most surely first, and a line about the others."""
@@ -302,7 +328,297 @@ def compare_profiles(
     tests = 2 * shares.p.size + (0 if moves is None else moves.p.size) + len(columns)
     moves = None if moves is None else moves._replace(p=np.minimum(tests * moves.p, 1.0))
     columns = [column._replace(p=min(tests * column.p, 1.0)) for column in columns]
-    atypical = atypical.adjusted(tests)
-    findings = Causes(fitted.classes, then, now, level, tests).find(columns, groups, moves, atypical)
-    shown = compare_shares(then, now, [])._replace(p=shares.adjusted(tests).p)
+    atypical, shares = atypical.adjusted(tests), shares.adjusted(tests)
+    findings = Causes(fitted.classes, then, now, level, tests).find(columns, groups, moves, shares, atypical)
+    shown = compare_shares(then, now, [])._replace(p=shares.p)
     return PeriodComparison(findings, fitted.classes, then, now, level, (shown, atypical, moves), frame or FrameLike())
+
+
+class Group(NamedTuple):
+    """Atypical points that lie together: a new cluster, or an old one that moved away."""
+
+    points: float
+    """Their number, estimated from the sample."""
+    cluster: int
+    """The cluster that most of them are nearest to."""
+    taken: FloatArray
+    """(k + 1,) how many points of each cluster they are."""
+    center: FloatArray
+    """(d,) their mean."""
+    origin: int | None = None
+    """The cluster that they are likely to be, since it lost about as many points; None for a new cluster."""
+
+
+def compare_shares(
+    then: Profile, now: Profile, groups: list[Group], leak: float = 0.0, gone: Sequence[int] = ()
+) -> Change:
+    """Compare the shares (k + 2,) of clusters among those that are not ``gone``; a change by ``leak`` is allowed.
+
+    Points of groups are left out, or counted where they come from.
+    """
+    counts = []
+    for profile in (then, now):
+        points = profile.counts[:, 0].copy()
+        points[list(gone)] = 0
+        counts.append(with_total(points))
+    for group in groups:
+        moved = -np.rint(group.taken)
+        if group.origin is not None:
+            moved[group.origin] -= moved.sum()
+        counts[1] = np.maximum(counts[1] + with_total(moved), 0.0)
+    n1, n2 = (np.full_like(each, each[-1]) for each in counts)
+    small = np.minimum(SMALL_SHARE, SMALL_PART * counts[0] / max(counts[0][-1], 1.0)) + leak
+    change = shares_differ(counts[0], counts[1], (n1, n2), (-small, small))
+    change.p[-1] = 1.0
+    return change
+
+
+class Causes:
+    """From figures that changed to what happened: a change that another one explains is not told again."""
+
+    def __init__(self, classes: AnyArray, then: Profile, now: Profile, level: float, tests: int) -> None:
+        self.classes, self.then, self.now, self.level, self.tests = classes, then, now, level, tests
+
+    def find(
+        self, columns: list[Column], groups: list[Group], moves: Moves | None, shares: Change, atypical: Change
+    ) -> tuple[Finding, ...]:
+        """Return the findings, those that explain most first."""
+        found = [self._changed_column(i, column) for i, column in enumerate(columns) if column.p <= self.level]
+        if not found:
+            moved: set[int] = set()
+            if moves is not None:
+                found, moved = self._grouped(groups, atypical)
+            vanished = (shares.p <= self.level) & (shares.now <= SMALL_PART * shares.then)
+            gone = set(np.flatnonzero(vanished[: self.classes.size]).tolist()) - moved
+            if moves is not None:
+                more, which = self._moved(moves, moved, gone)
+                found, moved = found + more, moved | which
+            found += self._mix(shares, groups, moved, gone)
+        if not found:
+            found = self._more_atypical(atypical)
+        return tuple(sorted(found, key=lambda finding: (_KINDS.index(finding.kind), -finding.severity)))
+
+    def _changed_column(self, i: int, column: Column) -> Finding:
+        name = str(self.then.names[i])
+        if column.factor == 1.0:
+            then, now = (float(profile.overall()[1, i]) for profile in (self.then, self.now))
+            verb = "rose" if column.offset > 0 else "fell"
+            average = f"(from {then:.4g} to {now:.4g} on average)"
+            text = f"{name} {verb} by {abs(column.offset):.4g} in all clusters {average}"
+            return Finding("shifted", (), name, then, now, None, column.p, column.difference, text)
+        power = 10.0 ** round(float(np.log10(column.factor)))
+        factor = power if power != 1.0 and abs(column.factor / power - 1.0) <= 0.05 else column.factor
+        shift = f" and shifted by {column.offset:+.4g}" if column.offset else ""
+        by = f"{factor:,.0f}" if factor >= 100.0 else f"{factor:.3g}"
+        text = f"{name} was rescaled by {by}{shift} (a change of unit?). Convert it back and compare again"
+        return Finding("unit", (), name, 1.0, column.factor, None, column.p, column.difference, text)
+
+    def _grouped(self, groups: list[Group], atypical: Change) -> tuple[list[Finding], set[int]]:
+        """Name groups; return also the clusters that moved away."""
+        found: list[Finding] = []
+        away: set[int] = set()
+        spread, known = self.then.spread(), self.then.by_cluster(typical=True)[1]
+        for group in groups:
+            p = float(min(atypical.p[-1], atypical.p[group.cluster]))
+            if p > self.level:
+                continue
+            number = group.cluster if group.origin is None else group.origin
+            offset = group.center - known[number]
+            shift = np.divide(offset, spread, out=np.zeros_like(offset), where=spread > 0.0)
+            first, label = int(np.abs(shift).argmax()), label_of(self.classes, number)
+            feature, share = str(self.then.names[first]), group.points / self.now.n_points
+            if group.origin is None:
+                seen = self._share_change(np.zeros(1), np.array([group.points]))
+                text = (
+                    f"A new cluster appeared: {share:.1%} of the points ({round(group.points):,}) lie together in a "
+                    f"region with no earlier data, nearest to cluster {label}, from which they differ in "
+                    f"{self._shifts(shift)}"
+                )
+                found.append(Finding("new cluster", (label,), feature, 0.0, share, seen.at(0)[2], p, share, text))
+                continue
+            away.add(number)
+            half = Z95 * spread[first] / np.sqrt(max(group.points, 1.0))
+            interval = (float(offset[first] - half), float(offset[first] + half))
+            means = float(known[number, first]), float(group.center[first])
+            text = f"Cluster {label} moved to a region with no earlier data: {self._shifts(shift)}"
+            found.append(Finding("moved", (label,), feature, *means, interval, p, share, text))
+        return found, away
+
+    def _moved(self, moves: Moves, away: set[int], gone: set[int]) -> tuple[list[Finding], set[int]]:
+        """Name clusters that moved, one finding for all that moved along the same feature; return also which."""
+        shift = moves.shift
+        first = np.abs(shift).argmax(axis=1) if shift.shape[1] else np.zeros(len(shift), dtype=np.int64)
+        by = shift[np.arange(first.size), first]
+        severity = self.now.counts[:-1, 0] / self.now.n_points * special.erf(np.abs(by) / np.sqrt(8.0))
+        which = (moves.p <= self.level) & (np.abs(by) >= SMALL_MOVE) & self._typical_too(first, by)
+        raw = self._share_change(self.then.counts[:-1, 0], self.now.counts[:-1, 0])
+        which[sorted(away | gone)] = False
+        exchanged = np.sign(raw.now - raw.then) * (raw.p <= _SURE)
+        if which.any():
+            # Points that the cluster that moved most loses to others, or takes from them, move their means, too.
+            lead = int(np.where(which, severity, -1.0).argmax())
+            which &= exchanged * np.sign(raw.now[lead] - raw.then[lead]) >= 0
+        if away | gone:
+            which &= exchanged <= 0
+        together: dict[tuple[int, bool], list[int]] = {}
+        for number in np.flatnonzero(which).tolist():
+            together.setdefault((int(first[number]), bool(by[number] > 0.0)), []).append(number)
+        found = []
+        for (i, _), numbers in together.items():
+            numbers.sort(key=lambda number: -abs(by[number]))
+            lead = numbers[0]
+            then, now, interval = moves.change.at(lead, i)
+            labels, feature = tuple(label_of(self.classes, number) for number in numbers), str(self.then.names[i])
+            average = f"({feature} from {then:.4g} to {now:.4g} on average)"
+            text = f"Cluster {labels[0]} moved: {self._shifts(shift[lead])} {average}"
+            if len(labels) > 1:
+                listed = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
+                span = f"{by[numbers[-1]]:+.1f} to {by[lead]:+.1f} sd"
+                text = f"{len(labels)} clusters ({listed}) moved along {feature}, by {span}"
+            p, severe = float(moves.p[numbers].min()), float(severity[numbers].sum())
+            found.append(Finding("moved", labels, feature, then, now, interval, p, severe, text))
+        return found, set(np.flatnonzero(which).tolist())
+
+    def _typical_too(self, first: IntArray, by: FloatArray) -> BoolArray:
+        """Tell of each cluster (k,) whether its typical members moved as well: else a few far points moved the mean."""
+        then, now = (profile.by_cluster(typical=True) for profile in (self.then, self.now))
+        cells = np.arange(first.size), first
+        variance = variance_of(then)[cells]
+        spread = np.where(variance > 0.0, np.sqrt(variance), self.then.spread()[first])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shift = np.nan_to_num((now[1][cells] - then[1][cells]) / spread, posinf=np.inf)
+        points, atypical = self.now.counts[:-1].T
+        few = (now[0][cells] < _FEWEST) | (atypical > points / 2)
+        return few | (shift * np.sign(by) >= np.abs(by) / 4.0)
+
+    def _mix(self, change: Change, groups: list[Group], moved: set[int], gone: set[int]) -> list[Finding]:
+        """Name clusters that vanished, or else grew or shrank, beyond what moved clusters gave and took."""
+        found = []
+        for number in sorted(gone):
+            (then, now, interval), label = change.at(number), label_of(self.classes, number)
+            text = f"Cluster {label} vanished: {then:.1%} of the points then, {now:.1%} now"
+            p = float(change.p[number])
+            found.append(Finding("vanished", (label,), None, then, now, interval, p, then, text))
+        leak = float(np.abs((change.now - change.then)[sorted(moved)]).sum()) if moved else 0.0
+        if leak or gone:
+            change = compare_shares(self.then, self.now, groups, leak, sorted(gone)).adjusted(self.tests)
+        by = np.abs(change.now - change.then)
+        listed = [i for i in np.argsort(-by).tolist() if change.p[i] <= self.level and i not in moved]
+        if not listed:
+            return found
+        parts = [
+            f"{'noise' if i == self.classes.size else label_of(self.classes, i)} "
+            f"{'grew' if change.now[i] > change.then[i] else 'shrank'} "
+            f"from {change.then[i]:.1%} to {change.now[i]:.1%}"
+            for i in listed[:3]
+        ]
+        more = f", and {len(listed) - 3} more changed" if len(listed) > 3 else ""
+        text = f"{', '.join(parts)}{more}"
+        if found:
+            # The points of a cluster that merged into another one are not a second cause.
+            return [*found[:-1], found[-1]._replace(sentence=f"{found[-1].sentence}; of the others {text}")]
+        then, now, interval = change.at(listed[0])
+        labels, p = tuple(label_of(self.classes, i) for i in listed), float(change.p[listed[0]])
+        text = f"The mix of clusters changed: {text}"
+        return [Finding("mix", labels, None, then, now, interval, p, float(by[:-1].sum() / 2.0), text)]
+
+    def _more_atypical(self, atypical: Change) -> list[Finding]:
+        hits = np.flatnonzero(atypical.p <= self.level).tolist()
+        if not hits:
+            return []
+        total = atypical.p.size - 1
+        clusters = sorted((each for each in hits if each != total), key=lambda each: -atypical.now[each])
+        number = total if total in hits or len(clusters) > 1 else clusters[0]
+        then, now, interval = atypical.at(number)
+        labels = tuple(label_of(self.classes, each) for each in clusters)
+        where = f", most of all in cluster {labels[0]}" if labels and number == total else ""
+        where = f" in cluster {labels[0]}" if number != total else where
+        text = f"Atypical points rose from {then:.1%} to {now:.1%}{where}"
+        rise = float(np.nan_to_num(atypical.now[-1] - atypical.then[-1]))
+        return [
+            Finding("atypical", labels, None, then, now, interval, float(atypical.p[hits].min()), max(rise, 0.0), text)
+        ]
+
+    def _share_change(self, then: AnyArray, now: AnyArray) -> Change:
+        """Compare numbers of points as shares of all; any change counts."""
+        totals = np.full(then.shape, float(self.then.n_points)), np.full(now.shape, float(self.now.n_points))
+        return shares_differ(then, now, totals, (0.0, 0.0))
+
+    def _shifts(self, shift: FloatArray) -> str:
+        """Return the features that moved most, and by how many standard deviations."""
+        order = np.argsort(-np.abs(shift), kind="stable")[:3]
+        large = [i for i in order if abs(shift[i]) >= max(SMALL_MOVE, abs(shift[order[0]]) / 5)]
+        return ", ".join(f"{self.then.names[i]} {shift[i]:+.1f} sd" for i in large)
+
+
+def find_groups(then: Profile, now: Profile, usual: float) -> list[Group]:
+    """Find groups among the atypical points of now, the largest first; ``usual`` is the share of atypical points."""
+    scale = then.spread()
+    used = scale > 0.0
+    if now.strange is None or now.strange.codes.size < _FEWEST or not used.any():
+        return []
+    from sklearn.cluster import DBSCAN
+
+    known = then.by_cluster(typical=True)[1]
+    codes, rows = now.strange.codes, dense(now.strange.rows).astype(np.float64)
+    rows = np.where(np.isnan(rows), known[codes], rows)
+    scaled, fewest = rows[:, used] / scale[used], max(_FEWEST, _SMALLEST * codes.size)
+    each = now.counts[:, 1].sum() / codes.size
+    n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
+    found: list[Group] = []
+    together = DBSCAN(eps=_REACH * np.sqrt(2.0 * used.sum()), min_samples=round(fewest)).fit_predict(scaled)
+    for number in range(together.max() + 1):
+        inside = together == number
+        host = int(np.bincount(codes[inside]).argmax())
+        points = float(inside.sum() * each)
+        by_chance = shares_differ(n[0] * usual / 2.0, np.array([points]), n, (-1.0, 0.0)).p[0]
+        if by_chance <= _SURE and _lies_away(now, host, scaled[inside], known[host], scale):
+            taken = np.bincount(codes[inside], minlength=then.counts.shape[0]) * each
+            found.append(Group(points, host, taken, rows[inside].mean(axis=0)))
+    return _with_origins(sorted(found, key=lambda group: -group.points), then, now)
+
+
+def _lies_away(now: Profile, cluster: int, group: FloatArray, mean: FloatArray, scale: FloatArray) -> bool:
+    """Tell whether a group, in units of spread, lies outside a cluster with this mean."""
+    assert now.values is not None
+    used = scale > 0.0
+    offset = group.mean(axis=0) - mean[used] / scale[used]
+    distance = float(np.linalg.norm(offset))
+    members = dense(now.values.rows[now.values.codes == cluster])[:, used] / scale[used]
+    along = members[~np.isnan(members).any(axis=1)] @ (offset / max(distance, 1e-300))
+    return distance >= _AWAY * max(float(along.std()) if along.size >= _FEWEST else 1.0, 0.25)
+
+
+def _with_origins(groups: list[Group], then: Profile, now: Profile) -> list[Group]:
+    """Return groups with the clusters that they are likely to be, each cluster once.
+
+    Groups that are the far end of the cluster they are nearest to, which moved, are left out: its mean tells.
+    """
+    typical = [(profile.counts[:-1, 0] - profile.counts[:-1, 1]).astype(float) for profile in (then, now)]
+    outside = max(now.n_points - sum(group.points for group in groups), 1.0)
+    n = np.full_like(typical[0], then.n_points), np.full_like(typical[0], outside)
+    change = shares_differ(typical[0], np.minimum(typical[1], outside), n, (0.0, 0.0))
+    shrank = (change.now < change.then) & (change.p * typical[0].size <= _SURE)
+    lost = np.where(shrank, typical[0] / then.n_points * now.n_points - typical[1], 0.0)
+    scale, known = then.spread(), then.by_cluster(typical=True)[1]
+    number, moved, _ = now.by_cluster(typical=True)
+    used, found = scale > 0.0, []
+    for group in groups:
+        origin = int(lost.argmax()) if lost.max() >= group.points / 2.0 else None
+        here = group.cluster
+        offset, shift = (
+            ((place - known[here]) / np.where(used, scale, 1.0))[used] for place in (group.center, moved[here])
+        )
+        if number[here].min(initial=np.inf) >= _FEWEST and shift @ offset >= _ALONG * np.linalg.norm(offset):
+            origin = here
+        if origin is not None:
+            lost[origin] = 0.0
+        if origin is None or group.taken[origin] < _MOSTLY * group.points:
+            found.append(group._replace(origin=origin))
+    return found
+
+
+def label_of(classes: AnyArray, number: int) -> Any:
+    """Return the label of a cluster; -1 for noise."""
+    label = classes[number] if number < classes.size else -1
+    return label.item() if isinstance(label, np.generic) else label

@@ -110,10 +110,6 @@ class Chunks(Protocol):
     def labelled(self) -> bool:
         """Whether chunks come with labels."""
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether there is a single chunk of checked and prepared rows."""
-
     def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the data once, and merge the summaries of chunks in their order; None is left out."""
 
@@ -124,7 +120,6 @@ class InMemory:
 
     X: Rows
     labels: Labels | None
-    in_memory: bool = True
 
     @property
     def n_features(self) -> int:
@@ -247,7 +242,7 @@ class _Training:
         given = None if centers is None else check_centers(centers, chunks.n_features)
         nearest = given if not chunks.labelled and isinstance(influence, Within) else None
         self.labelled = chunks.labelled or nearest is not None
-        self.reader = _Reader(columns, influence, chunks.in_memory, nearest)
+        self.reader = _Reader(columns, influence, isinstance(chunks, InMemory), nearest)
         if given is None and not chunks.labelled:
             raise ValueError(
                 "labels are missing: pass labels (y in fit), or centers, or an estimator that clusters, such as "
@@ -256,7 +251,7 @@ class _Training:
         if isinstance(influence, Within) and isinstance(chunks, InMemory) and chunks.X.shape[0] == 1:
             raise ValueError("X has 1 sample, but influence='within' needs several: use influence='euclidean'.")
         by_sums = specification.representative == "mean"
-        if not by_sums and not chunks.in_memory:
+        if not by_sums and not isinstance(chunks, InMemory):
             raise ValueError(needs_memory(f"representative={specification.representative!r}"))
         needs_sums = given is None and influence.has_sites and by_sums
         self._first = chunks.total(partial(_first_pass, self.reader, needs_sums)) if self.labelled else None
@@ -396,7 +391,7 @@ def _last_pass(
 
 
 def _member_distances(diagram: Diagram, located: Located, codes: IntArray, rows: Rows, keys: Any) -> MemberDistances:
-    distance = diagram.distances(located, np.maximum(codes, 0))
+    distance = np.sqrt(diagram.divergences(located, np.maximum(codes, 0)))
     keys = content_keys(rows) if keys is None else keys
     return MemberDistances.of(keys, codes, distance, diagram.positions.shape[0])
 

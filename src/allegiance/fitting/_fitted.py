@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,6 @@ from allegiance.calibration import (
     Calibration,
     ContentSample,
     MemberDistances,
-    Replication,
     TrustMap,
     calibrate,
     replicate,
@@ -36,7 +35,7 @@ from allegiance.engines import (
     measure_blocks,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, Distances, FrameLike, HowMeasured, Ranks
+from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness
 
 from ._inputs import Columns, Prepared, has_pipeline, last_step, repeatable, without_feature_names
 from ._labels import Labels, align, labels_of
@@ -61,39 +60,24 @@ class PreparedInput(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A clustering as affine functions over a region, and what is known about its points.
-
-    Attributes
-    ----------
-    specification
-        The parameters of the fit.
-    columns
-        The columns of X, and the transformers it passes before it is scored, if there are any.
-    tessellation
-        Diagram and region.
-    classes
-        (k,) label of each cluster.
-    centers
-        (k, d) representatives, in the coordinates of X or of what its transformers make; None for kernels.
-    members
-        Distances of members from their representatives; None if a model does not hold them.
-    trust_map
-        The result of calibration; None without it.
-    clusterer
-        The fitted estimator that labels new points, after the transformers; None for the nearest representative.
-    parts
-        Other things that are saved with it, by name: texts, or objects of a ``stored`` class.
-    """
+    """A clustering as affine functions over a region, and what is known about its points."""
 
     specification: Specification
     columns: Columns
+    """Those of X, with the transformers it passes before it is scored, if there are any."""
     tessellation: Tessellation
     classes: AnyArray
+    """(k,) label of each cluster."""
     centers: FloatArray | None
+    """(k, d) representatives, in the coordinates of X or of what its transformers make; None for kernels."""
     members: Lazy[MemberDistances] | None = None
+    """None if a model does not hold them."""
     trust_map: TrustMap | None = None
+    """The result of calibration; None without it."""
     clusterer: Any = None
+    """The fitted estimator that labels new points, after the transformers; None for the nearest representative."""
     parts: Mapping[str, Any] = field(default_factory=dict)
+    """Other things that are saved with it, by name: texts, or objects of a ``stored`` class."""
 
     @property
     def influence(self) -> Influence:
@@ -135,10 +119,6 @@ class Fitted:
     def with_preprocessing(self, preparation: Any, columns: Columns) -> Fitted:
         """Return a copy for points that have to pass fitted transformers first."""
         return replace(self, columns=Columns(columns.n_features, columns.names, preparation, self.columns.n_prepared))
-
-    def rows(self, X: Any) -> Rows:
-        """Return rows (n, d) of X, checked and as the diagram needs them."""
-        return self.specification.influence.prepare(self.columns.check(X))
 
     def _prepared(self, X: Any) -> Prepared:
         """Return points as the clusterer takes them, and as the diagram needs them."""
@@ -237,7 +217,7 @@ class Fitted:
             residual=located.residual,
             how=self.how(started),
             codes=codes,
-            distances=Distances.of(self.diagram, located, codes, settings.threads),
+            distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
             members=self.members,
             trust_map=self.trust_map,
             frame_like=frame,
@@ -268,16 +248,8 @@ class Fitted:
     ) -> Fitted:
         """Return this with trust, learnt from a sample of the points of the fit.
 
-        Parameters
-        ----------
-        sample
-            The rows, prepared, and their clusters.
-        result
-            The scores of all points of the fit, if they are known already.
-        estimator
-            The one that made the labels; None if there are only labels.
-        given
-            (n, d) all points as the user passed them, if they are in memory.
+        ``result`` are the scores of all points of the fit, and ``given`` (n, d) these as the user passed them, if they
+        are known. ``estimator`` made the labels; None if there are only labels.
         """
         specification, places = self.specification, sample.positions()
         calibration, settings = specification.calibration, specification.settings
@@ -306,11 +278,6 @@ class Fitted:
         if found.warning is not None:
             warnings.warn(found.warning, UserWarning, stacklevel=_user_stacklevel())
         return replace(self, trust_map=found)
-
-    def with_trust(self, result: AffinityResult) -> AffinityResult:
-        """Return a result with the trust that was calibrated here."""
-        assert self.trust_map is not None
-        return result.with_trust(self.trust_map)
 
     def _to_repeat(self, sample: ContentSample, places: IntArray, known: Any, given: Any) -> tuple[Any, Any]:
         """Return the rows that are clustered again, and what clusters them; None if that is not known."""
@@ -346,26 +313,16 @@ class Fitted:
             farthest = members.value.farthest
         return np.where(farthest > 0.0, farthest, usual)
 
-    def replicate(self, X: Any, labels: Any = None, calibration: Calibration | None = None) -> Replication:
-        """Repeat the clustering on subsamples of some points. Affinities are not measured.
+    def stability_score(self, X: Any) -> float:
+        """Return how many of the labels of points come back, above chance, when subsamples of them are clustered.
 
-        Parameters
-        ----------
-        X
-            (n, d) points, known or new, as the user passed them; a sample of them is used.
-        labels
-            (n,) labels they have, -1 for noise; None to label them as new points.
-        calibration
-            How they are clustered; None for that of the fit, or the default one. Without a clusterer it is the one
-            that was fitted, or the stand-in that reproduces the labels best.
+        Affinities are not measured. They are clustered by the estimator that was fitted, or by the stand-in that
+        reproduces the labels best.
         """
         settings = self.specification.settings
-        calibration = calibration or self.specification.calibration or Calibration()
+        calibration = self.specification.calibration or Calibration()
         given, rows = self._prepared(X)
-        if labels is None:
-            codes = self.codes_of_new(given, self.locate(rows))
-        else:
-            codes = Labels.of(align(X, labels), rows.shape[0]).codes(self.classes)
+        codes = self.codes_of_new(given, self.locate(rows))
         limit = calibration.n_rows(self.classes.size, rows.shape[1])
         sample = ContentSample.of(rows, codes, limit=limit)
         places = sample.positions()
@@ -376,14 +333,11 @@ class Fitted:
             known = stand_in(repeated, sample.codes[places], whole=places.size == codes.size, others=others).clusterer
         else:
             repeated, known = self._to_repeat(sample, places, known, None)
-        return replicate(
+        found = replicate(
             repeated, sample.codes[places], known, calibration=calibration, seed=settings.seed,
             threads=settings.threads, n_total=codes.size, verbose=settings.verbose,
         )  # fmt: skip
-
-    def stability_score(self, X: Any) -> float:
-        """Return how many of the labels of points come back, above chance, when subsamples of them are clustered."""
-        return float(self.replicate(X).above_chance.mean())
+        return float(found.above_chance.mean())
 
     def n_imprecise(self, result: AffinityResult) -> int:
         """Return how many points did not reach the precision asked for."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from copy import copy
+from itertools import count
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from allegiance._core.validation import AnyArray, Rows, check_rows, is_missing, is_sparse
-
-#: Columns named in one message.
-_NAMED = 3
+from allegiance._core.validation import AnyArray, Rows, check_rows, is_sparse, listed
 
 
 class Prepared(NamedTuple):
@@ -65,7 +63,7 @@ class Columns(BaseEstimator):
 
     def check(self, X: Any) -> Rows:
         """Return rows (n, d) of X, as the transformers make them if there are any."""
-        return check_input(self, X, reset=False) if self.preparation is None else self.prepare(X).rows
+        return check_rows(self, X, reset=False) if self.preparation is None else self.prepare(X).rows
 
     def prepare(self, X: Any) -> Prepared:
         """Return X for a clusterer, with its column names if it has any, and as checked rows."""
@@ -97,104 +95,12 @@ class Columns(BaseEstimator):
                 raise
             raise TypeError(
                 f"X is {_article(type(X).__name__)}, but the scorer was fitted to a frame and finds its columns by "
-                f"name: pass a frame with the columns {_listed(list(names), most=20)}."
+                f"name: pass a frame with the columns {listed(names, most=20)}."
             ) from error
 
 
 # scikit-learn's errors and warnings name the estimator that users know.
 Columns.__name__ = "AffinityScorer"
-
-
-def check_input(estimator: Any, X: Any, *, reset: bool) -> Rows:
-    """Return X as checked rows (n, d); errors name the columns that cannot be used, and what to do."""
-    try:
-        if _has_dates(X):  # which scikit-learn would take as numbers of nanoseconds
-            raise TypeError("X holds dates: turn them into numbers.")
-        return check_rows(estimator, X, reset=reset)
-    except (TypeError, ValueError) as error:
-        reason = _unusable_columns(X)
-        if reason is None:
-            raise
-        raise type(error)(reason) from error
-
-
-def _has_dates(X: Any) -> bool:
-    if isinstance(X, np.ndarray):
-        return X.dtype.kind in "mM"
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
-    return isinstance(frame, nw.DataFrame) and any(kind.is_temporal() for kind in frame.schema.values())
-
-
-def _unusable_columns(X: Any) -> str | None:
-    """Say which columns of X hold texts, dates or missing values; None if that is not what is wrong."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = {repr(name): frame[name].to_numpy() for name in frame.columns}
-    else:
-        array = X if is_sparse(X) else _as_array(X)
-        if is_sparse(array) or array is None or array.ndim != 2:
-            return None
-        columns = {str(number): array[:, number] for number in range(array.shape[1])}
-    kinds: dict[str, list[str]] = {"text": [], "dates": [], "missing": []}
-    for name, values in columns.items():
-        kind = _kind_of(values)
-        if kind is not None:
-            kinds[kind].append(name)
-    if kinds["text"]:
-        return f"X holds text in {_columns(kinds['text'])}: encode it as numbers, as with OneHotEncoder, or drop it."
-    if kinds["dates"]:
-        return (
-            f"X holds dates in {_columns(kinds['dates'])}: turn them into numbers, such as days since the first one, "
-            "or drop them."
-        )
-    if kinds["missing"]:
-        return (
-            f"X has missing values (NaN) in {_columns(kinds['missing'])}: impute them before clustering, as with "
-            "SimpleImputer, or drop these rows."
-        )
-    return None
-
-
-def _kind_of(values: AnyArray) -> str | None:
-    if values.dtype.kind in "US":
-        return "text"
-    if values.dtype.kind in "mM":
-        return "dates"
-    if values.dtype.kind == "f":
-        return "missing" if np.isnan(values).any() else None
-    if values.dtype.kind != "O":
-        return None
-    known = [value for value in values if not is_missing(value)]
-    if any(isinstance(value, str | bytes) for value in known):
-        # Numbers in quotes are numbers to scikit-learn.
-        return None if all(_is_number(value) for value in known) else "text"
-    if any(hasattr(value, "isoformat") for value in known):
-        return "dates"
-    return "missing" if len(known) < len(values) else None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _as_array(X: Any) -> AnyArray | None:
-    try:
-        return np.asarray(X)
-    except (TypeError, ValueError):
-        return None
-
-
-def _columns(names: list[str]) -> str:
-    return f"column{'' if len(names) == 1 else 's'} {_listed(names)}"
-
-
-def _listed(names: list[Any], most: int = _NAMED) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(str(name) for name in names[:most]) + more
 
 
 def _article(noun: str) -> str:
@@ -289,17 +195,21 @@ def _joined(steps: list[tuple[str, Any]]) -> Pipeline | None:
         return None
     named: dict[str, Any] = {}
     for name, step in steps:
-        number, unused = 2, name
-        while unused in named:
-            unused, number = f"{name}-{number}", number + 1
-        named[unused] = step
+        named[unique_name(name, named)] = step
     return Pipeline(list(named.items()))
 
 
-def check_clusterer(estimator: Any) -> None:
-    """Raise unless ``estimator`` can be fitted."""
+def unique_name(name: str, taken: Container[str]) -> str:
+    """Return a name that is not taken: with a number, if it is."""
+    numbered = (f"{name} {number}" for number in count(2))
+    return name if name not in taken else next(each for each in numbered if each not in taken)
+
+
+def check_clusterer(estimator: Any, name: str = "estimator") -> Any:
+    """Return ``estimator`` if it can be fitted; else raise TypeError that names the argument."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit"):
-        raise TypeError(f"estimator must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
+        raise TypeError(f"{name} must be an instance of a clusterer, such as KMeans(10), got {estimator!r}.")
+    return estimator
 
 
 def fit_clusterer(estimator: Any, X: Any, fit_params: dict[str, Any]) -> Any:

@@ -169,9 +169,15 @@ def positions_of(own: AnyArray, classes: AnyArray) -> IntArray:
 
 
 def _as_array(labels: Any) -> AnyArray:
+    if hasattr(labels, "fit"):
+        raise TypeError(
+            f"labels must be one label per row of X, got {labels!r}: pass a clusterer as trust(X, clusterer=...)."
+        )
+    if isinstance(labels, str):
+        raise TypeError(f"labels must be one label per row of X, got {labels!r}: pass the column, as in X[{labels!r}].")
     if np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any():
         raise ValueError("labels has masked entries: use -1 for points of no cluster.")
-    if isinstance(labels, Sequence) and not isinstance(labels, str) and not any(map(np.ndim, labels)):
+    if isinstance(labels, Sequence) and not any(map(np.ndim, labels)):
         # Element by element: NumPy would turn a mixture of names and numbers into names.
         values = np.empty(len(labels), dtype=object)
         values[:] = [label.item() if isinstance(label, np.generic) else label for label in labels]

@@ -1,7 +1,6 @@
 """What closeness means: kinds of influence, each a set of affine functions f_i(y) = b_i - <a_i, y>, lower is closer."""
 
 from ._base import INFLUENCES as INFLUENCES
-from ._base import WEIGHTS as WEIGHTS
 from ._base import AffineFunctions as AffineFunctions
 from ._base import AnySummary as AnySummary
 from ._base import Diagram as Diagram
@@ -18,16 +17,14 @@ from ._bregman import check_rows_inside as check_rows_inside
 from ._bregman_diagram import BregmanDiagram as BregmanDiagram
 from ._euclidean import Cosine, Mahalanobis, Within
 from ._euclidean import Euclidean as Euclidean
-from ._kernel import BLOCK_ROWS as BLOCK_ROWS
 from ._kernel import KERNELS as KERNELS
-from ._kernel import FeatureEmbedding as FeatureEmbedding
 from ._kernel import Kernel
 from ._kernel import KernelEmbedding as KernelEmbedding
 from ._kernel import KernelSums as KernelSums
-from ._kernel import padded_features as padded_features
-from ._kernel import row_blocks as row_blocks
+from ._power_diagram import BLOCK_ROWS as BLOCK_ROWS
 from ._power_diagram import LinearEmbedding as LinearEmbedding
 from ._power_diagram import PowerDiagram as PowerDiagram
+from ._power_diagram import padded_features as padded_features
 from ._power_diagram import product_by_rows as product_by_rows
 
 #: What users may rely on; the other names serve the rest of the package.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -79,22 +78,11 @@ class Diagram(Protocol):
         coincide keep an accurate bisector.
         """
 
-    @property
-    def affine(self) -> bool:
-        """Whether coordinates are an invertible affine map of those of X."""
-
-    @property
-    def axis_aligned(self) -> bool:
-        """Whether every coordinate is one of X, scaled and shifted."""
-
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return the divergence (n,) of each row from the site with its code, without weights, in the user's units."""
 
-    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Return the root (n,) of the divergence of each row from the site with its code, in the user's units."""
-
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
-        """Return :meth:`distances` (n,) from the site with its code, and from the nearest other one.
+        """Return the roots (n,) of the divergences from the site with its code, and from the nearest other one.
 
         For rows of no cluster (-1) both are the distance from the nearest of all; if there is only one site the second
         is infinite.
@@ -174,12 +162,8 @@ class Influence(Parameters):
         """Return a clusterer that may have made labels of unknown origin; None if only k-means comes to mind."""
         return None
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return repr(self)
 
-
-INFLUENCES: Registry[Influence] = Registry("influence", Influence, first="euclidean")
+INFLUENCES: Registry[Influence] = Registry("influence", Influence, first="within")
 
 
 #: Clusters tighter than this share of the average spread count as this tight: a single point has no spread at all.
@@ -247,12 +231,14 @@ class Weights(Parameters):
         """Return what a user means by None, a name, an array (k,), or an object, checked."""
         if value is None:
             return None
-        return WEIGHTS.resolve(value if isinstance(value, str | Weights) else cls(value))
+        weights = value if isinstance(value, Weights) else cls(value)
+        weights.check()
+        return weights
 
     def check(self) -> None:
         """Raise unless kind, scale and the weight of a point make sense."""
         if isinstance(self.of, str):
-            check_choice(self.of, "weights", tuple(WEIGHTS))
+            check_choice(self.of, "weights", ("size", "density"))
         if isinstance(self.scale, str):
             check_choice(self.scale, "scale of Weights", ("auto",))
         else:
@@ -290,11 +276,6 @@ class Weights(Parameters):
     def describe(self) -> str:
         """Say in a few words what the weights are."""
         return f"weights {self.of if isinstance(self.of, str) else 'given'}"
-
-
-WEIGHTS: Registry[Weights] = Registry("weights", Weights)
-for _name in ("size", "density"):
-    WEIGHTS.add(_name, partial(Weights, _name))
 
 
 def _densities(sums: SpreadSums, mean_spread: float, dim: int) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,25 +23,34 @@ _CHUNK = 2**20
 
 
 class BregmanDivergence:
-    """D(y ‖ c) = phi(y) - phi(c) - <∇phi(c), y - c> for a strictly convex phi on an open interval of each coordinate.
-
-    A phi that is a sum over coordinates has faster and more accurate forms, see :class:`_Separable`.
-    """
+    """D(y ‖ c) = phi(y) - phi(c) - <∇phi(c), y - c> for a strictly convex phi on an interval of each coordinate."""
 
     name: str
     domain: tuple[float, float]
-
-    @abstractmethod
-    def phi(self, Y: FloatArray) -> FloatArray:
-        """Return phi (n,) of rows (n, d)."""
 
     @abstractmethod
     def gradient(self, Y: FloatArray) -> FloatArray:
         """Return the gradients (n, d) of phi at rows (n, d)."""
 
     @abstractmethod
-    def inverse_gradient(self, A: FloatArray) -> FloatArray:
-        """Return the rows (n, d) with gradients A (n, d)."""
+    def rowwise(self, Y: FloatArray, C: FloatArray) -> FloatArray:
+        """Return D(y ‖ c) (n,) of each row of Y (n, d) from the same row of C (n, d); either may be one row (d,)."""
+
+    @abstractmethod
+    def slopes(self, Y: FloatArray, c: FloatArray) -> FloatArray:
+        """Return ∇phi(y) - ∇phi(c) for rows y of Y (n, d) and one c (d,)."""
+
+    @abstractmethod
+    def _unchecked_points(self, slopes: FloatArray, c: FloatArray) -> FloatArray:
+        """Do the same as :meth:`points`, whether or not the points are inside the domain."""
+
+    @abstractmethod
+    def potentials(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray:
+        """Return D(c ‖ y) (n,) for rows of Y (n, d) with ∇phi(y) - ∇phi(c) = slope (n, d)."""
+
+    @abstractmethod
+    def spread(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray | None:
+        """Return 1 / phi'' (n, d) at such rows, if phi is a sum over coordinates."""
 
     def check(self, d: int) -> None:
         """Raise ValueError unless phi is convex on rows of d numbers, and the gradients are those of phi."""
@@ -49,15 +58,6 @@ class BregmanDivergence:
     def between(self, Y: FloatArray, C: FloatArray) -> FloatArray:
         """Return D(y ‖ c) (n, m) of every row y of Y (n, d) from every row c of C (m, d)."""
         return np.column_stack([self.rowwise(Y, c) for c in C]) if len(C) else np.empty((len(Y), 0))
-
-    def rowwise(self, Y: FloatArray, C: FloatArray) -> FloatArray:
-        """Return D(y ‖ c) (n,) of each row of Y (n, d) from the same row of C (n, d); either may be one row (d,)."""
-        Y, C = np.atleast_2d(Y), np.atleast_2d(C)
-        return np.maximum(self.phi(Y) - self.phi(C) - row_dots(Y - C, self.gradient(C)), 0.0)
-
-    def slopes(self, Y: FloatArray, c: FloatArray) -> FloatArray:
-        """Return ∇phi(y) - ∇phi(c) for rows y of Y (n, d) and one c (d,)."""
-        return self.gradient(Y) - self.gradient(c[None])
 
     def points(self, slopes: FloatArray, c: FloatArray) -> FloatArray:
         """Return the y with ∇phi(y) - ∇phi(c) = slope for each row of ``slopes`` (n, d), NaN where there is none."""
@@ -69,17 +69,6 @@ class BregmanDivergence:
                 least, most = points.min(axis=1), points.max(axis=1)
             points[~((least >= low) & (most <= high) & (least > -np.inf) & (most < np.inf))] = np.nan
         return points
-
-    def _unchecked_points(self, slopes: FloatArray, c: FloatArray) -> FloatArray:
-        return np.array(self.inverse_gradient(self.gradient(c[None]) + slopes), dtype=np.float64)
-
-    def potentials(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray:
-        """Return D(c ‖ y) (n,) for rows of Y (n, d) with ∇phi(y) - ∇phi(c) = slope (n, d)."""
-        return self.rowwise(c, Y)
-
-    def spread(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray | None:
-        """Return 1 / phi'' (n, d) at such rows, if phi is a sum over coordinates."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -100,6 +89,22 @@ class _Given(BregmanDivergence):
 
     def inverse_gradient(self, A: FloatArray) -> FloatArray:
         return self._shaped("inverse_gradient", self._inverse_gradient, A, A.shape)
+
+    def rowwise(self, Y: FloatArray, C: FloatArray) -> FloatArray:
+        Y, C = np.atleast_2d(Y), np.atleast_2d(C)
+        return np.maximum(self.phi(Y) - self.phi(C) - row_dots(Y - C, self.gradient(C)), 0.0)
+
+    def slopes(self, Y: FloatArray, c: FloatArray) -> FloatArray:
+        return self.gradient(Y) - self.gradient(c[None])
+
+    def _unchecked_points(self, slopes: FloatArray, c: FloatArray) -> FloatArray:
+        return self.inverse_gradient(self.gradient(c[None]) + slopes).copy()
+
+    def potentials(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray:
+        return self.rowwise(c, Y)
+
+    def spread(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> None:
+        return None
 
     def _shaped(self, name: str, function: Any, rows: FloatArray, shape: tuple[int, ...]) -> FloatArray:
         values = np.asarray(function(rows), dtype=np.float64)
@@ -162,7 +167,7 @@ def _points_inside(domain: tuple[float, float], d: int) -> FloatArray:
 class _Separable(BregmanDivergence):
     """A phi that is a sum over coordinates, in forms that lose no digits where y and c are close.
 
-    All but phi and the gradients broadcast, coordinate by coordinate. Of y and its slope u relative to c, one may have
+    All but the gradients broadcast, coordinate by coordinate. Of y and its slope u relative to c, one may have
     digits where the other has none left.
     """
 
@@ -190,14 +195,8 @@ class _KL(_Separable):
 
     name, domain = "kl", (0.0, np.inf)
 
-    def phi(self, Y: FloatArray) -> FloatArray:
-        return (Y * np.log(Y) - Y).sum(axis=1)
-
     def gradient(self, Y: FloatArray) -> FloatArray:
         return np.log(Y)
-
-    def inverse_gradient(self, A: FloatArray) -> FloatArray:
-        return np.exp(A)
 
     def each(self, y: FloatArray, c: FloatArray) -> FloatArray:
         return y * _log_ratio(y, c) - (y - c)
@@ -220,14 +219,8 @@ class _ItakuraSaito(_Separable):
 
     name, domain = "itakura-saito", (0.0, np.inf)
 
-    def phi(self, Y: FloatArray) -> FloatArray:
-        return -np.log(Y).sum(axis=1)
-
     def gradient(self, Y: FloatArray) -> FloatArray:
         return -1.0 / Y
-
-    def inverse_gradient(self, A: FloatArray) -> FloatArray:
-        return -1.0 / A
 
     def each(self, y: FloatArray, c: FloatArray) -> FloatArray:
         return (y - c) / c - _log_ratio(y, c)
@@ -250,14 +243,8 @@ class _Logistic(_Separable):
 
     name, domain = "logistic", (0.0, 1.0)
 
-    def phi(self, Y: FloatArray) -> FloatArray:
-        return (Y * np.log(Y) + (1.0 - Y) * np.log1p(-Y)).sum(axis=1)
-
     def gradient(self, Y: FloatArray) -> FloatArray:
         return np.log(Y) - np.log1p(-Y)
-
-    def inverse_gradient(self, A: FloatArray) -> FloatArray:
-        return 1.0 / (1.0 + np.exp(-A))
 
     def each(self, y: FloatArray, c: FloatArray) -> FloatArray:
         # As generalised Kullback-Leibler divergences: what that adds to one side it takes from the other.
@@ -341,12 +328,15 @@ class BregmanInfluence(Influence):
 
     #: Added to every entry before divergences are computed.
     smoothing: float = 0.0
-    divergence_name: ClassVar[str]
+
+    def check(self) -> None:
+        """Raise unless the smoothing is a number that is not negative."""
+        check_number(self.smoothing, f"smoothing of {type(self).__name__}", low=0.0, high=_MOST_SMOOTHING, closed=True)
 
     @property
     def divergence(self) -> BregmanDivergence:
         """The divergence itself."""
-        return DIVERGENCES[self.divergence_name]
+        return DIVERGENCES[str(self.registered_as)]
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -379,22 +369,10 @@ class BregmanInfluence(Influence):
 
         return BregmanKMeans(n_clusters, influence=self, n_init=1)
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return self.divergence.name
-
-
-class _Smoothed(BregmanInfluence):
-    """A divergence between positive numbers, to which a constant may be added."""
-
-    def check(self) -> None:
-        """Raise unless the smoothing is a number that is not negative."""
-        check_number(self.smoothing, f"smoothing of {type(self).__name__}", low=0.0, high=_MOST_SMOOTHING, closed=True)
-
 
 @INFLUENCES.register("kl")
 @dataclass(frozen=True, eq=False, repr=False)
-class KL(_Smoothed):
+class KL(BregmanInfluence):
     """Generalised Kullback-Leibler divergence, for counts and shares: X must be positive.
 
     Parameters
@@ -413,12 +391,10 @@ class KL(_Smoothed):
 
     smoothing: float = 0.0
 
-    divergence_name: ClassVar[str] = "kl"
-
 
 @INFLUENCES.register("itakura-saito")
 @dataclass(frozen=True, eq=False, repr=False)
-class ItakuraSaito(_Smoothed):
+class ItakuraSaito(BregmanInfluence):
     """Itakura-Saito divergence, for spectra: X must be positive, and its scale does not matter.
 
     Parameters
@@ -437,8 +413,6 @@ class ItakuraSaito(_Smoothed):
 
     smoothing: float = 0.0
 
-    divergence_name: ClassVar[str] = "itakura-saito"
-
 
 @INFLUENCES.register("logistic")
 @dataclass(frozen=True, eq=False, repr=False)
@@ -453,8 +427,6 @@ class Logistic(BregmanInfluence):
     >>> affinity(chances, ["a", "a", "b", "b"], influence=Logistic()).owner
     array(['a', 'a', 'b', 'b'], dtype='<U1')
     """
-
-    divergence_name: ClassVar[str] = "logistic"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -474,8 +446,6 @@ class Bregman(BregmanInfluence):
         Maps gradients (n, d) back to rows (n, d).
     domain
         Open interval in which every coordinate must lie.
-    name
-        What messages call it.
 
     Examples
     --------
@@ -487,7 +457,7 @@ class Bregman(BregmanInfluence):
     ...     return 4 * Y**3
     >>> def inverse(A):
     ...     return np.cbrt(A / 4)
-    >>> quartic = Bregman(fourth_powers, gradient, inverse, name="quartic")
+    >>> quartic = Bregman(fourth_powers, gradient, inverse)
     >>> quartic.divergence.between(np.array([[1.0]]), np.array([[0.0], [1.0]]))
     array([[1., 0.]])
     """
@@ -497,7 +467,6 @@ class Bregman(BregmanInfluence):
     inverse_gradient: Callable[[FloatArray], FloatArray]
     _: KW_ONLY
     domain: tuple[float, float] = (-np.inf, np.inf)
-    name: str = "custom"
 
     def check(self) -> None:
         """Raise unless the domain is an interval; the functions are compared once the number of columns is known."""
@@ -507,4 +476,6 @@ class Bregman(BregmanInfluence):
     @property
     def divergence(self) -> BregmanDivergence:
         """The divergence itself."""
-        return _Given(self.phi, self.gradient, self.inverse_gradient, self.domain, self.name)
+        return _Given(
+            self.phi, self.gradient, self.inverse_gradient, self.domain, getattr(self.phi, "__name__", "custom")
+        )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from allegiance._core.parallel import for_row_blocks
+from allegiance._core.parallel import for_row_blocks, slices
 from allegiance._core.stored import Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, Rows, dense, row_dots
 
@@ -123,13 +124,6 @@ class BregmanDiagram:
         """The k functions of the sites."""
         return AffineFunctions(self._slopes, self._constants - self._site_weights)
 
-    @property
-    def affine(self) -> bool:
-        """Whether coordinates are those of X."""
-        return self.axes is None
-
-    axis_aligned = affine
-
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), inside the domain, to positions (n, r); ``residual`` is their D(x ‖ x̂)."""
         if self.axes is None:
@@ -150,9 +144,8 @@ class BregmanDiagram:
         np.nan_to_num(residual, copy=False, nan=np.finfo(float).max, posinf=np.finfo(float).max)
         return Located(position, residual)
 
-    def _chunks(self, rows: slice) -> list[slice]:
-        size = max(1, _CHUNK // self.sites.shape[1])
-        return [slice(start, min(start + size, rows.stop)) for start in range(rows.start, rows.stop, size)]
+    def _chunks(self, rows: int | slice) -> Iterator[slice]:
+        return slices(rows, max(1, _CHUNK // self.sites.shape[1]))
 
     @cached_property
     def _inverse_hessians(self) -> FloatArray:
@@ -179,7 +172,7 @@ class BregmanDiagram:
     def query_functions(self, position: FloatArray) -> AffineFunctions:
         """Return the function of each position (n, r)."""
         slopes, constants = np.empty(position.shape), np.empty(position.shape[0])
-        for part in self._chunks(slice(0, position.shape[0])):
+        for part in self._chunks(position.shape[0]):
             slopes[part], constants[part] = self._unweighted(position[part])
         return AffineFunctions(slopes, constants - self.query_weight)
 
@@ -219,7 +212,7 @@ class BregmanDiagram:
     def divergences(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return D(x ‖ c) (n,) of each row from the site c with its code."""
         away = np.empty(located.position.shape[0])
-        for part in self._chunks(slice(0, away.shape[0])):
+        for part in self._chunks(away.shape[0]):
             position, site = located.position[part], codes[part]
             if self.axes is None:
                 away[part] = self.divergence.rowwise(position, self.sites[site])
@@ -228,15 +221,11 @@ class BregmanDiagram:
             away[part] = located.residual[part] + self._between(projected, position, site)
         return away
 
-    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Return the root (n,) of the divergence of each row from the site with its code."""
-        return np.sqrt(self.divergences(located, codes))
-
     def own_and_other(self, located: Located, codes: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return the root (n,) of D(x ‖ c) of each row from its own site c, and from the nearest other one."""
         n, k = codes.shape[0], self.sites.shape[0]
         own, other = np.empty(n), np.empty(n)
-        for part in self._chunks(slice(0, n)):
+        for part in self._chunks(n):
             position, code = located.position[part], codes[part]
             if self.axes is None:
                 away = self.divergence.between(position, self.sites)
@@ -356,7 +345,7 @@ class Family:
         """Return theta (n, r) and psi(theta) (n,) of the members with positions ``target`` (n, r).
 
         ``near`` are members to start from, one per row, with their positions (n, r) and the derivatives (n, r, r) of
-        theta by position there. Not found are targets at the edge of what the domain allows, or beyond.
+        theta by position there. Targets at the edge of what the domain allows, or beyond, are not found.
         """
         search = _Search(self, target, near, position, inverse_hessian)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -15,7 +15,6 @@ from allegiance._core.validation import (
     BoolArray,
     FloatArray,
     Rows,
-    check_choice,
     dense,
     is_sparse,
     real_array,
@@ -47,22 +46,14 @@ class Euclidean(Influence):
         """Return the Voronoi diagram of the sites."""
         return PowerDiagram(LinearEmbedding.of_sites(training.sites, keep_axes=keep_axes)), None
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return "euclidean"
-
 
 @INFLUENCES.register("within")
 @dataclass(frozen=True, eq=False, repr=False)
 class Within(Influence):
     """Mahalanobis distance with the pooled covariance of the clusters themselves: try it first on real tables.
 
-    Units and correlations of the columns then do not matter.
-
-    Parameters
-    ----------
-    shrinkage
-        How the covariance is shrunk towards independent columns: "ledoit-wolf" or "oas".
+    Units and correlations of the columns then do not matter. The covariance is shrunk towards independent columns as
+    Ledoit and Wolf do.
 
     Examples
     --------
@@ -75,23 +66,13 @@ class Within(Influence):
     (49, 0)
     """
 
-    shrinkage: str = "ledoit-wolf"
-
-    def check(self) -> None:
-        """Raise unless the shrinkage is known."""
-        check_choice(self.shrinkage, "shrinkage of Within", SHRINKAGES)
-
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
         """Return the Voronoi diagram of the whitened sites."""
         if not training.labelled:
             raise ValueError("influence='within' needs labels, to know which points vary around which centre.")
         sites = training.sites
-        whitening = training.total(partial(scatter_sums, sites)).whitening(sites, self.shrinkage)
+        whitening = training.total(partial(scatter_sums, sites)).whitening(sites)
         return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening)), None
-
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return "within" if self.shrinkage == "ledoit-wolf" else f"within, {self.shrinkage}"
 
 
 @INFLUENCES.register("mahalanobis")
@@ -121,10 +102,6 @@ class Mahalanobis(Influence):
         whitening = _inverse_root(self.covariance, training.sites.shape[1])
         return PowerDiagram(LinearEmbedding.of_sites(training.sites, keep_axes=keep_axes, whitening=whitening)), None
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return "mahalanobis"
-
 
 #: Rows converted to float64 at a time.
 _NORMALIZED_ROWS = 2048
@@ -138,8 +115,6 @@ class Cosine(Influence):
     Between rows of length one the squared distance is 2 (1 - cosine). Clusters are represented by the means of such
     rows, as in k-means of normalised rows; ``centers`` that are given are divided by their length too. A row of zeros
     has no direction: it stays at the origin, where its cosine with everything is 0, as in scikit-learn.
-    ``Kernel("cosine")`` has the same distances, from sums over all pairs of rows, but a box along other axes, so that
-    affinities differ: use this one.
 
     Examples
     --------
@@ -164,10 +139,6 @@ class Cosine(Influence):
         """Return the Voronoi diagram of the means of the prepared rows."""
         return Euclidean().diagram(training, keep_axes=keep_axes)
 
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        return "cosine"
-
 
 def _lengths(X: Rows) -> FloatArray:
     """Return the length (n,) of each row, 1 for rows of zeros."""
@@ -179,7 +150,6 @@ def _lengths(X: Rows) -> FloatArray:
     return np.sqrt(np.where(squares > 0, squares, 1.0))
 
 
-SHRINKAGES = ("ledoit-wolf", "oas")
 #: Up to this many columns their correlations are used, above only their variances; docs/decisions/0008 has the
 #: measurements.
 MOST_CORRELATED = 1024
@@ -215,13 +185,13 @@ class ScatterSums(NamedTuple):
         resolution = max(self.resolution, other.resolution)
         return ScatterSums(self.sizes + other.sizes, self.products + other.products, squares, resolution)
 
-    def whitening(self, centers: FloatArray, shrinkage: str) -> FloatArray:
+    def whitening(self, centers: FloatArray) -> FloatArray:
         """Return the map after which Mahalanobis distance is Euclidean: (d, d), or (d,) factors of the columns.
 
         There is always one. If the covariance inverts well, the map is its symmetric inverse root; otherwise columns
         are divided by their scale first, and directions without variance get a small one.
         """
-        scale, correlation = self.covariance(centers, shrinkage)
+        scale, correlation = self.covariance(centers)
         scale = np.maximum(scale, _LEAST_SCALE)
         if correlation is None:
             return 1.0 / scale
@@ -232,7 +202,7 @@ class ScatterSums(NamedTuple):
         variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
         return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
 
-    def covariance(self, centers: FloatArray, shrinkage: str) -> tuple[FloatArray, FloatArray | None]:
+    def covariance(self, centers: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return the scale (d,) of the columns, and their shrunk covariance (d, d) in it; None for the identity."""
         n, d = float(self.sizes.sum()), centers.shape[1]
         variances = np.diagonal(self.products) if self.products.ndim == 2 else self.products
@@ -245,9 +215,7 @@ class ScatterSums(NamedTuple):
             matrix[~varies] = 0.0
             matrix[:, ~varies] = 0.0
         mu = float(np.trace(plain)) / d
-        share = 0.0
-        if d > 1:
-            share = _oas(plain, mu, n) if shrinkage == "oas" else _ledoit_wolf(plain, mu, n, float(squares.sum()))
+        share = _ledoit_wolf(plain, mu, n, float(squares.sum())) if d > 1 else 0.0
         shrunk = (1.0 - share) * plain + share * mu * np.eye(d)
         shrunk[differs, differs] = 1.0
         return found, shrunk
@@ -327,14 +295,6 @@ def _scales(
     differs = ~varies & (between > resolution)
     scale = np.where(varies, deviation, magnitude * np.where(differs, between, 1.0))
     return scale, varies, differs
-
-
-def _oas(covariance: FloatArray, mu: float, n: float) -> float:
-    """Return the share of shrinkage that approaches the oracle (Chen and others, as in scikit-learn's OAS)."""
-    d = covariance.shape[0]
-    alpha = float((covariance**2).mean())
-    denominator = (n + 1.0) * (alpha - mu**2 / d)
-    return 1.0 if denominator == 0 else min((alpha + mu**2) / denominator, 1.0)
 
 
 def _ledoit_wolf(covariance: FloatArray, mu: float, n: float, fourth: float) -> float:

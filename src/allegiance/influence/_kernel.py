@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.parallel import for_row_blocks, on_one_thread, stream
+from allegiance._core.parallel import for_row_blocks, on_one_thread, slices, stream
 from allegiance._core.stored import (
     POSITIVE,
     Matrix,
@@ -28,7 +28,6 @@ from allegiance._core.stored import (
 from allegiance._core.validation import (
     AnyArray,
     FloatArray,
-    IntArray,
     Rows,
     check_choice,
     dense,
@@ -38,14 +37,13 @@ from allegiance._core.validation import (
 )
 
 from ._base import INFLUENCES, Diagram, Influence, Located, Training
-from ._power_diagram import _MAX_RADIUS, LinearEmbedding, PowerDiagram
+from ._power_diagram import _MAX_RADIUS, BLOCK_ROWS, LinearEmbedding, PowerDiagram, padded, padded_features
 
 #: The kernels with a name, and their parameters.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "rbf": ("gamma",),
     "polynomial": ("gamma", "degree", "coef0"),
     "laplacian": ("gamma",),
-    "cosine": (),
     "precomputed": (),
 }
 KERNELS = tuple(PARAMETERS)
@@ -53,12 +51,10 @@ KERNELS = tuple(PARAMETERS)
 APPROXIMATIONS: dict[str, tuple[str, ...]] = {
     "fourier": ("rbf",),
     "hashing": ("polynomial",),
-    "nystroem": ("rbf", "polynomial", "laplacian", "cosine"),
+    "nystroem": ("rbf", "polynomial", "laplacian"),
 }
 #: Features of a named approximation.
 _N_FEATURES = 500
-#: Rows handled at a time: always as many, so that BLAS treats each row alike whatever the others.
-BLOCK_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,8 +64,8 @@ class Kernel(Influence):
     Parameters
     ----------
     name
-        "rbf", "polynomial", "laplacian", "cosine", "precomputed" (X is then the matrix of kernel values, and new rows
-        hold kernel values against the points of the fit), or a function k(X, Y) -> (n, m).
+        "rbf", "polynomial", "laplacian", "precomputed" (X is then the matrix of kernel values, and new rows hold kernel
+        values against the points of the fit), or a function k(X, Y) -> (n, m).
     gamma
         For "rbf", "polynomial" and "laplacian". By default 1 over the total variance of X, for "laplacian" 1 over the
         sum of the columns' standard deviations.
@@ -79,11 +75,6 @@ class Kernel(Influence):
         None for exact sums of kernel values. For large n, a map to finitely many features: "nystroem", "fourier"
         (random Fourier features, for "rbf") or "hashing" (a count sketch, for "polynomial"), each with 500 features; or
         a transformer of scikit-learn with parameters of its own, which is fitted to X.
-
-    Notes
-    -----
-    The box of ``Kernel("cosine")`` lies along the principal axes of the clusters' means in feature space, that of
-    :class:`Cosine` along the columns of X where the means span them: distances are the same, affinities are not.
 
     Examples
     --------
@@ -101,13 +92,6 @@ class Kernel(Influence):
 
     has_sites: ClassVar[bool] = False
     flat_sides: ClassVar[bool] = False
-
-    @classmethod
-    def resolve(cls, value: Any) -> Kernel:
-        """Return what a user means by the name of a kernel, a function, or an object, checked."""
-        kernel = value if isinstance(value, Kernel) else cls(value)
-        kernel.check()
-        return kernel
 
     def check(self) -> None:
         """Raise unless the kernel is known, and takes the parameters and the approximation given."""
@@ -151,8 +135,18 @@ class Kernel(Influence):
         return self.name != "precomputed"
 
     def with_data(self, X: Rows) -> ResolvedKernel:
-        """Return the kernel with the parameters that are missing chosen by the data X (n, d)."""
-        return ResolvedKernel.of(self.name, self._given(), X)
+        """Return the kernel with the parameters that are missing chosen by the data X (n, d).
+
+        Scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardised data gamma is
+        1 / d, as "scale" in scikit-learn's SVC.
+        """
+        if callable(self.name) or not PARAMETERS[self.name]:
+            return ResolvedKernel(self.name, {})
+        mean, variance = _mean_and_variance(X)
+        spread = float((np.sqrt(variance) if self.name == "laplacian" else variance).sum())
+        chosen = {"gamma": 1.0 / spread if spread > 0 else 1.0, "degree": 3, "coef0": 1.0} | self._given()
+        params = {name: chosen[name] for name in PARAMETERS[self.name]}
+        return ResolvedKernel(self.name, params, mean if self.name == "rbf" and not is_sparse(X) else None)
 
     def feature_map(self, X: Rows, seed: int) -> Any:
         """Return the approximation, fitted to rows X (n, d): a transformer of rows to dense features (n, m)."""
@@ -180,15 +174,11 @@ class Kernel(Influence):
         X, codes = training.in_memory("influence=Kernel")
         if self.approximation is not None:
             transformer = self.feature_map(X, training.seed)
-            return PowerDiagram(FeatureEmbedding.of_clusters(X, codes, training.n_clusters, transformer)), None
+            means = _feature_means(X, codes, training.n_clusters, transformer)
+            return PowerDiagram(LinearEmbedding.of_sites(means, transformer=transformer)), None
         kernel = self.with_data(X)
         embedding, located = KernelEmbedding.fit_locate(X, codes, training.n_clusters, kernel, training.threads)
         return PowerDiagram(embedding), located
-
-    def describe(self) -> str:
-        """Say in a few words what closeness means."""
-        name = self.name if isinstance(self.name, str) else getattr(self.name, "__name__", "callable")
-        return f"kernel {name}" if self.approximation is None else f"kernel {name}, {self.approximation}"
 
 
 def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
@@ -196,7 +186,7 @@ def _has_parameters(parts: dict[str, Any], sizes: Sizes) -> None:
     given, taken = parts["params"], PARAMETERS[parts["name"]]
     if set(given) != set(taken):
         raise ValueError(f"params must be {', '.join(taken) or 'empty'}, not {given!r}.")
-    check_parts(given, dict.fromkeys(taken, Number()), "params", sizes, {})
+    check_parts(given, dict.fromkeys(taken, Number()), "params", sizes)
 
 
 @stored(
@@ -219,29 +209,9 @@ class ResolvedKernel:
     params: dict[str, Any]
     shift: FloatArray | None = None
 
-    @classmethod
-    def of(cls, kernel: str | Callable[..., Any], params: dict[str, Any], X: Rows) -> ResolvedKernel:
-        """Choose the parameters that are missing by the data X (n, d).
-
-        Scaling or moving the data then changes nothing under "rbf" and "laplacian", and on standardised data gamma is
-        1 / d, as "scale" in scikit-learn's SVC.
-        """
-        if callable(kernel) or not PARAMETERS[kernel]:
-            return cls(kernel, {})
-        mean, variance = _mean_and_variance(X)
-        spread = float((np.sqrt(variance) if kernel == "laplacian" else variance).sum())
-        missing = {"gamma": 1.0 / spread if spread > 0 else 1.0, "degree": 3, "coef0": 1.0}
-        params = {name: params.get(name, missing[name]) for name in PARAMETERS[kernel]}
-        return cls(kernel, params, mean if kernel == "rbf" and not is_sparse(X) else None)
-
     def prepare(self, X: Rows) -> Rows:
         """Return rows (n, d) ready for :meth:`block`."""
-        rows = float_rows(X) if self.shift is None else dense(X) - self.shift
-        if self.name == "cosine":
-            squares = _squares(rows)
-            factor = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
-            rows = sp.diags_array(factor) @ rows if is_sparse(rows) else rows * factor[:, None]
-        return rows
+        return float_rows(X) if self.shift is None else dense(X) - self.shift
 
     def block(self, A: Rows, B: Rows) -> FloatArray:
         """Return the kernel values (n, m) of rows A (n, d) with rows B (m, d), both prepared."""
@@ -264,7 +234,8 @@ class ResolvedKernel:
             np.maximum(values, 0.0, out=values)
             values *= -self.params["gamma"]
             np.exp(values, out=values)
-        return self._polynomial(values) if self.name == "polynomial" else values
+            return values
+        return self._polynomial(values)
 
     def diagonal(self, A: Rows) -> FloatArray:
         """Return the kernel value (n,) of each row with itself."""
@@ -272,8 +243,7 @@ class ResolvedKernel:
             return np.diagonal(self.block(A, A)).copy()
         if self.name in ("rbf", "laplacian"):
             return np.ones(A.shape[0])
-        squares = _squares(A)
-        return self._polynomial(squares) if self.name == "polynomial" else (squares > 0).astype(np.float64)
+        return self._polynomial(_squares(A))
 
     def _polynomial(self, values: FloatArray) -> FloatArray:
         values = self.params["gamma"] * values + self.params["coef0"]
@@ -281,11 +251,6 @@ class ResolvedKernel:
         for _ in range(self.params["degree"] - 1):
             result *= values
         return result
-
-
-def row_blocks(rows: slice) -> list[slice]:
-    """Cut a range of rows into blocks of ``BLOCK_ROWS``."""
-    return [slice(start, min(start + BLOCK_ROWS, rows.stop)) for start in range(rows.start, rows.stop, BLOCK_ROWS)]
 
 
 def float_rows(X: Rows) -> Rows:
@@ -311,10 +276,10 @@ def _squares(rows: Rows) -> FloatArray:
 def _mean_and_variance(X: Rows) -> tuple[FloatArray, FloatArray]:
     """Return mean (d,) and variance (d,) of the columns of X (n, d), without a second copy of X."""
     share = np.full(X.shape[0], 1.0 / X.shape[0])
-    parts = row_blocks(slice(0, X.shape[0]))
     if is_sparse(X):
         mean = X.T @ share
         return mean, np.maximum(X.multiply(X).T @ share - mean**2, 0.0)
+    parts = list(slices(X.shape[0], BLOCK_ROWS))
     mean = np.asarray(sum(share[part] @ dense(X[part]) for part in parts))
     return mean, np.asarray(sum(share[part] @ (dense(X[part]) - mean) ** 2 for part in parts))
 
@@ -364,8 +329,7 @@ class KernelSums:
     @cached_property
     def _blocks(self) -> list[tuple[Any, slice]]:
         """The weights of some members at a time, and which they are."""
-        starts = range(0, self.weights.shape[1], _KERNEL_COLUMNS)
-        blocks = [slice(start, start + _KERNEL_COLUMNS) for start in starts]
+        blocks = slices(self.weights.shape[1], _KERNEL_COLUMNS)
         return [(sp.csr_array(self.weights[:, block]), block) for block in blocks]
 
     def sums(self, X: Rows, threads: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -379,8 +343,7 @@ class KernelSums:
         sums, own = np.zeros((X.shape[0], self.weights.shape[0])), np.empty(X.shape[0])
 
         def fill(rows: slice) -> None:
-            for start in range(rows.start, rows.stop, _KERNEL_ROWS):
-                part = slice(start, min(start + _KERNEL_ROWS, rows.stop))
+            for part in slices(rows, _KERNEL_ROWS):
                 self._fill(X, part, sums[part], own[part])
 
         if callable(self.kernel.name):  # which may not be safe in threads, or may use its own
@@ -406,16 +369,11 @@ class KernelSums:
         if is_sparse(X) or callable(self.kernel.name):
             rows = self.kernel.prepare(X[part])
         else:
-            rows = self.kernel.prepare(X[_padded(part, _KERNEL_ROWS)])
+            rows = self.kernel.prepare(X[padded(part, _KERNEL_ROWS)])
         for weights, block in self._blocks:
             # The members first, since then the block lies in memory as the sparse product reads it.
             sums += (weights @ self.kernel.block(self.members[block], rows)).T[:count]
         own[:] = self.kernel.diagonal(rows)[:count]
-
-
-def _padded(part: slice, size: int) -> IntArray:
-    """Return the numbers (size,) of some rows, and of the last one as often as fills the block."""
-    return np.minimum(np.arange(part.start, part.start + size), part.stop - 1)
 
 
 @stored(
@@ -481,8 +439,6 @@ class KernelEmbedding:
         """
         return self._locate(*self.means.sums(X, threads))
 
-    affine = axis_aligned = False
-
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one."""
         return self.positions - self.positions[site]
@@ -537,66 +493,15 @@ def _axes(gram: FloatArray, rounding: float) -> tuple[FloatArray, FloatArray]:
     return values, vectors * np.sign(vectors[leading, np.arange(rank)])
 
 
-@stored(
-    "features",
-    transformer=Part("fourier", "count-sketch", "nystroem", d="d", m="m"),
-    linear=Part("linear", k="k", d="m", r="r"),
-)
-@dataclass(frozen=True)
-class FeatureEmbedding:
-    """A fitted transformer of rows to features (n, m), followed by the span of the clusters' means among these."""
-
-    transformer: Any
-    linear: LinearEmbedding
-
-    @classmethod
-    def of_clusters(cls, X: Rows, codes: AnyArray, n_clusters: int, transformer: Any) -> FeatureEmbedding:
-        """Embed the means of the features of X (n, d) over clusters with ``codes`` (n,), -1 for none."""
-        sums: Any = 0.0
-        for part in row_blocks(slice(0, X.shape[0])):
-            member = codes[part] == np.arange(n_clusters)[:, None]
-            sums = sums + member.astype(np.float64) @ padded_features(transformer, X, part)[: member.shape[1]]
-        sizes = np.bincount(codes[codes >= 0], minlength=n_clusters)
-        return cls(transformer, LinearEmbedding.of_sites(sums / sizes[:, None]))
-
-    @property
-    def positions(self) -> FloatArray:
-        """(k, r) coordinates of the sites."""
-        return self.linear.positions
-
-    @property
-    def unit(self) -> float:
-        """The length in these coordinates of a distance of 1 among the features."""
-        return self.linear.unit
-
-    def locate(self, X: Rows, threads: int = 1) -> Located:
-        """Map rows of X (n, d) to the span of the sites; never holds the features of more than some rows."""
-        position, residual = np.empty((X.shape[0], self.positions.shape[1])), np.empty(X.shape[0])
-
-        def locate_rows(rows: slice) -> None:
-            for part in row_blocks(rows):
-                features = padded_features(self.transformer, X, part)[: part.stop - part.start]
-                position[part], residual[part] = self.linear.locate(features)
-
-        for_row_blocks(locate_rows, X.shape[0], threads, multiple=BLOCK_ROWS)
-        return Located(position, residual)
-
-    affine = axis_aligned = False
-
-    def differences(self, site: int) -> FloatArray:
-        """Return the positions (k, r) of all sites relative to one."""
-        return self.linear.differences(site)
-
-
-def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
-    """Return the features (BLOCK_ROWS, m) of some rows, and of copies of the last one that fill the block.
-
-    Products of blocks of one shape treat each row alike, whatever the others.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
-        return dense(transformer.transform(float_rows(X[_padded(part, BLOCK_ROWS)])))
+def _feature_means(X: Rows, codes: AnyArray, n_clusters: int, transformer: Any) -> FloatArray:
+    """Return the means (k, m) of the features of X (n, d) over clusters with ``codes`` (n,), -1 for none."""
+    sums: Any = 0.0
+    for part in slices(X.shape[0], BLOCK_ROWS):
+        member = codes[part] == np.arange(n_clusters)[:, None]
+        sums = sums + member.astype(np.float64) @ padded_features(transformer, X, part)[: member.shape[1]]
+    means: FloatArray = sums / np.bincount(codes[codes >= 0], minlength=n_clusters)[:, None]
+    return means
 
 
 for _name in KERNELS:
-    if _name != "cosine":  # the name means the distance itself, which needs no kernel
-        INFLUENCES.add(_name, partial(Kernel, _name))
+    INFLUENCES.add(_name, partial(Kernel, _name))

@@ -5,23 +5,28 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from allegiance._core.parallel import for_row_blocks, kernel_ready, on_one_thread
+from allegiance._core.parallel import for_row_blocks, kernel_ready, on_one_thread, slices
 from allegiance._core.stored import POSITIVE, Either, Number, OrNone, Part, Sizes, floats, stored
-from allegiance._core.validation import AnyArray, FloatArray, Rows, dense, is_sparse, power_of_two, row_dots
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse, power_of_two, row_dots
 
 from ._base import AffineFunctions, Located, no_bounds
+
+if TYPE_CHECKING:
+    from ._kernel import KernelEmbedding
 
 #: Clearances, and rows, handled at a time: small enough for the cache.
 _CLEARANCES, _ROWS = 2**15, 2**12
 #: Rows, and numbers, converted to float64 at a time at most.
 _CHUNK, _BLOCK = 2048, 1 << 21
-#: Columns up to which rows are whitened one by one, and rows whitened at a time if there are more.
-_FEW_COLUMNS, _BLAS_ROWS = 64, 256
+#: Columns up to which rows are whitened one by one.
+_FEW_COLUMNS = 64
+#: Rows multiplied by BLAS at a time: always as many, so that it treats each row alike whatever the others.
+BLOCK_ROWS = 256
 #: A sparse row is converted whole if its absent entries hold less than this share of the squared shift: their part of
 #: a sum over all columns would otherwise be lost to rounding.
 _FILLED = 1e-6
@@ -34,7 +39,7 @@ _SMALLEST_SPREAD = 1e-75
 
 @stored(
     "power",
-    embedding=Part("linear", "features", "kernel", k="k", d="d", r="r"),
+    embedding=Part("linear", "kernel", k="k", d="d", r="r"),
     weights=OrNone(floats("k")),
     query_weight=Number(),
 )
@@ -45,7 +50,7 @@ class PowerDiagram:
     ``weights`` (k,) of the sites and ``query_weight`` are in squared units of the user's distance.
     """
 
-    embedding: Embedding
+    embedding: LinearEmbedding | KernelEmbedding
     weights: FloatArray | None = None
     query_weight: float = 0.0
 
@@ -75,16 +80,6 @@ class PowerDiagram:
         """No limits: distances are defined everywhere."""
         return no_bounds(self.positions.shape[1])
 
-    @property
-    def affine(self) -> bool:
-        """Whether coordinates are an invertible affine map of those of X."""
-        return self.embedding.affine
-
-    @property
-    def axis_aligned(self) -> bool:
-        """Whether every coordinate is one of X, scaled and shifted."""
-        return self.embedding.axis_aligned
-
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X to the space where volume is measured."""
         return self.embedding.locate(X, threads)
@@ -97,9 +92,7 @@ class PowerDiagram:
         """Return the squared distance (n, k) of each position from each site, less the site's lead in weight."""
         lead = self._own_weight - self._site_weights
         ahead = np.empty((position.shape[0], lead.size))
-        size = max(1, _CLEARANCES // lead.size)
-        for start in range(0, position.shape[0], size):
-            rows = slice(start, start + size)
+        for rows in slices(position.shape[0], max(1, _CLEARANCES // lead.size)):
             squares = np.zeros(ahead[rows].shape)
             for here, there in zip(position[rows].T, self.positions.T, strict=True):
                 away = here[:, None] - there
@@ -123,15 +116,10 @@ class PowerDiagram:
         """Return the squared distance (n,) of each row from the site with its code, in the user's units."""
         return self._squares(located, codes) / self.unit**2
 
-    def distances(self, located: Located, codes: AnyArray) -> FloatArray:
-        """Return the distance (n,) of each row from the site with its code, in the user's units."""
-        return np.sqrt(self._squares(located, codes)) / self.unit
-
     def _squares(self, located: Located, codes: AnyArray) -> FloatArray:
         """Return squared distances (n,) in the unit of the coordinates, where they are of size one."""
         squares = (located.residual * self.unit) ** 2
-        for start in range(0, codes.shape[0], _ROWS):
-            rows = slice(start, start + _ROWS)
+        for rows in slices(codes.shape[0], _ROWS):
             away = located.position[rows] - self.positions[codes[rows]]
             squares[rows] += row_dots(away, away)
         return squares
@@ -156,46 +144,23 @@ class PowerDiagram:
         return replace(self, weights=weights, query_weight=query_weight)
 
 
-class Embedding(Protocol):
-    """The sites, and the map of all points, in coordinates where the closest site is the nearest one."""
-
-    @property
-    def affine(self) -> bool:
-        """Whether coordinates are an invertible affine map of those of X."""
-
-    @property
-    def axis_aligned(self) -> bool:
-        """Whether every coordinate is one of X, scaled and shifted."""
-
-    @property
-    def positions(self) -> FloatArray:
-        """(k, r) coordinates of the sites."""
-
-    @property
-    def unit(self) -> float:
-        """The length in these coordinates of a distance of 1 in the user's."""
-
-    def locate(self, X: Rows, threads: int = 1) -> Located:
-        """Map rows of X to the coordinates."""
-
-    def differences(self, site: int) -> FloatArray:
-        """Return the positions (k, r) of all sites relative to one, as accurately as the sites are known."""
-
-
 def _without_basis(parts: dict[str, Any], sizes: Sizes) -> None:
-    """Without a basis no coordinate is lost."""
+    """Without a basis no coordinate is lost, and without a transformer features are the columns of X."""
     if parts["basis"] is None:
-        sizes.agree("r", sizes["d"], "shift")
+        sizes.agree("r", sizes["m"], "shift")
+    if parts["transformer"] is None:
+        sizes.agree("d", sizes["m"], "shift")
 
 
 @stored(
     "linear",
     agree=_without_basis,
-    sites=floats("k", "d"),
-    shift=floats("d"),
-    basis=OrNone(floats("d", "r")),
+    sites=floats("k", "m"),
+    shift=floats("m"),
+    basis=OrNone(floats("m", "r")),
     unit=Number(low=POSITIVE),
-    whitening=OrNone(Either(floats("d"), floats("d", "d"))),
+    whitening=OrNone(Either(floats("m"), floats("m", "m"))),
+    transformer=OrNone(Part("fourier", "count-sketch", "nystroem", d="d", m="m")),
 )
 @dataclass(frozen=True)
 class LinearEmbedding:
@@ -208,7 +173,7 @@ class LinearEmbedding:
 
     ``shift`` (d,) is the mean of the sites, ``basis`` (d, r) has orthonormal columns, ``unit`` is a power of two, which
     rounds nothing, and brings the differences of the sites to size one, ``whitening`` is a matrix (d, d) or factors
-    (d,) of the columns.
+    (d,) of the columns. A fitted ``transformer`` turns rows into features first, of which there are d then.
     """
 
     sites: FloatArray
@@ -216,10 +181,16 @@ class LinearEmbedding:
     basis: FloatArray | None
     unit: float
     whitening: FloatArray | None = None
+    transformer: Any = None
 
     @classmethod
     def of_sites(
-        cls, sites: FloatArray, *, keep_axes: bool = False, whitening: FloatArray | None = None
+        cls,
+        sites: FloatArray,
+        *,
+        keep_axes: bool = False,
+        whitening: FloatArray | None = None,
+        transformer: Any = None,
     ) -> LinearEmbedding:
         """Find the span of ``sites`` (k, d) by an SVD of the centred sites.
 
@@ -238,32 +209,22 @@ class LinearEmbedding:
         axes = span_axes(centred * unit, size * unit)
         rank, d = axes.shape
         if keep_axes or rank == d:
-            return cls(sites, shift, None, unit, whitening)
+            return cls(sites, shift, None, unit, whitening, transformer)
         varying = np.flatnonzero(np.ptp(ordered, axis=0) > 0)
         if rank == varying.size:
             axes = np.zeros((rank, d))
             axes[np.arange(rank), varying] = 1.0
-        return cls(sites, shift, np.ascontiguousarray(axes.T), unit, whitening)
+        return cls(sites, shift, np.ascontiguousarray(axes.T), unit, whitening, transformer)
 
     @cached_property
     def positions(self) -> FloatArray:
         """(k, r) coordinates of the sites."""
-        return self.locate(self.sites).position
+        return replace(self, transformer=None).locate(self.sites).position
 
     @property
     def dim(self) -> int:
         """The number of coordinates after the map."""
         return self.shift.shape[0] if self.basis is None else self.basis.shape[1]
-
-    @property
-    def affine(self) -> bool:
-        """Whether nothing was projected away."""
-        return self.basis is None
-
-    @property
-    def axis_aligned(self) -> bool:
-        """Whether every coordinate is one of X, scaled and shifted."""
-        return self.affine and self.whitening is None
 
     def differences(self, site: int) -> FloatArray:
         """Return the positions (k, r) of all sites relative to one: the linear part, so that small ones keep digits."""
@@ -273,17 +234,18 @@ class LinearEmbedding:
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), dense or CSR, to positions (n, r); never holds a second copy of X."""
-        n = X.shape[0]
+        n, mapped = X.shape[0], self.transformer is not None
         position, residual = np.empty((n, self.dim)), np.zeros(n)
-        chunk = min(_CHUNK, max(1, _BLOCK // X.shape[1]))
+        chunk = BLOCK_ROWS if mapped else min(_CHUNK, max(1, _BLOCK // X.shape[1]))
 
         def locate_rows(rows: slice) -> None:
-            for start in range(rows.start, rows.stop, chunk):
-                part = slice(start, min(start + chunk, rows.stop))
-                self._locate_chunk(X[part], position[part], residual[part])
+            for part in slices(rows, chunk):
+                x = padded_features(self.transformer, X, part)[: part.stop - part.start] if mapped else X[part]
+                self._locate_chunk(x, position[part], residual[part])
 
+        products = np.inf if mapped else n * X.shape[1] * self.dim
         with on_one_thread() if self._by_blas else nullcontext():
-            for_row_blocks(locate_rows, n, threads, products=n * X.shape[1] * self.dim)
+            for_row_blocks(locate_rows, n, threads, multiple=BLOCK_ROWS if mapped else 1, products=products)
         if np.abs(position).max(initial=0.0) > _MAX_RADIUS:
             position /= np.maximum(np.abs(position).max(axis=1, initial=0.0) / _MAX_RADIUS, 1.0)[:, None]
         return Located(position, residual)
@@ -296,11 +258,9 @@ class LinearEmbedding:
             return _scaled_entries(X, self.whitening) if is_sparse(X) else _whitened(dense(X), self.whitening)
         if not self._by_blas:
             return product_by_rows(dense(X), np.zeros(X.shape[1]), self.whitening.T)[0]
-        # Always as many rows at a time, and one thread of BLAS: then it treats each row alike whatever the others.
         white = np.empty(X.shape)
-        for start in range(0, X.shape[0], _BLAS_ROWS):
-            rows = dense(X[np.minimum(np.arange(start, start + _BLAS_ROWS), X.shape[0] - 1)])
-            white[start : start + _BLAS_ROWS] = (rows @ self.whitening)[: X.shape[0] - start]
+        for part in slices(X.shape[0], BLOCK_ROWS):
+            white[part] = (dense(X[padded(part)]) @ self.whitening)[: part.stop - part.start]
         return white
 
     @property
@@ -344,6 +304,18 @@ def product_by_rows(X: FloatArray, shift: FloatArray, axes: FloatArray) -> tuple
     out, squares = np.empty((X.shape[0], axes.shape[0])), np.empty(X.shape[0])
     project_rows(rows, shift, axes, out, squares)
     return out, squares
+
+
+def padded(part: slice, size: int = BLOCK_ROWS) -> IntArray:
+    """Return the numbers (size,) of some rows, and of the last one as often as fills the block."""
+    return np.minimum(np.arange(part.start, part.start + size), part.stop - 1)
+
+
+def padded_features(transformer: Any, X: Rows, part: slice) -> FloatArray:
+    """Return the features (BLOCK_ROWS, m) of some rows, and of copies of the last one that fill the block."""
+    rows = X[padded(part)]
+    with np.errstate(over="ignore", invalid="ignore"):  # distances of rows far away, whose kernel values are 0
+        return dense(transformer.transform(rows.astype(np.float64) if is_sparse(rows) else dense(rows)))
 
 
 def _whitened(X: FloatArray, whitening: FloatArray) -> FloatArray:

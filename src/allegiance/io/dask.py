@@ -137,8 +137,6 @@ class Partitions:
 class DaskChunks:
     """Partitions as the chunks that a fit goes through: each pass is one computation by Dask."""
 
-    in_memory = False
-
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions.with_lengths()
         self.n_features = partitions.n_features

@@ -84,7 +84,7 @@ def _kinds() -> dict[str, Kind]:
 def check(values: Mapping[str, Any], parts: Mapping[str, Spec]) -> None:
     """Raise ValueError unless encoded values are, part by part, what they must be, and fit together."""
     named = {"divergence": Kind(BregmanDivergence, {"name": Text(tuple(DIVERGENCES))})}
-    check_parts(values, parts, "", Sizes(), _kinds() | named)
+    check_parts(values, parts, "", Sizes({}, _kinds() | named))
 
 
 def encode(value: Any, name: str) -> Any:
@@ -186,14 +186,13 @@ class _Codec(NamedTuple):
     """Parameters that must have their defaults."""
 
 
-class _Finite(Spec):
+class _Finite:
     """An array of finite numbers of any precision; its sides by name, or any shape."""
 
     def __init__(self, *shape: str) -> None:
         self._shape = shape
 
-    def check(self, value: Any, name: str, sizes: Sizes, kinds: Mapping[str, Any]) -> None:
-        """See :class:`Spec`."""
+    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or not np.isfinite(value).all():
             raise ValueError(f"{name} must be an array of finite numbers.")
         if self._shape and value.ndim != len(self._shape):
@@ -286,7 +285,7 @@ def _decode_estimator(state: dict[str, Any]) -> Any:
     unknown = set(fitted) - set(declared)
     if unknown:
         raise ValueError(f"the state has {min(unknown)!r} of {state['class']}, which is not one of its attributes.")
-    check_parts(fitted, {key: declared[key] for key in fitted}, state["class"], Sizes(), {})
+    check_parts(fitted, {key: declared[key] for key in fitted}, state["class"], Sizes({}, {}))
     if codec.refit is not None:
         codec.refit(estimator, fitted)
     for key, value in fitted.items():
@@ -397,7 +396,7 @@ def _decode_columns(state: dict[str, Any]) -> ColumnTransformer:
     entries = [state["entries"][str(i)] for i in range(len(state["entries"]))]
     names, n = decode(state["feature_names"]), state["n_features"]
     for size in (n, *(entry["width"] for entry in entries)):
-        Number(0, _WIDEST, whole=True).check(size, "a number of columns", Sizes(), {})
+        Number(0, _WIDEST, whole=True)(size, "a number of columns", Sizes({}, {}))
     real = {entry["name"]: decode_transformer(entry["transformer"]) for entry in entries}
     stubs = {
         entry["name"]: inner if isinstance(inner, str) else _Stub(entry["width"])

@@ -495,8 +495,6 @@ def _in_order(
 class StreamChunks:
     """Rows and their labels as the chunks that a fit goes through; ``read`` is called for each pass."""
 
-    in_memory = False
-
     def __init__(
         self,
         rows: Rows,

@@ -14,8 +14,8 @@ from ._clusters import (
     Tally,
     count_by_cluster,
 )
-from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
-from ._summary import footer, headlines, measured_by, text_table
+from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, review_rows, verdicts
+from ._summary import footer, headlines, measured_by
 
 __all__ = [
     "ATYPICAL",
@@ -26,17 +26,16 @@ __all__ = [
     "VERDICTS",
     "AffinityResult",
     "ClusterFigures",
-    "Distances",
     "FrameLike",
     "HowMeasured",
     "Ranks",
     "Tally",
     "count",
     "count_by_cluster",
+    "distance_and_closeness",
     "footer",
     "headlines",
     "measured_by",
     "review_rows",
-    "text_table",
     "verdicts",
 ]

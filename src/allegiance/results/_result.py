@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.parallel import for_row_blocks
+from allegiance._core.parallel import for_row_blocks, slices
 from allegiance._core.parameters import Lazy
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, check_number
 from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located
+from allegiance.notebook import Card, Shown
 
 from ._clusters import CONTESTED, CONTRADICTED, NO_LABEL, SUPPORTED, VERDICTS, Tally, cluster_table
-from ._summary import summary_html, summary_text
+from ._summary import summary_card
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ class HowMeasured:
     domain: str
     engine: str
     """The engine that was requested. ``AffinityResult.engine`` names the one that measured each point."""
-    eps: float | str
+    eps: float
     """Half-width of 95 % intervals."""
     seed: int
     dim: int
@@ -86,57 +87,19 @@ class Ranks(NamedTuple):
         return cls(first, largest, largest_error, own, own_error, rival, rival_affinity, rival_error, worst)
 
 
-class Distances:
-    """Distances of points from the representatives of their own and of the nearest other cluster, computed on demand.
+def distance_and_closeness(
+    diagram: Diagram, located: Located, codes: AnyArray, threads: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the distance (n,) of points from the representative of their cluster (n,), and their closeness (n,) to it.
 
-    The coordinates they come from are released once they are known. A pickle holds the distances.
-    """
-
-    def __init__(self, compute: Callable[[], tuple[FloatArray, FloatArray]]) -> None:
-        self._compute: Callable[[], tuple[FloatArray, FloatArray]] | None = compute
-
-    @classmethod
-    def of(cls, diagram: Diagram, located: Located, codes: AnyArray, threads: int) -> Distances:
-        """Take points located in a diagram, of clusters ``codes`` (n,), -1 for noise."""
-        return cls(lambda: _own_and_other(diagram, located, codes, threads))
-
-    @cached_property
-    def _both(self) -> tuple[FloatArray, FloatArray]:
-        compute, self._compute = self._compute, None
-        assert compute is not None
-        return compute()
-
-    @property
-    def own(self) -> FloatArray:
-        """(n,) distance from the representative of the own cluster; for noise from the nearest one."""
-        return self._both[0]
-
-    @property
-    def closeness(self) -> FloatArray:
-        """(n,) closeness to the own cluster, 0 for noise."""
-        return self._both[1]
-
-    @classmethod
-    def joined(cls, parts: Sequence[Distances]) -> Distances:
-        """Return the distances of the points of several results."""
-        return cls(lambda: (np.concatenate([p.own for p in parts]), np.concatenate([p.closeness for p in parts])))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_compute": None, "_both": self._both}
-
-
-def _own_and_other(diagram: Diagram, located: Located, codes: AnyArray, threads: int) -> tuple[FloatArray, FloatArray]:
-    """Return the distance (n,) of points from their own representative, and their closeness (n,) to it.
-
-    Distances include the part outside the span of the representatives. For a Bregman divergence the distance is its
-    square root.
+    For noise, -1, the distance is that from the nearest one, and closeness 0. Distances include the part outside the
+    span of the representatives. For a Bregman divergence the distance is its square root.
     """
     n = codes.shape[0]
     distance, closeness = np.empty(n), np.empty(n)
 
     def work(rows: slice) -> None:
-        for start in range(rows.start, rows.stop, _ROWS):
-            part = slice(start, min(start + _ROWS, rows.stop))
+        for part in slices(rows, _ROWS):
             own, other = diagram.own_and_other(Located(located.position[part], located.residual[part]), codes[part])
             distance[part] = own
             closeness[part] = np.where(codes[part] < 0, 0.0, (1.0 + _gap(own, other)) / 2.0)
@@ -156,7 +119,7 @@ def _gap(own: FloatArray, other: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AffinityResult:
+class AffinityResult(Shown):
     """Affinities of n points to k clusters, and what follows from them.
 
     ``print(result)`` gives a summary, :meth:`frame` one row per point, :meth:`by_cluster` one row per cluster and
@@ -206,7 +169,7 @@ class AffinityResult:
     residual: FloatArray
     how: HowMeasured
     codes: IntArray
-    distances: Distances
+    distances: Lazy[tuple[FloatArray, FloatArray]]
     members: Lazy[MemberDistances] | None
     trust_map: TrustMap | None
     engine_codes: AnyArray
@@ -262,12 +225,12 @@ class AffinityResult:
         """(n,) (1 + (t - o) / max(t, o)) / 2, where o and t are the distances from the own and the nearest other
         representative: 1/2 half-way between the two, 0 for noise.
         """  # noqa: D205
-        return self.distances.closeness
+        return self.distances.value[1]
 
     @property
     def distance(self) -> FloatArray:
         """(n,) distance from the representative of the own cluster; for noise from the nearest one."""
-        return self.distances.own
+        return self.distances.value[0]
 
     @cached_property
     def typicality(self) -> FloatArray:
@@ -433,7 +396,7 @@ class AffinityResult:
 
     def summary(self) -> str:
         """Return the summary that ``print(result)`` shows."""
-        return summary_text(self)
+        return repr(self)
 
     @property
     def plot(self) -> ResultPlots:
@@ -540,10 +503,6 @@ class AffinityResult:
         found = audit(rows, right, label=self.label, codes=self.codes, classes=self.classes, ranking=self.ranking)
         return replace(found, result=replace(self, audited=found.trust))
 
-    def with_trust(self, trust_map: TrustMap) -> AffinityResult:
-        """Return the same result with trust."""
-        return replace(self, trust_map=trust_map)
-
     @staticmethod
     def concatenate(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityResult:
         """Return one result for the points of several, which come from the same scorer."""
@@ -555,10 +514,14 @@ class AffinityResult:
         if first.clusters is not None:
             joined["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
             joined["top_ranks"] = Ranks(*map(np.concatenate, zip(*(part.ranks for part in parts), strict=True)))
+
+        def joined_distances(which: int) -> FloatArray:
+            return np.concatenate([part.distances.value[which] for part in parts])
+
         return replace(
             first,
             how=replace(first.how, seconds=sum(part.how.seconds for part in parts)),
-            distances=Distances.joined([part.distances for part in parts]),
+            distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
             frame_like=frame,
             **joined,
         )
@@ -566,11 +529,8 @@ class AffinityResult:
     def __len__(self) -> int:
         return self.n_points
 
-    def __repr__(self) -> str:
-        return summary_text(self)
-
-    def _repr_html_(self) -> str:
-        return summary_html(self)
+    def _card(self) -> Card:
+        return summary_card(self)
 
 
 def verdicts(ranks: Ranks, codes: AnyArray, trust: FloatArray | None) -> AnyArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,18 +76,6 @@ def footer(tally: Tally, how: HowMeasured) -> list[str]:
     ]
 
 
-def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:
-    """Return the lines of a table; columns are aligned to the right except those named in ``left``."""
-    widths = [max(len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
-    return [
-        "  ".join(
-            cell.ljust(width) if name in left else cell.rjust(width)
-            for name, cell, width in zip(headings, row, widths, strict=True)
-        ).rstrip()
-        for row in (headings, *rows)
-    ]
-
-
 def _cells(line: ClusterFigures) -> tuple[str, ...]:
     """Return the cells of a cluster's row."""
     trust = "-" if np.isnan(line.replication) else f"{line.replication:.0%}"
@@ -108,22 +95,8 @@ def _listed(tally: Tally) -> tuple[list[ClusterFigures], str]:
     return [*clusters[:_MAX_CLUSTERS], *lines[len(clusters) :]], more
 
 
-def _title(result: AffinityResult) -> str:
-    return f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}"
-
-
-def summary_text(result: AffinityResult) -> str:
-    """Return the summary as plain text."""
-    tally = result.tally()
-    listed, more = _listed(tally)
-    lines = [_title(result), *headlines(tally, result.clusterer_note), ""]
-    lines += text_table(_HEADINGS, [_cells(line) for line in listed], left=("cluster", "rival"))
-    lines += [more] if more else []
-    return "\n".join([*lines, "", *footer(tally, result.how)])
-
-
-def summary_html(result: AffinityResult) -> str:
-    """Return the summary as a card for notebooks."""
+def summary_card(result: AffinityResult) -> Card:
+    """Return the summary."""
     tally = result.tally()
     listed, more = _listed(tally)
     rows: list[list[Cell]] = []
@@ -132,7 +105,7 @@ def summary_html(result: AffinityResult) -> str:
         bar = share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)})
         rows.append([*cells[:3], "" if line.name is None else bar, *cells[3:]])
     return Card(
-        title=_title(result),
+        title=f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}",
         lines=headlines(tally, result.clusterer_note),
         picture=histogram_picture(result.ranking, "trust" if result.calibrated else "own affinity"),
         headings=(*_HEADINGS[:3], "", *_HEADINGS[3:]),
@@ -140,4 +113,4 @@ def summary_html(result: AffinityResult) -> str:
         words=("cluster", "rival", ""),
         notes=[more],
         details=footer(tally, result.how),
-    ).html()
+    )
