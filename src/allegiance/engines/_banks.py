@@ -49,7 +49,7 @@ class _Tally:
 class _Round(NamedTuple):
     """Uniform samples of the region, and which of them are worth testing for each site: see ``choose_samples``."""
 
-    blocks: AnyArray
+    samples: AnyArray
     owner: AnyArray
     places: AnyArray
     classes: AnyArray
@@ -117,13 +117,13 @@ class BankCounts(FittedEngine):
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         active = np.arange(n)
         index, drawn = 0, 0
-        blocks = None
+        memory = None
         with Threads(self._settings.threads) as threads:
             while active.size:
                 wanted = np.zeros(k, dtype=bool)
                 wanted[site[active]] = True
-                samples = self._round(index, wanted, threads, blocks)
-                blocks = None if self._keep else samples.blocks
+                samples = self._round(index, wanted, threads, memory)
+                memory = None if self._keep else samples.samples
                 self._count(queries, active, site, samples, tally, threads)
                 index, drawn = index + 1, drawn + self._round_size
                 self._look(active, drawn, tally, estimate, threads)
@@ -184,12 +184,12 @@ class BankCounts(FittedEngine):
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
 
-    def _round(self, index: int, wanted: BoolArray, threads: Threads, blocks: AnyArray | None) -> _Round:
-        """Return round ``index`` for the sites that are ``wanted``, in the memory of ``blocks`` if that is given."""
+    def _round(self, index: int, wanted: BoolArray, threads: Threads, samples: AnyArray | None) -> _Round:
+        """Return round ``index`` for the sites that are ``wanted``, in the memory of ``samples`` if that is given."""
         found = self._kept.get(index)
         if found is not None:
             return found
-        found = self._choose(index, wanted | self._keep, threads, blocks)
+        found = self._choose(index, wanted | self._keep, threads, samples)
         nbytes = sum(part.nbytes for part in found)
         with self._keeping:
             if self._keep and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
@@ -197,7 +197,7 @@ class BankCounts(FittedEngine):
                 self._nbytes += nbytes
         return found
 
-    def _choose(self, index: int, wanted: BoolArray, threads: Threads, blocks: AnyArray | None) -> _Round:
+    def _choose(self, index: int, wanted: BoolArray, threads: Threads, samples: AnyArray | None) -> _Round:
         """Draw uniform samples and choose among them."""
         from allegiance._kernels.affine_block import BLOCK
         from allegiance._kernels.banks import choose_samples
@@ -207,26 +207,25 @@ class BankCounts(FittedEngine):
         a, b = kernel_ready(*self._tessellation.functions)
         *functions, close = self._tessellation.single
         slopes, constants = kernel_ready(*functions)
-        if blocks is None:
-            blocks = np.zeros((size // BLOCK, a.shape[1] + 1, BLOCK), np.float32)
-        owner = np.empty((size // BLOCK, BLOCK), np.uint8)
+        if samples is None:
+            samples = np.empty((size, a.shape[1]), np.float32)
+        owner = np.empty(size, np.uint8)
         starts = np.empty((size // BLOCK, k + 1), np.int64)
         found: dict[int, tuple[AnyArray, ...]] = {}
 
         def work(rows: slice) -> None:
-            most = _GROUP * k + 1
+            most = _GROUP * k + BLOCK
             chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
             first_sites = np.empty((_GROUP // BLOCK, k), np.int64)
             for first in range(rows.start, rows.stop, _GROUP):
-                stop = min(first + _GROUP, rows.stop)
-                part = slice(first // BLOCK, stop // BLOCK)
-                columns = region.sample_columns(stop - first, stream(seed, SHARED, _DRAWS, index, first))
-                blocks[part, 1:] = columns.reshape(columns.shape[0], -1, BLOCK).transpose(1, 0, 2)
-                some = first_sites[: part.stop - part.start]
+                part = slice(first, min(first + _GROUP, rows.stop))
+                columns = region.sample_columns(part.stop - first, stream(seed, SHARED, _DRAWS, index, first))
+                some = first_sites[: (part.stop - first) // BLOCK]
                 n = choose_samples(
-                    blocks[part], a, b, slopes, constants, close, limits, wanted, owner[part], *chosen, some
-                )
-                starts[part, :k] = some
+                    np.ascontiguousarray(columns), a, b, slopes, constants, close, limits, wanted, samples[part],
+                    owner[part], *chosen, some,
+                )  # fmt: skip
+                starts[first // BLOCK : part.stop // BLOCK, :k] = some
                 found[first] = tuple(each[:n].copy() for each in chosen)
 
         for_row_blocks(work, size, threads, multiple=_GROUP)
@@ -236,7 +235,7 @@ class BankCounts(FittedEngine):
             total += found[first][0].size
         starts[:, k] = np.append(starts[1:, 0], total)
         places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
-        return _Round(blocks, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
+        return _Round(samples, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
 
     @cached_property
     def _limits(self) -> AnyArray:
