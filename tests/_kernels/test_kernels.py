@@ -125,9 +125,7 @@ def _choose(site_a, site_b, points, limits, wanted=True):
     chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
     single = SingleFunctions.of(site_a, site_b)
     columns = np.ascontiguousarray(points.T)
-    n = choose_samples(
-        columns, site_a, site_b, *single, limits, np.full(k, wanted), samples, owner, *chosen, starts
-    )
+    n = choose_samples(columns, site_a, site_b, *single, limits, np.full(k, wanted), samples, owner, *chosen, starts)
     np.testing.assert_array_equal(samples, points)
     return samples, owner, *(part[:n] for part in chosen), np.column_stack([starts, np.append(starts[1:, 0], n)])
 

@@ -93,7 +93,7 @@ def _add_stolen(n_vectors: int) -> Any:
         typing: Any, queries: Any, v: Any, samples: Any, places: Any, margins: Any, owners: Any, weights: Any, t: Any,
         found: Any,
     ) -> Any:  # fmt: skip
-        """Test N_FUNCTIONS samples, and add weights and their squares to what the queries of some vectors have found."""
+        """Test N_FUNCTIONS samples, and add weights and their squares to what queries have found."""
         signature = types.void(queries, types.int64, samples, places, margins, owners, weights, types.int64, found)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -108,7 +108,8 @@ def _add_stolen(n_vectors: int) -> Any:
             vectors = [builder.add(arguments[1], _INDEX(i)) for i in range(n_vectors)]
             tiles = [_at(builder, pointers[0], builder.mul(v, size)) for v in vectors]
             numbers = [builder.add(arguments[7], _INDEX(j)) for j in range(N_FUNCTIONS)]
-            rows, sums = [], []
+            rows: list[Any] = []
+            sums: list[list[Any]] = []
             constants = [builder.load(tile, align=4, typ=_ONE) for tile in tiles]
             for number in numbers:
                 place = builder.load(_at(builder, pointers[3], number, _INDEX), typ=_INDEX)
@@ -218,4 +219,3 @@ write_values: Any = intrinsic(_write_values)
 add_stolen: Any = intrinsic(_add_stolen(1))
 add_stolen_two: Any = intrinsic(_add_stolen(2))
 count_signs: Any = intrinsic(_count_signs)
-

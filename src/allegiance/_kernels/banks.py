@@ -153,7 +153,7 @@ def _choose(
         for level in range(CLASSES - 1):
             c += np.uint8(margins[t] > limits[level])
         classes[t] = c
-    return np.int64(n)
+    return int(n)
 
 
 #: Coordinates of the samples that all queries pass before the next ones come: they stay in a cache.

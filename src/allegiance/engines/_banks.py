@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, stream
+from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, row_blocks, stream
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, row_dots
 
 from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
@@ -86,21 +87,38 @@ class BankCounts(FittedEngine):
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
-        site = self._closest_sites(queries)
-        # Queries of one site lie together, and so does what is counted for them: memory is read in order.
-        order = np.argsort(site, kind="stable")
-        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
-        estimate.put(order, self._estimate(queries.take(order), site[order]))
+        n, k = queries.n, self._tessellation.n_sites
+        estimate = Estimate.blank(n, k, SHARED)
+        tally = _Tally(n, k)
+        tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
+        with Threads(self._settings.threads) as threads:
+            site = self._closest_sites(queries, threads)
+            # Queries of one site stand together.
+            active = np.argsort(site, kind="stable")
+            index, drawn = 0, 0
+            upcoming = self._begin(index, site[active], threads, None)
+            memory = None
+            while active.size:
+                samples = upcoming()
+                count = self._count(queries, active, site, samples, tally, threads)
+                # The next round is drawn in turn with counting, in the memory of the last one.
+                upcoming = self._begin(index + 1, site[active], threads, memory)
+                memory = None if self._keep else samples.samples
+                count()
+                index, drawn = index + 1, drawn + self._round_size
+                self._look(active, drawn, tally, estimate)
+                active = active[tally.active[active]]
         self._keep = True
         return estimate
 
     def prepare(self) -> None:
         """Draw and keep all rounds that a query may need before it is given up, as long as there is room."""
         self._keep = True
-        everyone = np.ones(self._tessellation.n_sites, dtype=bool)
         with Threads(self._settings.threads) as threads:
             for index in range(-(-int(_PATIENCE * self._unit) // self._round_size)):
-                if self._round(index, everyone, threads, None) is not self._kept.get(index):
+                if self._begin(index, np.arange(self._tessellation.n_sites), threads, None)() is not self._kept.get(
+                    index
+                ):
                     break
 
     @property
@@ -109,28 +127,7 @@ class BankCounts(FittedEngine):
         most = max(self._max_samples // _BLOCK, 1) * _BLOCK
         return min(-(-int(_ROUND_UNITS * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, most)
 
-    def _estimate(self, queries: Queries, site: IntArray) -> Estimate:
-        """Count for queries sorted by site."""
-        n, k = queries.n, self._tessellation.n_sites
-        estimate = Estimate.blank(n, k, SHARED)
-        tally = _Tally(n, k)
-        tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
-        active = np.arange(n)
-        index, drawn = 0, 0
-        memory = None
-        with Threads(self._settings.threads) as threads:
-            while active.size:
-                wanted = np.zeros(k, dtype=bool)
-                wanted[site[active]] = True
-                samples = self._round(index, wanted, threads, memory)
-                memory = None if self._keep else samples.samples
-                self._count(queries, active, site, samples, tally, threads)
-                index, drawn = index + 1, drawn + self._round_size
-                self._look(active, drawn, tally, estimate, threads)
-                active = active[tally.active[active]]
-        return estimate
-
-    def _closest_sites(self, queries: Queries) -> IntArray:
+    def _closest_sites(self, queries: Queries, threads: Threads) -> IntArray:
         """Return the sites (n,) whose banks the queries use: those with the closest slopes."""
         from allegiance._kernels.counting import owners_at
 
@@ -142,13 +139,13 @@ class BankCounts(FittedEngine):
         def work(rows: slice) -> None:
             owners_at(query_a[rows], columns, squares, site[rows])
 
-        for_row_blocks(work, queries.n, self._settings.threads, products=queries.n * slopes.size)
+        for_row_blocks(work, queries.n, threads, products=queries.n * slopes.size)
         return site
 
     def _count(
         self, queries: Queries, active: IntArray, site: IntArray, samples: _Round, tally: _Tally, threads: Threads
-    ) -> None:
-        """Test the samples of one round for the queries in ``active``."""
+    ) -> Callable[[], Any]:
+        """Begin to test the samples of one round for the queries in ``active``; return what waits for the end."""
         from allegiance._kernels.banks import count_stolen
 
         size = samples.sizes[site[active]]
@@ -168,14 +165,14 @@ class BankCounts(FittedEngine):
             pieces = firsts[part.start : part.stop + 1]
             count_stolen(going, pieces, sites[part], *given, tally.sums, tally.squares)  # type: ignore[call-arg]
 
-        for_row_blocks(work, sites.size, threads, least=1)
+        return threads.start(work, row_blocks(sites.size, threads.number, least=1))
 
-    def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate, threads: Threads) -> None:
+    def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
         """Turn counts into shares, and decide who goes on."""
         looked = active[(tally.next_look[active] <= drawn) | ~tally.active[active]]
         if not looked.size:
             return
-        weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings, threads)
+        weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings)
         precise = growth <= 1.0
         needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
         hopeless = ~precise & (weight < _RARE_SHARE * drawn) & (needed > _PATIENCE * self._unit)
@@ -184,21 +181,33 @@ class BankCounts(FittedEngine):
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
 
-    def _round(self, index: int, wanted: BoolArray, threads: Threads, samples: AnyArray | None) -> _Round:
-        """Return round ``index`` for the sites that are ``wanted``, in the memory of ``samples`` if that is given."""
-        found = self._kept.get(index)
-        if found is not None:
-            return found
-        found = self._choose(index, wanted | self._keep, threads, samples)
-        nbytes = sum(part.nbytes for part in found)
-        with self._keeping:
-            if self._keep and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
-                self._kept[index] = found
-                self._nbytes += nbytes
-        return found
+    def _begin(self, index: int, sites: IntArray, threads: Threads, samples: AnyArray | None) -> Callable[[], _Round]:
+        """Begin to draw round ``index`` for some sites, in the memory of ``samples`` if that is given.
 
-    def _choose(self, index: int, wanted: BoolArray, threads: Threads, samples: AnyArray | None) -> _Round:
-        """Draw uniform samples and choose among them."""
+        Return what waits for it.
+        """
+        known = self._kept.get(index)
+        if known is not None:
+            return lambda: known
+        wanted = np.full(self._tessellation.n_sites, self._keep)
+        wanted[sites] = True
+        choose = self._choose(index, wanted, threads, samples)
+
+        def keep() -> _Round:
+            found = choose()
+            nbytes = sum(part.nbytes for part in found)
+            with self._keeping:
+                if self._keep and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
+                    self._kept[index] = found
+                    self._nbytes += nbytes
+            return found
+
+        return keep
+
+    def _choose(
+        self, index: int, wanted: BoolArray, threads: Threads, samples: AnyArray | None
+    ) -> Callable[[], _Round]:
+        """Begin to draw uniform samples and to choose among them."""
         from allegiance._kernels.affine_block import BLOCK
         from allegiance._kernels.banks import choose_samples
 
@@ -213,29 +222,31 @@ class BankCounts(FittedEngine):
         starts = np.empty((size // BLOCK, k + 1), np.int64)
         found: dict[int, tuple[AnyArray, ...]] = {}
 
-        def work(rows: slice) -> None:
-            most = _GROUP * k + BLOCK
+        def work(part: slice) -> None:
+            columns = region.sample_columns(part.stop - part.start, stream(seed, SHARED, _DRAWS, index, part.start))
+            most = (part.stop - part.start) * k + BLOCK
             chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
-            first_sites = np.empty((_GROUP // BLOCK, k), np.int64)
-            for first in range(rows.start, rows.stop, _GROUP):
-                part = slice(first, min(first + _GROUP, rows.stop))
-                columns = region.sample_columns(part.stop - first, stream(seed, SHARED, _DRAWS, index, first))
-                some = first_sites[: (part.stop - first) // BLOCK]
-                n = choose_samples(
-                    np.ascontiguousarray(columns), a, b, slopes, constants, close, limits, wanted, samples[part],
-                    owner[part], *chosen, some,
-                )  # fmt: skip
-                starts[first // BLOCK : part.stop // BLOCK, :k] = some
-                found[first] = tuple(each[:n].copy() for each in chosen)
+            firsts = np.empty(((part.stop - part.start) // BLOCK, k), np.int64)
+            n = choose_samples(
+                *kernel_ready(columns), a, b, slopes, constants, close, limits, wanted, samples[part], owner[part],
+                *chosen, firsts,
+            )  # fmt: skip
+            starts[part.start // BLOCK : part.stop // BLOCK, :k] = firsts
+            found[part.start] = tuple(each[:n].copy() for each in chosen)
 
-        for_row_blocks(work, size, threads, multiple=_GROUP)
-        total = 0
-        for first in sorted(found):
-            starts[first // BLOCK : (first + _GROUP) // BLOCK, :k] += total
-            total += found[first][0].size
-        starts[:, k] = np.append(starts[1:, 0], total)
-        places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
-        return _Round(samples, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
+        wait = threads.start(work, [slice(first, min(first + _GROUP, size)) for first in range(0, size, _GROUP)])
+
+        def put_together() -> _Round:
+            wait()
+            total = 0
+            for first in sorted(found):
+                starts[first // BLOCK : (first + _GROUP) // BLOCK, :k] += total
+                total += found[first][0].size
+            starts[:, k] = np.append(starts[1:, 0], total)
+            chosen = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
+            return _Round(samples, owner, *chosen, starts, np.diff(starts, axis=1).sum(axis=0))
+
+        return put_together
 
     @cached_property
     def _limits(self) -> AnyArray:
