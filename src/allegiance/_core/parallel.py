@@ -61,9 +61,7 @@ class Threads:
 
     def start(self, work: Callable[[slice], None], slices: list[slice]) -> Callable[[], Any]:
         """Begin to call ``work`` for all slices; return what waits for the end. One thread works while it waits."""
-        if self.number == 1:
-            return lambda: [work(each) for each in slices]
-        started = self._pool.map(work, slices)
+        started = map(work, slices) if self.number == 1 else self._pool.map(work, slices)
         return lambda: list(started)
 
     def run(self, work: Callable[[slice], None], slices: list[slice]) -> None:

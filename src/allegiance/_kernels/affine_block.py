@@ -28,8 +28,9 @@ LANES, N_FUNCTIONS = (32, 8) if binding.get_host_cpu_features().get("avx512f") e
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
 
-#: Numbers in a vector register.
+#: Numbers in a vector register, and vectors of queries that are tested together.
 VECTOR = LANES // 2
+MANY = 3 if LANES == 32 else 2
 
 _ONE = ir.VectorType(ir.FloatType(), VECTOR)
 _COUNT = ir.IntType(32)
@@ -217,5 +218,5 @@ def _not_negative(builder: Any, values: Any) -> Any:
 
 write_values: Any = intrinsic(_write_values)
 add_stolen: Any = intrinsic(_add_stolen(1))
-add_stolen_two: Any = intrinsic(_add_stolen(2))
+add_stolen_many: Any = intrinsic(_add_stolen(MANY))
 count_signs: Any = intrinsic(_count_signs)

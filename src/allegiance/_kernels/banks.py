@@ -6,7 +6,7 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray
 
-from .affine_block import BLOCK, N_FUNCTIONS, STRIPS, VECTOR, add_stolen, add_stolen_two, write_values
+from .affine_block import BLOCK, MANY, N_FUNCTIONS, STRIPS, VECTOR, add_stolen, add_stolen_many, write_values
 from .jit import jit
 
 #: Classes of samples: one of class c counts 2**c times.
@@ -239,13 +239,13 @@ def count_stolen(
                 some_owners[t] = 0
                 some_weights[t] = 0
             v = at[p]
-            while v < at[p + 1] - 1:
+            while v + MANY <= at[p + 1]:
                 for t in range(0, n, N_FUNCTIONS):
-                    add_stolen_two(queries, v, samples, some, some_margins, some_owners, some_weights, t, found)
-                v += 2
-            if v < at[p + 1]:
+                    add_stolen_many(queries, v, samples, some, some_margins, some_owners, some_weights, t, found)
+                v += MANY
+            for last in range(v, at[p + 1]):
                 for t in range(0, n, N_FUNCTIONS):
-                    add_stolen(queries, v, samples, some, some_margins, some_owners, some_weights, t, found)
+                    add_stolen(queries, last, samples, some, some_margins, some_owners, some_weights, t, found)
     for p in range(n_pieces):
         for j in range(firsts[p + 1] - firsts[p]):
             x, v, lane = rows[firsts[p] + j], at[p] + j // VECTOR, j % VECTOR

@@ -11,6 +11,7 @@ import numpy as np
 
 from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, row_blocks, stream
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, row_dots
+from allegiance.influence import AffineFunctions
 
 from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
 from ._tessellation import SingleFunctions, Tessellation
@@ -76,39 +77,44 @@ class BankCounts(FittedEngine):
     The first call works in memory that it uses over and over. Later ones keep the rounds as long as there is room.
     """
 
-    block = 32_768
+    block = 16_384
 
     def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
         self._tessellation = tessellation
         self._settings = settings
         self._max_samples = max_samples
         self._unit = unit_of_samples(settings, tessellation.n_sites)
+        self._keep = False
         self._forget()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
         n, k = queries.n, self._tessellation.n_sites
-        estimate = Estimate.blank(n, k, SHARED)
+        estimate, found = Estimate.blank(n, k, SHARED), Estimate.blank(n, k, SHARED)
         tally = _Tally(n, k)
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         with Threads(self._settings.threads) as threads:
             site = self._closest_sites(queries, threads)
-            # Queries of one site stand together.
-            active = np.argsort(site, kind="stable")
+            # Queries of one site lie together, and so does what is counted for them: memory is read in order.
+            order = np.argsort(site, kind="stable")
+            site = site[order]
+            functions = AffineFunctions(queries.a[order], queries.b[order])
+            active = np.arange(n)
             index, drawn = 0, 0
-            upcoming = self._begin(index, site[active], threads, None)
+            upcoming = self._begin(index, site, threads, None)
             memory = None
             while active.size:
                 samples = upcoming()
-                count = self._count(queries, active, site, samples, tally, threads)
+                count = self._count(functions, active, site, samples, tally, threads)
                 # The next round is drawn in turn with counting, in the memory of the last one.
                 upcoming = self._begin(index + 1, site[active], threads, memory)
                 memory = None if self._keep else samples.samples
                 count()
                 index, drawn = index + 1, drawn + self._round_size
-                self._look(active, drawn, tally, estimate)
+                self._look(active, drawn, tally, found)
                 active = active[tally.active[active]]
         self._keep = True
+        estimate.put(order, found)
         return estimate
 
     def prepare(self) -> None:
@@ -143,7 +149,13 @@ class BankCounts(FittedEngine):
         return site
 
     def _count(
-        self, queries: Queries, active: IntArray, site: IntArray, samples: _Round, tally: _Tally, threads: Threads
+        self,
+        queries: AffineFunctions,
+        active: IntArray,
+        site: IntArray,
+        samples: _Round,
+        tally: _Tally,
+        threads: Threads,
     ) -> Callable[[], Any]:
         """Begin to test the samples of one round for the queries in ``active``; return what waits for the end."""
         from allegiance._kernels.banks import count_stolen
@@ -159,7 +171,7 @@ class BankCounts(FittedEngine):
         firsts = np.concatenate([np.arange(a, b, most) for a, b in zip(np.append(0, ends), ends, strict=False)])
         sites = site[going[firsts]] if going.size else firsts[:0]
         firsts = np.append(firsts, going.size)
-        given = (*kernel_ready(queries.a, queries.b, *self._tessellation.functions), *samples[:-1])
+        given = (*kernel_ready(*queries, *self._tessellation.functions), *samples[:-1])
 
         def work(part: slice) -> None:
             pieces = firsts[part.start : part.stop + 1]
@@ -189,7 +201,9 @@ class BankCounts(FittedEngine):
         known = self._kept.get(index)
         if known is not None:
             return lambda: known
-        wanted = np.full(self._tessellation.n_sites, self._keep)
+        # A call in another thread may say meanwhile that rounds are kept: this one would lack sites.
+        kept = self._keep
+        wanted = np.full(self._tessellation.n_sites, kept)
         wanted[sites] = True
         choose = self._choose(index, wanted, threads, samples)
 
@@ -197,7 +211,7 @@ class BankCounts(FittedEngine):
             found = choose()
             nbytes = sum(part.nbytes for part in found)
             with self._keeping:
-                if self._keep and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
+                if kept and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
                     self._kept[index] = found
                     self._nbytes += nbytes
             return found
@@ -223,13 +237,13 @@ class BankCounts(FittedEngine):
         found: dict[int, tuple[AnyArray, ...]] = {}
 
         def work(part: slice) -> None:
-            columns = region.sample_columns(part.stop - part.start, stream(seed, SHARED, _DRAWS, index, part.start))
+            rng = stream(seed, SHARED, _DRAWS, index, part.start)
+            columns = np.ascontiguousarray(region.sample_columns(part.stop - part.start, rng))
             most = (part.stop - part.start) * k + BLOCK
             chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
             firsts = np.empty(((part.stop - part.start) // BLOCK, k), np.int64)
             n = choose_samples(
-                *kernel_ready(columns), a, b, slopes, constants, close, limits, wanted, samples[part], owner[part],
-                *chosen, firsts,
+                columns, a, b, slopes, constants, close, limits, wanted, samples[part], owner[part], *chosen, firsts,
             )  # fmt: skip
             starts[part.start // BLOCK : part.stop // BLOCK, :k] = firsts
             found[part.start] = tuple(each[:n].copy() for each in chosen)
@@ -243,8 +257,8 @@ class BankCounts(FittedEngine):
                 starts[first // BLOCK : (first + _GROUP) // BLOCK, :k] += total
                 total += found[first][0].size
             starts[:, k] = np.append(starts[1:, 0], total)
-            chosen = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
-            return _Round(samples, owner, *chosen, starts, np.diff(starts, axis=1).sum(axis=0))
+            places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
+            return _Round(samples, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
 
         return put_together
 
@@ -307,7 +321,15 @@ def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Gener
     edges = _FIRST_EDGE / k * 2.0 ** (np.arange(_PER_OCTAVE * np.log2(k / _FIRST_EDGE) + 1) / _PER_OCTAVE)
     place = np.minimum(own[:, None] + np.ceil(edges * size).astype(np.int64), size - 1)
     at_edges = np.take_along_axis(margins, place, axis=1)
-    kept = _kept(tessellation, survey, sites, highest, own, at_edges, edges, rng)
+    pilots = _pilots(tessellation, rng)
+    nearest = np.array([np.square(a - tessellation.functions.a).sum(axis=1).argmin() for a in pilots[0]])
+    row, sample = np.nonzero(_values(survey, *pilots) >= highest)
+    margin = highest[sample] - sites[nearest[row], sample]
+    bins = np.where(margin <= 0, 0, 1 + (at_edges[nearest[row]] < margin[:, None]).sum(axis=1))
+    # Each pilot that steals anything counts once.
+    thieves, number = np.unique(row, return_counts=True)
+    hits = np.bincount(bins, 1.0 / np.repeat(number, number), edges.size + 2)
+    kept = _kept(np.asarray(hits, dtype=np.float64), own[nearest[thieves]] / size, edges, k)
     limits = np.full((k, classes), np.inf, np.float32)
     for c in range(classes - 1):
         last = np.searchsorted(-kept, -(2.0 ** -(c + 0.5)), side="right")
@@ -316,37 +338,21 @@ def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Gener
     return limits
 
 
-def _kept(
-    tessellation: Tessellation,
-    survey: AnyArray,
-    sites: AnyArray,
-    highest: AnyArray,
-    own: IntArray,
-    at_edges: AnyArray,
-    edges: FloatArray,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Return the probability (number of edges,) with which samples before each edge are kept, descending."""
-    pilots = _pilots(tessellation, rng)
-    nearest = np.array([np.square(a - tessellation.functions.a).sum(axis=1).argmin() for a in pilots[0]])
-    stolen = _values(survey, *pilots) >= highest
-    hits = np.zeros(edges.size + 2)
-    own_volume = 0.0
-    for row, site in zip(stolen, nearest, strict=True):
-        margins = highest[row] - sites[site, row]
-        if margins.size:
-            bins = np.where(margins <= 0, 0, 1 + np.searchsorted(at_edges[site], margins))
-            hits += np.bincount(bins, minlength=hits.size) / margins.size
-            own_volume += own[site] / highest.size
-    if own_volume == 0.0 or hits[0] == 0.0:
+def _kept(hits: FloatArray, own: FloatArray, edges: FloatArray, k: int) -> FloatArray:
+    """Return the probability (number of edges,) with which samples before each edge are kept, descending.
+
+    ``hits`` are those of pilots in their own cells, before each edge and beyond the last; ``own`` the volumes of the
+    cells.
+    """
+    if own.sum() == 0.0 or hits[0] == 0.0:
         return np.ones(edges.size)
-    widths = np.diff(np.minimum(edges, 1.0), prepend=0.0) * max(stolen.any(axis=1).sum(), 1)
-    chance = hits[1:-1] / np.maximum(widths, 1e-300) / (hits[0] / own_volume)
+    widths = np.diff(np.minimum(edges, 1.0), prepend=0.0)
+    chance = hits[1:-1] / np.maximum(widths * own.size, 1e-300) / (hits[0] / own.sum())
     # What is stolen beyond an edge may be stolen before it.
     falling = np.maximum.accumulate(np.minimum(chance, 1.0)[::-1])[::-1]
     probabilities = np.sqrt(falling)
-    mean = own_volume / len(pilots[0]) + (probabilities * np.diff(np.minimum(edges, 1.0), prepend=0.0)).sum()
-    return np.maximum(probabilities, min(_LEAST_PROBABILITY / tessellation.n_sites, 1.0) * mean)
+    mean = own.sum() / _PILOTS + (probabilities * widths).sum()
+    return np.maximum(probabilities, min(_LEAST_PROBABILITY / k, 1.0) * mean)
 
 
 def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
