@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allegiance._kernels.affine_block import BLOCK, LANES
-from allegiance._kernels.banks import CLASSES, SQUARE_FACTOR, choose_samples, count_stolen, weighted_shares
+from allegiance._kernels.banks import CLASSES, choose_samples, count_stolen, weighted_shares
 from allegiance._kernels.counting import (
     count_owners,
     group_by_owner,
@@ -118,16 +118,16 @@ def _draw(rng, m, r, k):
 
 
 def _choose(site_a, site_b, points, limits, wanted=True):
-    """Samples in blocks, and what is chosen among them, as the kernel that counts takes it."""
+    """Samples, and what is chosen among them, as the kernel that counts takes it."""
     (m, r), k = points.shape, len(site_a)
-    blocks = np.zeros((m // BLOCK, r + 1, BLOCK), np.float32)
-    blocks[:, 1:] = points.reshape(-1, BLOCK, r).transpose(0, 2, 1)
-    owner, starts = np.empty((m // BLOCK, BLOCK), np.uint8), np.empty((m // BLOCK, k), np.int64)
-    chosen = np.empty(m * k + 1, np.uint8), np.empty(m * k + 1, np.uint8), np.empty(m * k + 1, np.float32)
+    samples, owner = np.empty((m, r), np.float32), np.empty(m, np.uint8)
+    starts, most = np.empty((m // BLOCK, k), np.int64), m * k + BLOCK
+    chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
     single = SingleFunctions.of(site_a, site_b)
-    wanted = np.full(k, wanted)
-    n = choose_samples(blocks, site_a, site_b, *single, limits, wanted, owner, *chosen, starts)
-    return blocks, owner, *(part[:n] for part in chosen), np.column_stack([starts, np.append(starts[1:, 0], n)])
+    columns = np.ascontiguousarray(points.T)
+    n = choose_samples(columns, site_a, site_b, *single, limits, np.full(k, wanted), samples, owner, *chosen, starts)
+    np.testing.assert_array_equal(samples, points)
+    return samples, owner, *(part[:n] for part in chosen), np.column_stack([starts, np.append(starts[1:, 0], n)])
 
 
 @pytest.mark.parametrize(("m", "r", "k"), [(3072, 3, 5), (256, 1, 1), (768, 9, 12)])
@@ -136,7 +136,7 @@ def test_choose_samples(rng, m, r, k):
     site_a, site_b, points, limits = _draw(rng, m, r, k)
     _, owner, places, classes, margins, starts = _choose(site_a, site_b, points, limits)
     expected_owner, expected, near = twin.choose_samples(points, site_a, site_b, limits)
-    np.testing.assert_array_equal(owner.ravel(), expected_owner)
+    np.testing.assert_array_equal(owner, expected_owner)
     values = points.astype(np.float64) @ site_a.T - site_b
     for i in range(k):
         found = {}
@@ -158,8 +158,8 @@ def test_owners_and_margins_of_sites_that_nearly_coincide(rng):
     _, owner, places, _, margins, starts = _choose(site_a, site_b, points, np.full((5, CLASSES), np.inf, np.float32))
     values = (site_a[:, None] * points.astype(np.float64)).sum(axis=2) - site_b[:, None]
     best = values.max(axis=0)
-    assert (best - values[owner.ravel(), np.arange(1024)] <= 1e-15).all()
-    assert len(set(owner.ravel().tolist())) == 5
+    assert (best - values[owner, np.arange(1024)] <= 1e-15).all()
+    assert len(set(owner.tolist())) == 5
     first = places[starts[0, 1] : starts[0, 2]]
     np.testing.assert_allclose(margins[starts[0, 1] : starts[0, 2]], (best - values[1])[first], rtol=1e-4, atol=1e-15)
 
@@ -185,7 +185,7 @@ def test_banks_count_what_is_stolen(rng, r):
         part = np.concatenate(parts)
         samples = np.repeat(np.arange(len(parts)), [len(some) for some in parts]) * BLOCK + places[part]
         expected = twin.count_stolen(
-            query_a, query_b, site_a, site_b, points[samples], owner.ravel()[samples].astype(int), classes[part]
+            query_a, query_b, site_a, site_b, points[samples], owner[samples].astype(int), classes[part]
         )
         mine = rows[firsts[piece] : firsts[piece + 1]]
         np.testing.assert_array_equal(sums[mine], expected[0][mine])
@@ -194,9 +194,9 @@ def test_banks_count_what_is_stolen(rng, r):
 
 
 def test_the_heaviest_bank_does_not_overflow():
-    """A round of 2**18 samples of the heaviest class, all stolen, keeps sums and squares apart."""
-    assert 2**18 * 2 ** (CLASSES - 1) < SQUARE_FACTOR
-    assert 2**18 * 4 ** (CLASSES - 1) * SQUARE_FACTOR < 2**63
+    """All 2**18 samples of a round are stolen, each of the heaviest class for which its place is chosen."""
+    levels = np.minimum(np.log2(BLOCK / (BLOCK - np.arange(BLOCK))).astype(int), CLASSES - 1)
+    assert 2**18 // BLOCK * (4**levels).sum() < 2**31
 
 
 def test_weighted_shares_of_equal_weights_are_those_of_plain_counting(rng):

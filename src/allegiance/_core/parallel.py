@@ -65,41 +65,46 @@ class Threads:
     def __exit__(self, *error: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
+    def start(self, work: Callable[[slice], None], slices: list[slice]) -> Callable[[], Any]:
+        """Begin to call ``work`` for all slices; return what waits for the end. One thread works while it waits."""
+        started = map(work, slices) if self.number == 1 else self._pool.map(work, slices)
+        return lambda: list(started)
+
     def run(self, work: Callable[[slice], None], slices: list[slice]) -> None:
         """Call ``work`` for all slices, and wait."""
-        list(self._pool.map(work, slices))
+        self.start(work, slices)()
+
+
+def row_blocks(
+    n_rows: int, threads: int, *, blocks_per_thread: int = _BLOCKS_PER_THREAD, multiple: int = 1, least: int = _MIN_ROWS
+) -> list[slice]:
+    """Return slices that cover ``range(n_rows)``, each starting at a multiple of ``multiple``.
+
+    There are as many as keep all threads busy, but none of much less than ``least`` rows.
+    """
+    blocks = max(min(threads * blocks_per_thread, n_rows // least), 1) if threads > 1 else 1
+    size = max(-(-n_rows // blocks), 1)
+    size = -(-size // multiple) * multiple
+    return [slice(start, min(start + size, n_rows)) for start in range(0, max(n_rows, 1), size)]
 
 
 def for_row_blocks(
-    work: Callable[[slice], None],
-    n_rows: int,
-    threads: int | Threads,
-    *,
-    blocks_per_thread: int = _BLOCKS_PER_THREAD,
-    multiple: int = 1,
-    least: int = _MIN_ROWS,
-    products: float = np.inf,
+    work: Callable[[slice], None], n_rows: int, threads: int | Threads, *, products: float = np.inf, **blocks: int
 ) -> None:
-    """Call ``work(rows)`` for slices that cover ``range(n_rows)``, each starting at a multiple of ``multiple``.
-
-    There are as many slices as keep all threads busy, but none of much less than ``least`` rows.
+    """Call ``work(rows)`` for the slices of :func:`row_blocks`, which takes the other arguments.
 
     ``work`` must write to its own rows only. Threads pay off because kernels release the GIL. Where the number of
     multiplications is known, ``products``, a small job stays in this thread.
     """
     number = threads if isinstance(threads, int) else threads.number
-    blocks = min(number * blocks_per_thread, n_rows // least)
-    if number == 1 or blocks < 2 or products < _MIN_PRODUCTS:
-        work(slice(0, n_rows))
-        return
-    size = -(-n_rows // blocks)
-    size = -(-size // multiple) * multiple
-    slices = [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-    if isinstance(threads, Threads):
+    slices = row_blocks(n_rows, number if products >= _MIN_PRODUCTS else 1, **blocks)
+    if len(slices) == 1:
+        work(slices[0])
+    elif isinstance(threads, Threads):
         threads.run(work, slices)
-        return
-    with Threads(number) as started:
-        started.run(work, slices)
+    else:
+        with Threads(number) as started:
+            started.run(work, slices)
 
 
 @cache

@@ -27,10 +27,14 @@ BLOCK = 256
 LANES, N_FUNCTIONS = (32, 8) if binding.get_host_cpu_features().get("avx512f") else (16, 6)
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
-#: Bits in a word, and words for a block.
-WORD = 64
-WORDS = BLOCK // WORD
 
+#: Numbers in a vector register, and vectors of queries that are tested together.
+VECTOR = LANES // 2
+MANY = 3 if LANES == 32 else 2
+
+_ONE = ir.VectorType(ir.FloatType(), VECTOR)
+_COUNT = ir.IntType(32)
+_COUNTS = ir.VectorType(_COUNT, VECTOR)
 _SINGLE = ir.VectorType(ir.FloatType(), LANES)
 _MASK = ir.IntType(LANES)
 _INDEX = ir.IntType(64)
@@ -51,35 +55,6 @@ def _write_values(
             for i, value in enumerate(values):
                 at = builder.add(builder.mul(strip, _INDEX(LANES)), _INDEX(i * BLOCK))
                 builder.store(value, _at(builder, rows, at), align=4)
-
-        _for_strips(context, builder, signature, arguments, use)
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
-def _write_signs(
-    typing: Any, constants: Any, slopes: Any, first: Any, blocks: Any, b: Any, strips: Any, words: Any
-) -> Any:
-    """Set bit s % 64 of ``words[j, s // 64]``, uint64, where value j is not negative; ``strips`` fill whole words."""
-    signature = types.void(constants, slopes, types.int64, blocks, types.int64, types.int64, words)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out = _pointer(context, builder, signature, arguments, 6, types.uint64)
-        columns = _columns(context, builder, signature, arguments, 6)
-        rows = [_at(builder, out, builder.mul(columns, _INDEX(i)), _INDEX) for i in range(N_FUNCTIONS)]
-        # Bits come in from above: after the last strip of a word the first one has reached its end.
-        shifted = [cgutils.alloca_once(builder, _INDEX) for _ in range(N_FUNCTIONS)]
-        for word in shifted:
-            builder.store(_INDEX(0), word)
-
-        def use(strip: Any, values: list[Any]) -> None:
-            at = builder.udiv(strip, _INDEX(WORD // LANES))
-            for row, word, value in zip(rows, shifted, values, strict=True):
-                bits = builder.shl(builder.zext(_not_negative(builder, value), _INDEX), _INDEX(WORD - LANES))
-                bits = builder.or_(builder.lshr(builder.load(word, typ=_INDEX), _INDEX(LANES)), bits)
-                builder.store(bits, word)
-                builder.store(bits, _at(builder, row, at, _INDEX))
 
         _for_strips(context, builder, signature, arguments, use)
         return context.get_dummy_value()
@@ -110,6 +85,68 @@ def _count_signs(
         return context.get_dummy_value()
 
     return signature, generate
+
+
+def _add_stolen(n_vectors: int) -> Any:
+    """Return the intrinsic for so many vectors of queries."""
+
+    def add(
+        typing: Any, queries: Any, v: Any, samples: Any, places: Any, margins: Any, owners: Any, weights: Any, t: Any,
+        found: Any,
+    ) -> Any:  # fmt: skip
+        """Test N_FUNCTIONS samples, and add weights and their squares to what queries have found."""
+        signature = types.void(queries, types.int64, samples, places, margins, owners, weights, types.int64, found)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointers = {
+                i: _pointer(context, builder, signature, arguments, i, dtype)
+                for i, dtype in ((0, types.float32), (2, types.float32), (3, types.int64), (4, types.float32),
+                                 (5, types.int64), (6, types.int32), (8, types.int32))
+            }  # fmt: skip
+            r = _columns(context, builder, signature, arguments, 2)
+            k = _columns(context, builder, signature, arguments, 8)
+            size = builder.mul(builder.add(r, _INDEX(1)), _INDEX(VECTOR))
+            vectors = [builder.add(arguments[1], _INDEX(i)) for i in range(n_vectors)]
+            tiles = [_at(builder, pointers[0], builder.mul(v, size)) for v in vectors]
+            numbers = [builder.add(arguments[7], _INDEX(j)) for j in range(N_FUNCTIONS)]
+            rows: list[Any] = []
+            sums: list[list[Any]] = []
+            constants = [builder.load(tile, align=4, typ=_ONE) for tile in tiles]
+            for number in numbers:
+                place = builder.load(_at(builder, pointers[3], number, _INDEX), typ=_INDEX)
+                rows.append(_at(builder, pointers[2], builder.mul(place, r)))
+                margin = _everywhere(builder, _at(builder, pointers[4], number), VECTOR)
+                sums.append([])
+                for constant in constants:
+                    total = cgutils.alloca_once(builder, _ONE)
+                    builder.store(builder.fsub(constant, margin), total)
+                    sums[-1].append(total)
+            with cgutils.for_range(builder, r) as axis:
+                at = builder.mul(builder.add(axis.index, _INDEX(1)), _INDEX(VECTOR))
+                slopes = [builder.load(_at(builder, tile, at), align=4, typ=_ONE) for tile in tiles]
+                for row, totals in zip(rows, sums, strict=True):
+                    coordinate = _everywhere(builder, _at(builder, row, axis.index), VECTOR)
+                    for slope, total in zip(slopes, totals, strict=True):
+                        product = builder.fmul(slope, coordinate, flags=_FUSE)
+                        builder.store(builder.fadd(product, builder.load(total, typ=_ONE), flags=_FUSE), total)
+            zeros = ir.Constant(_ONE, [0.0] * VECTOR)
+            nothing = ir.Constant(_COUNTS, [0] * VECTOR)
+            for number, totals in zip(numbers, sums, strict=True):
+                owner = builder.load(_at(builder, pointers[5], number, _INDEX), typ=_INDEX)
+                weight = builder.load(_at(builder, pointers[6], number, _COUNT), typ=_COUNT)
+                for v, total in zip(vectors, totals, strict=True):
+                    hit = builder.fcmp_ordered(">=", builder.load(total, typ=_ONE), zeros)
+                    place = builder.mul(builder.add(builder.mul(v, k), owner), _INDEX(2 * VECTOR))
+                    for i, add in enumerate((weight, builder.mul(weight, weight))):
+                        where = _at(builder, pointers[8], builder.add(place, _INDEX(i * VECTOR)), _COUNT)
+                        before = builder.load(where, align=4, typ=_COUNTS)
+                        some = builder.select(hit, _splat(builder, add, _COUNTS), nothing)
+                        builder.store(builder.add(before, some), where, align=4)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return add
 
 
 def _for_strips(
@@ -160,12 +197,16 @@ def _at(builder: Any, pointer: Any, index: Any, kind: Any = ir.FloatType()) -> A
     return builder.gep(pointer, [index], source_etype=kind)
 
 
-def _everywhere(builder: Any, pointer: Any) -> Any:
+def _everywhere(builder: Any, pointer: Any, lanes: int = LANES) -> Any:
+    """Return a vector of the number at a place."""
+    return _splat(builder, builder.load(pointer, typ=ir.FloatType()), ir.VectorType(ir.FloatType(), lanes))
+
+
+def _splat(builder: Any, number: Any, vector: Any) -> Any:
     """Return a vector of one number."""
-    number = builder.load(pointer, typ=ir.FloatType())
-    undefined = ir.Constant(_SINGLE, ir.Undefined)
+    undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
     return builder.shuffle_vector(first, undefined, zeros)
 
 
@@ -176,17 +217,6 @@ def _not_negative(builder: Any, values: Any) -> Any:
 
 
 write_values: Any = intrinsic(_write_values)
-write_signs: Any = intrinsic(_write_signs)
+add_stolen: Any = intrinsic(_add_stolen(1))
+add_stolen_many: Any = intrinsic(_add_stolen(MANY))
 count_signs: Any = intrinsic(_count_signs)
-
-
-def _count_bits(typing_context: Any, word: Any) -> Any:
-    """Return how many bits of a uint64 are set: one instruction, which Python has no name for that numba knows."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-count_bits: Any = intrinsic(_count_bits)

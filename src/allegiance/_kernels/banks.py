@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray
 
-from .affine_block import BLOCK, N_FUNCTIONS, STRIPS, WORD, WORDS, count_bits, write_signs, write_values
+from .affine_block import BLOCK, MANY, N_FUNCTIONS, STRIPS, VECTOR, add_stolen, add_stolen_many, write_values
 from .jit import jit
 
 #: Classes of samples: one of class c counts 2**c times.
 CLASSES = 8
-#: Words of bits for a block, and bits in a word.
-_WORDS = 16
 #: Margins below so many times what rounding may change are computed in double precision.
 _EXACT_BELOW = 1024.0
 
@@ -29,7 +25,7 @@ def site_values(blocks: AnyArray, slopes: AnyArray, constants: AnyArray, values:
 
 @jit()
 def choose_samples(
-    blocks: AnyArray,
+    columns: AnyArray,
     site_a: FloatArray,
     site_b: FloatArray,
     slopes: AnyArray,
@@ -37,6 +33,7 @@ def choose_samples(
     close: float,
     limits: AnyArray,
     wanted: AnyArray,
+    samples: AnyArray,
     owner: AnyArray,
     places: AnyArray,
     classes: AnyArray,
@@ -54,38 +51,37 @@ def choose_samples(
 
     Parameters
     ----------
-    blocks
-        (m, r + 1, BLOCK) float32: zeros, then coordinates of samples.
+    columns
+        (r, m) float32 coordinates of samples, m a multiple of BLOCK.
     slopes, constants, close
         The sites in single precision, as in :mod:`.counting`.
     limits
         (k, CLASSES) float32, ascending, the last one inf.
     wanted
         (k,) bool: the sites for which samples are chosen.
+    samples
+        (m, r) float32, written: the samples one after the other.
     owner
-        (m, BLOCK) uint8, written.
+        (m,) uint8, written.
     places, classes, margins
-        (m BLOCK k + 1,) uint8, uint8 and float32, written: of the chosen samples, block after block and site after
-        site.
+        (m k + BLOCK,) uint8, uint8 and float32, written: of the chosen samples, block after block and site after site.
     starts
-        (m, k) int64, written: where those of a block and site start.
+        (m / BLOCK, k) int64, written: where those of a block and site start.
     """
     k, r = site_a.shape
+    block = np.zeros((1, r + 1, BLOCK), np.float32)
     values = np.empty((slopes.shape[0], BLOCK), np.float32)
     highest = np.empty(BLOCK, np.float32)
     second = np.empty(BLOCK, np.float32)
     first = np.empty(BLOCK, np.int32)
-    bound = np.empty((k, BLOCK), np.float32)
-    for level in range(CLASSES):
-        stop = BLOCK - (BLOCK >> (level + 1)) if level < CLASSES - 1 else BLOCK
-        for i in range(k):
-            for s in range(BLOCK - (BLOCK >> level), stop):
-                bound[i, s] = limits[i, level]
-    bits = np.empty(_WORDS, np.uint32)
     n = 0
-    for b in range(blocks.shape[0]):
+    for b in range(starts.shape[0]):
+        start = b * BLOCK
+        for c in range(r):
+            block[0, c + 1] = columns[c, start : start + BLOCK]
+        _transpose(block[0], samples[start : start + BLOCK])
         for i in range(0, slopes.shape[0], N_FUNCTIONS):
-            write_values(constants, slopes, i, blocks, b, STRIPS, values, i)
+            write_values(constants, slopes, i, block, 0, STRIPS, values, i)
         for s in range(BLOCK):
             highest[s] = values[0, s]
             second[s] = -np.inf
@@ -97,7 +93,7 @@ def choose_samples(
                 first[s] = np.int32(i) if value > highest[s] else first[s]
                 highest[s] = max(value, highest[s])
         for s in range(BLOCK):
-            owner[b, s] = first[s]
+            owner[start + s] = first[s]
             if highest[s] - second[s] > close:
                 continue
             best = -np.inf
@@ -105,48 +101,63 @@ def choose_samples(
                 if highest[s] - values[i, s] <= close:
                     exact = -site_b[i]
                     for c in range(r):
-                        exact += site_a[i, c] * blocks[b, c + 1, s]
+                        exact += site_a[i, c] * samples[start + s, c]
                     if exact > best:
                         best = exact
-                        owner[b, s] = i
+                        owner[start + s] = i
         for i in range(k):
             starts[b, i] = n
             if not wanted[i]:
                 continue
-            # Hits become bits, one vector operation for a bit of all words, and only what is set is looked at again.
-            for w in range(_WORDS):
-                word: Any = np.uint32(0)
-                for bit in range(_WORDS):
-                    s = _WORDS * bit + w
-                    word |= np.uint32(highest[s] - values[i, s] <= bound[i, s]) << np.uint32(bit)
-                bits[w] = word
-            for w in range(_WORDS):
-                word = bits[w]
-                while word != np.uint32(0):
-                    below = (word & (~word + np.uint32(1))) - np.uint32(1)
-                    s = _WORDS * int(count_bits(below)) + w
-                    word &= ~(below + np.uint32(1))
-                    margin = highest[s] - values[i, s]
-                    c = 0
-                    while margin > limits[i, c]:
-                        c += 1
-                    places[n] = s
-                    classes[n] = c
-                    other = owner[b, s]
-                    margins[n] = 0.0 if other == i else margin
-                    if other != i and margin <= _EXACT_BELOW * close:
-                        exact = site_b[i] - site_b[other]
-                        for j in range(r):
-                            exact -= (site_a[i, j] - site_a[other, j]) * blocks[b, j + 1, s]
-                        margins[n] = exact
-                    n += 1
+            stop = n + _choose(highest, values[i], limits[i], places[n:], classes[n:], margins[n:])
+            for t in range(n, stop):
+                other = owner[start + places[t]]
+                if other == i:
+                    margins[t] = 0.0
+                elif margins[t] <= _EXACT_BELOW * close:
+                    exact = site_b[i] - site_b[other]
+                    for c in range(r):
+                        exact -= (site_a[i, c] - site_a[other, c]) * samples[start + places[t], c]
+                    margins[t] = exact
+            n = stop
     return n
 
 
-#: Coordinates of the blocks that all queries pass before the next ones come: they stay in a cache.
+@jit()
+def _transpose(block: AnyArray, samples: AnyArray) -> None:
+    """Write the samples of a block, (1 + r, BLOCK), one after the other (BLOCK, r)."""
+    some = 16
+    for first in range(0, BLOCK, some):
+        for c in range(samples.shape[1]):
+            for s in range(some):
+                samples[first + s, c] = block[c + 1, first + s]
+
+
+@jit()
+def _choose(
+    highest: AnyArray, values: AnyArray, limits: AnyArray, places: AnyArray, classes: AnyArray, margins: AnyArray
+) -> int:
+    """Write the places, classes and margins of the samples of a block that are chosen for one site."""
+    # Each sample is written, and the next one over it unless it is chosen: a branch would be a guess.
+    n = np.uint64(0)
+    for level in range(CLASSES):
+        first, limit = BLOCK - (BLOCK >> level), limits[level]
+        stop = BLOCK - (BLOCK >> (level + 1)) if level < CLASSES - 1 else BLOCK
+        for s in range(np.uint64(first), np.uint64(stop)):
+            margin = highest[s] - values[s]
+            places[n] = s
+            margins[n] = margin
+            n += np.uint64(margin <= limit)
+    for t in range(n):
+        c = np.uint8(0)
+        for level in range(CLASSES - 1):
+            c += np.uint8(margins[t] > limits[level])
+        classes[t] = c
+    return int(n)
+
+
+#: Coordinates of the samples that all queries pass before the next ones come: they stay in a cache.
 _NEAR = 2**17
-#: Weights and their squares share one integer: squares are multiplied by this.
-SQUARE_FACTOR = 2**28
 
 
 @jit()
@@ -158,7 +169,7 @@ def count_stolen(
     query_b: FloatArray,
     site_a: FloatArray,
     site_b: FloatArray,
-    blocks: AnyArray,
+    samples: AnyArray,
     owner: AnyArray,
     places: AnyArray,
     classes: AnyArray,
@@ -172,9 +183,6 @@ def count_stolen(
     A query x steals the sample y of any owner if <a_x - a_i, y> - (b_x - b_i) is not below the margin f_i - f_owner of
     y, for any site i; its bank is that of a site close to it. Differences are taken in float64 and only then rounded.
 
-    The samples of a bank are copied side by side, one block after the other, and tested while they are in the inner
-    caches. Few are stolen, so hits are found as bits and added one by one.
-
     Parameters
     ----------
     rows
@@ -184,7 +192,7 @@ def count_stolen(
         uses.
     query_a, query_b
         (n, r) and (n,).
-    blocks, owner, places, classes, margins
+    samples, owner, places, classes, margins
         As from :func:`choose_samples`.
     starts
         (number of blocks, k + 1) int64: where the chosen samples of a block and site start.
@@ -193,87 +201,57 @@ def count_stolen(
     """
     r, k = query_a.shape[1], sums.shape[1]
     n_pieces = sites.shape[0]
-    # Functions of a piece start at a multiple of those that are computed together.
+    # Queries stand side by side, each piece in vectors of its own.
     at = np.zeros(n_pieces + 1, np.int64)
     for p in range(n_pieces):
-        at[p + 1] = at[p] + -(-(firsts[p + 1] - firsts[p]) // N_FUNCTIONS) * N_FUNCTIONS
-    slopes = np.zeros((at[n_pieces], r), np.float32)
-    constants = np.zeros(at[n_pieces], np.float32)
+        at[p + 1] = at[p] + -(-(firsts[p + 1] - firsts[p]) // VECTOR)
+    queries = np.zeros((at[n_pieces], r + 1, VECTOR), np.float32)
+    queries[:, 0] = -np.inf
     for p in range(n_pieces):
         site = sites[p]
         for j in range(firsts[p + 1] - firsts[p]):
-            x = rows[firsts[p] + j]
-            constants[at[p] + j] = site_b[site] - query_b[x]
+            x, v, lane = rows[firsts[p] + j], at[p] + j // VECTOR, j % VECTOR
+            queries[v, 0, lane] = site_b[site] - query_b[x]
             for c in range(r):
-                slopes[at[p] + j, c] = query_a[x, c] - site_a[site, c]
-    found = np.zeros(at[n_pieces] * k, np.int64)
-    tile = np.empty((1, r + 1, BLOCK), np.float32)
-    codes = np.empty(BLOCK, np.uint64)
-    weights = np.empty(BLOCK, np.int64)
-    own = np.zeros(WORDS, np.uint64)
-    bits = np.empty((N_FUNCTIONS, WORDS), np.uint64)
+                queries[v, c + 1, lane] = query_a[x, c] - site_a[site, c]
+    found = np.zeros((at[n_pieces], k, 2, VECTOR), np.int32)
     near = max(_NEAR // (r * BLOCK), 1)
-    for group in range(0, blocks.shape[0], near):
-        last = min(group + near, blocks.shape[0]) - 1
+    at_most = near * BLOCK + N_FUNCTIONS
+    some = np.empty(at_most, np.int64)
+    some_margins = np.empty(at_most, np.float32)
+    some_owners = np.empty(at_most, np.int64)
+    some_weights = np.empty(at_most, np.int32)
+    for group in range(0, starts.shape[0], near):
         for p in range(n_pieces):
             site = sites[p]
-            filled = 0
-            for b in range(group, last + 1):
-                t, stop = starts[b, site], starts[b, site + 1]
-                while t < stop or (b == last and filled > 0):
-                    take = min(stop - t, BLOCK - filled)
-                    _copy(places[t : t + take], blocks[b], filled, tile[0])
-                    for j in range(take):
-                        code = owner[b, places[t + j]]
-                        tile[0, 0, filled + j] = margins[t + j]
-                        codes[filled + j] = code
-                        weight = 1 << np.int64(classes[t + j])
-                        weights[filled + j] = weight + SQUARE_FACTOR * weight * weight
-                        own[(filled + j) // WORD] |= np.uint64(code == site) << np.uint64((filled + j) % WORD)
-                    filled += take
-                    t += take
-                    if filled < BLOCK and not (b == last and t == stop):
-                        continue
-                    words = -(-filled // WORD)
-                    for s in range(filled, words * WORD):
-                        tile[0, 0, s] = np.inf
-                    for q in range(at[p], at[p + 1], N_FUNCTIONS):
-                        write_signs(constants, slopes, q, tile, 0, words * (STRIPS // WORDS), bits)
-                        for j in range(N_FUNCTIONS):
-                            start = np.uint64((q + j) * k)
-                            # Those of the site itself, of weight 1, are counted without looking at each.
-                            hits = 0
-                            for w in range(words):
-                                hits += count_bits(bits[j, w] & own[w])
-                                _add(bits[j, w] & ~own[w], w * WORD, codes, weights, start, found)
-                            found[start + np.uint64(site)] += hits * (1 + SQUARE_FACTOR)
-                    own[:] = 0
-                    filled = 0
+            n = 0
+            for b in range(group, min(group + near, starts.shape[0])):
+                for t in range(starts[b, site], starts[b, site + 1]):
+                    some[n] = b * BLOCK + places[t]
+                    some_margins[n] = margins[t]
+                    some_owners[n] = owner[some[n]]
+                    some_weights[n] = 1 << classes[t]
+                    n += 1
+            # The last ones are tested with samples that cannot be stolen.
+            for t in range(n, n + N_FUNCTIONS):
+                some[t] = 0
+                some_margins[t] = np.inf
+                some_owners[t] = 0
+                some_weights[t] = 0
+            v = at[p]
+            while v + MANY <= at[p + 1]:
+                for t in range(0, n, N_FUNCTIONS):
+                    add_stolen_many(queries, v, samples, some, some_margins, some_owners, some_weights, t, found)
+                v += MANY
+            for last in range(v, at[p + 1]):
+                for t in range(0, n, N_FUNCTIONS):
+                    add_stolen(queries, last, samples, some, some_margins, some_owners, some_weights, t, found)
     for p in range(n_pieces):
         for j in range(firsts[p + 1] - firsts[p]):
-            x, start = rows[firsts[p] + j], (at[p] + j) * k
+            x, v, lane = rows[firsts[p] + j], at[p] + j // VECTOR, j % VECTOR
             for i in range(k):
-                sums[x, i] += found[start + i] & (SQUARE_FACTOR - 1)
-                squares[x, i] += found[start + i] // SQUARE_FACTOR
-
-
-@jit()
-def _copy(places: AnyArray, block: AnyArray, start: int, tile: AnyArray) -> None:
-    """Copy the coordinates of samples at some places of a block to a tile, from column ``start`` on."""
-    n, first = np.uint64(places.shape[0]), np.uint64(start)
-    for c in range(1, block.shape[0]):
-        for j in range(n):
-            tile[c, first + j] = block[c, places[j]]
-
-
-@jit()
-def _add(word: Any, first: int, codes: AnyArray, weights: AnyArray, start: Any, found: AnyArray) -> None:
-    """Add the weights of samples whose bit is set, the lowest bit that of sample ``first``, by owner."""
-    while word != np.uint64(0):
-        below = (word & (~word + np.uint64(1))) - np.uint64(1)
-        s = np.uint64(first) + np.uint64(count_bits(below))
-        word &= word - np.uint64(1)
-        found[start + codes[s]] += weights[s]
+                sums[x, i] += found[v, i, 0, lane]
+                squares[x, i] += found[v, i, 1, lane]
 
 
 @jit()

@@ -172,10 +172,13 @@ def measure(engine: FittedEngine, tessellation: Tessellation, position: FloatArr
     Memory beyond the result is that of one block of queries, whatever n.
     """
     n = position.shape[0]
-    estimate = Estimate.blank(n, tessellation.n_clusters, 0)
+    estimate = None
     for rows, part in measure_blocks(engine, tessellation, position, settings):
-        estimate.put(rows, part)
-    return estimate
+        if estimate is None:
+            estimate = part if rows == slice(0, n) else Estimate.blank(n, tessellation.n_clusters, 0)
+        if estimate is not part:
+            estimate.put(rows, part)
+    return estimate or Estimate.blank(n, tessellation.n_clusters, 0)
 
 
 def measure_blocks(

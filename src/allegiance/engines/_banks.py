@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, stream
+from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, row_blocks, stream
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, row_dots
+from allegiance.influence import AffineFunctions
 
 from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
 from ._tessellation import SingleFunctions, Tessellation
@@ -49,7 +51,7 @@ class _Tally:
 class _Round(NamedTuple):
     """Uniform samples of the region, and which of them are worth testing for each site: see ``choose_samples``."""
 
-    blocks: AnyArray
+    samples: AnyArray
     owner: AnyArray
     places: AnyArray
     classes: AnyArray
@@ -75,32 +77,54 @@ class BankCounts(FittedEngine):
     The first call works in memory that it uses over and over. Later ones keep the rounds as long as there is room.
     """
 
-    block = 32_768
+    block = 16_384
 
     def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
         self._tessellation = tessellation
         self._settings = settings
         self._max_samples = max_samples
         self._unit = unit_of_samples(settings, tessellation.n_sites)
+        self._keep = False
         self._forget()
 
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
-        site = self._closest_sites(queries)
-        # Queries of one site lie together, and so does what is counted for them: memory is read in order.
-        order = np.argsort(site, kind="stable")
-        estimate = Estimate.blank(queries.n, self._tessellation.n_sites, SHARED)
-        estimate.put(order, self._estimate(queries.take(order), site[order]))
+        n, k = queries.n, self._tessellation.n_sites
+        estimate, found = Estimate.blank(n, k, SHARED), Estimate.blank(n, k, SHARED)
+        tally = _Tally(n, k)
+        tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
+        with Threads(self._settings.threads) as threads:
+            site = self._closest_sites(queries, threads)
+            # Queries of one site lie together, and so does what is counted for them: memory is read in order.
+            order = np.argsort(site, kind="stable")
+            site = site[order]
+            functions = AffineFunctions(queries.a[order], queries.b[order])
+            active = np.arange(n)
+            index, drawn = 0, 0
+            upcoming = self._begin(index, site, threads, None)
+            memory = None
+            while active.size:
+                samples = upcoming()
+                count = self._count(functions, active, site, samples, tally, threads)
+                # The next round is drawn in turn with counting, in the memory of the last one.
+                upcoming = self._begin(index + 1, site[active], threads, memory)
+                memory = None if self._keep else samples.samples
+                count()
+                index, drawn = index + 1, drawn + self._round_size
+                self._look(active, drawn, tally, found)
+                active = active[tally.active[active]]
         self._keep = True
+        estimate.put(order, found)
         return estimate
 
     def prepare(self) -> None:
         """Draw and keep all rounds that a query may need before it is given up, as long as there is room."""
         self._keep = True
-        everyone = np.ones(self._tessellation.n_sites, dtype=bool)
         with Threads(self._settings.threads) as threads:
             for index in range(-(-int(_PATIENCE * self._unit) // self._round_size)):
-                if self._round(index, everyone, threads, None) is not self._kept.get(index):
+                if self._begin(index, np.arange(self._tessellation.n_sites), threads, None)() is not self._kept.get(
+                    index
+                ):
                     break
 
     @property
@@ -109,28 +133,7 @@ class BankCounts(FittedEngine):
         most = max(self._max_samples // _BLOCK, 1) * _BLOCK
         return min(-(-int(_ROUND_UNITS * self._unit) // _BLOCK) * _BLOCK, _MAX_ROUND, most)
 
-    def _estimate(self, queries: Queries, site: IntArray) -> Estimate:
-        """Count for queries sorted by site."""
-        n, k = queries.n, self._tessellation.n_sites
-        estimate = Estimate.blank(n, k, SHARED)
-        tally = _Tally(n, k)
-        tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
-        active = np.arange(n)
-        index, drawn = 0, 0
-        blocks = None
-        with Threads(self._settings.threads) as threads:
-            while active.size:
-                wanted = np.zeros(k, dtype=bool)
-                wanted[site[active]] = True
-                samples = self._round(index, wanted, threads, blocks)
-                blocks = None if self._keep else samples.blocks
-                self._count(queries, active, site, samples, tally, threads)
-                index, drawn = index + 1, drawn + self._round_size
-                self._look(active, drawn, tally, estimate, threads)
-                active = active[tally.active[active]]
-        return estimate
-
-    def _closest_sites(self, queries: Queries) -> IntArray:
+    def _closest_sites(self, queries: Queries, threads: Threads) -> IntArray:
         """Return the sites (n,) whose banks the queries use: those with the closest slopes."""
         from allegiance._kernels.counting import owners_at
 
@@ -142,13 +145,19 @@ class BankCounts(FittedEngine):
         def work(rows: slice) -> None:
             owners_at(query_a[rows], columns, squares, site[rows])
 
-        for_row_blocks(work, queries.n, self._settings.threads, products=queries.n * slopes.size)
+        for_row_blocks(work, queries.n, threads, products=queries.n * slopes.size)
         return site
 
     def _count(
-        self, queries: Queries, active: IntArray, site: IntArray, samples: _Round, tally: _Tally, threads: Threads
-    ) -> None:
-        """Test the samples of one round for the queries in ``active``."""
+        self,
+        queries: AffineFunctions,
+        active: IntArray,
+        site: IntArray,
+        samples: _Round,
+        tally: _Tally,
+        threads: Threads,
+    ) -> Callable[[], Any]:
+        """Begin to test the samples of one round for the queries in ``active``; return what waits for the end."""
         from allegiance._kernels.banks import count_stolen
 
         size = samples.sizes[site[active]]
@@ -162,20 +171,20 @@ class BankCounts(FittedEngine):
         firsts = np.concatenate([np.arange(a, b, most) for a, b in zip(np.append(0, ends), ends, strict=False)])
         sites = site[going[firsts]] if going.size else firsts[:0]
         firsts = np.append(firsts, going.size)
-        given = (*kernel_ready(queries.a, queries.b, *self._tessellation.functions), *samples[:-1])
+        given = (*kernel_ready(*queries, *self._tessellation.functions), *samples[:-1])
 
         def work(part: slice) -> None:
             pieces = firsts[part.start : part.stop + 1]
             count_stolen(going, pieces, sites[part], *given, tally.sums, tally.squares)  # type: ignore[call-arg]
 
-        for_row_blocks(work, sites.size, threads, least=1)
+        return threads.start(work, row_blocks(sites.size, threads.number, least=1))
 
-    def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate, threads: Threads) -> None:
+    def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
         """Turn counts into shares, and decide who goes on."""
         looked = active[(tally.next_look[active] <= drawn) | ~tally.active[active]]
         if not looked.size:
             return
-        weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings, threads)
+        weight, growth = look_at(looked, tally.sums, tally.squares, estimate, self._settings)
         precise = growth <= 1.0
         needed = drawn * np.where(weight > 0, growth, _MAX_GROWTH)
         hopeless = ~precise & (weight < _RARE_SHARE * drawn) & (needed > _PATIENCE * self._unit)
@@ -184,21 +193,35 @@ class BankCounts(FittedEngine):
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
 
-    def _round(self, index: int, wanted: BoolArray, threads: Threads, blocks: AnyArray | None) -> _Round:
-        """Return round ``index`` for the sites that are ``wanted``, in the memory of ``blocks`` if that is given."""
-        found = self._kept.get(index)
-        if found is not None:
-            return found
-        found = self._choose(index, wanted | self._keep, threads, blocks)
-        nbytes = sum(part.nbytes for part in found)
-        with self._keeping:
-            if self._keep and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
-                self._kept[index] = found
-                self._nbytes += nbytes
-        return found
+    def _begin(self, index: int, sites: IntArray, threads: Threads, samples: AnyArray | None) -> Callable[[], _Round]:
+        """Begin to draw round ``index`` for some sites, in the memory of ``samples`` if that is given.
 
-    def _choose(self, index: int, wanted: BoolArray, threads: Threads, blocks: AnyArray | None) -> _Round:
-        """Draw uniform samples and choose among them."""
+        Return what waits for it.
+        """
+        known = self._kept.get(index)
+        if known is not None:
+            return lambda: known
+        # A call in another thread may say meanwhile that rounds are kept: this one would lack sites.
+        kept = self._keep
+        wanted = np.full(self._tessellation.n_sites, kept)
+        wanted[sites] = True
+        choose = self._choose(index, wanted, threads, samples)
+
+        def keep() -> _Round:
+            found = choose()
+            nbytes = sum(part.nbytes for part in found)
+            with self._keeping:
+                if kept and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
+                    self._kept[index] = found
+                    self._nbytes += nbytes
+            return found
+
+        return keep
+
+    def _choose(
+        self, index: int, wanted: BoolArray, threads: Threads, samples: AnyArray | None
+    ) -> Callable[[], _Round]:
+        """Begin to draw uniform samples and to choose among them."""
         from allegiance._kernels.affine_block import BLOCK
         from allegiance._kernels.banks import choose_samples
 
@@ -207,36 +230,37 @@ class BankCounts(FittedEngine):
         a, b = kernel_ready(*self._tessellation.functions)
         *functions, close = self._tessellation.single
         slopes, constants = kernel_ready(*functions)
-        if blocks is None:
-            blocks = np.zeros((size // BLOCK, a.shape[1] + 1, BLOCK), np.float32)
-        owner = np.empty((size // BLOCK, BLOCK), np.uint8)
+        if samples is None:
+            samples = np.empty((size, a.shape[1]), np.float32)
+        owner = np.empty(size, np.uint8)
         starts = np.empty((size // BLOCK, k + 1), np.int64)
         found: dict[int, tuple[AnyArray, ...]] = {}
 
-        def work(rows: slice) -> None:
-            most = _GROUP * k + 1
+        def work(part: slice) -> None:
+            rng = stream(seed, SHARED, _DRAWS, index, part.start)
+            columns = np.ascontiguousarray(region.sample_columns(part.stop - part.start, rng))
+            most = (part.stop - part.start) * k + BLOCK
             chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
-            first_sites = np.empty((_GROUP // BLOCK, k), np.int64)
-            for first in range(rows.start, rows.stop, _GROUP):
-                stop = min(first + _GROUP, rows.stop)
-                part = slice(first // BLOCK, stop // BLOCK)
-                columns = region.sample_columns(stop - first, stream(seed, SHARED, _DRAWS, index, first))
-                blocks[part, 1:] = columns.reshape(columns.shape[0], -1, BLOCK).transpose(1, 0, 2)
-                some = first_sites[: part.stop - part.start]
-                n = choose_samples(
-                    blocks[part], a, b, slopes, constants, close, limits, wanted, owner[part], *chosen, some
-                )
-                starts[part, :k] = some
-                found[first] = tuple(each[:n].copy() for each in chosen)
+            firsts = np.empty(((part.stop - part.start) // BLOCK, k), np.int64)
+            n = choose_samples(
+                columns, a, b, slopes, constants, close, limits, wanted, samples[part], owner[part], *chosen, firsts,
+            )  # fmt: skip
+            starts[part.start // BLOCK : part.stop // BLOCK, :k] = firsts
+            found[part.start] = tuple(each[:n].copy() for each in chosen)
 
-        for_row_blocks(work, size, threads, multiple=_GROUP)
-        total = 0
-        for first in sorted(found):
-            starts[first // BLOCK : (first + _GROUP) // BLOCK, :k] += total
-            total += found[first][0].size
-        starts[:, k] = np.append(starts[1:, 0], total)
-        places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
-        return _Round(blocks, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
+        wait = threads.start(work, [slice(first, min(first + _GROUP, size)) for first in range(0, size, _GROUP)])
+
+        def put_together() -> _Round:
+            wait()
+            total = 0
+            for first in sorted(found):
+                starts[first // BLOCK : (first + _GROUP) // BLOCK, :k] += total
+                total += found[first][0].size
+            starts[:, k] = np.append(starts[1:, 0], total)
+            places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
+            return _Round(samples, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
+
+        return put_together
 
     @cached_property
     def _limits(self) -> AnyArray:
@@ -297,7 +321,15 @@ def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Gener
     edges = _FIRST_EDGE / k * 2.0 ** (np.arange(_PER_OCTAVE * np.log2(k / _FIRST_EDGE) + 1) / _PER_OCTAVE)
     place = np.minimum(own[:, None] + np.ceil(edges * size).astype(np.int64), size - 1)
     at_edges = np.take_along_axis(margins, place, axis=1)
-    kept = _kept(tessellation, survey, sites, highest, own, at_edges, edges, rng)
+    pilots = _pilots(tessellation, rng)
+    nearest = np.array([np.square(a - tessellation.functions.a).sum(axis=1).argmin() for a in pilots[0]])
+    row, sample = np.nonzero(_values(survey, *pilots) >= highest)
+    margin = highest[sample] - sites[nearest[row], sample]
+    bins = np.where(margin <= 0, 0, 1 + (at_edges[nearest[row]] < margin[:, None]).sum(axis=1))
+    # Each pilot that steals anything counts once.
+    thieves, number = np.unique(row, return_counts=True)
+    hits = np.bincount(bins, 1.0 / np.repeat(number, number), edges.size + 2)
+    kept = _kept(np.asarray(hits, dtype=np.float64), own[nearest[thieves]] / size, edges, k)
     limits = np.full((k, classes), np.inf, np.float32)
     for c in range(classes - 1):
         last = np.searchsorted(-kept, -(2.0 ** -(c + 0.5)), side="right")
@@ -306,37 +338,21 @@ def margin_limits(tessellation: Tessellation, classes: int, rng: np.random.Gener
     return limits
 
 
-def _kept(
-    tessellation: Tessellation,
-    survey: AnyArray,
-    sites: AnyArray,
-    highest: AnyArray,
-    own: IntArray,
-    at_edges: AnyArray,
-    edges: FloatArray,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Return the probability (number of edges,) with which samples before each edge are kept, descending."""
-    pilots = _pilots(tessellation, rng)
-    nearest = np.array([np.square(a - tessellation.functions.a).sum(axis=1).argmin() for a in pilots[0]])
-    stolen = _values(survey, *pilots) >= highest
-    hits = np.zeros(edges.size + 2)
-    own_volume = 0.0
-    for row, site in zip(stolen, nearest, strict=True):
-        margins = highest[row] - sites[site, row]
-        if margins.size:
-            bins = np.where(margins <= 0, 0, 1 + np.searchsorted(at_edges[site], margins))
-            hits += np.bincount(bins, minlength=hits.size) / margins.size
-            own_volume += own[site] / highest.size
-    if own_volume == 0.0 or hits[0] == 0.0:
+def _kept(hits: FloatArray, own: FloatArray, edges: FloatArray, k: int) -> FloatArray:
+    """Return the probability (number of edges,) with which samples before each edge are kept, descending.
+
+    ``hits`` are those of pilots in their own cells, before each edge and beyond the last; ``own`` the volumes of the
+    cells.
+    """
+    if own.sum() == 0.0 or hits[0] == 0.0:
         return np.ones(edges.size)
-    widths = np.diff(np.minimum(edges, 1.0), prepend=0.0) * max(stolen.any(axis=1).sum(), 1)
-    chance = hits[1:-1] / np.maximum(widths, 1e-300) / (hits[0] / own_volume)
+    widths = np.diff(np.minimum(edges, 1.0), prepend=0.0)
+    chance = hits[1:-1] / np.maximum(widths * own.size, 1e-300) / (hits[0] / own.sum())
     # What is stolen beyond an edge may be stolen before it.
     falling = np.maximum.accumulate(np.minimum(chance, 1.0)[::-1])[::-1]
     probabilities = np.sqrt(falling)
-    mean = own_volume / len(pilots[0]) + (probabilities * np.diff(np.minimum(edges, 1.0), prepend=0.0)).sum()
-    return np.maximum(probabilities, min(_LEAST_PROBABILITY / tessellation.n_sites, 1.0) * mean)
+    mean = own.sum() / _PILOTS + (probabilities * widths).sum()
+    return np.maximum(probabilities, min(_LEAST_PROBABILITY / k, 1.0) * mean)
 
 
 def _pilots(tessellation: Tessellation, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
