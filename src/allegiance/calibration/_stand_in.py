@@ -15,8 +15,11 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 REPRODUCED = 0.6
 #: One with this much needs no rival at all, and one with that much none of a kind that costs more.
 _SAME, _CERTAIN = 0.9995, 0.98
-#: Starts of k-means, whose number in the clustering at hand is not known.
-_STARTS = 2
+#: Starts of k-means, whose number in the clustering at hand is not known: so many where a step takes fewer products
+#: than this, and where it takes more.
+_STARTS, _STARTS_IF_COSTLY, _COSTLY = 5, 2, 20_000_000
+#: k-means and a mixture that both reproduce the labels this well cannot be told from each other.
+_ALIKE = 0.95
 #: Rows by which linkages and HDBSCAN are judged, which cost the square of them.
 _FEW_ROWS = 3000
 #: Columns up to which mixtures with full covariances are tried, and members per column that such a cluster needs.
@@ -98,6 +101,28 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
     return best
 
 
+def indistinct(rows: Rows, codes: IntArray, chosen: StandIn) -> tuple[str, Any] | None:
+    """Return the name of another kind of clusterer that reproduces the labels, too, and the clusterer.
+
+    Labels of k-means can be those of a mixture, which come back less often, and nothing in the labels tells which.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    if is_sparse(rows) or not _LEAST_ROWS <= rows.shape[0] <= _FEW_ROWS or (codes < 0).any():
+        return None
+    others: Iterator[Candidate] = iter(())
+    if chosen.name == "k-means":
+        others = _mixtures(rows, codes, _STEPS, ("full",), rows_per_column=0)
+    elif chosen.name == "a Gaussian mixture (full)":
+        others = iter([_kmeans("k-means", rows, codes, _STEPS)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, clusterer, labels, _ in others:
+            if adjusted_rand_score(codes, labels) >= _ALIKE:
+                return name, clusterer
+    return None
+
+
 Candidate = tuple[str, Any, AnyArray, bool]
 
 
@@ -176,7 +201,8 @@ def _kmeans(name: str, rows: Rows, codes: IntArray, steps: int, scaler: Any = No
         rows = scaler.fit_transform(rows)
     means = _means(rows, codes)
     labels = KMeans(len(means), init=means, n_init=1, max_iter=steps).fit_predict(rows)
-    clusterer = KMeans(len(means), n_init=_STARTS)
+    costly = rows.shape[0] * rows.shape[1] * len(means) > _COSTLY
+    clusterer = KMeans(len(means), n_init=_STARTS_IF_COSTLY if costly else _STARTS)
     from sklearn.base import clone
 
     return name, clusterer if scaler is None else make_pipeline(clone(scaler), clusterer), labels, False
@@ -187,17 +213,23 @@ def _means(rows: Rows, codes: IntArray) -> FloatArray:
     return np.array([np.asarray(rows[codes == c].mean(axis=0)).ravel() for c in np.unique(codes)])
 
 
-def _mixtures(rows: FloatArray, codes: IntArray, steps: int) -> Iterator[Candidate]:
-    """Yield Gaussian mixtures of four kinds, started at the labels."""
+def _mixtures(
+    rows: FloatArray,
+    codes: IntArray,
+    steps: int,
+    kinds: Sequence[str] = ("full", "diag", "tied", "spherical"),
+    rows_per_column: int = _ROWS_PER_COLUMN,
+) -> Iterator[Candidate]:
+    """Yield Gaussian mixtures of some kinds, started at the labels."""
     from sklearn.mixture import GaussianMixture
 
     present, place, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     means = _means(rows, codes)
     residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
-    for kind in ("full", "diag", "tied", "spherical"):
+    for kind in kinds:
         if kind in ("full", "tied") and rows.shape[1] > _FEW_COLUMNS:
             continue
-        if kind == "full" and np.median(sizes) < _ROWS_PER_COLUMN * rows.shape[1]:
+        if kind == "full" and np.median(sizes) < rows_per_column * rows.shape[1]:
             continue  # with so few members any labels are an optimum
         try:
             started = GaussianMixture(

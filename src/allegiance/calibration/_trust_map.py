@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ._replication import (
     take,
 )
 from ._samples import row_keys
-from ._stand_in import REPRODUCED, stand_in
+from ._stand_in import REPRODUCED, indistinct, stand_in
 
 #: Prior standard deviation of the effects of clusters on the logit; each member counts once against it.
 _EFFECTS = 0.6
@@ -202,6 +202,15 @@ def calibrate(
         keys=keys[order],
     )  # fmt: skip
     normal = normal_share(rows, found, known, calibration, seed, threads)
+    note, half_width = _note(known, chosen, found), found.half_width
+    rival = None if chosen is None or not whole else indistinct(_moderate(rows), codes, chosen)
+    if rival is not None:
+        fewer = replace(calibration, n_resamples=max(2, calibration.n_resamples // 2))
+        other = replicate(
+            rows, codes, rival[1], calibration=fewer, seed=seed, threads=threads, n_total=n_total, keys=keys[order]
+        ).share
+        half_width = float(np.hypot(half_width, found.share - other))
+        note += f" {rival[0][0].upper()}{rival[0][1:]} gives the same labels, of which {other:.0%} would come back."
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
     unrelated = above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
@@ -209,10 +218,10 @@ def calibrate(
         **parts,
         reach=reach,
         share=found.share,
-        half_width=found.half_width,
+        half_width=half_width,
         chance=found.chance,
         normal_share=None if unrelated else normal,
-        note=_note(known, chosen, found),
+        note=note,
         warning=_UNRELATED if unrelated else _warning(codes, known, chosen, found),
     )
 
