@@ -32,15 +32,16 @@ _VARIANCE = 0.75
 _LEAST_GROWTH = 0.1
 #: Rows of a subsample: this many, or this many per cluster if that is more. docs/benchmarks.md has what that costs.
 _ROWS_OF_A_SUBSAMPLE = 1500
-_ROWS_PER_CLUSTER = 50
+_ROWS_PER_CLUSTER = 25
 #: Rows of the sample that subsamples are drawn from, and how many numbers it may hold.
 _ROWS_OF_A_SAMPLE = 20_000
 _NUMBERS_OF_A_SAMPLE = 4_000_000
-#: The interval holds this share of repeats. Beyond the spread over subsamples the estimate itself is off by this much,
-#: times the deviation of a single label.
-_LEVEL, _OFF = 0.9, 0.07
-#: Repeats that agree with each other this much more than with the labels have found something else.
-_GAP = 0.2
+#: The interval holds this share of repeats. Beyond the spread over subsamples the estimate itself is off by this much
+#: of the difference between the two comparisons.
+_LEVEL, _OFF = 0.9, 0.5
+#: Repeats that agree with each other this much more than with the labels have found something else: of a clusterer that
+#: is known, and of one that may not have made the labels.
+_GAP, _SMALL_GAP = 0.2, 0.05
 #: Parameters that count rows, which shrink with the rows, and those that cannot exceed the number of rows.
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
@@ -70,7 +71,7 @@ class Calibration(Parameters):
         It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
         stand-in that reproduces them best.
     rows_per_subsample
-        Number of rows of a subsample, at most. By default 1,500, or 50 for each cluster if that is more. A subsample
+        Number of rows of a subsample, at most. By default 1,500, or 25 for each cluster if that is more. A subsample
         never has more than half of the rows, seven tenths for mixtures.
     size_prior
         How much earlier labels of large clusters are reviewed, in standard deviations of the logarithm of their size;
@@ -169,28 +170,33 @@ class Replication(NamedTuple):
         doubt = lost + _weight_of_pairs(1.0 - lost, self.kept) * (left - lost)
         return 1.0 - float(min(_DOUBT * doubt, 1.0) / self.variance**power)
 
-    @property
-    def half_width(self) -> float:
-        """Half of the width of the interval that holds the share of one repeat with a chance of 90 %."""
+    def half_width(self, other_off: float = 0.0) -> float:
+        """Return half of the width of the interval that holds the share of one repeat with a chance of 90 %.
+
+        ``other_off`` is how much the share of another clusterer differs that may have made the labels.
+        """
         R, share = self.shares.size, self.share
         if R < 2:
             return 1.0
         # Labels come back or not: shares of points that all did still differ in other samples.
         n = float((self.times > 0).sum())
         smoothed = (share * n + 1.0) / (n + 2.0)
-        least = smoothed * (1.0 - smoothed) * (1.0 / n + _OFF**2)
-        return float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(self.shares.var(ddof=1) * (1 + 1 / R) + least))
+        off = _OFF * (float(self.shares.mean()) - self.kept)
+        variance = self.shares.var(ddof=1) * (1 + 1 / R) + smoothed * (1.0 - smoothed) / n + off**2 + other_off**2
+        return float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
 
     @property
     def above_chance(self) -> FloatArray:
         """(R,) the shares of the subsamples above chance: 1 at best, 0 for labels unrelated to the data."""
         return np.array([above_chance(share, self.chance) for share in self.shares])
 
-    @property
-    def finds_other_clusters(self) -> str | None:
-        """That subsamples agree with each other and not with the labels; None if they agree with the labels as well."""
+    def finds_other_clusters(self, sure: bool = True) -> str | None:
+        """Say that subsamples agree with each other and not with the labels; None if they agree with the labels.
+
+        If it is not sure that the clusterer made the labels, a small difference is enough.
+        """
         with_labels = float(self.shares.mean())
-        if self.kept - with_labels <= _GAP:
+        if self.kept - with_labels <= (_GAP if sure else _SMALL_GAP):
             return None
         return f"its repeats have {self.kept:.0%} of the labels in common, and {with_labels:.0%} with those at hand"
 

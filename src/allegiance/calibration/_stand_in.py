@@ -11,14 +11,15 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
-#: A stand-in with a lower adjusted Rand index does not reproduce the labels.
-REPRODUCED = 0.6
+#: A stand-in with a lower adjusted Rand index does not reproduce the labels: one that found its clusters unaided, and
+#: one that was started at the labels, which asks for more, since it keeps what is near an optimum.
+_REPRODUCED, _REPRODUCED_IF_STARTED = 0.6, 0.8
 #: One with this much needs no rival at all, and one with that much none of a kind that costs more.
 _SAME, _CERTAIN = 0.9995, 0.98
-#: Starts of k-means, whose number in the clustering at hand is not known: so many where a step takes fewer products
-#: than this, and where it takes more.
-_STARTS, _STARTS_IF_COSTLY, _COSTLY = 5, 2, 20_000_000
-#: k-means and a mixture that both reproduce the labels this well cannot be told from each other.
+#: Most starts of k-means, whose number in the clustering at hand is not known, and the products of rows, columns and
+#: clusters that all starts may take together.
+_STARTS, _PRODUCTS = 5, 10_000_000
+#: Labels at which a clusterer stays this much are its own. If k-means and a mixture do, nothing tells which made them.
 _ALIKE = 0.95
 #: Rows by which linkages and HDBSCAN are judged, which cost the square of them.
 _FEW_ROWS = 3000
@@ -31,8 +32,6 @@ _LEAST_ROWS = 20
 _MIN_CLUSTER_SIZES = (5, 10, 15, 20, 30, 50)
 #: A cluster with fewer members may be what a linkage leaves over, which k-means started at it would keep.
 _LEFT_OVER = 3
-#: Difference of the entropies of cluster sizes beyond which repeats find clusters of other sizes than the labels'.
-_OTHER_SIZES = 0.5
 
 
 @dataclass(frozen=True)
@@ -45,16 +44,15 @@ class StandIn:
     """Adjusted Rand index of the labels and of what it finds: unaided, or started at the labels."""
     unaided: bool
 
-    def has_other_sizes(self, codes: IntArray, new: IntArray) -> bool:
-        """Tell whether repeats (R, m) find clusters of quite other sizes than those of the labels (m,)."""
-        if self.unaided:
-            return False
-        return abs(_entropy(codes) - float(np.mean([_entropy(labels) for labels in new]))) > _OTHER_SIZES
+    @property
+    def reproduces(self) -> bool:
+        """Whether its clusters are those of the labels."""
+        return self.ari >= (_REPRODUCED if self.unaided else _REPRODUCED_IF_STARTED)
 
-
-def _entropy(codes: AnyArray) -> float:
-    shares = np.bincount(codes[codes >= 0]) / max(int((codes >= 0).sum()), 1)
-    return float(-(shares[shares > 0] * np.log(shares[shares > 0])).sum())
+    @property
+    def is_sure(self) -> bool:
+        """Whether it found the labels unaided, or stayed at them."""
+        return self.unaided or self.ari >= _ALIKE
 
 
 def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequence[tuple[str, Any]] = ()) -> StandIn:
@@ -84,7 +82,7 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
     # Each search ends all if it finds what is as good as this.
     searches = [(_CERTAIN, own, _usual(part, own, whole, others)), (0.0, own, _costly(part, own, whole))]
     if not inner.all():
-        searches.insert(0, (REPRODUCED, codes, _density(rows, codes)))
+        searches.insert(0, (_REPRODUCED, codes, _density(rows, codes)))
     best = StandIn(None, "", -np.inf, False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -201,11 +199,18 @@ def _kmeans(name: str, rows: Rows, codes: IntArray, steps: int, scaler: Any = No
         rows = scaler.fit_transform(rows)
     means = _means(rows, codes)
     labels = KMeans(len(means), init=means, n_init=1, max_iter=steps).fit_predict(rows)
-    costly = rows.shape[0] * rows.shape[1] * len(means) > _COSTLY
-    clusterer = KMeans(len(means), n_init=_STARTS_IF_COSTLY if costly else _STARTS)
+    starts = int(np.clip(_PRODUCTS // (rows.shape[0] * rows.shape[1] * len(means)), 1, _STARTS))
+    clusterer = KMeans(len(means), init="k-means++" if starts == _STARTS else _seeds, n_init=starts)
     from sklearn.base import clone
 
     return name, clusterer if scaler is None else make_pipeline(clone(scaler), clusterer), labels, False
+
+
+def _seeds(rows: Rows, k: int, random_state: Any) -> FloatArray:
+    """Return k-means++ centres with one trial each: scikit-learn's several take longer than all steps that follow."""
+    from sklearn.cluster import kmeans_plusplus
+
+    return np.asarray(kmeans_plusplus(rows, k, random_state=random_state, n_local_trials=1)[0])
 
 
 def _means(rows: Rows, codes: IntArray) -> FloatArray:
