@@ -37,8 +37,8 @@ _ROWS_PER_CLUSTER = 25
 _ROWS_OF_A_SAMPLE = 20_000
 _NUMBERS_OF_A_SAMPLE = 4_000_000
 #: The interval holds this share of repeats. Beyond the spread over subsamples the estimate itself is off by this much
-#: of the difference between the two comparisons.
-_LEVEL, _OFF = 0.9, 0.5
+#: of the difference between the two comparisons, and of that between two stand-ins that give the same labels.
+_LEVEL, _OFF, _OTHER_OFF = 0.9, 0.5, 0.75
 #: Repeats that agree with each other this much more than with the labels have found something else: of a clusterer that
 #: is known, and of one that may not have made the labels.
 _GAP, _SMALL_GAP = 0.2, 0.05
@@ -168,7 +168,8 @@ class Replication(NamedTuple):
         lost, left = 1.0 - float(self.shares.mean()), 1.0 - self.kept
         power = np.clip(np.log2(max(left, _TIE) / max(lost, _TIE)) - _LEAST_GROWTH, 0.0, 0.5)
         doubt = lost + _weight_of_pairs(1.0 - lost, self.kept) * (left - lost)
-        return 1.0 - float(min(_DOUBT * doubt, 1.0) / self.variance**power)
+        doubt = min(_DOUBT * doubt, max(doubt, 1.0 - self.chance))
+        return 1.0 - float(doubt / self.variance**power)
 
     def half_width(self, other_off: float = 0.0) -> float:
         """Return half of the width of the interval that holds the share of one repeat with a chance of 90 %.
@@ -181,8 +182,8 @@ class Replication(NamedTuple):
         # Labels come back or not: shares of points that all did still differ in other samples.
         n = float((self.times > 0).sum())
         smoothed = (share * n + 1.0) / (n + 2.0)
-        off = _OFF * (float(self.shares.mean()) - self.kept)
-        variance = self.shares.var(ddof=1) * (1 + 1 / R) + smoothed * (1.0 - smoothed) / n + off**2 + other_off**2
+        off = np.array([_OFF * (self.shares.mean() - self.kept), _OTHER_OFF * other_off])
+        variance = self.shares.var(ddof=1) + smoothed * (1.0 - smoothed) / n + off @ off
         return float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
 
     @property
@@ -298,7 +299,9 @@ def replicate(
 
 
 def _weight_of_pairs(with_labels: float, kept: float) -> float:
-    """Return the weight of what pairs of subsamples keep: more of it says little about the labels at hand."""
+    """Return the weight of what pairs of subsamples keep: nothing if they have found other clusters than the labels."""
+    if kept - with_labels > _GAP:
+        return 0.0
     return _WEIGHTS[0] if kept < with_labels else _WEIGHTS[1]
 
 
