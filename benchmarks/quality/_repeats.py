@@ -1,7 +1,7 @@
 """Independent repeats of a clustering: what comes back, known without classes.
 
-One sample of a population is clustered; sixteen further samples, disjoint from it, are clustered in the same way, and
-the points of the first are placed in their clusters and matched. This does not depend on how trust is estimated: it is
+One sample of a population is clustered; further samples, disjoint from it, are clustered in the same way, sixteen of a
+labelled set and 64 of a generated population, and the points of the first are placed in their clusters and matched. This does not depend on how trust is estimated: it is
 kept in ``out/repeats``.
 """
 
@@ -23,11 +23,12 @@ from sklearn.datasets import make_circles
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.mixture import GaussianMixture
 
+from allegiance.anndata import Leiden
 from allegiance.calibration import matches
 
 from ._datasets import UnavailableError, _prepared, all_sets
 
-REPEATS = 16
+REPEATS, GENERATED_REPEATS = 16, 64
 SIZES = (3, 6, 12, 26)
 #: A scene needs this many points for each cluster.
 ROWS_PER_CLUSTER = 12
@@ -46,15 +47,28 @@ ODD: dict[str, Callable[[int], Any]] = {
     "spectral": lambda k: SpectralClustering(k, affinity="nearest_neighbors", n_neighbors=10),
     "HDBSCAN": lambda k: HDBSCAN(min_cluster_size=15, copy=True),
     "average": lambda k: AgglomerativeClustering(k, linkage="average"),
+    "Leiden": lambda resolution: Leiden(resolution),
 }
-#: Clusterings that k-means, mixtures and Ward cannot make.
+#: Clusterings that k-means, mixtures and Ward cannot make; the number is that of the clusters, or the resolution.
 ODD_SCENES = (
     ("rings, 2", "spectral", 2),
+    ("digits", "spectral", 10),
+    ("satimage", "spectral", 6),
     ("blobs, 5 in 2-D", "HDBSCAN", 5),
+    ("blobs, 7 in 2-D", "HDBSCAN", 7),
     ("blobs, 12 in 2-D", "HDBSCAN", 12),
+    ("noisy blobs, 4 in 2-D", "HDBSCAN", 4),
+    ("noisy blobs, 6 in 3-D", "HDBSCAN", 6),
+    ("digits", "Leiden", 1),
+    ("satimage", "Leiden", 1),
+    ("letter", "Leiden", 1),
+    ("blobs, 4 in 5-D", "Leiden", 1),
+    ("Gaussian, 10-D", "Leiden", 1),
     ("blobs, 5 in 2-D", "average", 5),
     ("Gaussian, 10-D", "average", 3),
 )
+#: Populations of these scenes only.
+ODD_POPULATIONS = ("blobs, 5 in 2-D", "blobs, 7 in 2-D", "noisy blobs, 4 in 2-D", "noisy blobs, 6 in 3-D", "rings, 2")
 
 
 class Population(NamedTuple):
@@ -72,7 +86,7 @@ class Population(NamedTuple):
     def samples(self, seed: int) -> Iterator[Floats]:
         """Yield independent samples of the same size."""
         if self.draw is not None:
-            for number in range(REPEATS + 1):
+            for number in range(GENERATED_REPEATS + 1):
                 yield self.draw(np.random.default_rng([seed, number]), GENERATED_ROWS)
             return
         X, _ = labelled(self.name)
@@ -108,6 +122,19 @@ def correlated(rng: Any, n: int) -> Floats:
     return rng.normal(size=(n, 6)) @ np.linalg.cholesky(0.7 * np.ones((6, 6)) + 0.3 * np.eye(6)).T
 
 
+def noisy(k: int, d: int, separation: float) -> Draw:
+    """Return a function that draws blobs of which every seventh point or so is noise."""
+    clean = blobs(k, d, separation)
+
+    def draw(rng: Any, n: int) -> Floats:
+        X = clean(rng, n)
+        noise = rng.random(n) < 0.15
+        X[noise] = rng.uniform(X.min(axis=0), X.max(axis=0), (noise.sum(), d))
+        return X
+
+    return draw
+
+
 def _rings(rng: Any, n: int) -> Floats:
     return make_circles(n, factor=0.4, noise=0.06, random_state=int(rng.integers(2**31)))[0]
 
@@ -126,6 +153,9 @@ def populations() -> dict[str, Population]:
         ("stretched blobs, 5 in 8-D", "confirming", True, blobs(5, 8, 5.0, stretch=5.0)),
         ("blobs, 12 in 2-D", "confirming", True, blobs(12, 2, 3.5)),
         ("blobs, 5 in 2-D", "confirming", True, blobs(5, 2, 7.0)),
+        ("blobs, 7 in 2-D", "confirming", True, blobs(7, 2, 6.0)),
+        ("noisy blobs, 4 in 2-D", "confirming", True, noisy(4, 2, 8.0)),
+        ("noisy blobs, 6 in 3-D", "confirming", True, noisy(6, 3, 6.0)),
         ("rings, 2", "confirming", True, _rings),
     ]
     found = {
@@ -161,8 +191,8 @@ def tables_folder() -> Path | None:
 
 def scenes() -> list[tuple[str, str, int]]:
     """Return population, clusterer and number of clusters, smaller numbers first."""
-    found = list(ODD_SCENES)
-    usual = [one for one in populations().values() if one.name not in ("blobs, 5 in 2-D", "rings, 2")]
+    found = [one for one in ODD_SCENES if one[0] in populations()]
+    usual = [one for one in populations().values() if one.name not in ODD_POPULATIONS]
     for place in range(len(SIZES) + 1):
         for population in usual:
             k = SIZES[place] if place < len(SIZES) else population.classes
@@ -178,7 +208,7 @@ class Scene(NamedTuple):
     labels: Any
     """(n,) 0 to k - 1, -1 for noise."""
     back: Any
-    """(REPEATS, n) whether each label came back."""
+    """(repeats, n) whether each label came back."""
     clusterer: Any
 
 

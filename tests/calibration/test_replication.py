@@ -67,10 +67,10 @@ class TestReplicate:
         X, y = blobs()
         found = replicate(X, y, KMeans(4, n_init=3), calibration=FEW)
         assert found.share == 1.0
-        assert 0.0 < found.half_width < 0.05
+        assert 0.0 < found.half_width() < 0.05
         assert np.array_equal(found.above_chance, np.ones(4))
-        # Every row is left out of two thirds of the subsamples, and only those count.
-        assert found.times.sum() == 4 * 160
+        # Every row is left out of one subsample of each pair, and only that counts.
+        assert np.array_equal(found.times, np.full(240, 2))
         assert np.allclose(found.hits, found.times)
 
     def test_chance_is_what_shuffled_labels_reach(self):
@@ -84,8 +84,8 @@ class TestReplicate:
     @pytest.mark.parametrize(
         ("clusterer", "limit", "rows"),
         [
-            (KMeans(4, n_init=1), None, 80),
-            (GaussianMixture(4), None, 144),
+            (KMeans(4, n_init=1), None, 120),
+            (GaussianMixture(4), None, 168),
             (HDBSCAN(copy=True), None, 120),
             (KMeans(4, n_init=1), 50, 50),
         ],
@@ -100,8 +100,8 @@ class TestReplicate:
         other = (np.arange(600) % 2) + 2 * (y % 2)
         found = replicate(X, other, KMeans(4, n_init=3), calibration=FEW)
         assert found.kept > 0.99
-        assert found.share == pytest.approx(found.shares.mean(), abs=0.01)
-        assert "in common" in found.finds_other_clusters
+        assert found.share == pytest.approx(1 - 1.04 * (1 - found.shares.mean()))
+        assert "in common" in found.finds_other_clusters()
 
     def test_a_limit_on_the_rows_does_not_lower_what_comes_back_of_smooth_borders(self):
         # One cut across a long cloud: its place varies with the square root of the rows.
@@ -141,7 +141,7 @@ class TestReplicate:
         some = replicate(X, y, Unfriendly(fails_if_first_below=fourth), calibration=Calibration(8))
         assert (len(some.shares), len(some.failures)) == (5, 3)
         assert "too small" in some.failures[0]
-        with pytest.raises(ValueError, match=r"every subsample of 80 rows.*too small"):
+        with pytest.raises(ValueError, match=r"every subsample of 120 rows.*too small"):
             replicate(X, y, Unfriendly(fails_if_first_below=np.inf), calibration=FEW)
 
     def test_nothing_but_noise_and_too_few_rows(self):
@@ -154,10 +154,12 @@ class TestReplicate:
     def test_interval_is_of_a_new_subsample(self):
         X, y = blobs(spread=4.0)
         found = replicate(X, y, KMeans(4, n_init=1))
-        # Student's t with 19 degrees of freedom at 95 %, from a table; 0.07 deviations of a label for the estimate.
+        # Student's t with 19 degrees of freedom at 95 %, from a table; half of what the two comparisons differ by.
         smoothed = (240 * found.share + 1) / 242
-        variance = found.shares.var(ddof=1) * (1 + 1 / 20) + smoothed * (1 - smoothed) * (0.07**2 + 1 / 240)
-        assert found.half_width == pytest.approx(1.729133 * np.sqrt(variance), rel=1e-6)
+        variance = found.shares.var(ddof=1) + smoothed * (1 - smoothed) / 240
+        variance += (0.5 * (found.shares.mean() - found.kept)) ** 2
+        assert found.half_width() == pytest.approx(1.729133 * np.sqrt(variance), rel=1e-6)
+        assert found.half_width(0.2) == pytest.approx(1.729133 * np.sqrt(variance + 0.15**2), rel=1e-6)
 
 
 class TestStandIn:

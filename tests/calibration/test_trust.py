@@ -64,7 +64,7 @@ class TestDefinition:
         low, high = result.replication_interval
         assert 0.0 <= low <= result.replication <= high <= 1.0
         assert result.replication == pytest.approx(np.mean(result.trust))
-        found = replicate(X, result.codes, KMeans(4, n_init=3))
+        found = replicate(X, result.codes, KMeans(4, n_init=5))
         assert result.replication == pytest.approx(found.share, abs=0.005)
         for row in result.by_cluster().itertuples():
             inside = result.codes == row.cluster

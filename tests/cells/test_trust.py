@@ -222,12 +222,11 @@ def test_real_blood_cells():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         blood = anndata.read_h5ad(Path(scanpy.origin).parent / "datasets" / "10x_pbmc68k_reduced.h5ad")
-        al.trust(blood, groupby="bulk_labels", use_rep="X_pca")
     # No clustering made these labels, and a mixture with more parameters than cells must not seem to.
-    assert "k-means, which stands in" in blood.uns["bulk_labels_allegiance"]["note"]
+    with pytest.warns(UserWarning, match="No stand-in reproduces the labels"):
+        al.trust(blood, groupby="bulk_labels", use_rep="X_pca")
     table = blood.uns["bulk_labels_allegiance"]["by_cluster"]
     share = table["supported"] / table["points"]
-    distinct = share[["CD19+ B", "CD14+ Monocyte", "CD34+", "CD56+ NK"]].min()
-    assert distinct > 0.7
-    assert share[["CD4+/CD45RO+ Memory", "CD8+ Cytotoxic T", "CD8+/CD45RA+ Naive Cytotoxic"]].max() < distinct
+    assert share[["CD19+ B", "CD14+ Monocyte", "CD34+", "CD56+ NK"]].min() > 0.7
+    assert share[["CD4+/CD45RO+ Memory", "CD8+ Cytotoxic T", "CD8+/CD45RA+ Naive Cytotoxic"]].max() < 0.5
     assert table.loc["CD8+ Cytotoxic T", "rival"] == "CD56+ NK"

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import combinations
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -21,32 +20,33 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArra
 
 from ._samples import Keys, mix, row_keys
 
-#: Share of the rows in a subsample. Its clustering differs from that of all rows as much as two independent ones of
-#: that size differ: the variances are 3/n - 1/n = 2/n. Mixtures and density clusterers need more rows to be fitted.
-_SHARE, _SHARES = 1 / 3, {"covariance_type": 0.6, "min_cluster_size": 0.5}
-#: Weight of what comes back of the labels; the rest is what subsamples keep of each other's clusters. A subsample has
-#: rows in common with the whole, so that the labels alone come back too often where there are no clusters.
-_OF_LABELS = 0.3
+#: Share of the rows in a subsample. Labels and the clustering of a half differ with a variance of 1/n, two disjoint
+#: halves with 4/n, two independent samples of n rows with 2/n. Mixtures need more rows to be fitted at all.
+_SHARE, _SHARES = 0.5, {"covariance_type": 0.7}
+#: Weight of what two subsamples keep of each other's clusters, if it is less than what comes back of the labels and if
+#: it is more; and how much larger than that the doubt is. Chosen on the choosing populations of docs/benchmarks.md.
+_WEIGHTS, _DOUBT = (0.6, 0.2), 1.04
+#: Variance of the comparisons, weighted, over that of independent repeats, for each row beyond a subsample.
+_VARIANCE = 0.75
 #: Growth of the doubt, in powers of the variance, that is taken for noise.
 _LEAST_GROWTH = 0.1
-#: Each subsample is compared with this many others.
-_COMPARED = 4
 #: Rows of a subsample: this many, or this many per cluster if that is more. docs/benchmarks.md has what that costs.
 _ROWS_OF_A_SUBSAMPLE = 1500
-_ROWS_PER_CLUSTER = 50
+_ROWS_PER_CLUSTER = 25
 #: Rows of the sample that subsamples are drawn from, and how many numbers it may hold.
 _ROWS_OF_A_SAMPLE = 20_000
 _NUMBERS_OF_A_SAMPLE = 4_000_000
-#: The interval holds this share of repeats. Beyond the spread over subsamples the estimate itself is off by this much,
-#: times the deviation of a single label.
-_LEVEL, _OFF = 0.9, 0.07
-#: Repeats that agree with each other this much more than with the labels have found something else.
-_GAP = 0.2
+#: The interval holds this share of repeats. Beyond the spread over subsamples the estimate itself is off by this much
+#: of the difference between the two comparisons, and of that between two stand-ins that give the same labels.
+_LEVEL, _OFF, _OTHER_OFF = 0.9, 0.5, 0.75
+#: Repeats that agree with each other this much more than with the labels have found something else: of a clusterer that
+#: is known, and of one that may not have made the labels.
+_GAP, _SMALL_GAP = 0.2, 0.05
 #: Parameters that count rows, which shrink with the rows, and those that cannot exceed the number of rows.
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
-#: Draws of data without clusters, and how many subsamples of each are clustered.
-_NULL_DRAWS, _NULL_RESAMPLES = 3, 3
+#: Draws of data without clusters. A pair of subsamples of each is clustered.
+_NULL_DRAWS = 4
 #: Labels that come back this far above chance need no comparison with data without clusters.
 _CLEAR = 0.9
 #: In data without clusters less than this times the doubt must be left for the labels to be no better.
@@ -71,8 +71,8 @@ class Calibration(Parameters):
         It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
         stand-in that reproduces them best.
     rows_per_subsample
-        Number of rows of a subsample, at most. By default 1,500, or 50 for each cluster if that is more. A subsample
-        never has more than a third of the rows, six tenths for mixtures, half for HDBSCAN.
+        Number of rows of a subsample, at most. By default 1,500, or 25 for each cluster if that is more. A subsample
+        never has more than half of the rows, seven tenths for mixtures.
     size_prior
         How much earlier labels of large clusters are reviewed, in standard deviations of the logarithm of their size;
         large clusters hold several classes more often. It changes the order of review, not trust.
@@ -148,7 +148,7 @@ class Replication(NamedTuple):
     shares: FloatArray
     """(R,) share of the labels that came back in each subsample."""
     kept: float
-    """The share of rows that keep their cluster from one subsample to another."""
+    """The share of rows that keep their cluster from one subsample of a pair to the other."""
     variance: float
     """The variance of subsamples around the whole over that of independent repeats; more than 1 if rows are limited."""
     chance: float
@@ -167,31 +167,37 @@ class Replication(NamedTuple):
         """
         lost, left = 1.0 - float(self.shares.mean()), 1.0 - self.kept
         power = np.clip(np.log2(max(left, _TIE) / max(lost, _TIE)) - _LEAST_GROWTH, 0.0, 0.5)
-        weight = _weight_of_labels(float(self.shares.mean()), self.kept)
-        return 1.0 - float((weight * lost + (1.0 - weight) * left) / self.variance**power)
+        doubt = lost + _weight_of_pairs(1.0 - lost, self.kept) * (left - lost)
+        doubt = min(_DOUBT * doubt, max(doubt, 1.0 - self.chance))
+        return 1.0 - float(doubt / self.variance**power)
 
-    @property
-    def half_width(self) -> float:
-        """Half of the width of the interval that holds the share of one repeat with a chance of 90 %."""
+    def half_width(self, other_off: float = 0.0) -> float:
+        """Return half of the width of the interval that holds the share of one repeat with a chance of 90 %.
+
+        ``other_off`` is how much the share of another clusterer differs that may have made the labels.
+        """
         R, share = self.shares.size, self.share
         if R < 2:
             return 1.0
         # Labels come back or not: shares of points that all did still differ in other samples.
         n = float((self.times > 0).sum())
         smoothed = (share * n + 1.0) / (n + 2.0)
-        least = smoothed * (1.0 - smoothed) * (1.0 / n + _OFF**2)
-        return float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(self.shares.var(ddof=1) * (1 + 1 / R) + least))
+        off = np.array([_OFF * (self.shares.mean() - self.kept), _OTHER_OFF * other_off])
+        variance = self.shares.var(ddof=1) + smoothed * (1.0 - smoothed) / n + off @ off
+        return float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
 
     @property
     def above_chance(self) -> FloatArray:
         """(R,) the shares of the subsamples above chance: 1 at best, 0 for labels unrelated to the data."""
         return np.array([above_chance(share, self.chance) for share in self.shares])
 
-    @property
-    def finds_other_clusters(self) -> str | None:
-        """That subsamples agree with each other and not with the labels; None if they agree with the labels as well."""
+    def finds_other_clusters(self, sure: bool = True) -> str | None:
+        """Say that subsamples agree with each other and not with the labels; None if they agree with the labels.
+
+        If it is not sure that the clusterer made the labels, a small difference is enough.
+        """
         with_labels = float(self.shares.mean())
-        if self.kept - with_labels <= _GAP:
+        if self.kept - with_labels <= (_GAP if sure else _SMALL_GAP):
             return None
         return f"its repeats have {self.kept:.0%} of the labels in common, and {with_labels:.0%} with those at hand"
 
@@ -272,10 +278,11 @@ def replicate(
     matched = seen & np.array([matches(codes, labels) for labels in new])
     times, shares = seen.sum(axis=0), matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     rate = matched.sum(axis=0) / np.maximum(times, 1)
-    hits, compared = _kept(new, seen)
-    kept = float(hits.sum() / compared.sum()) if compared.any() else float(shares.mean())
-    weight = np.where(compared > 0, _weight_of_labels(float(shares.mean()), kept), 1.0)
-    rate = weight * rate + (1.0 - weight) * hits / np.maximum(compared, 1)
+    pairs = [(place, place + 1) for place in worked if place % 2 == 0 and place + 1 in worked]
+    kept = np.array([matches(found[one], found[other]) for one, other in pairs if (found[one] >= 0).any()])
+    share_kept = float(kept[:, codes >= 0].mean()) if kept.size else float(shares.mean())
+    if kept.size:
+        rate += _weight_of_pairs(float(shares.mean()), share_kept) * (kept.mean(axis=0) - rate)
     in_order = np.argsort(keys, kind="stable")
     chance = np.mean([_chance(codes[in_order], labels[in_order], seed, i) for i, labels in enumerate(new)])
     return Replication(
@@ -283,44 +290,41 @@ def replicate(
         hits=rate * times,
         times=times.astype(np.float64),
         shares=shares,
-        kept=kept,
-        variance=max((total / size - 1.0) / 2.0, 1.0),
+        kept=share_kept,
+        variance=max(_VARIANCE * (total / size - 1.0), 1.0),
         chance=float(chance),
         placed_by_neighbour=not hasattr(clusterer, "predict"),
         failures=failures,
     )
 
 
-def _weight_of_labels(with_labels: float, kept: float) -> float:
-    """Return the weight of what comes back of the labels: all of it if subsamples find quite other clusters."""
-    others = float(np.clip(2.0 - (kept - with_labels) / _GAP, 0.0, 1.0))
-    return 1.0 - (1.0 - _OF_LABELS) * others
-
-
-def _kept(new: IntArray, seen: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return how often (m,) rows keep their cluster from one subsample to another, and how often that was asked."""
-    hits, times = np.zeros(new.shape[1]), np.zeros(new.shape[1])
-    for one in range(len(new)):
-        for step in range(1, min(_COMPARED + 1, len(new))):
-            other = (one + step) % len(new)
-            asked = seen[one] & seen[other] & (new[one] >= 0)
-            hits += asked & matches(new[one], new[other])
-            times += asked
-    return hits, times
+def _weight_of_pairs(with_labels: float, kept: float) -> float:
+    """Return the weight of what pairs of subsamples keep: nothing if they have found other clusters than the labels."""
+    if kept - with_labels > _GAP:
+        return 0.0
+    return _WEIGHTS[0] if kept < with_labels else _WEIGHTS[1]
 
 
 def _subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration) -> int:
     """Return the rows of a subsample: at least a row for each cluster, and one row is left out at least."""
+    return max(1, min(max(int(_share_of_rows(clusterer) * m), k), calibration.most_rows(k), m - 1))
+
+
+def _share_of_rows(clusterer: Any) -> float:
+    """Return the share of the rows that a subsample has."""
     names = {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
-    share = max((share for name, share in _SHARES.items() if name in names), default=_SHARE)
-    return max(1, min(max(round(share * m), k), calibration.most_rows(k), m - 1))
+    return max((share for name, share in _SHARES.items() if name in names), default=_SHARE)
 
 
 def _subsamples(keys: Keys, size: int, number: int, seed: int) -> Iterator[tuple[IntArray, int]]:
-    """Yield the rows of each subsample, in the order of their hash, and a seed for the clusterer."""
+    """Yield the rows of each subsample, in the order of their hash, and a seed for the clusterer.
+
+    They come in pairs from both ends of one random order: disjoint up to half of the rows.
+    """
     for i in range(number):
-        salt = mix(np.array([(seed * 1_000_003 + i + 1) & (2**64 - 1)], dtype=np.uint64))
-        yield np.argsort(mix(keys ^ salt), kind="stable")[:size], int(salt[0] % np.uint64(2**31 - 1))
+        salts = [mix(np.array([(seed * 1_000_003 + j + 1) & (2**64 - 1)], dtype=np.uint64)) for j in (i - i % 2, i)]
+        order = np.argsort(mix(keys ^ salts[0]), kind="stable")
+        yield order[-size:] if i % 2 else order[:size], int(salts[1][0] % np.uint64(2**31 - 1))
 
 
 def _repeat(clusterer: Any, rows: Any, inside: IntArray, seed: int, share: float) -> IntArray:
@@ -457,26 +461,17 @@ def normal_share(
     except (TypeError, ValueError):
         return None
     size = _subsample_size(clusterer, given.shape[0], int(found.new.max()) + 1, calibration)
-    m = min(given.shape[0], round(size / _SHARE))
+    m = min(given.shape[0], round(size / _share_of_rows(clusterer)))
     jobs: list[Any] = []
-    left_out: list[BoolArray] = []
     for drawn in _normal_like(given, m, stream(seed, *b"normal")):
         table = type(rows)(drawn, columns=rows.columns) if hasattr(rows, "iloc") else drawn
-        for number in range(_NULL_RESAMPLES):
-            inside = stream(seed, *b"subsample", len(jobs)).permutation(m)[:size]
-            jobs.append((table, inside, seed + number, size / m))
-            left_out.append(~np.isin(np.arange(m), inside))
+        jobs += [(table, inside, seed, size / m) for inside in (np.arange(size), np.arange(m - size, m))]
     new = _clusterings(clusterer, jobs, threads)
     if any(isinstance(labels, str) for labels in new):
         return None
-    kept, shares = [], []
-    for start in range(0, len(jobs), _NULL_RESAMPLES):
-        own = slice(start, start + _NULL_RESAMPLES)
-        for one, other in combinations(zip(new[own], left_out[own], strict=True), 2):
-            outside = one[1] & other[1]
-            if outside.any() and (one[0] >= 0).any():  # a clusterer may find nothing but noise
-                kept.append(matches(one[0], other[0])[outside].mean())
-                shares.append(above_chance(kept[-1], _chance(one[0], other[0], seed, len(kept))))
+    pairs = [(one, other) for one, other in zip(new[::2], new[1::2], strict=True) if (one >= 0).any()]
+    kept = [float(matches(one, other).mean()) for one, other in pairs]
+    shares = [above_chance(share, _chance(*pair, seed, i)) for i, (share, pair) in enumerate(zip(kept, pairs, strict=True))]
     if len(shares) < 2:
         return None
     usual, deviation = float(np.mean(shares)), max(float(np.std(shares, ddof=1)), _TIE)

@@ -11,12 +11,16 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
-#: A stand-in with a lower adjusted Rand index does not reproduce the labels.
-REPRODUCED = 0.6
+#: A stand-in with a lower adjusted Rand index does not reproduce the labels: one that found its clusters unaided, and
+#: one that was started at the labels, which asks for more, since it keeps what is near an optimum.
+_REPRODUCED, _REPRODUCED_IF_STARTED = 0.6, 0.8
 #: One with this much needs no rival at all, and one with that much none of a kind that costs more.
 _SAME, _CERTAIN = 0.9995, 0.98
-#: Starts of k-means, whose number in the clustering at hand is not known.
-_STARTS = 2
+#: Most starts of k-means, whose number in the clustering at hand is not known, and the products of rows, columns and
+#: clusters that all starts may take together.
+_STARTS, _PRODUCTS = 5, 10_000_000
+#: Labels at which a clusterer stays this much are its own. If k-means and a mixture do, nothing tells which made them.
+_ALIKE = 0.95
 #: Rows by which linkages and HDBSCAN are judged, which cost the square of them.
 _FEW_ROWS = 3000
 #: Columns up to which mixtures with full covariances are tried, and members per column that such a cluster needs.
@@ -28,8 +32,6 @@ _LEAST_ROWS = 20
 _MIN_CLUSTER_SIZES = (5, 10, 15, 20, 30, 50)
 #: A cluster with fewer members may be what a linkage leaves over, which k-means started at it would keep.
 _LEFT_OVER = 3
-#: Difference of the entropies of cluster sizes beyond which repeats find clusters of other sizes than the labels'.
-_OTHER_SIZES = 0.5
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,15 @@ class StandIn:
     """Adjusted Rand index of the labels and of what it finds: unaided, or started at the labels."""
     unaided: bool
 
-    def has_other_sizes(self, codes: IntArray, new: IntArray) -> bool:
-        """Tell whether repeats (R, m) find clusters of quite other sizes than those of the labels (m,)."""
-        if self.unaided:
-            return False
-        return abs(_entropy(codes) - float(np.mean([_entropy(labels) for labels in new]))) > _OTHER_SIZES
+    @property
+    def reproduces(self) -> bool:
+        """Whether its clusters are those of the labels."""
+        return self.ari >= (_REPRODUCED if self.unaided else _REPRODUCED_IF_STARTED)
 
-
-def _entropy(codes: AnyArray) -> float:
-    shares = np.bincount(codes[codes >= 0]) / max(int((codes >= 0).sum()), 1)
-    return float(-(shares[shares > 0] * np.log(shares[shares > 0])).sum())
+    @property
+    def is_sure(self) -> bool:
+        """Whether it found the labels unaided, or stayed at them."""
+        return self.unaided or self.ari >= _ALIKE
 
 
 def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequence[tuple[str, Any]] = ()) -> StandIn:
@@ -81,7 +82,7 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
     # Each search ends all if it finds what is as good as this.
     searches = [(_CERTAIN, own, _usual(part, own, whole, others)), (0.0, own, _costly(part, own, whole))]
     if not inner.all():
-        searches.insert(0, (REPRODUCED, codes, _density(rows, codes)))
+        searches.insert(0, (_REPRODUCED, codes, _density(rows, codes)))
     best = StandIn(None, "", -np.inf, False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,6 +97,28 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
             if best.ari >= enough and not left_over:
                 return best
     return best
+
+
+def indistinct(rows: Rows, codes: IntArray, chosen: StandIn) -> tuple[str, Any] | None:
+    """Return the name of another kind of clusterer that reproduces the labels, too, and the clusterer.
+
+    Labels of k-means can be those of a mixture, which come back less often, and nothing in the labels tells which.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    if is_sparse(rows) or not _LEAST_ROWS <= rows.shape[0] <= _FEW_ROWS or (codes < 0).any():
+        return None
+    others: Iterator[Candidate] = iter(())
+    if chosen.name == "k-means":
+        others = _mixtures(rows, codes, _STEPS, ("full",), rows_per_column=0)
+    elif chosen.name == "a Gaussian mixture (full)":
+        others = iter([_kmeans("k-means", rows, codes, _STEPS)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, clusterer, labels, _ in others:
+            if adjusted_rand_score(codes, labels) >= _ALIKE:
+                return name, clusterer
+    return None
 
 
 Candidate = tuple[str, Any, AnyArray, bool]
@@ -176,10 +199,18 @@ def _kmeans(name: str, rows: Rows, codes: IntArray, steps: int, scaler: Any = No
         rows = scaler.fit_transform(rows)
     means = _means(rows, codes)
     labels = KMeans(len(means), init=means, n_init=1, max_iter=steps).fit_predict(rows)
-    clusterer = KMeans(len(means), n_init=_STARTS)
+    starts = int(np.clip(_PRODUCTS // (rows.shape[0] * rows.shape[1] * len(means)), 1, _STARTS))
+    clusterer = KMeans(len(means), init="k-means++" if starts == _STARTS else _seeds, n_init=starts)
     from sklearn.base import clone
 
     return name, clusterer if scaler is None else make_pipeline(clone(scaler), clusterer), labels, False
+
+
+def _seeds(rows: Rows, k: int, random_state: Any) -> FloatArray:
+    """Return k-means++ centres with one trial each: scikit-learn's several take longer than all steps that follow."""
+    from sklearn.cluster import kmeans_plusplus
+
+    return np.asarray(kmeans_plusplus(rows, k, random_state=random_state, n_local_trials=1)[0])
 
 
 def _means(rows: Rows, codes: IntArray) -> FloatArray:
@@ -187,17 +218,23 @@ def _means(rows: Rows, codes: IntArray) -> FloatArray:
     return np.array([np.asarray(rows[codes == c].mean(axis=0)).ravel() for c in np.unique(codes)])
 
 
-def _mixtures(rows: FloatArray, codes: IntArray, steps: int) -> Iterator[Candidate]:
-    """Yield Gaussian mixtures of four kinds, started at the labels."""
+def _mixtures(
+    rows: FloatArray,
+    codes: IntArray,
+    steps: int,
+    kinds: Sequence[str] = ("full", "diag", "tied", "spherical"),
+    rows_per_column: int = _ROWS_PER_COLUMN,
+) -> Iterator[Candidate]:
+    """Yield Gaussian mixtures of some kinds, started at the labels."""
     from sklearn.mixture import GaussianMixture
 
     present, place, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     means = _means(rows, codes)
     residuals, reg = rows - means[place], max(1e-3 * float(rows.var()), 1e-12)
-    for kind in ("full", "diag", "tied", "spherical"):
+    for kind in kinds:
         if kind in ("full", "tied") and rows.shape[1] > _FEW_COLUMNS:
             continue
-        if kind == "full" and np.median(sizes) < _ROWS_PER_COLUMN * rows.shape[1]:
+        if kind == "full" and np.median(sizes) < rows_per_column * rows.shape[1]:
             continue  # with so few members any labels are an optimum
         try:
             started = GaussianMixture(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ._replication import (
     take,
 )
 from ._samples import row_keys
-from ._stand_in import REPRODUCED, stand_in
+from ._stand_in import indistinct, stand_in
 
 #: Prior standard deviation of the effects of clusters on the logit; each member counts once against it.
 _EFFECTS = 0.6
@@ -202,6 +203,14 @@ def calibrate(
         keys=keys[order],
     )  # fmt: skip
     normal = normal_share(rows, found, known, calibration, seed, threads)
+    note, off = _note(known, chosen, found), 0.0
+    rival = None if chosen is None or not whole else indistinct(_moderate(rows), codes, chosen)
+    if rival is not None:
+        fewer = replace(calibration, n_resamples=max(2, calibration.n_resamples // 2))
+        with suppress(ValueError):  # it may fail on every subsample
+            other = replicate(rows, codes, rival[1], calibration=fewer, seed=seed, threads=threads, keys=keys[order])
+            off = found.share - other.share
+            note += f" With {rival[0]}, which gives the same labels, {other.share:.0%} would come back."
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
     unrelated = above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
@@ -209,11 +218,11 @@ def calibrate(
         **parts,
         reach=reach,
         share=found.share,
-        half_width=found.half_width,
+        half_width=found.half_width(off),
         chance=found.chance,
         normal_share=None if unrelated else normal,
-        note=_note(known, chosen, found),
-        warning=_UNRELATED if unrelated else _warning(codes, known, chosen, found),
+        note=note,
+        warning=_UNRELATED if unrelated else _warning(known, chosen, found),
     )
 
 
@@ -356,9 +365,9 @@ def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
     return " ".join(said)
 
 
-def _warning(codes: IntArray, clusterer: Any, chosen: Any, found: Replication) -> str | None:
+def _warning(clusterer: Any, chosen: Any, found: Replication) -> str | None:
     """Say why trust should not be taken at face value; None if nothing speaks against it."""
-    other = found.finds_other_clusters
+    other = found.finds_other_clusters(chosen is None or chosen.is_sure)
     if chosen is None:
         if other is None:
             return None
@@ -366,13 +375,9 @@ def _warning(codes: IntArray, clusterer: Any, chosen: Any, found: Replication) -
             f"The clusterer {' '.join(repr(clusterer).split())} does not reproduce the labels: {other}. Low trust may "
             "be due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
         )
-    reasons = []
-    if chosen.ari < REPRODUCED:
-        reasons.append(f"the adjusted Rand index is {chosen.ari:.2f}")
+    reasons = [] if chosen.reproduces else [f"the adjusted Rand index is {chosen.ari:.2f}"]
     if other is not None:
         reasons.append(other)
-    elif chosen.has_other_sizes(codes, found.new):
-        reasons.append("its repeats find clusters of quite other sizes")
     if not reasons:
         return None
     return (
