@@ -127,7 +127,8 @@ def test_watch_goes_on_past_a_bad_file(january, tmp_path):
     watch = ["watch", "--model", january / "january.model"]
     result = call(*watch, *files.values(), code=1)
     assert "Nothing changed" in result.stdout
-    assert "not compared" in result.stdout
+    assert f"{files['broken']}: not compared" in result.stdout
+    assert "visits" in result.stderr
     assert "spent" in result.stdout
     assert f"Beyond --tolerance 0.05: {files['shifted']}" in result.stderr
     call(*watch, files["good"], files["shifted"], code=4)

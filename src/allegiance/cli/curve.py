@@ -8,16 +8,15 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import begin, console, print_json, print_line, print_table
+from ._app import begin, print_json, show
 from ._inputs import clusterer, load_points, open_input, plan_features
-from ._outputs import check_inputs, check_outputs, open_output
+from ._outputs import check_inputs, check_outputs, write_rows
 
 EPILOG = """\b
 Examples:
   allegiance curve flowers.csv --drop species
   allegiance curve flowers.csv --drop species --clusters 2-12 --algorithm gmm -o curve.csv
 """
-_HEADER = ("clusters", "above chance", "middle 50%", "null median", "null max", "")
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -91,28 +90,10 @@ def curve(**values: Any) -> None:
         verbose=log.progress,
     )
     found = measured.frame(like=points.columns)
-    if o.output is not None:
-        with open_output(o.output, o) as sink:
-            sink.write(found)
-        log.wrote(o.output)
-    lines = found.to_pylist()
+    write_rows(o.output, found, o, log)
     if o.json:
-        print_json({"suggested": measured.suggestion, "caveat": measured.caveat, "curve": lines, "output": o.output})
+        summary = {"suggested": measured.suggestion, "caveat": measured.caveat, "curve": found.to_pylist()}
+        print_json({**summary, "output": o.output})
     elif not o.quiet:
-        out = console(err=o.output == "-")
-        print_table(out, "Replication above chance", _HEADER, [_cells(line) for line in lines], left=("",))
-        print_line(out, measured.verdict, bold=True)
-        if measured.suggestion is not None:
-            print_line(out, measured.caveat)
+        show(*repr(measured).splitlines(), err=o.output == "-")
     log.end()
-
-
-def _cells(line: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        str(line["n_clusters"]),
-        f"{line['above_chance']:.3f}",
-        f"{line['low']:.3f} to {line['high']:.3f}",
-        f"{line['reference']:.3f}",
-        f"{line['reference_high']:.3f}",
-        "<- suggested" if line["suggested"] else "",
-    )

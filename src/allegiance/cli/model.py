@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ._app import begin, console, print_json, print_line, print_table
+from ._app import begin, print_json, show
 from ._inputs import check_file
 from ._options import RUN_OPTIONS, Command, options
 
@@ -49,21 +49,19 @@ def model(**values: Any) -> None:
     if o.json:
         print_json({"model": path, **shown})
         return
-    out = console()
-    for line in _sentences(path, shown):
-        print_line(out, line)
-    columns = []
-    for column in shown["columns"]:
-        more = " ..." if column["n_categories"] > _LISTED else ""
-        columns.append([column["name"], column["kind"], ", ".join(column["categories"]) + more])
-    if columns:
-        print_table(out, "Columns", ("column", "holds", "categories"), columns, left=("column", "holds", "categories"))
-    rows = [
-        [str(line["cluster"]), *(_figure(line.get(name)) for name in ("points", "replication", "name"))]
-        for line in shown["clusters"]
+    from allegiance.results import text_table
+
+    show(*_sentences(path, shown))
+    columns = [
+        [each["name"], each["kind"], ", ".join(each["categories"]) + " ..." * (each["n_categories"] > _LISTED)]
+        for each in shown["columns"]
     ]
-    header = ("cluster", "rows", "come back", "what sets it apart")
-    print_table(out, "Clusters", header, rows, left=("cluster", "what sets it apart"))
+    if columns:
+        header = ("column", "holds", "categories")
+        show("", *text_table(header, columns, left=header))
+    figures = ("points", "replication", "name")
+    rows = [[str(each["cluster"]), *(_figure(each.get(name)) for name in figures)] for each in shown["clusters"]]
+    show("", *text_table(("cluster", "rows", "trust", "name"), rows, left=("cluster", "name")))
 
 
 def contents(scorer: Any) -> dict[str, Any]:

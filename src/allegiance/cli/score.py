@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from . import _options as opt
-from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, console, finite, print_json, print_line, provenance
+from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, finite, print_json, provenance, show
 from ._inputs import (
     Points,
     check_clustering,
@@ -36,13 +36,14 @@ from ._outputs import (
     summarise,
     summary_sheet,
     write_record,
+    write_rows,
 )
 from .watch import SHOWN, Profiler, compare_with_baseline
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.io import FeaturePlan, Table
-    from allegiance.results import AffinityResult
+    from allegiance.results import AffinityResult, HowMeasured, Tally
 
 #: Tables with more rows are streamed, unless something needs all of them in memory.
 MANY_ROWS = 1_000_000
@@ -74,7 +75,7 @@ Examples:
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
         opt.option(
             opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.Budget(),
-            help="List the N labels to look at first.  [default: 10]",
+            help="List the N labels to look at first.  [default: those that are not supported, at most 10]",
         ),
         opt.option(opt.OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
         opt.option(
@@ -118,24 +119,40 @@ def score(**values: Any) -> int:
     scorer, plan = prepare(o, table, log)
     streamed = _streams(o, plan, log)
     work = _score_in_batches if streamed else _score_in_memory
-    summary, shown, scorer, profiler, footer = work(o, table, plan, scorer, log)
-    drift = None
+    done = work(o, table, plan, scorer, log)
+    summary, drift = done.summary, None
     if o.model is not None:
-        drift = compare_with_baseline(scorer, profiler)
+        drift = compare_with_baseline(done.scorer, done.profiler)
         summary["drift"] = None if drift is None else drift.to_dict()
         for finding in [] if drift is None else drift.findings[:SHOWN]:
             log.note(f"drift: {finding.sentence}.")
     write_record(o, run)
     if o.save is not None:
-        _save(o, scorer, plan, table, summary, profiler)
+        _save(o, done, plan, table)
         log.wrote(o.save)
     if o.json:
         outputs = {"output": o.output, "report": o.report, "saved": o.save, "review_output": o.review_output}
         print_json({**summary, "notes": log.notes, **outputs})
     elif not o.quiet:
-        print_summary(summary, shown, err=o.output == "-", footer=footer if o.verbose else [])
+        from allegiance.results import footer
+
+        how = footer(done.tally, done.how) if o.verbose else []
+        print_summary(summary, done.tally, done.shown, err=o.output == "-", footer=how)
+    code = _exit_code(o, summary, drift, log)
     log.end()
-    return _exit_code(o, summary, drift, log)
+    return code
+
+
+class _Done(NamedTuple):
+    """A table that was scored."""
+
+    summary: dict[str, Any]
+    tally: Tally
+    how: HowMeasured
+    shown: list[str]
+    """The columns of the list on the screen."""
+    scorer: AffinityScorer
+    profiler: Profiler
 
 
 def _check_usage(o: SimpleNamespace) -> None:
@@ -170,11 +187,11 @@ def _shown(o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, names:
 
 def _score_in_memory(
     o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
-) -> tuple[dict[str, Any], list[str], AffinityScorer, Profiler, list[str]]:
+) -> _Done:
     import pyarrow as pa
 
     from allegiance.io import replacing
-    from allegiance.results import footer
+    from allegiance.results import SUPPORTED
 
     sink = open_output(o.output, o)
     points = load_points(table, plan, o.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
@@ -194,26 +211,27 @@ def _score_in_memory(
     whole = points.columns
     for name, written in names.items():
         whole = whole.append_column(written, pa.array(scores[name]))
-    chosen = pa.array(result.least_trusted(_SHOWN if o.review is None else o.review))
+    worst = result.least_trusted(result.n_points if o.review is None else o.review)
+    if o.review is None:
+        worst = worst[result.verdict[worst] != SUPPORTED][:_SHOWN]
+    chosen = pa.array(worst)
     review = whole.take(chosen).to_pylist()
     described, page = page_settings(o, result, points, plan, table)
-    summary = summarise(result.tally(), result.clusterer_note, plan, described, review)
+    tally = result.tally()
+    summary = summarise(tally, result.clusterer_note, plan, described, review)
     whole = _scores_only(o, plan, table, points, scores) if o.scores_only else whole.drop_columns([row])
     if sink is not None:
         sink.summary = summary_sheet(summary)
         with sink:
             sink.write(whole if o.audit is None else _sheet(o, result, whole))
         log.wrote(o.output)
-    if o.review_output is not None:
-        with open_output(o.review_output, o) as review_sink:
-            review_sink.write(whole.take(chosen))
-        log.wrote(o.review_output)
+    write_rows(o.review_output, whole.take(chosen), o, log)
     if o.report is not None:
         # A page that appeared meanwhile is not replaced.
         with replacing(o.report, force=o.if_exists == "replace") as temporary:
             result.report(temporary, points.X, **page)
         log.wrote(o.report)
-    return summary, _shown(o, plan, table, row, names), scorer, profiler, footer(result.tally(), result.how)
+    return _Done(summary, tally, result.how, _shown(o, plan, table, row, names), scorer, profiler)
 
 
 def _scores_only(o: SimpleNamespace, plan: FeaturePlan, table: Table, points: Points, scores: dict[str, Any]) -> Any:
@@ -243,7 +261,7 @@ def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
 
 def _score_in_batches(
     o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
-) -> tuple[dict[str, Any], list[str], AffinityScorer, Profiler, list[str]]:
+) -> _Done:
     import time
 
     import numpy as np
@@ -252,7 +270,7 @@ def _score_in_batches(
     from allegiance.io import fit_stream
     from allegiance.io.streams import Rows, score_rows
     from allegiance.report import center_descriptions
-    from allegiance.results import FrameLike, footer
+    from allegiance.results import FrameLike
 
     started = time.perf_counter()
     sink = open_output(o.output, o)
@@ -278,7 +296,7 @@ def _score_in_batches(
     )
     profiler = Profiler(inner, plan)
     rows.tap = lambda batch: profiler.add(batch.X, batch.first)
-    worst = Worst(_count(o.review, plan.n_rows))
+    worst = Worst(_count(o.review, plan.n_rows), names["verdict"] if o.review is None else None)
     log.resume = "The same command resumes where this one stopped." if table.files else ""
     done = score_rows(
         rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, rank=worst.add
@@ -289,10 +307,7 @@ def _score_in_batches(
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         profiler.reset(rows)
     shown = [name for name in _shown(o, plan, table, row, names) if not worst.rows or name in worst.rows[0]]
-    if o.review_output is not None:
-        with open_output(o.review_output, o) as review:
-            review.write(pa.Table.from_pylist(worst.rows))
-        log.wrote(o.review_output)
+    write_rows(o.review_output, pa.Table.from_pylist(worst.rows), o, log)
     trust_map = scorer.fitted_.trust_map
     note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
     described: list[Any] = []
@@ -300,7 +315,7 @@ def _score_in_batches(
         sizes = [line.points for line in done.tally.clusters() if line.name is not None]
         described = center_descriptions(inner.centers, np.array(sizes), plan)
     summary = summarise(done.tally, note, plan, described, worst.rows)
-    return summary, shown, scorer, profiler, footer(done.tally, inner.how(started))
+    return _Done(summary, done.tally, inner.how(started), shown, scorer, profiler)
 
 
 def _count(review: int | str | None, n_rows: int) -> int:
@@ -310,9 +325,7 @@ def _count(review: int | str | None, n_rows: int) -> int:
     return _SHOWN if review is None else review
 
 
-def _save(
-    o: SimpleNamespace, scorer: AffinityScorer, plan: FeaturePlan, table: Table, summary: Any, profiler: Profiler
-) -> None:
+def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> None:
     """Save the model, with the profile of its data and where it comes from."""
     import platform
     from copy import copy
@@ -326,16 +339,16 @@ def _save(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "files": list(table.files) or [table.where],
-        "rows": summary["rows"],
-        "replication": summary["replication"],
-        "clusters": [{name: finite(line[name]) for name in figures} for line in summary["clusters"]],
+        "rows": done.summary["rows"],
+        "replication": done.summary["replication"],
+        "clusters": [{name: finite(line[name]) for name in figures} for line in done.summary["clusters"]],
     }
-    whole = copy(scorer).set_params(verbose=False)
-    fitted = scorer.fitted_.without_preprocessing() if "plan" in scorer.fitted_.parts else scorer.fitted_
-    if profiler.total is not None:
+    whole, fitted = copy(done.scorer).set_params(verbose=False), done.scorer.fitted_
+    fitted = fitted.without_preprocessing() if "plan" in fitted.parts else fitted
+    if done.profiler.total is not None:
         from allegiance.drift import with_baseline
 
-        fitted = with_baseline(fitted, profiler.total)
+        fitted = with_baseline(fitted, done.profiler.total)
     whole._set_fitted(with_plan(fitted, plan, about))
     write_state(whole.to_dict(), o.save, force=o.if_exists == "replace")
 
@@ -363,9 +376,7 @@ def check(**values: Any) -> int:
     if o.json:
         print_json({"plan": plan.to_dict(), "notes": [*table.notes, *plan.notes], "problems": list(plan.problems)})
     else:
-        out = console()
-        for line in [*plan.describe(), *table.notes]:
-            print_line(out, line)
+        show(*plan.describe(), *table.notes)
     return FAILED if plan.problems else 0
 
 
@@ -406,7 +417,7 @@ def audit(**values: Any) -> int:
         fields = ("share_right", "interval", "wrong_left", "interval_left", "n_random", "n_least", "n_unanswered")
         print_json({name: getattr(found, name) for name in fields} | {"sentence": found.sentence()})
     else:
-        print_line(console(), found.sentence(), bold=True)
+        show(found.sentence(), bold=True)
     log.end()
     return 0
 

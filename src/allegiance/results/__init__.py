@@ -15,7 +15,7 @@ from ._clusters import (
     count_by_cluster,
 )
 from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
-from ._summary import footer, headlines, measured_by, text_table
+from ._summary import cluster_lines, footer, headlines, measured_by, replication_sentence, text_table
 
 __all__ = [
     "ATYPICAL",
@@ -31,11 +31,13 @@ __all__ = [
     "HowMeasured",
     "Ranks",
     "Tally",
+    "cluster_lines",
     "count",
     "count_by_cluster",
     "footer",
     "headlines",
     "measured_by",
+    "replication_sentence",
     "review_rows",
     "text_table",
     "verdicts",

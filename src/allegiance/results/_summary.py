@@ -49,11 +49,10 @@ def headlines(tally: Tally, note: str | None = None) -> list[str]:
 def replication_sentence(tally: Tally) -> str:
     """Say which share of the labels would come back, and how far one repeat may differ."""
     assert tally.replication is not None
-    share, low, high = (100 * value for value in tally.replication)
-    return (
-        f"{share:.0f} % of {count(tally.n_labelled, 'label')} would come back if the data were collected and clustered "
-        f"again (in nine of ten repeats {low:.0f} to {high:.0f} %)."
-    )
+    share, low, high = (f"{100 * value:.0f}" for value in tally.replication)
+    repeats = "" if low == high else f" (in nine of ten repeats {low} to {high} %)"
+    labels = count(tally.n_labelled, "label")
+    return f"{share} % of {labels} would come back if the data were collected and clustered again{repeats}."
 
 
 def measured_by(tally: Tally) -> str:
@@ -112,13 +111,17 @@ def _title(result: AffinityResult) -> str:
     return f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}"
 
 
+def cluster_lines(tally: Tally) -> list[str]:
+    """Return the table of the clusters as lines of text."""
+    listed, more = _listed(tally)
+    table = text_table(_HEADINGS, [_cells(line) for line in listed], left=("cluster", "rival"))
+    return [*table, *([more] if more else [])]
+
+
 def summary_text(result: AffinityResult) -> str:
     """Return the summary as plain text."""
     tally = result.tally()
-    listed, more = _listed(tally)
-    lines = [_title(result), *headlines(tally, result.clusterer_note), ""]
-    lines += text_table(_HEADINGS, [_cells(line) for line in listed], left=("cluster", "rival"))
-    lines += [more] if more else []
+    lines = [_title(result), *headlines(tally, result.clusterer_note), "", *cluster_lines(tally)]
     return "\n".join([*lines, "", *footer(tally, result.how)])
 
 
