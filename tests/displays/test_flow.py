@@ -28,7 +28,7 @@ def test_counts(result, which):
         expected[label if label >= 0 else 5, rival] += 1
     display = FlowDisplay.from_result(result, which=which)
     np.testing.assert_array_equal(display.counts, expected)
-    assert display.labels.tolist() == ["0", "1", "2", "3", "4", "noise"]
+    assert display.frame()["label"].unique().tolist() == ["0", "1", "2", "3", "4", "noise"]
     assert (np.diag(display.counts[:5]) == 0).all()
     np.testing.assert_array_equal(display.points, np.bincount(result.label % 6, minlength=6))
     title = " ".join(display.ax_.get_title().split())
@@ -52,12 +52,8 @@ def test_numbers_in_the_squares(result, shares):
 
 
 def test_large_counts_are_shortened():
-    display = FlowDisplay(
-        labels=np.array(["a", "b"]),
-        classes=np.array(["a", "b"]),
-        counts=np.array([[0, 123_456], [9_999, 0]]),
-        points=np.array([200_000, 10_000]),
-    )
+    display = FlowDisplay(affinity([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1]))
+    display.counts = np.array([[0, 123_456], [9_999, 0]])
     assert [text.get_text() for text in display.plot().texts_] == ["123k", "9999"]
 
 
