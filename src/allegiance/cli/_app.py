@@ -59,6 +59,8 @@ class Log:
         #: What an interrupted run can do next.
         self.resume = ""
         self.notes: list[str] = []
+        #: Warnings that were shown, so that no summary says them again.
+        self.warned: list[str] = []
 
     def write(self, event: str, text: str, **values: Any) -> None:
         """Write one line; a quiet run only says why it does not exit with 0."""
@@ -183,6 +185,8 @@ class Program(click.Group):
             if str(message) not in shown and not issubclass(category, for_developers):
                 shown.add(str(message))
                 self._write("warning", str(message))
+                if self.log is not None:
+                    self.log.warned.append(str(message))
 
         return show
 

@@ -225,13 +225,16 @@ def summary_sheet(summary: dict[str, Any]) -> list[list[Any]]:
 
 
 def print_summary(
-    summary: dict[str, Any], tally: Tally, shown: Sequence[str], *, err: bool, footer: Sequence[str]
+    summary: dict[str, Any], tally: Tally, shown: Sequence[str], log: Log, *, err: bool, footer: Sequence[str]
 ) -> None:
     """Print the summary for a person; ``shown`` are the columns of the labels to look at first."""
     from allegiance.results import cluster_lines, text_table
 
+    more = summary["more"]
+    for warning in log.warned:
+        more = [line.replace(warning, "").strip() for line in more]
     show(summary["headline"], bold=True, err=err)
-    show(*summary["more"], *(f"  {line}" for line in summary["plan"]), "", *cluster_lines(tally), "", err=err)
+    show(*filter(None, more), *(f"  {line}" for line in summary["plan"]), "", *cluster_lines(tally), "", err=err)
     for line in summary["clusters"]:
         if line["described"]:
             show(f"Cluster {line['cluster']}: {line['described']}.", err=err)

@@ -137,7 +137,7 @@ def score(**values: Any) -> int:
         from allegiance.results import footer
 
         how = footer(done.tally, done.how) if o.verbose else []
-        print_summary(summary, done.tally, done.shown, err=o.output == "-", footer=how)
+        print_summary(summary, done.tally, done.shown, log, err=o.output == "-", footer=how)
     code = _exit_code(o, summary, drift, log)
     log.end()
     return code
