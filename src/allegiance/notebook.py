@@ -57,7 +57,7 @@ def element(tag: str, *children: Element | str, **attributes: object) -> Element
 
     An underscore in the name of an attribute stands for a hyphen; a trailing one, as in ``class_``, for nothing.
     """
-    made = Element(tag, {_attribute(name): str(value) for name, value in attributes.items()})
+    made = Element(tag, {name.rstrip("_").replace("_", "-"): str(value) for name, value in attributes.items()})
     for child in children:
         if isinstance(child, Element):
             made.append(child)
@@ -71,11 +71,6 @@ def element(tag: str, *children: Element | str, **attributes: object) -> Element
 def markup(root: Element) -> str:
     """Return an element as HTML."""
     return tostring(root, encoding="unicode", method="html")
-
-
-def _attribute(name: str) -> str:
-    # SVG has one name in camel case that is needed here.
-    return "viewBox" if name == "viewBox" else name.rstrip("_").replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -185,25 +180,17 @@ def histogram_picture(values: FloatArray, name: str, *, bins: int = 20) -> Eleme
         if count:
             bar = {"x": _px(i * step + 0.5), "y": _px(height - high), "width": _px(step - 1.0), "height": _px(high)}
             picture.append(element("rect", **bar, fill=RED if i < bins // 2 else BLUE))
-    picture.append(_line(0.0, height, width, height))
+    ends = {"x1": 0, "y1": _px(height), "x2": _px(width), "y2": _px(height)}
+    picture.append(element("line", **ends, stroke="currentColor"))
+    style = {"y": _px(height + 12.0), "font_size": 11, "fill": "currentColor"}
     for place, anchor, text in ((0.0, "start", "0"), (width / 2, "middle", name), (width, "end", "1")):
-        picture.append(_text(place, height + 12.0, text, anchor))
+        picture.append(element("text", text, x=_px(place), text_anchor=anchor, **style))
     return picture
 
 
 def _svg(width: float, height: float, title: str) -> Element:
     size = {"width": _px(width), "height": _px(height), "viewBox": f"0 0 {_px(width)} {_px(height)}"}
     return element("svg", element("title", title), role="img", **size)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float) -> Element:
-    ends = {"x1": _px(x1), "y1": _px(y1), "x2": _px(x2), "y2": _px(y2)}
-    return element("line", **ends, stroke="currentColor")
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> Element:
-    style = {"font_size": 11, "fill": "currentColor", "text_anchor": anchor}
-    return element("text", text, x=_px(x), y=_px(y), **style)
 
 
 def _px(value: float) -> str:

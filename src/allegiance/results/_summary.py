@@ -60,7 +60,7 @@ def measured_by(tally: Tally) -> str:
     ranked = sorted(tally.engines.items(), key=lambda item: (-item[1], item[0]))
     engines = ", ".join(f"{name} ({number:,})" for name, number in ranked)
     worst = Z95 * tally.worst_error
-    return f"{engines}; {'exact' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"
+    return f"{engines}; {'no sampling error' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"
 
 
 def footer(tally: Tally, how: HowMeasured) -> list[str]:
