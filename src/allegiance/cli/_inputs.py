@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance._core.validation import AnyArray, FloatArray
     from allegiance.io import FeaturePlan, Table
+    from allegiance.results import AffinityResult
 
 #: Options that a saved model fixes, by the name of their parameter.
 _FIXED = {
@@ -191,11 +192,6 @@ def prepare(o: SimpleNamespace, table: Table, log: Log) -> tuple[AffinityScorer 
     return scorer, plan
 
 
-def influence_of(o: SimpleNamespace) -> str:
-    """Return the influence: by default "within", which needs labels, and "euclidean" for centers alone."""
-    return str(o.influence or ("euclidean" if o.centers and not o.labels else "within"))
-
-
 def clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
     """Return the clusterer of a name among ``ALGORITHMS``; hdbscan finds the number of clusters itself."""
     from sklearn import cluster, mixture
@@ -225,7 +221,8 @@ def make_scorer(
     return AffinityScorer(
         estimator,
         centers=centers,
-        influence=influence_of(o),
+        # "within" needs labels.
+        influence=o.influence or ("euclidean" if o.centers and not o.labels else "within"),
         calibration=None if resamples == 0 else Calibration(resamples, clusterer=again),
         n_jobs=o.n_jobs,
         random_state=o.seed,
@@ -249,6 +246,19 @@ def scorer_for(o: SimpleNamespace, plan: FeaturePlan, labels: AnyArray | None, l
             n_labels = Labels.of(labels, len(labels)).classes.size
         again = clusterer(o.algorithm, o.clusters or n_labels, o.seed)
     return make_scorer(o, log, estimator=estimator, centers=centers, again=again)
+
+
+def score_points(
+    o: SimpleNamespace, points: Points, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
+) -> tuple[AffinityResult, AffinityScorer]:
+    """Score points by a model, or by the clustering that the options name, which is fitted to them."""
+    if scorer is None:
+        scorer = scorer_for(o, plan, points.labels, log)
+        return scorer.fit_affinity(points.X, points.labels), scorer
+    fitted = scorer.fitted_.without_preprocessing()
+    result = fitted.score(points.X, labels=points.labels)
+    fitted.warn_if_imprecise(result)
+    return result, scorer
 
 
 def load_centers(path: str, plan: FeaturePlan) -> FloatArray:

@@ -127,14 +127,6 @@ CLUSTERING_OPTIONS = [
         "that reproduces them best]",
     ),
 ]  # fmt: skip
-INFLUENCE_OPTION = option(
-    TRUST, "--influence", type=click.Choice(INFLUENCES),
-    help="How distance to a cluster is measured.  [default: within; euclidean for --centers alone]",
-)  # fmt: skip
-RESAMPLES_OPTION = option(
-    TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
-    help="Number of subsamples that are clustered again; 0 leaves trust out.  [default: 20]",
-)  # fmt: skip
 RESAMPLES_NEEDED = option(
     TRUST, "--resamples", metavar="N", type=click.IntRange(min=2),
     help="Number of subsamples that are clustered again.  [default: 20]",
@@ -144,12 +136,18 @@ SEED_OPTION = option(
     help="The same seed gives the same result.",
 )  # fmt: skip
 TRUST_OPTIONS = [
-    INFLUENCE_OPTION,
+    option(
+        TRUST, "--influence", type=click.Choice(INFLUENCES),
+        help="How distance to a cluster is measured.  [default: within; euclidean for --centers alone]",
+    ),
     option(
         TRUST, "--eps", metavar="NUMBER", type=click.FloatRange(0, 1, min_open=True),
         help="Half-width of the 95 % interval of a sampled affinity; larger is faster.  [default: 0.03]",
     ),
-    RESAMPLES_OPTION,
+    option(
+        TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
+        help="Number of subsamples that are clustered again; 0 leaves trust out.  [default: 20]",
+    ),
     SEED_OPTION,
 ]  # fmt: skip
 OUTPUT_OPTIONS = [

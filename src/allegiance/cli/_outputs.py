@@ -46,9 +46,14 @@ def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
     if o.json and o.output == "-":
         raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
     if getattr(o, "report", None) is not None:
-        for library in ("bokeh", "jinja2", "PIL"):
-            if find_spec(library) is None:
-                raise click.ClickException(f"--report needs {library}: pip install 'allegiance[report]'.")
+        check_page()
+
+
+def check_page() -> None:
+    """Raise unless the libraries of the page are there, before anything is computed."""
+    for library in ("bokeh", "jinja2", "PIL"):
+        if find_spec(library) is None:
+            raise click.ClickException(f"the page needs {library}: pip install 'allegiance[report]'.")
 
 
 def check_inputs(inputs: Any, *outputs: str | None) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from . import _options as opt
 from ._app import begin, print_json, show
-from ._inputs import check_clustering, load_points, open_input, prepare, scorer_for
-from ._outputs import check_inputs, page_settings
+from ._inputs import check_clustering, load_points, open_input, prepare, score_points
+from ._outputs import check_inputs, check_page, page_settings
 
 EPILOG = """\b
 Examples:
@@ -53,18 +52,13 @@ def review(**values: Any) -> None:
     """
     o, log = begin(values, where=values["data"])
     check_clustering(o)
-    for library in ("bokeh", "jinja2"):
-        if find_spec(library) is None:
-            raise click.ClickException(f"review needs {library}: pip install 'allegiance[report]'.")
+    check_page()
     table = open_input(o)
     decisions = o.decisions or f"{table.files[0] if table.files else 'data'}.decisions.jsonl"
     check_inputs([*table.files, o.centers, o.model], decisions)
     scorer, plan = prepare(o, table, log)
     points = load_points(table, plan, o.labels, typed=True)
-    if scorer is not None:
-        result = scorer.fitted_.without_preprocessing().score(points.X, labels=points.labels)
-    else:
-        result = scorer_for(o, plan, points.labels, log).fit_affinity(points.X, points.labels)
+    result = score_points(o, points, plan, scorer, log)[0]
     from allegiance.results import headlines
     from allegiance.review import serve
 

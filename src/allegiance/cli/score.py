@@ -22,7 +22,7 @@ from ._inputs import (
     plan_features,
     prepare,
     run_fingerprint,
-    scorer_for,
+    score_points,
 )
 from ._outputs import (
     Worst,
@@ -195,15 +195,8 @@ def _score_in_memory(
 
     sink = open_output(o.output, o)
     points = load_points(table, plan, o.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
-    if scorer is None:
-        scorer = scorer_for(o, plan, points.labels, log)
-        result = scorer.fit_affinity(points.X, points.labels)
-        fitted = scorer.fitted_
-    else:
-        fitted = scorer.fitted_.without_preprocessing()
-        result = fitted.score(points.X, labels=points.labels)
-        fitted.warn_if_imprecise(result)
-    profiler = Profiler(fitted, plan)
+    result, scorer = score_points(o, points, plan, scorer, log)
+    profiler = Profiler(scorer.fitted_.without_preprocessing(), plan)
     profiler.add(points.X, 0)
     row, *columns = points.columns.column_names
     scores = result.columns()

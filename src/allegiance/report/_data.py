@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from allegiance._core.parallel import stream
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.engines import Z95
-from allegiance.results import SUPPORTED, VERDICTS, AffinityResult
+from allegiance.results import SUPPORTED, VERDICTS, AffinityResult, ClusterFigures
 
 from ._describe import Neighbours
 from ._images import IMAGE_BUDGET
@@ -43,27 +43,15 @@ _FILLED = 0.84
 _STREAM = 0x5E9027
 
 
-class Cluster(NamedTuple):
-    """One cluster, or the noise, in numbers."""
-
-    code: int
-    """Its place in ``classes``; -1 for noise."""
-    label: str
-    points: int
-    trust: float
-    """Mean trust or, without calibration, mean own affinity; NaN without points, and for noise."""
-    verdicts: tuple[int, int, int]
-    """Supported, contested, contradicted."""
-    rivals: list[tuple[int, int]]
-    """Places in ``classes`` of the rivals of labels that are not supported, and how often; the most frequent first."""
-
-
 class Groups(NamedTuple):
-    """The clusters in the order of the page, those in the most trouble first."""
+    """The clusters in the order of the page, the least trusted first."""
 
-    clusters: list[Cluster]
+    clusters: list[ClusterFigures]
     """(k,) without noise."""
-    noise: Cluster
+    rivals: list[list[tuple[int, int]]]
+    """(k,) places of the most frequent rivals of labels that are not supported, and how often."""
+    noise: int
+    """How many points are noise."""
     place: IntArray
     """(k,) where in this order each cluster of ``classes`` stands."""
     code: IntArray
@@ -76,12 +64,13 @@ class Groups(NamedTuple):
     @property
     def labels(self) -> list[str]:
         """(k,) labels as text."""
-        return [cluster.label for cluster in self.clusters]
+        return [str(cluster.name) for cluster in self.clusters]
 
     @property
     def counts(self) -> list[int]:
         """Points that are supported, contested, contradicted, and noise."""
-        return [*(sum(c.verdicts[place] for c in self.clusters) for place in range(3)), self.noise.points]
+        verdicts = [(c.supported, c.contested, c.contradicted) for c in self.clusters]
+        return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
 
 
 class PageSample(NamedTuple):
@@ -112,27 +101,29 @@ class Profile(NamedTuple):
 
 
 def group_points(result: AffinityResult) -> Groups:
-    """Count the labels of each cluster, and order the clusters by the mean of their trust, without it by verdicts."""
+    """Count the labels of each cluster, and order the clusters as every summary does."""
     k, tally, calibrated = result.n_clusters, result.tally(), result.calibrated
+    figures = tally.clusters()
+    order = sorted(range(k), key=lambda code: -figures[code].trouble)
+    place = np.argsort(order)
+    rivals = []
+    for code in order:
+        often = [
+            (int(place[rival]), int(tally.rivals[code, rival]))
+            for rival in np.argsort(-tally.rivals[code], kind="stable")
+        ]
+        rivals.append([(rival, number) for rival, number in often[:3] if number])
     # Rounding may put a sum of samples just above 1.
     values = np.minimum(result.trust if calibrated else result.own_affinity, 1.0)
-    values = np.where(result.noise, np.nan, values)
-    sums = np.bincount(np.where(result.noise, k, result.codes), weights=values, minlength=k + 1)
-    found = []
-    for code, label in enumerate([*map(str, result.classes.tolist()), "noise"]):
-        points, *verdicts = tally.counts[code, :4].tolist()
-        rivals = np.argsort(-tally.rivals[code], kind="stable")[:3].tolist()
-        often = [(rival, int(tally.rivals[code, rival])) for rival in rivals if tally.rivals[code, rival]]
-        mean = sums[code] / points if points else np.nan
-        found.append(Cluster(code if code < k else -1, label, points, mean, tuple(verdicts), often))
-
-    def calm(cluster: Cluster) -> float:
-        return cluster.trust if calibrated else cluster.verdicts[0] / max(cluster.points, 1)
-
-    clusters = sorted(found[:k], key=lambda cluster: (not cluster.points, calm(cluster)))
-    place = np.argsort([cluster.code for cluster in clusters])
-    places = np.where(result.noise, k, place[result.codes])
-    return Groups(clusters, found[k], place, places, values, "trust" if calibrated else "own affinity")
+    return Groups(
+        clusters=[figures[code] for code in order],
+        rivals=rivals,
+        noise=int(result.noise.sum()),
+        place=place,
+        code=np.where(result.noise, k, place[result.codes]),
+        values=np.where(result.noise, np.nan, values),
+        word="trust" if calibrated else "own affinity",
+    )
 
 
 def typical_members(result: AffinityResult) -> list[IntArray]:

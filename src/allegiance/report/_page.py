@@ -125,13 +125,11 @@ class Page:
             "near": _data.near_members(inputs, result, sample),
             "clusters": [
                 {
-                    "rivals": [[int(groups.place[rival]), number] for rival, number in cluster.rivals],
-                    "typical": on_page[self._typical[cluster.code]].tolist(),
-                    "traits": [
-                        [t.column, t.level, *(float(f"{v:.6g}") for v in t[2:])] for t in self._traits[cluster.code]
-                    ],
+                    "rivals": rivals,
+                    "typical": on_page[self._typical[code]].tolist(),
+                    "traits": [[t.column, t.level, *(float(f"{v:.6g}") for v in t[2:])] for t in self._traits[code]],
                 }
-                for cluster in groups.clusters
+                for rivals, code in zip(groups.rivals, np.argsort(groups.place).tolist(), strict=True)
             ],
             "audit": {
                 "points": on_page[self.audit_rows].tolist(),
@@ -162,9 +160,8 @@ class Page:
             title=self.title,
             subtitle=f"{count(result.n_points, 'point')}, {count(result.n_clusters, 'cluster')}",
             answer=answer(result, groups, self._audit),
-            clusters=[*groups.clusters, *([groups.noise] if groups.noise.points else [])],
+            groups=groups,
             names=shown_names,
-            places=groups.place.tolist(),
             percent=percent,
             clusters_listed=_CLUSTERS_LISTED,
             overall=overall if self._audit is None else self._audit.share_right,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance.results import AffinityResult, count, headlines, measured_by
+from allegiance.results import AffinityResult, count, headlines, how_measured
 
 from ._data import Groups, PageSample
 from ._figures import Projection
@@ -58,16 +58,16 @@ def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
     if result.n_clusters == 1:
         return ["With one cluster there is no rival, so this says nothing about the clustering."]
     worst = groups.clusters[0]
-    if not any(sum(cluster.verdicts[1:]) for cluster in groups.clusters):
+    if not sum(groups.counts[1:3]):
         return ["No label needs a review."]
     if result.calibrated:
         word = "would come back" if result.audited is None else "are right"
-        finding = f"{percent(worst.trust)} of its {count(worst.points, 'label')} {word}"
+        finding = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
     else:
-        finding = f"{worst.points - worst.verdicts[0]:,} of its {count(worst.points, 'label')} are not supported"
+        finding = f"{worst.points - worst.supported:,} of its {count(worst.points, 'label')} are not supported"
     said: list[str | int] = ["Look first at cluster ", 0, f": {finding}"]
-    if worst.rivals:
-        said += ["; its usual rival is ", int(groups.place[worst.rivals[0][0]])]
+    if groups.rivals[0]:
+        said += ["; its usual rival is ", groups.rivals[0][0][0]]
     return [*said, "."]
 
 
@@ -98,25 +98,18 @@ def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -
     return note
 
 
-def computed(result: AffinityResult, projection: Projection) -> list[tuple[str, str]]:
-    """List how everything was computed."""
-    how = result.how
-    reduced = f", reduced from {how.n_features:,} features" if how.dim < how.n_features else ""
+def computed(result: AffinityResult, projection: Projection) -> dict[str, str]:
+    """Say how everything was computed."""
+    trust = "not estimated: use trust(X, labels), or calibration=20"
+    if result.trust_map is not None:
+        what = "right, from the audit and" if result.audited is not None else "there again in a repeat, from"
+        trust = f"the chance that a label is {what} what comes back when parts of the data are clustered again"
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
-    trust = "fitted to what comes back when parts of the data are clustered again"
-    if result.audited is not None:
-        trust = "the chance that a label is right, from the audit and what comes back in repeats"
-    stable = int(result.stable.sum())
-    return [
-        ("Closeness", how.influence),
-        ("Territory", f"{how.domain}, {count(how.dim, 'dimension')}{reduced}"),
-        ("Trust", trust if result.calibrated else "not estimated: use trust(X, labels), or calibration=20"),
-        *([("Repeats", result.trust_map.note)] if result.trust_map is not None else []),
-        ("Engine", measured_by(result.tally())),
-        ("Precision", f"95 % intervals within ±{how.eps:g} asked for (eps)"),
-        ("Stable", f"{stable:,} of {count(result.n_points, 'point')} ({percent(stable / result.n_points)})"),
-        ("Seed", str(how.seed)),
-        ("Time", f"{how.seconds:.2f} s"),
-        ("Map", projection.description),
-        ("Versions", ", ".join([f"Python {platform.python_version()}", *versions])),
-    ]
+    return {
+        "trust": trust,
+        **({} if result.trust_map is None else {"repeats": result.trust_map.note}),
+        **how_measured(result.tally(), result.how),
+        "precision": f"95 % intervals within ±{result.how.eps:g} asked for (eps)",
+        "map": projection.description,
+        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+    }

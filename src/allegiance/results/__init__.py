@@ -15,7 +15,7 @@ from ._clusters import (
     count_by_cluster,
 )
 from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
-from ._summary import cluster_lines, footer, headlines, measured_by, replication_sentence, text_table
+from ._summary import cluster_lines, footer, headlines, how_measured, text_table
 
 __all__ = [
     "ATYPICAL",
@@ -36,8 +36,7 @@ __all__ = [
     "count_by_cluster",
     "footer",
     "headlines",
-    "measured_by",
-    "replication_sentence",
+    "how_measured",
     "review_rows",
     "text_table",
     "verdicts",

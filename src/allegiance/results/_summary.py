@@ -55,7 +55,7 @@ def replication_sentence(tally: Tally) -> str:
     return f"{share} % of {labels} would come back if the data were collected and clustered again{repeats}."
 
 
-def measured_by(tally: Tally) -> str:
+def _measured_by(tally: Tally) -> str:
     """Say which engines measured how many points, and how precisely."""
     ranked = sorted(tally.engines.items(), key=lambda item: (-item[1], item[0]))
     engines = ", ".join(f"{name} ({number:,})" for name, number in ranked)
@@ -63,17 +63,22 @@ def measured_by(tally: Tally) -> str:
     return f"{engines}; {'no sampling error' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"
 
 
-def footer(tally: Tally, how: HowMeasured) -> list[str]:
+def how_measured(tally: Tally, how: HowMeasured) -> dict[str, str]:
     """Say how it was measured."""
     reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
     share = tally.stable / max(tally.n_points, 1)
-    return [
-        f"closeness    {how.influence}",
-        f"measured by  {measured_by(tally)}",
-        f"domain       {how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
-        f"stable       {tally.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
+    return {
+        "closeness": how.influence,
+        "measured by": _measured_by(tally),
+        "domain": f"{how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
+        "stable": f"{tally.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
         f"{tally.undecided:,} undecided",
-    ]
+    }
+
+
+def footer(tally: Tally, how: HowMeasured) -> list[str]:
+    """Say how it was measured, as lines of text."""
+    return [f"{name:<12} {value}" for name, value in how_measured(tally, how).items()]
 
 
 def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:
