@@ -19,6 +19,7 @@ __all__ = [
     "Cell",
     "count",
     "element",
+    "fitted_facts",
     "fitted_html",
     "histogram_picture",
     "markup",
@@ -131,27 +132,29 @@ class Card:
         return element(tag, content, **left)
 
 
+def fitted_facts(fitted: Fitted) -> dict[str, str]:
+    """Say what was fitted, and how points are measured with it."""
+    specification, n_features = fitted.specification, fitted.columns.n_features
+    labels = ", ".join(str(label) for label in fitted.classes[:_MOST_LABELS])
+    more = f" and {fitted.classes.size - _MOST_LABELS} more" if fitted.classes.size > _MOST_LABELS else ""
+    reduced = f", reduced from {n_features}" if fitted.tessellation.dim < n_features else ""
+    return {
+        "clusters": f"{labels}{more}",
+        "columns": f"{n_features:,}",
+        "closeness": specification.describe_influence(),
+        "domain": f"{specification.domain.describe()}, {count(fitted.tessellation.dim, 'dimension')}{reduced}",
+        "engine": f"{specification.engine.describe()}, 95 % intervals within ±{specification.settings.eps:g}",
+        "trust": "not calibrated: pass calibration=20" if fitted.trust_map is None else fitted.trust_map.note,
+    }
+
+
 def fitted_html(fitted: Fitted) -> str:
     """Return what was fitted, as a card for notebooks."""
-    specification, classes = fitted.specification, fitted.classes
-    labels = ", ".join(str(label) for label in classes[:_MOST_LABELS])
-    more = f" and {classes.size - _MOST_LABELS} more" if classes.size > _MOST_LABELS else ""
-    reduced = (
-        f", reduced from {fitted.columns.n_features}" if fitted.tessellation.dim < fitted.columns.n_features else ""
-    )
-    rows = [
-        ("clusters", f"{labels}{more}"),
-        ("columns", f"{fitted.columns.n_features:,}"),
-        ("closeness", specification.describe_influence()),
-        ("domain", f"{specification.domain.describe()}, {count(fitted.tessellation.dim, 'dimension')}{reduced}"),
-        ("engine", f"{specification.engine.describe()}, 95 % intervals within ±{specification.settings.eps:g}"),
-        ("trust", "not calibrated: pass calibration=20" if fitted.trust_map is None else fitted.trust_map.note),
-    ]
     return Card(
-        title=f"Fitted to {count(classes.size, 'cluster')}: affinity(X) scores points, known or new",
+        title=f"Fitted to {count(fitted.classes.size, 'cluster')}: affinity(X) scores points, known or new",
         lines=[] if fitted.trust_map is None else fitted.trust_map.remarks,
         headings=("", "fitted"),
-        rows=rows,
+        rows=list(fitted_facts(fitted).items()),
         words=("", "fitted"),
     ).html()
 
