@@ -170,6 +170,9 @@ def test_logs_off_a_terminal(flowers, tmp_path, monkeypatch):
     records = [json.loads(line) for line in logged.splitlines()]
     assert [record["event"] for record in records] == ["start", "wrote", "end"]
     assert all(record["time"] for record in records)
+    steps = [line.partition(": ")[2] for line in call(*words, tmp_path / "v.csv", "-v").stderr.splitlines()]
+    assert "planned 2 features of 60 rows" in steps[1]
+    assert "fitting clusters and trust to 60 rows" in steps[2]
     assert call(*words, tmp_path / "c.csv", "-q").stderr == ""
     monkeypatch.setattr("allegiance.cli._app._PAUSE", 0.0)
     assert "60 of 60 rows" in call(*words, tmp_path / "d.csv", "--stream").stderr

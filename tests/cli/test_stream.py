@@ -103,6 +103,17 @@ def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):
     assert json.loads(call(*common, "--json", "-o", tmp_path / "more.csv").stdout)["rows"] == 900
 
 
+def test_the_rows_of_the_table_count_and_not_those_of_the_model(table, tmp_path, monkeypatch):
+    """Once a long table was read into memory because the model came from a short one."""
+    monkeypatch.setattr("allegiance.cli.score.MANY_ROWS", 500)
+    pd.read_csv(table).head(200).to_csv(tmp_path / "short.csv", index=False)
+    call("score", tmp_path / "short.csv", "--labels", "kind", "--resamples", 3, "--save", tmp_path / "short.model")
+    words = ["score", table, "--model", tmp_path / "short.model", "-v", "--review", "5%"]
+    result = call(*words, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv")
+    assert "scoring 900 rows in batches" in result.stderr
+    assert len(pd.read_csv(tmp_path / "review.csv")) == 45
+
+
 def test_a_saved_model_of_a_stream_scores_and_knows_its_data(table, tmp_path):
     words = ["--drop", "kind", "--clusters", 4, "--resamples", 3, "--stream", "-o", tmp_path / "out.csv"]
     call("score", table, *words, "--save", tmp_path / "m.model")

@@ -53,7 +53,7 @@ class Log:
     """What a run says on standard error: notes, progress, files written; as text or as JSON lines."""
 
     def __init__(self, options: SimpleNamespace) -> None:
-        self.quiet, self.json = options.quiet, options.log_format == "json"
+        self.quiet, self.verbose, self.json = options.quiet, options.verbose, options.log_format == "json"
         self.terminal = sys.stderr.isatty() and not self.json
         self.started = self._last = time.perf_counter()
         #: What an interrupted run can do next.
@@ -88,6 +88,12 @@ class Log:
         if text not in self.notes:
             self.notes.append(text)
             self.write("note", text)
+
+    def step(self, text: str) -> None:
+        """Say what begins, and after how many seconds, with ``--verbose``."""
+        if self.verbose:
+            seconds = time.perf_counter() - self.started
+            self.write("step", f"{seconds:.1f} s: {text}", seconds=round(seconds, 3))
 
     def wrote(self, path: str) -> None:
         """Name a file that was written."""

@@ -189,6 +189,7 @@ def prepare(o: SimpleNamespace, table: Table, log: Log) -> tuple[AffinityScorer 
         notes = table.notes
     for note in notes:
         log.note(note)
+    log.step(f"planned {len(plan.names):,} features of {table.profile().n_rows:,} rows in {table.where}")
     return scorer, plan
 
 
@@ -254,7 +255,9 @@ def score_points(
     """Score points by a model, or by the clustering that the options name, which is fitted to them."""
     if scorer is None:
         scorer = scorer_for(o, plan, points.labels, log)
+        log.step(f"fitting clusters and trust to {len(points.X):,} rows in memory, and scoring them")
         return scorer.fit_affinity(points.X, points.labels), scorer
+    log.step(f"scoring {len(points.X):,} rows in memory by {o.model}")
     fitted = scorer.fitted_.without_preprocessing()
     result = fitted.score(points.X, labels=points.labels)
     fitted.warn_if_imprecise(result)

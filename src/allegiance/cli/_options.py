@@ -167,7 +167,7 @@ RUN_OPTIONS = [
     option(RUNNING, "-q", "--quiet", is_flag=True, help="Print only errors."),
     option(
         RUNNING, "-v", "--verbose", is_flag=True,
-        help="Also say what is compiled, how it was measured, and where a defect is.",
+        help="Also say what is read, fitted and compiled, how it was measured, and where a defect is.",
     ),
     option(
         RUNNING, "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,

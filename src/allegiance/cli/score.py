@@ -117,7 +117,7 @@ def score(**values: Any) -> int:
         log.write("skip", f"{o.output} is up to date: the same inputs and options made it.", file=o.output)
         return 0
     scorer, plan = prepare(o, table, log)
-    streamed = _streams(o, plan, log)
+    streamed = _streams(o, table.profile().n_rows, log)
     work = _score_in_batches if streamed else _score_in_memory
     done = work(o, table, plan, scorer, log)
     summary, drift = done.summary, None
@@ -168,15 +168,15 @@ def _check_usage(o: SimpleNamespace) -> None:
         raise click.UsageError(f"--stream cannot be used with {obstacle}, which needs all rows in memory.")
 
 
-def _streams(o: SimpleNamespace, plan: FeaturePlan, log: Log) -> bool:
+def _streams(o: SimpleNamespace, n_rows: int, log: Log) -> bool:
     """Decide whether to read the table in batches."""
     if o.stream is not None:
         return bool(o.stream)
     obstacle = needs_memory(o)
-    if plan.n_rows <= MANY_ROWS:
+    if n_rows <= MANY_ROWS:
         return False
     if obstacle is not None:
-        log.note(f"{plan.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
+        log.note(f"{n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
     return obstacle is None
 
 
@@ -209,6 +209,7 @@ def _score_in_memory(
         worst = worst[result.verdict[worst] != SUPPORTED][:_SHOWN]
     chosen = pa.array(worst)
     review = whole.take(chosen).to_pylist()
+    log.step("describing clusters, writing outputs")
     described, page = page_settings(o, result, points, plan, table)
     tally = result.tally()
     summary = summarise(tally, result.clusterer_note, plan, described, review)
@@ -272,6 +273,7 @@ def _score_in_batches(
         unfitted = make_scorer(o, log, centers=centers)
         if o.clusters is not None:
             log.note("clusters are found by k-means of a random sample, since the table is read in batches.")
+        log.step(f"fitting clusters and trust to {table.where}, in batches")
         scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan)
     inner = scorer.fitted_.without_preprocessing()
     row = free_name("row", table.columns)
@@ -289,8 +291,10 @@ def _score_in_batches(
     )
     profiler = Profiler(inner, plan)
     rows.tap = lambda batch: profiler.add(batch.X, batch.first)
-    worst = Worst(_count(o.review, plan.n_rows), names["verdict"] if o.review is None else None)
+    n_rows = table.profile().n_rows
+    worst = Worst(_count(o.review, n_rows), names["verdict"] if o.review is None else None)
     log.resume = "The same command resumes where this one stopped." if table.files else ""
+    log.step(f"scoring {n_rows:,} rows in batches")
     done = score_rows(
         rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, rank=worst.add
     )
