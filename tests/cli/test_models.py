@@ -113,6 +113,8 @@ def test_drift_is_noticed_while_scoring(january, tmp_path, way):
     assert "drift: " in result.stderr
     assert "spent" in result.stderr
     assert "100" in result.stderr
+    for _ in range(2):  # A job that is tried again must not turn green.
+        call("score", tmp_path / "march.csv", *common, tmp_path / "again.csv", "--if-exists", "skip", code=4)
     assert len(pd.read_csv(tmp_path / "m.csv")) == 600
     assert "fail-on-drift" not in call("score", tmp_path / "march.csv", *common[:3], "-o", tmp_path / "n.csv").stderr
 

@@ -230,7 +230,7 @@ def test_inputs_are_never_replaced(flowers, tmp_path, option):
 
 def test_if_exists_fails_replaces_or_skips(doubtful, tmp_path):
     out = tmp_path / "out.csv"
-    common = ["score", doubtful, *LABELLED, "-o", out]
+    common = ["score", doubtful, *LABELLED, "-o", out, "--save", tmp_path / "a.model"]
     call(*common, "--if-exists", "skip")
     first = out.read_bytes()
     assert "up to date" in call(*common, "--if-exists", "skip").stderr

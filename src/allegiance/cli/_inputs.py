@@ -331,7 +331,7 @@ def run_fingerprint(o: SimpleNamespace, table: Table) -> dict[str, Any]:
 
     silent = {"quiet", "verbose", "json", "log_format", "n_jobs", "if_exists", "restart", "data"}
     values = {name: value for name, value in vars(o).items() if name not in silent}
-    others = [path for path in (o.model, o.centers) if path]
+    others = [path for path in (getattr(o, "model", None), o.centers) if path]
     return {
         "version": __version__,
         "options": {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},

@@ -33,7 +33,8 @@ def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
     from allegiance.io import check_writable
 
     named = [(option, path) for option, path in (("-o", o.output), *others) if path is not None]
-    force = o.if_exists == "replace"
+    # With skip, the run that made the output made the others, too: see ``earlier_exit``.
+    skips = o.if_exists == "skip" and o.output not in (None, "-") and os.path.exists(o.output)
     seen: dict[str, str] = {}
     for option, path in named:
         if path == "-":
@@ -42,7 +43,7 @@ def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
         if place in seen:
             raise click.UsageError(f"{seen[place]} and {option} both write {path}: name two files.")
         seen[place] = option
-        check_writable(path, force=force or (o.if_exists == "skip" and option == "-o"))
+        check_writable(path, force=skips or o.if_exists == "replace")
     if o.json and o.output == "-":
         raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
     if getattr(o, "report", None) is not None:
@@ -65,23 +66,20 @@ def check_inputs(inputs: Any, *outputs: str | None) -> None:
             refuse_inputs(str(path), [name for name in inputs if name])
 
 
-def record_of(output: str) -> Path:
-    """Return the file that says which run made an output."""
-    return Path(f"{output}.run.json")
-
-
-def is_done(o: SimpleNamespace, fingerprint: dict[str, Any]) -> bool:
-    """Tell whether ``--if-exists skip`` finds the output of the same run; raise if it finds another."""
-    if o.if_exists != "skip" or o.output is None or not os.path.exists(o.output):
-        return False
-    known, wanted = None, json.loads(json.dumps(fingerprint, default=str))
-    with suppress(OSError, ValueError):
-        known = json.loads(record_of(o.output).read_text())
-    if known == wanted:
-        return True
+def earlier_exit(o: SimpleNamespace, fingerprint: dict[str, Any], log: Log) -> int | None:
+    """Return the exit code of the same run if ``--if-exists skip`` finds its output; raise if it finds another."""
+    if o.if_exists != "skip" or o.output in (None, "-") or not os.path.exists(o.output):
+        return None
+    wanted = json.loads(json.dumps(fingerprint, default=str))
     reason = "no record says which run made it"
-    if isinstance(known, dict):
-        reason = f"it belongs to another run: {', '.join(_differing(known, wanted))} differed"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        record = json.loads(_record_of(o.output).read_text())
+        if record["run"] == wanted:
+            code = int(record["exit_code"])
+            ended = f", with exit code {code}" if code else ""
+            log.write("skip", f"{o.output} is up to date: the same inputs and options made it{ended}.", file=o.output)
+            return code
+        reason = f"it belongs to another run: {', '.join(_differing(record['run'], wanted))} differed"
     raise FileExistsError(f"{o.output} already exists, and {reason}. Pass --if-exists replace, or another name.")
 
 
@@ -94,12 +92,17 @@ def _differing(known: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in now if before.get(name) != now[name]] or differing
 
 
-def write_record(o: SimpleNamespace, fingerprint: dict[str, Any]) -> None:
-    """Write which run made the output, for ``--if-exists skip``."""
+def write_record(o: SimpleNamespace, fingerprint: dict[str, Any], code: int = 0) -> None:
+    """Write which run made the output and how it ended, for ``--if-exists skip``."""
     from allegiance.io import write_whole
 
     if o.if_exists == "skip" and o.output not in (None, "-"):
-        write_whole(record_of(o.output), json.dumps(fingerprint, indent=1, default=str).encode())
+        record = json.dumps({"run": fingerprint, "exit_code": code}, indent=1, default=str)
+        write_whole(_record_of(o.output), record.encode())
+
+
+def _record_of(output: str) -> Path:
+    return Path(f"{output}.run.json")
 
 
 def open_output(path: str | None, o: SimpleNamespace) -> Any:

@@ -8,8 +8,8 @@ import click
 
 from . import _options as opt
 from ._app import begin, print_json, show
-from ._inputs import clusterer, load_points, make_scorer, open_input, plan_features
-from ._outputs import check_inputs, check_outputs, write_rows
+from ._inputs import clusterer, load_points, make_scorer, open_input, plan_features, run_fingerprint
+from ._outputs import check_inputs, check_outputs, earlier_exit, write_record, write_rows
 
 EPILOG = """\b
 Examples:
@@ -53,6 +53,9 @@ def compare(**values: Any) -> None:
     check_outputs(o)
     table = open_input(o)
     check_inputs(table.files, o.output)
+    run = run_fingerprint(o, table)
+    if earlier_exit(o, run, log) is not None:
+        return
     plan = plan_features(o, table, labels=list(o.labels) or None)
     plan.raise_problems()
     from allegiance import compare_clusterings
@@ -83,4 +86,5 @@ def compare(**values: Any) -> None:
         print_json({**summary, "output": o.output})
     elif not o.quiet:
         show(*repr(found).splitlines(), err=o.output == "-")
+    write_record(o, run)
     log.end()

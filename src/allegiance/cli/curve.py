@@ -9,8 +9,8 @@ import click
 
 from . import _options as opt
 from ._app import begin, print_json, show
-from ._inputs import clusterer, load_points, open_input, plan_features
-from ._outputs import check_inputs, check_outputs, write_rows
+from ._inputs import clusterer, load_points, open_input, plan_features, run_fingerprint
+from ._outputs import check_inputs, check_outputs, earlier_exit, write_record, write_rows
 
 EPILOG = """\b
 Examples:
@@ -74,6 +74,9 @@ def curve(**values: Any) -> None:
     check_outputs(o)
     table = open_input(o)
     check_inputs(table.files, o.output)
+    run = run_fingerprint(o, table)
+    if earlier_exit(o, run, log) is not None:
+        return
     plan = plan_features(o, table)
     plan.raise_problems()
     from allegiance import stability_curve
@@ -96,4 +99,5 @@ def curve(**values: Any) -> None:
         print_json({**summary, "output": o.output})
     elif not o.quiet:
         show(*repr(measured).splitlines(), err=o.output == "-")
+    write_record(o, run)
     log.end()

@@ -28,7 +28,7 @@ from ._outputs import (
     Worst,
     check_inputs,
     check_outputs,
-    is_done,
+    earlier_exit,
     open_output,
     page_settings,
     print_summary,
@@ -113,9 +113,9 @@ def score(**values: Any) -> int:
     table = open_input(o)
     check_inputs([*table.files, o.centers, o.model], o.output, o.review_output, o.report, o.save)
     run = run_fingerprint(o, table)
-    if is_done(o, run):
-        log.write("skip", f"{o.output} is up to date: the same inputs and options made it.", file=o.output)
-        return 0
+    before = earlier_exit(o, run, log)
+    if before is not None:
+        return before
     scorer, plan = prepare(o, table, log)
     streamed = _streams(o, table.profile().n_rows, log)
     work = _score_in_batches if streamed else _score_in_memory
@@ -126,7 +126,6 @@ def score(**values: Any) -> int:
         summary["drift"] = None if drift is None else drift.to_dict()
         for finding in [] if drift is None else drift.findings[:SHOWN]:
             log.note(f"drift: {finding.sentence}.")
-    write_record(o, run)
     if o.save is not None:
         _save(o, done, plan, table)
         log.wrote(o.save)
@@ -139,6 +138,7 @@ def score(**values: Any) -> int:
         how = footer(done.tally, done.how) if o.verbose else []
         print_summary(summary, done.tally, done.shown, log, err=o.output == "-", footer=how)
     code = _exit_code(o, summary, drift, log)
+    write_record(o, run, code)
     log.end()
     return code
 
