@@ -264,7 +264,7 @@ def _score_in_batches(
     from allegiance.io import fit_stream
     from allegiance.io.streams import Rows, score_rows
     from allegiance.report import center_descriptions
-    from allegiance.results import FrameLike
+    from allegiance.results import FrameLike, review_count
 
     started = time.perf_counter()
     sink = open_output(o.output, o)
@@ -292,7 +292,10 @@ def _score_in_batches(
     profiler = Profiler(inner, plan)
     rows.tap = lambda batch: profiler.add(batch.X, batch.first)
     n_rows = table.profile().n_rows
-    worst = Worst(_count(o.review, n_rows), names["verdict"] if o.review is None else None)
+    if o.review is None:
+        worst = Worst(_SHOWN, names["verdict"])
+    else:
+        worst = Worst(review_count(o.review, n_rows), None)
     log.resume = "The same command resumes where this one stopped." if table.files else ""
     log.step(f"scoring {n_rows:,} rows in batches")
     done = score_rows(
@@ -313,13 +316,6 @@ def _score_in_batches(
         described = center_descriptions(inner.centers, np.array(sizes), plan)
     summary = summarise(done.tally, note, plan, described, worst.rows)
     return _Done(summary, done.tally, inner.how(started), shown, scorer, profiler)
-
-
-def _count(review: int | str | None, n_rows: int) -> int:
-    """Return how many labels a budget stands for."""
-    if isinstance(review, str):
-        return max(1, round(float(review.removesuffix("%")) / 100 * n_rows))
-    return _SHOWN if review is None else review
 
 
 def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> None:

@@ -16,7 +16,6 @@ from allegiance.engines import Z95
 from allegiance.results import SUPPORTED, VERDICTS, AffinityResult, ClusterFigures
 
 from ._describe import Neighbours
-from ._images import IMAGE_BUDGET
 from ._inputs import EXCERPT, Column, Inputs, shorten
 
 #: Up to this many points the page holds all of them.
@@ -29,8 +28,8 @@ MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE = 10_000, 25_000, 5_000
 TYPICAL, MAX_TYPICAL = 6, 5_000
 #: Points whose nearest members travel with the page, and how many of each of the two clusters.
 MAX_NEAR, NEAR = 1_000, 3
-#: Characters that texts, and the columns of the table, may add to a page; the part for typical members.
-TEXT_BUDGET, TABLE_BUDGET, FOR_TYPICAL = 4_000_000, 24_000_000, 0.25
+#: Characters that images, texts, and the columns of the table may add to a page; the part for typical members.
+IMAGE_BUDGET, TEXT_BUDGET, TABLE_BUDGET, FOR_TYPICAL = 6_000_000, 4_000_000, 24_000_000, 0.25
 #: Affinities listed for each point.
 N_AFFINITIES = 3
 #: The slider moves in steps of 1 / STEPS, and the histogram has as many bins.
@@ -308,27 +307,29 @@ def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[s
     first = [row for rank in zip_longest(*(rows.tolist() for rows in typical)) for row in rank if row is not None]
     place = {row: where for where, row in enumerate(sample.rows.tolist())}
 
-    def excerpts(rows: IntArray, budget: int) -> dict[int, str]:
-        kept: dict[int, str] = {}
-        for row in rows.tolist():
-            text = "" if inputs.texts is None else shorten(inputs.texts[row].strip(), EXCERPT)
-            budget -= len(text)
-            if budget < 0:
-                break
-            if text:
-                kept[row] = text
-        return kept
+    def within(encode: Callable[[int], str], budget: int) -> dict[int, str]:
+        kept = _until_spent(first, encode, int(FOR_TYPICAL * budget))
+        others = [row for row in sample.rows[::-1].tolist() if row not in kept]
+        kept |= _until_spent(others, encode, budget - sum(map(len, kept.values())))
+        return {place[row]: entry for row, entry in kept.items() if entry}
 
-    def within(encode: Callable[[IntArray, int], dict[int, str]], budget: int) -> dict[int, str]:
-        kept = encode(np.array(first, dtype=np.int64), int(FOR_TYPICAL * budget))
-        others = sample.rows[::-1]
-        kept |= encode(others[~np.isin(others, list(kept))], budget - sum(map(len, kept.values())))
-        return {place[row]: entry for row, entry in kept.items()}
-
+    images, texts = inputs.images, inputs.texts
     return {
-        "images": None if inputs.images is None else within(inputs.images.thumbnails, IMAGE_BUDGET),
-        "texts": None if inputs.texts is None else within(excerpts, TEXT_BUDGET),
+        "images": None if images is None else within(lambda row: images.thumbnail(row) or "", IMAGE_BUDGET),
+        "texts": None if texts is None else within(lambda row: shorten(texts[row].strip(), EXCERPT), TEXT_BUDGET),
     }
+
+
+def _until_spent(rows: list[int], encode: Callable[[int], str], budget: int) -> dict[int, str]:
+    """Return entries by row, in the order of ``rows``, until the budget in characters is spent."""
+    kept: dict[int, str] = {}
+    for row in rows:
+        entry = encode(row)
+        budget -= len(entry)
+        if budget < 0:
+            break
+        kept[row] = entry
+    return kept
 
 
 def unsigned(numbers: IntArray, largest: int) -> AnyArray:

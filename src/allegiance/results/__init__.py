@@ -14,7 +14,7 @@ from ._clusters import (
     Tally,
     count_by_cluster,
 )
-from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_rows, verdicts
+from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_count, review_rows, verdicts
 from ._summary import cluster_lines, footer, headlines, how_measured, text_table
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "footer",
     "headlines",
     "how_measured",
+    "review_count",
     "review_rows",
     "text_table",
     "verdicts",

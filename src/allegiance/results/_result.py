@@ -598,10 +598,11 @@ def review_rows(ranking: FloatArray, n: Any, below: float | None = None, trust: 
     order = order[: int(np.count_nonzero(~np.isnan(ranking)))]
     if below is not None:
         order = order[(ranking if trust is None else trust)[order] < check_number(below, "below", low=-np.inf)]
-    return order[: _review_count(n, ranking.size)]
+    return order[: review_count(n, ranking.size)]
 
 
-def _review_count(n: Any, n_points: int) -> int:
+def review_count(n: Any, n_points: int) -> int:
+    """Return how many labels a number or a share such as "5%" stands for; all for None."""
     if n is None:
         return n_points
     if isinstance(n, str) and n.strip().endswith("%"):
