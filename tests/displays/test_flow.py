@@ -40,15 +40,12 @@ def test_counts(result, which):
     np.testing.assert_allclose(frame["share"], frame["points"] / np.repeat(display.points, [4, 4, 4, 4, 4, 5]))
 
 
-@pytest.mark.parametrize("shares", [False, True])
-def test_numbers_in_the_squares(result, shares):
-    display = FlowDisplay.from_result(result, which="all", shares=shares)
+def test_numbers_in_the_squares(result):
+    display = FlowDisplay.from_result(result, which="all")
     assert len(display.texts_) == np.count_nonzero(display.counts)
     for text in display.texts_:
         column, row = (int(value) for value in text.get_position())
-        count = display.counts[row, column]
-        percent = 100 * count / display.points[row]
-        assert text.get_text() == (("<1" if percent < 0.5 else f"{percent:.0f}") if shares else str(count))
+        assert text.get_text() == str(display.counts[row, column])
 
 
 def test_large_counts_are_shortened():

@@ -100,15 +100,13 @@ class FlowDisplay(ResultDisplay):
         """
         return cls(result, which, names).plot(ax=ax, **kw)
 
-    def plot(self, ax: Any = None, *, shares: bool = False, cmap: Any = COLOR_SCALE) -> FlowDisplay:
+    def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE) -> FlowDisplay:
         """Draw, and return the display.
 
         Parameters
         ----------
         ax
             Axes to draw on; by default those of a new figure.
-        shares
-            Show percentages of all points of each label instead of counts.
         cmap
             Colour map.
         """
@@ -117,16 +115,15 @@ class FlowDisplay(ResultDisplay):
         room = 0.07 * min(max(map(len, self.names)), _LONG)
         ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 0.5 + room, side + room))
         self.ax_, self.figure_ = ax, ax.figure
-        values = 100.0 * self._shares if shares else self.counts.astype(np.float64)
+        values = self.counts.astype(np.float64)
         self.image_ = ax.imshow(
             np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
         )
         self._draw_frame(ax)
         counted = "doubtful points" if self.which == "doubtful" else "points"
-        unit = f"{counted}, % of all points of the label" if shares else counted
-        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=unit)
+        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=counted)
         set_title(ax, "Which clusters are confused: from label to rival", self._note)
-        self.texts_ = self._write_numbers(ax, values, shares)
+        self.texts_ = self._write_numbers(ax, values)
         return self
 
     def frame(self) -> Any:
@@ -135,7 +132,8 @@ class FlowDisplay(ResultDisplay):
         classes = self.result.classes
         labels = classes if m == k else np.array([*map(str, classes), NOISE])
         row, column = np.nonzero(~np.eye(m, k, dtype=bool))
-        numbers = {"points": self.counts[row, column], "share": self._shares[row, column]}
+        counts = self.counts[row, column]
+        numbers = {"points": counts, "share": counts / np.maximum(self.points, 1)[row]}
         return frame_of({"label": labels[row], "rival": classes[column], **numbers})
 
     @property
@@ -146,11 +144,6 @@ class FlowDisplay(ResultDisplay):
         if self.which == "all":
             labels = count(counted, "label")
         return f"{labels}; {count(noise, 'noise point')}" if noise else labels
-
-    @property
-    def _shares(self) -> FloatArray:
-        """(m, k) counts as shares of all points of the label; 0 for labels without points."""
-        return self.counts / np.maximum(self.points, 1)[:, None]
 
     def _draw_frame(self, ax: Axes) -> None:
         """Name rows and columns, draw a grid, and grey the diagonal, where nothing can be."""
@@ -169,12 +162,12 @@ class FlowDisplay(ResultDisplay):
         for i in range(min(m, k)):
             ax.fill(*(corners + i).T, color=text_color(ax), alpha=0.12, linewidth=0)
 
-    def _write_numbers(self, ax: Axes, values: FloatArray, shares: bool) -> list[Any]:
+    def _write_numbers(self, ax: Axes, values: FloatArray) -> list[Any]:
         """Write the numbers in the largest size at which all fit their squares; none if they would be too small."""
         colors = require("matplotlib.colors", "plot", "FlowDisplay.plot")
         centered: dict[str, Any] = {"ha": "center", "va": "center"}
         rows, columns = np.nonzero(values)
-        texts = [_percent(value) if shares else _count(value) for value in values[rows, columns]]
+        texts = [f"{value:.0f}" if value < 10_000 else f"{value / 1000:.0f}k" for value in values[rows, columns]]
         if not texts:
             return [ax.text(0.5, 0.5, "no such points", transform=ax.transAxes, color=text_color(ax), **centered)]
         run_layout(ax)
@@ -190,11 +183,3 @@ class FlowDisplay(ResultDisplay):
             color = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
             drawn.append(ax.text(column, row, text, fontsize=min(size, _LARGEST), color=color, **centered))
         return drawn
-
-
-def _count(value: float) -> str:
-    return f"{int(value)}" if value < 10_000 else f"{value / 1000:.0f}k"
-
-
-def _percent(value: float) -> str:
-    return "<1" if value < 0.5 else f"{value:.0f}"

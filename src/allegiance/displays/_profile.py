@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core.validation import FloatArray, check_choice
+from allegiance._core.validation import FloatArray
 from allegiance.notebook import count
 
 from ._canvas import (
@@ -70,7 +70,7 @@ class AffinityProfileDisplay(ResultDisplay):
 
     @classmethod
     def from_result(
-        cls, result: AffinityResult, *, names: Mapping[Any, str] | None = None, ax: Any = None, **kw: Any
+        cls, result: AffinityResult, *, names: Mapping[Any, str] | None = None, ax: Any = None
     ) -> AffinityProfileDisplay:
         """Sort the labels of a result, and draw.
 
@@ -80,23 +80,17 @@ class AffinityProfileDisplay(ResultDisplay):
             As for the class.
         ax
             Axes to draw on; by default those of a new figure, as high as the number of clusters needs.
-        **kw
-            For :meth:`plot`.
         """
-        return cls(result, names).plot(ax=ax, **kw)
+        return cls(result, names).plot(ax=ax)
 
-    def plot(self, ax: Any = None, *, bands: str = "auto") -> AffinityProfileDisplay:
-        """Draw, and return the display.
+    def plot(self, ax: Any = None) -> AffinityProfileDisplay:
+        """Draw, and return the display. Bands are as high as their clusters are large, if all have room for names.
 
         Parameters
         ----------
         ax
             Axes to draw on; by default those of a new figure.
-        bands
-            "size": bands as high as their clusters are large. "equal": all of one height. "auto": by size if every band
-            has room for its name.
         """
-        check_choice(bands, "bands", ("auto", "size", "equal"))
         names = [shortened(name, 32) for name in self.names]
         size = 6.7 + 0.07 * max(map(len, names)), float(np.clip(1.6 + 0.42 * len(names), 3.0, 11.0))
         ax = axes_to_draw_on(ax, "AffinityProfileDisplay.plot", size)
@@ -107,7 +101,7 @@ class AffinityProfileDisplay(ResultDisplay):
         n_noise = int(self.result.noise.sum())
         noise = f"; {count(n_noise, 'noise point')} left out" if n_noise else ""
         set_title(ax, f"Labels of each cluster, sorted by {subject}", f"hatched: not supported{noise}")
-        by_size, font = self._choose(ax, bands)
+        by_size, font = self._choose(ax)
         tops, heights = self._layout(by_size)
         self.bands_ = []
         for i, rows in enumerate(self.rows):
@@ -132,12 +126,12 @@ class AffinityProfileDisplay(ResultDisplay):
         ranked = {self.ranked_by: self.ranking[row], "verdict": result.verdict[row]}
         return frame_of({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
 
-    def _choose(self, ax: Axes, bands: str) -> tuple[bool, float]:
+    def _choose(self, ax: Axes) -> tuple[bool, float]:
         """Return whether bands are drawn by size, and the size of their names in points."""
         run_layout(ax)
         height = ax.get_window_extent().height * 72.0 / ax.figure.figure.dpi
         narrow = {by_size: float(self._layout(by_size)[1].min()) * height for by_size in (True, False)}
-        by_size = bands == "size" or (bands == "auto" and narrow[True] >= _LARGEST * _LINE)
+        by_size = narrow[True] >= _LARGEST * _LINE
         return by_size, float(np.clip(narrow[by_size] / _LINE, _SMALLEST, _LARGEST))
 
     def _layout(self, by_size: bool) -> tuple[FloatArray, FloatArray]:
