@@ -149,7 +149,7 @@ def test_says_why_trust_may_be_wrong_and_what_is_unlike_its_cluster(rng):
     page = page_of(result)
     assert (result.typicality[-4:] < 0.01).all()
     assert f"{(result.typicality < 0.01).sum()} points unlike the members of their cluster" in page.text
-    assert "Would come back is not right" in page.text
+    assert "Coming back is not being right" in page.text
 
 
 def test_says_how_it_was_computed(rng):

@@ -240,7 +240,7 @@ def _show_versions(context: click.Context, option: click.Parameter, value: bool)
 )
 @click.option(
     "-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_versions,
-    help="Show the versions of allegiance and of what it stands on.",
+    help="Show the versions of allegiance and of its main dependencies.",
 )  # fmt: skip
 def program() -> None:
     """Say which labels of a clustering can be trusted."""

@@ -87,11 +87,11 @@ DATA = [click.argument("data", nargs=-1, required=True)]
 COLUMN_OPTIONS = [
     option(
         COLUMNS, "--id", "ids", metavar="COLUMN", multiple=True,
-        help="Column that identifies rows. Repeatable.  [default: proposed]",
+        help="Column that identifies rows. Repeatable.  [default: detected]",
     ),
     option(
         COLUMNS, "--features", metavar="COLUMNS", multiple=True,
-        help="Columns to use: a name, names with commas, or a pattern like 'pixel*'.  [default: proposed]",
+        help="Columns to use: a name, names with commas, or a pattern like 'pixel*'.  [default: detected]",
     ),
     option(COLUMNS, "--drop", metavar="COLUMNS", multiple=True, help="Columns to leave out."),
     option(COLUMNS, "--one-hot", metavar="COLUMNS", multiple=True, help="Columns of numbers that are categories."),
@@ -99,21 +99,21 @@ COLUMN_OPTIONS = [
         COLUMNS, "--impute", type=click.Choice(["median", "drop"]),
         help="Fill missing values with the median, or drop their rows.  [default: median]",
     ),
-    option(COLUMNS, "--raw", is_flag=True, help="Bare numbers: nothing is scaled or filled."),
+    option(COLUMNS, "--raw", is_flag=True, help="Use numbers as they are, without scaling or filling."),
 ]  # fmt: skip
 READING_OPTIONS = [
     option(
         READING, "--missing", metavar="[COLUMN=]VALUE", multiple=True,
         help="Treat VALUE as missing, everywhere or in one COLUMN. Repeatable.",
     ),
-    option(READING, "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: recognised]"),
-    option(READING, "--sep", metavar="CHARACTER", help="Separator of columns.  [default: recognised]"),
-    option(READING, "--encoding", metavar="NAME", help="Encoding of text, such as cp1252.  [default: recognised]"),
+    option(READING, "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: detected]"),
+    option(READING, "--sep", metavar="CHARACTER", help="Separator of columns.  [default: detected]"),
+    option(READING, "--encoding", metavar="NAME", help="Encoding of text, such as cp1252.  [default: detected]"),
     option(READING, "--skip-rows", metavar="N", type=click.IntRange(min=0), help="Rows before the header."),
     option(READING, "--sheet", metavar="NAME", help="Sheet of a workbook.  [default: the first]"),
     option(
         READING, "--dates", type=click.Choice(["dayfirst", "monthfirst"]),
-        help="Order of dates like 03/04/2024.  [default: recognised]",
+        help="Order of dates like 03/04/2024.  [default: detected]",
     ),
 ]  # fmt: skip
 MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score by a saved model instead of a new clustering.")
@@ -159,7 +159,7 @@ OUTPUT_OPTIONS = [
     ),
 ]  # fmt: skip
 PAGE_OPTIONS = [
-    option(OUTPUT, "--text", metavar="COLUMN", help="Column with the text that a row stands for, shown for review."),
+    option(OUTPUT, "--text", metavar="COLUMN", help="Column of text to show with each label for review."),
 ]
 RUN_OPTIONS = [
     option(RUNNING, "--n-jobs", metavar="N", type=int, help="Number of threads.  [default: all cores]"),

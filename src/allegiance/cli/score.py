@@ -80,9 +80,9 @@ Examples:
         opt.option(opt.OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
         opt.option(
             opt.OUTPUT, "--audit", metavar="N", type=click.IntRange(min=1),
-            help="Let -o be a sheet of N labels to look at, half of them drawn at random, for `allegiance audit`.",
+            help="Write to -o a sheet of N labels to check by hand, half of them drawn at random, for `allegiance audit`.",
         ),
-        opt.option(opt.OUTPUT, "--report", metavar="FILE", help="HTML page to write, for looking and reviewing."),
+        opt.option(opt.OUTPUT, "--report", metavar="FILE", help="Write an HTML page to explore and review the labels."),
     ],
     opt.PAGE_OPTIONS,
     [
