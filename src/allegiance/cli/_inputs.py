@@ -126,7 +126,8 @@ def plan_features(o: SimpleNamespace, table: Table, *, labels: Any = None, keep:
         drop=_names(o.drop, table),
         one_hot=_names(o.one_hot, table),
         keep=[name for name in keep if name],
-        raw=o.raw,
+        # Principal components are clustered as they are, as scanpy and allegiance.anndata do.
+        raw=o.raw or table.format == "h5ad",
         **settings,
     )
 

@@ -80,7 +80,7 @@ Examples:
         opt.option(opt.OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
         opt.option(
             opt.OUTPUT, "--audit", metavar="N", type=click.IntRange(min=1),
-            help="Write to -o a sheet of N labels to check by hand, half of them drawn at random, for `allegiance audit`.",
+            help="Write to -o a sheet of N labels to check by hand, half drawn at random, for `allegiance audit`.",
         ),
         opt.option(opt.OUTPUT, "--report", metavar="FILE", help="Write an HTML page to explore and review the labels."),
     ],
