@@ -473,10 +473,8 @@ class AffinityResult:
             ``names``: a dict from labels to names of clusters; by default made from what sets a cluster apart.
             ``title``: the heading of the page.
         """
-        from allegiance.report import InlinePage, render_report, write_report
+        from allegiance.report import write_report
 
-        if path is None:
-            return InlinePage(render_report(self, X, **settings), title=settings.get("title") or "Clustering report")
         return write_report(self, path, X, **settings)
 
     def serve(self, X: Any = None, **settings: Any) -> Any:

@@ -215,8 +215,7 @@ class Review:
             if not isinstance(new_label, str) or new_label not in classes:
                 raise ValueError("new_label must be the label of a cluster.")
             new_label = classes[new_label]
-        ids = self._page.inputs.ids
-        texts = {name: str(column[row]) for name, column in zip(ids.names, ids.columns, strict=True)}
+        texts = {name: str(column[row]) for name, column in self._page.inputs.ids.items()}
         self._log.decide(number, decision, new_label, texts)
         return self._state(number)
 
@@ -277,7 +276,7 @@ class Review:
             "decision": pa.array(decided, pa.string()),
         }
         table: dict[str, Any] = {"row": numbers}
-        table |= {n: [str(v) for v in c] for n, c in zip(inputs.ids.names, inputs.ids.columns, strict=True)}
+        table |= {name: [str(value) for value in column] for name, column in inputs.ids.items()}
         taken, own = {*table, *added}, None if inputs.table is None else inputs.table.to_arrow()
         for column in inputs.columns:
             name = f"{column.name} (yours)" if column.name in taken else column.name
