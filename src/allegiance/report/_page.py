@@ -38,7 +38,7 @@ _LARGE_IMAGE, _LONG_TEXT, _ID_LENGTH = 320, 20_000, 80
 
 
 def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: Any) -> Path | InlinePage:
-    """Write the page to a file and return its path, or return the page; see :meth:`allegiance.AffinityResult.report`."""
+    """Write the page to a file and return its path, or return it; see :meth:`allegiance.AffinityResult.report`."""
     if path is not None:
         check_writable(Path(path), force=True)
     page = InlinePage(render_report(result, X, **settings), title=settings.get("title") or _TITLE)
