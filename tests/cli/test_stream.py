@@ -93,6 +93,12 @@ def test_review_and_scores_only_in_a_stream(table, tmp_path):
     assert set(fits[0]["id"]) & set(fits[1]["id"])
     for one, other in (models, scores):
         assert one["id"].tolist() == other["id"].tolist(), "in the order of a run in memory"
+    listed = []
+    for way in ("--stream", "--in-memory"):
+        found = json.loads(call(*model, way, "--json", "-o", tmp_path / f"listed{way}.csv").stdout)["review"]
+        listed.append([(row["id"], row["verdict"]) for row in found])
+    assert listed[0] == listed[1]
+    assert "supported" not in {verdict for _, verdict in listed[0]}
 
 
 def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):

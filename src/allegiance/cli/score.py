@@ -10,7 +10,6 @@ import click
 from . import _options as opt
 from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, finite, print_json, provenance, show
 from ._inputs import (
-    Points,
     check_clustering,
     free_name,
     ids_of,
@@ -180,9 +179,17 @@ def _streams(o: SimpleNamespace, n_rows: int, log: Log) -> bool:
     return obstacle is None
 
 
-def _shown(o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, names: dict[str, str]) -> list[str]:
-    """Return the columns of the list on the screen."""
-    return [*(ids_of(o, plan, table) or [row]), *([o.text] if o.text else []), *names.values()]
+def _columns(
+    o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, known: Any
+) -> tuple[list[str], dict[str, str], list[str]]:
+    """Return the columns of the table that are written, the names of the scores, and the columns on the screen."""
+    ids = ids_of(o, plan, table) or [row]
+    if o.scores_only:
+        kept, names = ids, {name: free_name(name, ids) for name in known}
+    else:
+        kept, names = list(table.columns), score_names(table.columns, known)
+    first = [names[name] for name in ("label", "trust" if "trust" in known else "own_affinity", "verdict", "rival")]
+    return kept, names, [*ids, *([o.text] if o.text else []), *first]
 
 
 def _score_in_memory(
@@ -198,10 +205,8 @@ def _score_in_memory(
     result, scorer = score_points(o, points, plan, scorer, log)
     profiler = Profiler(scorer.fitted_.without_preprocessing(), plan)
     profiler.add(points.X, 0)
-    row, *columns = points.columns.column_names
-    scores = result.columns()
-    names = score_names(columns, scores)
-    whole = points.columns
+    scores, whole = result.columns(), points.columns
+    kept, names, shown = _columns(o, plan, table, whole.column_names[0], scores)
     for name, written in names.items():
         whole = whole.append_column(written, pa.array(scores[name]))
     worst = result.least_trusted(result.n_points if o.review is None else o.review)
@@ -213,7 +218,7 @@ def _score_in_memory(
     described, page = page_settings(o, result, points, plan, table)
     tally = result.tally()
     summary = summarise(tally, result.clusterer_note, plan, described, review)
-    whole = _scores_only(o, plan, table, points, scores) if o.scores_only else whole.drop_columns([row])
+    whole = whole.select([*kept, *names.values()])
     if sink is not None:
         sink.summary = summary_sheet(summary)
         with sink:
@@ -225,17 +230,7 @@ def _score_in_memory(
         with replacing(o.report, force=o.if_exists == "replace") as temporary:
             result.report(temporary, points.X, **page)
         log.wrote(o.report)
-    return _Done(summary, tally, result.how, _shown(o, plan, table, row, names), scorer, profiler)
-
-
-def _scores_only(o: SimpleNamespace, plan: FeaturePlan, table: Table, points: Points, scores: dict[str, Any]) -> Any:
-    """Return identifiers, or numbers of rows, and all scores."""
-    import pyarrow as pa
-
-    ids = points.columns.select(ids_of(o, plan, table) or [points.columns.column_names[0]])
-    for name, values in scores.items():
-        ids = ids.append_column(free_name(name, ids.column_names), pa.array(values))
-    return ids
+    return _Done(summary, tally, result.how, shown, scorer, profiler)
 
 
 def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
@@ -277,9 +272,7 @@ def _score_in_batches(
         scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan)
     inner = scorer.fitted_.without_preprocessing()
     row = free_name("row", table.columns)
-    kept = (ids_of(o, plan, table) or [row]) if o.scores_only else list(table.columns)
-    known = inner.nothing(FrameLike(), None).columns()
-    names = {name: name for name in known} if o.scores_only else score_names(table.columns, known)
+    kept, names, shown = _columns(o, plan, table, row, inner.nothing(FrameLike(), None).columns())
     rows = Rows(
         table,
         plan,
@@ -298,15 +291,14 @@ def _score_in_batches(
         worst = Worst(review_count(o.review, n_rows), None)
     log.resume = "The same command resumes where this one stopped." if table.files else ""
     log.step(f"scoring {n_rows:,} rows in batches")
-    done = score_rows(
-        rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, rank=worst.add
-    )
+    how = {"resume": not o.restart, "verbose": log.progress, "rank": worst.add}
+    done = score_rows(rows, scorer, sink, names=kept, scores=names, **how)
     log.resume = ""
     log.wrote(o.output)
     if done.resumed:
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         profiler.reset(rows)
-    shown = [name for name in _shown(o, plan, table, row, names) if not worst.rows or name in worst.rows[0]]
+    shown = [name for name in shown if not worst.rows or name in worst.rows[0]]
     write_rows(o.review_output, pa.Table.from_pylist(worst.rows), o, log)
     trust_map = scorer.fitted_.trust_map
     note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
