@@ -30,7 +30,8 @@ __all__ = [
 Cell: TypeAlias = str | Element
 #: Colours that show on light and on dark pages, and that colour-blind readers can distinguish.
 BLUE, AMBER, RED = "#3f7fb5", "#e69f00", "#c8400b"
-_SHARE_COLOURS = (BLUE, AMBER, RED)
+#: From good to bad: supported, contested, contradicted.
+SHARE_COLOURS = (BLUE, AMBER, RED)
 #: Labels listed before the list is cut.
 _MOST_LABELS = 12
 _STYLE = """
@@ -164,7 +165,7 @@ def share_bar(parts: Mapping[str, float], *, width: float = 110.0) -> Element:
     total = sum(parts.values())
     bar = _svg(width, 10.0, ", ".join(f"{name} {value:g}" for name, value in parts.items()))
     start = 0.0
-    for value, colour in zip(parts.values(), _SHARE_COLOURS, strict=False):
+    for value, colour in zip(parts.values(), SHARE_COLOURS, strict=False):
         if value > 0:
             length = width * value / total
             bar.append(element("rect", x=_px(start), y=0, width=_px(length), height=10, fill=colour))

@@ -21,7 +21,8 @@ from allegiance.applications import StabilityCurve, stability_curve
 from allegiance.calibration import Calibration
 from allegiance.fitting import Chunk, Columns, Specification, fit
 from allegiance.influence import AnySummary
-from allegiance.results import AffinityResult, FrameLike
+from allegiance.notebook import SHARE_COLOURS
+from allegiance.results import VERDICTS, AffinityResult, FrameLike
 
 from ._clusterers import Leiden, Louvain, recorded
 
@@ -33,8 +34,8 @@ _PCA = "X_pca"
 _NOISE = "-1"
 #: Coordinates that the map of a report shows, the first that there are.
 _MAPS = ("X_umap", "X_tsne", "X_draw_graph_fa", _PCA)
-#: Colours of the verdicts, in their order, which colour-blind readers tell apart; grey for cells of no cluster.
-_VERDICT_COLORS = {"supported": "#3f7fb5", "contested": "#e69f00", "contradicted": "#c8400b", "noise": "#b0b0b0"}
+#: Colours of the verdicts; grey for cells of no cluster.
+_VERDICT_COLORS = dict(zip(VERDICTS, (*SHARE_COLOURS, "#b0b0b0"), strict=True))
 
 
 def trust(
