@@ -180,6 +180,15 @@ def test_logs_off_a_terminal(flowers, tmp_path, monkeypatch):
     assert (error["event"], error["text"]) == ("error", "no.csv does not exist.")
 
 
+def test_names_from_the_data_do_not_steer_the_terminal(tmp_path):
+    rows = "\n".join(f"{i},{i % 7}" for i in range(40))
+    (tmp_path / "t.csv").write_text(f"a\x1b[31m,b\n{rows}\n")
+    result = call("check", tmp_path / "t.csv")
+    assert "a [31m" in result.stdout
+    assert "\x1b" not in result.output
+    assert "\x1b" not in call("score", tmp_path / "t.csv", "--labels", "a", code=1).output
+
+
 @pytest.mark.slow
 def test_a_reader_that_goes_away_is_not_an_error_to_talk_about(flowers):
     words = f"{INSTALLED} score {flowers} --labels species --resamples 0 -o - --quiet | head -n 1"

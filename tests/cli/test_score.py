@@ -95,6 +95,16 @@ def test_the_review_list_is_written_with_the_output(flowers, tmp_path):
     assert all(name in text for name in found["name"])
 
 
+def test_long_texts_are_cut_on_the_screen_and_nowhere_else(flowers, tmp_path):
+    frame = pd.read_csv(flowers).assign(story=[f"line one\n{'word ' * 200}{i}" for i in range(60)])
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    words = ["score", tmp_path / "long.csv", *LABELLED, "--text", "story", "--review", 3, "-o", tmp_path / "out.csv"]
+    shown = [line for line in call(*words).stdout.splitlines() if "word word" in line]
+    assert len(shown) == 3
+    assert max(map(len, shown)) < 120
+    assert pd.read_csv(tmp_path / "out.csv")["story"].tolist() == frame["story"].tolist()
+
+
 def test_columns_with_the_names_of_scores_are_kept(flowers, tmp_path):
     frame = pd.read_csv(flowers).rename(columns={"species": "cluster"})
     frame.to_csv(tmp_path / "taken.csv", index=False)

@@ -31,6 +31,8 @@ _EXPECTED = (ValueError, ImportError, OSError, MemoryError)
 #: Events that say why the exit code is not 0, and what stands before the text of others, outside of JSON.
 _REASONS = ("error", "stopped", "drift", "under")
 _PREFIXES = {"error": "Error: ", "note": "Note: ", "warning": "Warning: "}
+#: Characters that would steer a terminal; names from the data may hold them.
+_CONTROL = dict.fromkeys({*range(32), 127, 155} - {ord("\n")}, " ")
 #: Seconds between two lines of progress in a log.
 _PAUSE = 30.0
 _COMMANDS = ("score", "check", "audit", "review", "compare", "curve", "model", "watch")
@@ -70,7 +72,7 @@ class Log:
             line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, "text": text}
             click.echo(json.dumps(finite(line | values), ensure_ascii=False, default=str), err=True)
         else:
-            click.echo(f"{_PREFIXES.get(event, '')}{text}", err=True)
+            click.echo(f"{_PREFIXES.get(event, '')}{text.translate(_CONTROL)}", err=True)
 
     def start(self, command: str, where: str) -> None:
         """Say what begins, where there is no terminal."""
@@ -286,7 +288,7 @@ def show(*lines: str, bold: bool = False, err: bool = False) -> None:
     """Print lines; on a terminal sentences are wrapped between words, and tables keep their columns."""
     stream = sys.stderr if err else sys.stdout
     width = shutil.get_terminal_size().columns if stream.isatty() else 0
-    for line in lines:
+    for line in (line.translate(_CONTROL) for line in lines):
         wraps = 0 < width < len(line) and "  " not in line.strip()
         text = textwrap.fill(line, width, subsequent_indent="  ") if wraps else line
         click.echo(click.style(text, bold=True) if bold else text, err=err)

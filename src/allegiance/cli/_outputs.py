@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from allegiance.results import AffinityResult, Tally
 
 _VERDICTS = ("supported", "contested", "contradicted")
+#: Characters of a value on the screen.
+_WIDEST = 60
 #: Columns of the output after those of the input, and the scores that they are.
 _SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival"}
 
@@ -255,4 +257,8 @@ def print_summary(
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+    """Return a value of a row for the screen: one line, not too long."""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
