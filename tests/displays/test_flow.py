@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from allegiance import affinity, trust
-from allegiance.displays import AffinityProfileDisplay, FlowDisplay
+from allegiance.displays import AffinityMapDisplay, AffinityProfileDisplay, FlowDisplay
 
 
 @pytest.fixture(params=["trust", "affinity"])
@@ -74,6 +74,6 @@ def test_mistakes(result):
         FlowDisplay.from_result(result, which="unstable")
     with pytest.raises(ValueError, match="at least two clusters"):
         FlowDisplay.from_result(affinity(np.zeros((3, 2)) + np.arange(3)[:, None], [0, 0, 0]))
-    for display in (FlowDisplay, AffinityProfileDisplay):
+    for display in (FlowDisplay, AffinityProfileDisplay, AffinityMapDisplay):
         with pytest.raises(TypeError, match="AffinityResult"):
             display.from_result("result")

@@ -142,11 +142,7 @@ class ResultDisplay:
     """What the pictures of a result share: what clusters are called, and what labels are ranked by."""
 
     def __init__(self, result: Any, names: Mapping[Any, str] | None = None) -> None:
-        if not hasattr(result, "own_affinity"):
-            raise TypeError(
-                f"{type(self).__name__} needs an AffinityResult, got {type(result).__name__}. Call trust(X, labels), "
-                "or scorer.affinity(X)."
-            )
+        check_result(result, type(self).__name__)
         self.result = result
         self.names = shown_names(result.classes, names)
         self.ranked_by = "trust" if result.calibrated else "own_affinity"
@@ -155,6 +151,15 @@ class ResultDisplay:
     def members(self) -> list[IntArray]:
         """Return the rows of each cluster; noise is left out."""
         return [np.flatnonzero(self.result.codes == code) for code in range(self.result.n_clusters)]
+
+
+def check_result(result: Any, caller: str) -> None:
+    """Raise unless this is a result."""
+    if not hasattr(result, "own_affinity"):
+        raise TypeError(
+            f"{caller} needs an AffinityResult, got {type(result).__name__}. Call trust(X, labels), or "
+            "scorer.affinity(X)."
+        )
 
 
 def check_length(X: Any, n: int) -> None:

@@ -27,6 +27,7 @@ from ._canvas import (
     ResultDisplay,
     axes_to_draw_on,
     check_length,
+    check_result,
     frame_of,
     look_of,
     outlined,
@@ -226,6 +227,7 @@ class AffinityMapDisplay(ResultDisplay):
         **kw
             For :meth:`plot`.
         """
+        check_result(result, "AffinityMapDisplay")
         if projection is not None:
             position, axes = np.asarray(projection, dtype=np.float64), ("first coordinate", "second coordinate")
             if position.shape != (result.n_points, 2) or not np.isfinite(position).all():
@@ -393,12 +395,10 @@ class AffinityMapDisplay(ResultDisplay):
     def _label(self, ax: Axes) -> list[Any]:
         """Write the label of each cluster near its representative, or amid its points."""
         sites = None if self.grid is None else self.grid.sites
-        members = [self.position[rows] for rows in self.members()]
-        places = (
-            sites
-            if sites is not None
-            else np.array([np.median(each, axis=0) if each.size else (np.nan,) * 2 for each in members])
-        )
+        places = sites
+        if places is None:
+            members = [self.position[rows] for rows in self.members()]
+            places = np.array([np.median(each, axis=0) if each.size else (np.nan, np.nan) for each in members])
         seen = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
         texts = [shortened(self.names[i], _LONG) for i in seen]
         return place_labels(ax, places[seen], texts, taken=sites, fontsize=9, fontweight="bold")

@@ -105,18 +105,14 @@ def group_points(result: AffinityResult) -> Groups:
     figures = tally.clusters()
     order = sorted(range(k), key=lambda code: -figures[code].trouble)
     place = np.argsort(order)
-    rivals = []
-    for code in order:
-        often = [
-            (int(place[rival]), int(tally.rivals[code, rival]))
-            for rival in np.argsort(-tally.rivals[code], kind="stable")
-        ]
-        rivals.append([(rival, number) for rival, number in often[:3] if number])
+    often = np.argsort(-tally.rivals, axis=1, kind="stable")[:, :3]
+    numbers = np.take_along_axis(tally.rivals, often, axis=1)
+    pairs = [list(zip(place[often[code]].tolist(), numbers[code].tolist(), strict=True)) for code in order]
     # Rounding may put a sum of samples just above 1.
     values = np.minimum(result.trust if calibrated else result.own_affinity, 1.0)
     return Groups(
         clusters=[figures[code] for code in order],
-        rivals=rivals,
+        rivals=[[(rival, number) for rival, number in pair if number] for pair in pairs],
         noise=int(result.noise.sum()),
         place=place,
         code=np.where(result.noise, k, place[result.codes]),
