@@ -1,4 +1,4 @@
-"""Write scikit-learn's 178 wines as a table: ``python examples/wines.py FILE.csv``.
+"""Write scikit-learn's 178 wines as a table: ``python examples/wines.py [FILE.csv]``.
 
 ``make demo`` clusters and scores it with the command ``allegiance``. Columns are the number of the wine, the cultivar
 that it was made from, and 13 measurements in their own units.
@@ -25,4 +25,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "wines.csv"))

@@ -22,7 +22,6 @@ HOMES = {
     "dask": {"io"},
     "distributed": {"io"},
     "click": {"cli"},
-    "rich": {"cli"},
     "ot": {"metrics"},
     "polars": set(),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, TypeAlias
 from xml.etree.ElementTree import Element, tostring
 
@@ -20,17 +21,20 @@ __all__ = [
     "Shown",
     "count",
     "element",
+    "fitted_facts",
     "fitted_html",
     "histogram_picture",
     "markup",
     "share_bar",
+    "text_table",
 ]
 
 #: What a cell of a table shows: text, or a picture.
 Cell: TypeAlias = str | Element
 #: Colours that show on light and on dark pages, and that colour-blind readers can distinguish.
 BLUE, AMBER, RED = "#3f7fb5", "#e69f00", "#c8400b"
-_SHARE_COLOURS = (BLUE, AMBER, RED)
+#: From good to bad: supported, contested, contradicted.
+SHARE_COLOURS = (BLUE, AMBER, RED)
 #: Labels listed before the list is cut.
 _MOST_LABELS = 12
 _STYLE = """
@@ -58,7 +62,7 @@ def element(tag: str, *children: Element | str, **attributes: object) -> Element
 
     An underscore in the name of an attribute stands for a hyphen; a trailing one, as in ``class_``, for nothing.
     """
-    made = Element(tag, {_attribute(name): str(value) for name, value in attributes.items()})
+    made = Element(tag, {name.rstrip("_").replace("_", "-"): str(value) for name, value in attributes.items()})
     for child in children:
         if isinstance(child, Element):
             made.append(child)
@@ -74,9 +78,16 @@ def markup(root: Element) -> str:
     return tostring(root, encoding="unicode", method="html")
 
 
-def _attribute(name: str) -> str:
-    # SVG has one name in camel case that is needed here.
-    return "viewBox" if name == "viewBox" else name.rstrip("_").replace("_", "-")
+def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a table; columns are aligned to the right except those named in ``left``."""
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if name in left else cell.rjust(width)
+            for name, cell, width in zip(headings, row, widths, strict=True)
+        ).rstrip()
+        for row in (headings, *rows)
+    ]
 
 
 @dataclass(frozen=True)
@@ -110,16 +121,10 @@ class Card:
 
     def text(self) -> str:
         """Return the card as plain text, without pictures."""
-        columns = [
-            (name, [name, *map(str, cells)])
-            for name, cells in zip(self.headings, zip(*self.rows, strict=True), strict=True)
-            if not any(isinstance(cell, Element) for cell in cells)
-        ]
-        widths = [(name, max(map(len, cells)), cells) for name, cells in columns]
-        padded = [
-            [cell.ljust(w) if name in self.words else cell.rjust(w) for cell in cells] for name, w, cells in widths
-        ]
-        parts = [[self.title, *self.lines], ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]]
+        told = [not any(isinstance(cell, Element) for cell in cells) for cells in zip(*self.rows, strict=True)]
+        headings, *rows = ([str(cell) for cell in compress(row, told)] for row in (self.headings, *self.rows))
+        table = text_table(headings, rows, left=self.words) if headings else []
+        parts = [[self.title, *self.lines], table]
         parts += [[note for note in self.notes if note], list(self.details)]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
@@ -165,27 +170,29 @@ class Shown:
         return self._card().html()
 
 
+def fitted_facts(fitted: Fitted) -> dict[str, str]:
+    """Say what was fitted, and how points are measured with it."""
+    specification, n_features = fitted.specification, fitted.columns.n_features
+    labels = ", ".join(str(label) for label in fitted.classes[:_MOST_LABELS])
+    more = f" and {fitted.classes.size - _MOST_LABELS} more" if fitted.classes.size > _MOST_LABELS else ""
+    reduced = f", reduced from {n_features}" if fitted.tessellation.dim < n_features else ""
+    return {
+        "clusters": f"{labels}{more}",
+        "columns": f"{n_features:,}",
+        "closeness": specification.describe_influence(),
+        "domain": f"{specification.domain.describe()}, {count(fitted.tessellation.dim, 'dimension')}{reduced}",
+        "engine": f"{specification.engine.describe()}, 95 % intervals within ±{specification.settings.eps:g}",
+        "trust": "not calibrated: pass calibration=20" if fitted.trust_map is None else fitted.trust_map.note,
+    }
+
+
 def fitted_html(fitted: Fitted) -> str:
     """Return what was fitted, as a card for notebooks."""
-    specification, classes = fitted.specification, fitted.classes
-    labels = ", ".join(str(label) for label in classes[:_MOST_LABELS])
-    more = f" and {classes.size - _MOST_LABELS} more" if classes.size > _MOST_LABELS else ""
-    reduced = (
-        f", reduced from {fitted.columns.n_features}" if fitted.tessellation.dim < fitted.columns.n_features else ""
-    )
-    rows = [
-        ("clusters", f"{labels}{more}"),
-        ("columns", f"{fitted.columns.n_features:,}"),
-        ("closeness", specification.describe_influence()),
-        ("domain", f"{specification.domain.describe()}, {count(fitted.tessellation.dim, 'dimension')}{reduced}"),
-        ("engine", f"{specification.engine.describe()}, 95 % intervals within ±{specification.settings.eps:g}"),
-        ("trust", "not calibrated: pass calibration=20" if fitted.trust_map is None else fitted.trust_map.note),
-    ]
     return Card(
-        title=f"Fitted to {count(classes.size, 'cluster')}: affinity(X) scores points, known or new",
+        title=f"Fitted to {count(fitted.classes.size, 'cluster')}: affinity(X) scores points, known or new",
         lines=[] if fitted.trust_map is None else fitted.trust_map.remarks,
         headings=("", "fitted"),
-        rows=rows,
+        rows=list(fitted_facts(fitted).items()),
         words=("", "fitted"),
     ).html()
 
@@ -195,7 +202,7 @@ def share_bar(parts: Mapping[str, float], *, width: float = 110.0) -> Element:
     total = sum(parts.values())
     bar = _svg(width, 10.0, ", ".join(f"{name} {value:g}" for name, value in parts.items()))
     start = 0.0
-    for value, colour in zip(parts.values(), _SHARE_COLOURS, strict=False):
+    for value, colour in zip(parts.values(), SHARE_COLOURS, strict=False):
         if value > 0:
             length = width * value / total
             bar.append(element("rect", x=_px(start), y=0, width=_px(length), height=10, fill=colour))
@@ -214,25 +221,17 @@ def histogram_picture(values: FloatArray, name: str, *, bins: int = 20) -> Eleme
         if count:
             bar = {"x": _px(i * step + 0.5), "y": _px(height - high), "width": _px(step - 1.0), "height": _px(high)}
             picture.append(element("rect", **bar, fill=RED if i < bins // 2 else BLUE))
-    picture.append(_line(0.0, height, width, height))
+    ends = {"x1": 0, "y1": _px(height), "x2": _px(width), "y2": _px(height)}
+    picture.append(element("line", **ends, stroke="currentColor"))
+    style = {"y": _px(height + 12.0), "font_size": 11, "fill": "currentColor"}
     for place, anchor, text in ((0.0, "start", "0"), (width / 2, "middle", name), (width, "end", "1")):
-        picture.append(_text(place, height + 12.0, text, anchor))
+        picture.append(element("text", text, x=_px(place), text_anchor=anchor, **style))
     return picture
 
 
 def _svg(width: float, height: float, title: str) -> Element:
     size = {"width": _px(width), "height": _px(height), "viewBox": f"0 0 {_px(width)} {_px(height)}"}
     return element("svg", element("title", title), role="img", **size)
-
-
-def _line(x1: float, y1: float, x2: float, y2: float) -> Element:
-    ends = {"x1": _px(x1), "y1": _px(y1), "x2": _px(x2), "y2": _px(y2)}
-    return element("line", **ends, stroke="currentColor")
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> Element:
-    style = {"font_size": 11, "fill": "currentColor", "text_anchor": anchor}
-    return element("text", text, x=_px(x), y=_px(y), **style)
 
 
 def _px(value: float) -> str:

@@ -230,3 +230,19 @@ def test_real_blood_cells():
     assert share[["CD19+ B", "CD14+ Monocyte", "CD34+", "CD56+ NK"]].min() > 0.7
     assert share[["CD4+/CD45RO+ Memory", "CD8+ Cytotoxic T", "CD8+/CD45RA+ Naive Cytotoxic"]].max() < 0.5
     assert table.loc["CD8+ Cytotoxic T", "rival"] == "CD56+ NK"
+
+
+def test_the_command_scores_a_file_as_python_does(adata, tmp_path):
+    """Once it gave all principal components the same variance, and so found other clusters."""
+    from cli.command import call
+
+    adata.obsm["X_pca"] = adata.obsm["X_pca"] * [1.0, 1.0, 9.0]
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    call("score", tmp_path / "cells.h5ad", "--clusters", 3, "--resamples", 3, "-o", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    labels = KMeans(3, n_init=10, random_state=0).fit_predict(adata.obsm["X_pca"])
+    assert found["cell"].tolist() == adata.obs_names.tolist()
+    assert found["cluster"].tolist() == labels.tolist()
+    call("score", tmp_path / "cells.h5ad", "--labels", "leiden", "--resamples", 3, "-o", tmp_path / "labels.csv")
+    expected = al.result(adata, "leiden", n_resamples=3)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "labels.csv")["trust"], expected.trust, atol=1e-6)

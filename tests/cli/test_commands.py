@@ -17,7 +17,7 @@ def test_compare_ranks_candidates_and_writes_their_labels(flowers, tmp_path):
     words = ["compare", flowers, "--labels", "species", "--algorithm", "kmeans", "--algorithm", "gmm"]
     common = [*words, "--clusters", 3, "--resamples", 4]
     text = call(*common, "-o", tmp_path / "out.csv").stdout
-    assert text.startswith("Best candidate: ")
+    assert text.startswith("3 clusterings of 60 points\nMost replication above chance: ")
     found = pd.read_csv(tmp_path / "out.csv")
     assert found["label_species"].tolist() == found["species"].tolist()
     assert {"trust_kmeans", "verdict_gmm", "best", "n_supported"} <= set(found)
@@ -32,8 +32,11 @@ def test_curve_suggests_the_number_of_blobs(flowers, tmp_path):
     assert found["suggested"] == 3
     assert [line["n_clusters"] for line in found["curve"]] == [2, 3, 4, 5]
     text = call(*words, "-o", tmp_path / "curve.csv").stdout
-    assert "null median" in text
+    assert "Suggested: 3 clusters" in text
     assert len(pd.read_csv(tmp_path / "curve.csv")) == 4
+    again = [*words, "-o", tmp_path / "again.csv", "--if-exists", "skip"]
+    call(*again)
+    assert "up to date" in call(*again).stderr
 
 
 @pytest.mark.slow

@@ -93,6 +93,12 @@ def test_review_and_scores_only_in_a_stream(table, tmp_path):
     assert set(fits[0]["id"]) & set(fits[1]["id"])
     for one, other in (models, scores):
         assert one["id"].tolist() == other["id"].tolist(), "in the order of a run in memory"
+    listed = []
+    for way in ("--stream", "--in-memory"):
+        found = json.loads(call(*model, way, "--json", "-o", tmp_path / f"listed{way}.csv").stdout)["review"]
+        listed.append([(row["id"], row["verdict"]) for row in found])
+    assert listed[0] == listed[1]
+    assert "supported" not in {verdict for _, verdict in listed[0]}
 
 
 def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):
@@ -101,6 +107,17 @@ def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):
     assert "k-means of a random sample" in call(*common, "-o", tmp_path / "out.csv").stderr
     assert "needs them all at once" in call(*common).stderr
     assert json.loads(call(*common, "--json", "-o", tmp_path / "more.csv").stdout)["rows"] == 900
+
+
+def test_the_rows_of_the_table_count_and_not_those_of_the_model(table, tmp_path, monkeypatch):
+    """Once a long table was read into memory because the model came from a short one."""
+    monkeypatch.setattr("allegiance.cli.score.MANY_ROWS", 500)
+    pd.read_csv(table).head(200).to_csv(tmp_path / "short.csv", index=False)
+    call("score", tmp_path / "short.csv", "--labels", "kind", "--resamples", 3, "--save", tmp_path / "short.model")
+    words = ["score", table, "--model", tmp_path / "short.model", "-v", "--review", "5%"]
+    result = call(*words, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv")
+    assert "scoring 900 rows in batches" in result.stderr
+    assert len(pd.read_csv(tmp_path / "review.csv")) == 45
 
 
 def test_a_saved_model_of_a_stream_scores_and_knows_its_data(table, tmp_path):

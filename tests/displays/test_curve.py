@@ -6,6 +6,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 from allegiance import stability_curve
+from allegiance.applications import StabilityCurve
 from allegiance.displays import StabilityCurveDisplay
 
 
@@ -28,8 +29,10 @@ def test_draws_the_numbers_of_the_curve(curve):
 
 
 def test_a_curve_over_another_parameter_without_a_suggestion():
-    flat = {name: np.full(3, 0.4) for name in ("above_chance", "low", "high", "reference", "reference_high")}
-    display = StabilityCurveDisplay(values=np.array([0.1, 0.3, 1.0]), name="resolution", **flat).plot()
+    flat = StabilityCurve(
+        np.array([0.1, 0.3, 1.0]), np.arange(3), np.full((3, 4), 0.4), np.full((2, 3), 0.4), "resolution"
+    )
+    display = flat.plot()
     assert display.suggestion_ is None
     assert display.ax_.get_xlabel() == "resolution"
     assert not display.frame()["suggested"].any()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -25,15 +26,13 @@ def test_bands_are_sorted_and_complete(result, request):
     display = AffinityProfileDisplay.from_result(result)
     assert display.ranked_by == request.node.callspec.params["result"]
     ranking = getattr(result, display.ranked_by)
-    assert display.clusters.tolist() == [0, 1, 2, 3]
-    assert display.noise == 20
-    for i, (values, verdicts, rows) in enumerate(zip(display.values, display.verdicts, display.rows, strict=True)):
+    assert len(display.rows) == 4
+    for i, rows in enumerate(display.rows):
+        values, verdicts = ranking[rows], result.verdict[rows]
         supported = verdicts == "supported"
         assert (np.diff(supported.astype(int)) <= 0).all()
         for part in (supported, ~supported):
             assert (np.diff(values[part]) <= 0).all()
-        np.testing.assert_array_equal(values, ranking[rows])
-        np.testing.assert_array_equal(verdicts, result.verdict[rows])
         np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(result.label == i))
     assert (display.threshold_ is None) == (display.ranked_by != "trust")
     assert "20 noise points" in display.ax_.get_title()
@@ -42,21 +41,23 @@ def test_bands_are_sorted_and_complete(result, request):
         assert f"{doubtful.size} points, {doubtful.mean():.0%}" in label.get_text()
     frame = display.frame()
     assert list(frame.columns) == ["cluster", "rank", "row", display.ranked_by, "verdict"]
+    np.testing.assert_array_equal(frame["cluster"], result.label[frame["row"]])
+    np.testing.assert_array_equal(frame[display.ranked_by], ranking[frame["row"]])
     np.testing.assert_array_equal(frame["verdict"], result.verdict[frame["row"]])
 
 
-@pytest.mark.parametrize("bands", ["size", "equal"])
-def test_bands_are_drawn_where_they_say(result, bands):
-    display = AffinityProfileDisplay.from_result(result, bands=bands)
-    sizes = [[int((v == "supported").sum()), int((v != "supported").sum())] for v in display.verdicts]
-    drawn = [count for pair in sizes for count in pair if count]
-    spans = [np.ptp(np.vstack([path.vertices for path in band.get_paths()])[:, 1]) for band in display.bands_]
-    hatched = [bool(band.get_hatch()) for band in display.bands_]
-    assert hatched == [place == 1 for pair in sizes for place, count in enumerate(pair) if count]
-    if bands == "size":
-        np.testing.assert_allclose(np.array(spans) / sum(spans), np.array(drawn) / 280, atol=1e-9)
-    else:
-        np.testing.assert_allclose(spans[0] / (spans[0] + spans[1]), sizes[0][0] / sum(sizes[0]), atol=1e-9)
+def test_bands_are_as_high_as_clusters_are_large_or_all_alike_if_names_would_not_fit(result):
+    sizes = np.array([(result.label == name).sum() for name in range(4)])
+    verdicts = [result.verdict[result.label == name] == "supported" for name in range(4)]
+    counts = np.array([count for one in verdicts for count in (one.sum(), (~one).sum())])
+    for inches in (9.0, 1.0):
+        _, ax = plt.subplots(figsize=(6, inches))
+        bands = AffinityProfileDisplay.from_result(result, ax=ax).bands_
+        spans = [np.ptp(np.vstack([path.vertices for path in band.get_paths()])[:, 1]) for band in bands]
+        assert [bool(band.get_hatch()) for band in bands] == [i % 2 == 1 for i in range(8) if counts[i]]
+        whole = sizes if inches > 5 else np.full(4, sizes.sum() / 4)
+        expected = counts / np.repeat(sizes, 2) * np.repeat(whole, 2)
+        np.testing.assert_allclose(np.array(spans) / sum(spans), expected[counts > 0] / expected.sum(), atol=1e-9)
 
 
 def test_a_hundred_thousand_points_are_few_corners(rng):

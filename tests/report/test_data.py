@@ -69,9 +69,8 @@ value_lists = st.lists(
 
 
 def groups_of(values, code, k):
-    clusters = [_data.Cluster(i, str(i), 1, 0.5, (0, 0, 0), []) for i in range(k)]
-    values, noise = np.asarray(values, dtype=float), _data.Cluster(-1, "noise", 0, np.nan, (0, 0, 0), [])
-    return _data.Groups(clusters, noise, np.arange(k), np.asarray(code), values, "trust")
+    clusters = [_data.ClusterFigures(i, 1, 0.5, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
+    return _data.Groups(clusters, [[]] * k, 0, np.arange(k), np.asarray(code), np.asarray(values, dtype=float), "trust")
 
 
 @given(value_lists)
@@ -93,7 +92,7 @@ def test_levels_and_bins_count_the_labels_above_each_threshold(values):
 def test_clusters_stand_in_the_order_of_their_trouble(make_result):
     affinity = [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.2, 0.1, 0.7], [0.6, 0.4, 0.0]]
     groups = _data.group_points(make_result(affinity, [3, 5, 8, -1], [3, 5, 8]))
-    assert (groups.labels, groups.noise.points) == (["8", "5", "3"], 1)
+    assert (groups.labels, groups.noise) == (["8", "5", "3"], 1)
     assert (groups.place.tolist(), groups.code.tolist()) == ([2, 1, 0], [2, 1, 0, 3])
 
 

@@ -90,13 +90,6 @@ def test_files_become_small_upright_images_on_white(album):
     assert max(decoded(album.thumbnail(0, longest=24)).shape) == 24
 
 
-def test_images_come_in_order_until_the_budget_is_spent(album):
-    uris = album.thumbnails(np.array([4, 2, 1, 0]))
-    assert list(uris) == [4, 1, 0]
-    assert uris[1].startswith("data:image/png;base64,")
-    assert list(album.thumbnails(np.array([4, 2, 1, 0]), budget=len(uris[4]) + len(uris[1]))) == [4, 1]
-
-
 @pytest.mark.parametrize("name", ["missing.png", "text.png", "cut.png", "program.eps"])
 def test_a_file_that_is_not_an_image_is_named_with_its_row(name, tmp_path):
     (tmp_path / "text.png").write_text("not an image")

@@ -100,16 +100,16 @@ def test_what_does_not_fit_is_named(settings, message, result):
 
 def test_ids_are_values_columns_of_the_table_or_an_index(result):
     frame = pd.DataFrame(COLUMNS)
-    assert check_inputs(result, ids=(7, 8, 9, 1)).ids == (["id"], [[7, 8, 9, 1]])
-    assert check_inputs(result, ids=["p", "q", "r", "s"]).ids == (["id"], [["p", "q", "r", "s"]])
+    assert check_inputs(result, ids=(7, 8, 9, 1)).ids == {"id": [7, 8, 9, 1]}
+    assert check_inputs(result, ids=["p", "q", "r", "s"]).ids == {"id": ["p", "q", "r", "s"]}
     named = check_inputs(result, data=frame, ids="note")
-    assert named.ids == (["note"], [["a", "b", "c", "d"]])
+    assert named.ids == {"note": ["a", "b", "c", "d"]}
     assert "note" not in [column.name for column in named.columns]
     two = check_inputs(result, ids=pa.table({"shop": [1, 2, 3, 4], "label": [5, 6, 7, 8]}))
-    assert two.ids.names == ["shop", "label (id)"]
+    assert list(two.ids) == ["shop", "label (id)"]
     X = pd.DataFrame(np.eye(4), index=list("wxyz"))
-    assert check_inputs(affinity(X, [0, 1, 2, 0], random_state=0), X).ids.columns == [["w", "x", "y", "z"]]
-    assert check_inputs(result, pl.DataFrame(np.eye(4))).ids == ([], [])
+    assert check_inputs(affinity(X, [0, 1, 2, 0], random_state=0), X).ids == {"id": ["w", "x", "y", "z"]}
+    assert check_inputs(result, pl.DataFrame(np.eye(4))).ids == {}
 
 
 def test_coordinates_are_numbers_or_columns_of_the_data():

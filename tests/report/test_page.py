@@ -100,7 +100,7 @@ def test_numbers_on_the_page_are_those_of_the_result_worst_clusters_first(scene)
     order = sorted(range(3), key=lambda name: result.trust[labels == name].mean())
     assert page.data["page-data"]["labels"] == [*map(str, order), "-1"]
     worst = result.trust[labels == order[0]]
-    said = rf"Cluster {order[0]}\b[^.]* most trouble: {100 * worst.mean():.0f} % of its {worst.size} labels"
+    said = rf"Look first at cluster {order[0]}\b[^.:]*: {100 * worst.mean():.0f} % of its {worst.size} labels"
     assert re.search(said, page.text)
     levels, sums = (np.array(page.data["page-data"][key]) for key in ("levels", "sums"))
     for place, name in enumerate(order):
@@ -130,7 +130,7 @@ def test_noise_is_counted_apart(rng):
     page = page_of(trust(X, labels), X)
     data = page.data["page-data"]
     assert "of 70 labels" in page.text
-    assert "30 points of noise, in no cluster (30 % of all)" in page.text
+    assert "30 noise points (30%)" in page.text
     assert (np.sum(data["levels"]), data["counts"][3]) == (70, 30)
     assert "crosses are noise" in page.text
     assert "crosses" not in page_of(trust(X[30:], labels[30:])).text
@@ -139,14 +139,17 @@ def test_noise_is_counted_apart(rng):
 def test_says_why_trust_may_be_wrong_and_what_is_unlike_its_cluster(rng):
     X, labels = three_clusters(150, rng)
     shuffled = trust(X, rng.permutation(labels))
-    assert shuffled.clusterer_note in page_of(shuffled).text
+    text = page_of(shuffled).text
+    assert [text.count(said) for said in (shuffled.trust_map.note, *shuffled.remarks)] == [1] * (
+        1 + len(shuffled.remarks)
+    )
     # Shares of members come in steps of one member: it takes a hundred of them to be below 0.01.
     X, labels = three_clusters(600, rng)
     result = AffinityScorer(calibration=20).fit(X, labels).affinity(np.vstack([X, X[:4] + 100.0]))
     page = page_of(result)
     assert (result.typicality[-4:] < 0.01).all()
-    assert f"{(result.typicality < 0.01).sum()} points unlike anything in their own cluster" in page.text
-    assert "Would come back is not right" in page.text
+    assert f"{(result.typicality < 0.01).sum()} points unlike the members of their cluster" in page.text
+    assert "Coming back is not being right" in page.text
 
 
 def test_says_how_it_was_computed(rng):
@@ -220,9 +223,9 @@ def test_any_kind_of_data_gives_the_same_features_and_counts(container, rng):
         ([[1.0]], [0], "With one cluster there is no rival, so this says nothing about the clustering."),
         ([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3]], [0, 1], "No label needs a review."),
         ([[0.4, 0.3, 0.3], [0.3, 0.3, 0.4]], [0, 2], "0 supported, 2 contested, 0 contradicted"),
-        ([[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]], [0, -1], "1 point of noise, in no cluster"),
+        ([[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]], [0, -1], "1 noise point (50%)"),
         ([[0.8, 0.2]], [-1], "No point has a label: all are noise."),
-        ([[0.2, 0.7, 0.1]], [0], "23 % of its 1 label would come back, and 1 is its usual rival."),
+        ([[0.2, 0.7, 0.1]], [0], "23 % of its 1 label would come back; its usual rival is 1."),
         ([[0.0, 0.7, 0.3]], [0], "0 supported, 0 contested, 1 contradicted"),
     ],
     ids=["one cluster", "supported", "contested", "noise", "only noise", "contradicted", "nothing"],

@@ -21,7 +21,8 @@ from allegiance.applications import StabilityCurve, stability_curve
 from allegiance.calibration import Calibration
 from allegiance.fitting import Chunk, Columns, Specification, fit
 from allegiance.influence import AnySummary
-from allegiance.results import AffinityResult, FrameLike
+from allegiance.notebook import SHARE_COLOURS
+from allegiance.results import VERDICTS, AffinityResult, FrameLike
 
 from ._clusterers import Leiden, Louvain, recorded
 
@@ -33,8 +34,8 @@ _PCA = "X_pca"
 _NOISE = "-1"
 #: Coordinates that the map of a report shows, the first that there are.
 _MAPS = ("X_umap", "X_tsne", "X_draw_graph_fa", _PCA)
-#: Colours of the verdicts, in their order, which colour-blind readers tell apart; grey for cells of no cluster.
-_VERDICT_COLORS = {"supported": "#3f7fb5", "contested": "#e69f00", "contradicted": "#c8400b", "noise": "#b0b0b0"}
+#: Colours of the verdicts; grey for cells of no cluster.
+_VERDICT_COLORS = dict(zip(VERDICTS, (*SHARE_COLOURS, "#b0b0b0"), strict=True))
 
 
 def trust(
@@ -119,8 +120,8 @@ def trust(
     _check_anndata(adata, "trust")
     if copy and adata.isbacked:
         raise ValueError("copy=True needs an AnnData object in memory. Call adata.to_memory() first.")
-    where = {"use_rep": use_rep, "layer": layer, "n_pcs": n_pcs}
-    found, names, parameters = _score(adata, groupby, clusterer, influence, where, chunk_size, settings)
+    matrix = _find_matrix(adata, use_rep, layer, n_pcs, chunk_size)
+    found, names, parameters = _score(adata, groupby, matrix, clusterer, influence, **settings)
     target = adata.copy() if copy else adata
     _write(target, found, names, parameters, key_added or groupby)
     return target if copy else None
@@ -134,7 +135,6 @@ def result(
     use_rep: str | None = None,
     layer: str | None = None,
     n_pcs: int | None = None,
-    influence: Any = "within",
     chunk_size: int = _CHUNK,
     **settings: Any,
 ) -> AffinityResult:
@@ -142,7 +142,7 @@ def result(
 
     Parameters
     ----------
-    adata, groupby, clusterer, use_rep, layer, n_pcs, influence, chunk_size, **settings
+    adata, groupby, clusterer, use_rep, layer, n_pcs, chunk_size, **settings
         As in :func:`trust`.
 
     Returns
@@ -151,8 +151,7 @@ def result(
         With the names of the cells as its index.
     """
     _check_anndata(adata, "result")
-    where = {"use_rep": use_rep, "layer": layer, "n_pcs": n_pcs}
-    return _score(adata, groupby, clusterer, influence, where, chunk_size, settings)[0]
+    return _score(adata, groupby, _find_matrix(adata, use_rep, layer, n_pcs, chunk_size), clusterer, **settings)[0]
 
 
 def report(
@@ -318,19 +317,19 @@ def _dense_rows(matrix: _Matrix) -> Any:
 def _score(
     adata: Any,
     groupby: str,
+    matrix: _Matrix,
     clusterer: Any,
-    influence: Any,
-    where: dict[str, Any],
-    chunk_size: int,
-    settings: dict[str, Any],
+    influence: Any = "within",
+    n_resamples: int = Calibration.n_resamples,
+    **settings: Any,
 ) -> tuple[AffinityResult, AnyArray, dict[str, Any]]:
     """Score the cells; return the result, the categories, and the parameters that it was found with."""
-    (codes, names), matrix = _find_groups(adata, groupby), _find_matrix(adata, **where)
+    codes, names = _find_groups(adata, groupby)
     made_by = _made_by(adata, groupby) if clusterer is None else clusterer
-    calibration = Calibration(settings.pop("n_resamples", Calibration.n_resamples), clusterer=made_by)
-    scorer = AffinityScorer(influence=influence, calibration=calibration, **settings)
-    if matrix.on_disk:
-        found = _score_parts(scorer, replace(matrix, codes=codes, chunk_size=check_count(chunk_size, "chunk_size")))
+    scorer = AffinityScorer(influence=influence, calibration=Calibration(n_resamples, clusterer=made_by), **settings)
+    on_disk = not isinstance(matrix.values, np.ndarray) and not is_sparse(matrix.values)
+    if on_disk:
+        found = _score_parts(scorer, replace(matrix, codes=codes))
     else:
         found = scorer.fit_affinity(matrix.rows(), codes)
     label = np.where(found.noise, _NOISE, names[np.maximum(codes, 0)])
@@ -339,12 +338,15 @@ def _score(
         "groupby": groupby,
         "matrix": matrix.name,
         "n_columns": matrix.n_features,
-        "n_resamples": calibration.n_resamples,
+        "n_resamples": n_resamples,
         "clusterer": "stand-in" if made_by is None else made_by,
         "seed": found.how.seed,
     }
     del parameters["calibration"]
-    return found, names, {name: _plain(value) for name, value in parameters.items() if value is not None}
+    # Files store texts and numbers.
+    plain = (bool, int, float, str)
+    kept = {name: value for name, value in parameters.items() if value is not None}
+    return found, names, {name: value if isinstance(value, plain) else repr(value) for name, value in kept.items()}
 
 
 def _made_by(adata: Any, groupby: str) -> Any:
@@ -366,11 +368,6 @@ def _score_parts(scorer: AffinityScorer, matrix: _Matrix) -> AffinityResult:
     joined = AffinityResult.concatenate(parts, FrameLike())
     fitted.warn_if_imprecise(joined)
     return joined
-
-
-def _plain(value: Any) -> Any:
-    """Return a setting as files can store it."""
-    return value if isinstance(value, bool | int | float | str) else repr(value)
 
 
 def _write(adata: Any, found: AffinityResult, names: AnyArray, parameters: dict[str, Any], key: str) -> None:
@@ -454,10 +451,6 @@ class _Matrix:
     chunk_size: int = _CHUNK
     labelled: bool = True
 
-    @property
-    def on_disk(self) -> bool:
-        return not isinstance(self.values, np.ndarray) and not is_sparse(self.values)
-
     def rows(self, part: slice = slice(None)) -> Any:
         """Return some rows, in memory."""
         values = self.values[part]
@@ -477,7 +470,9 @@ class _Matrix:
         return reduce(lambda total, each: total.plus(each), (each for each in found if each is not None))
 
 
-def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None) -> _Matrix:
+def _find_matrix(
+    adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None, chunk_size: int = _CHUNK
+) -> _Matrix:
     """Return the matrix asked for; by default what scanpy's neighbours were computed from, else X_pca, else X."""
     if layer is not None and use_rep is not None:
         raise ValueError(f"pass use_rep={use_rep!r} or layer={layer!r}, not both: they name the matrix to use.")
@@ -497,4 +492,5 @@ def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int 
     n_columns = int(values.shape[1])
     if n_pcs is not None and not 0 < n_pcs <= n_columns:
         raise ValueError(f"n_pcs must be from 1 to {n_columns}, the columns of {name}, got {n_pcs!r}.")
-    return _Matrix(values, name, n_columns if n_pcs is None else int(n_pcs))
+    columns = n_columns if n_pcs is None else int(n_pcs)
+    return _Matrix(values, name, columns, chunk_size=check_count(chunk_size, "chunk_size"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 __all__ = ["main"]
 
@@ -10,13 +11,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line, or say what to install for it."""
     try:
-        try:
-            import click as _click
-            import rich as _rich
-        except ImportError as error:
-            print(f"allegiance: {error.name} is missing. pip install 'allegiance[cli]'", file=sys.stderr)
+        if find_spec("click") is None:
+            print("allegiance: click is missing. pip install 'allegiance[cli]'", file=sys.stderr)
             sys.exit(1)
-        del _click, _rich
         from ._app import program
 
         program.main()

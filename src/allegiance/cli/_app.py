@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import sys
+import textwrap
 import time
 import traceback
 import warnings
@@ -15,20 +17,22 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from types import FrameType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from allegiance import __version__
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 #: Exit codes: usage errors are 2, and a process ended by signal s exits with 128 + s.
 FAILED, UNDER_THRESHOLD, DRIFTED = 1, 3, 4
 _INTERRUPTED, _TERMINATED = 130, 143
 #: Errors whose text tells the user what to do. Anything else is a defect of ours.
 _EXPECTED = (ValueError, ImportError, OSError, MemoryError)
+#: Events that say why the exit code is not 0, and what stands before the text of others, outside of JSON.
+_REASONS = ("error", "stopped", "drift", "under")
+_PREFIXES = {"error": "Error: ", "note": "Note: ", "warning": "Warning: "}
+#: Characters that would steer a terminal; names from the data may hold them.
+_CONTROL = dict.fromkeys({*range(32), 127, 155} - {ord("\n")}, " ")
 #: Seconds between two lines of progress in a log.
 _PAUSE = 30.0
 _COMMANDS = ("score", "check", "audit", "review", "compare", "curve", "model", "watch")
@@ -51,42 +55,51 @@ class Log:
     """What a run says on standard error: notes, progress, files written; as text or as JSON lines."""
 
     def __init__(self, options: SimpleNamespace) -> None:
-        self.quiet, self.json = options.quiet, options.log_format == "json"
+        self.quiet, self.verbose, self.json = options.quiet, options.verbose, options.log_format == "json"
         self.terminal = sys.stderr.isatty() and not self.json
         self.started = self._last = time.perf_counter()
         #: What an interrupted run can do next.
         self.resume = ""
         self.notes: list[str] = []
+        #: Warnings that were shown, so that no summary says them again.
+        self.warned: list[str] = []
 
     def write(self, event: str, text: str, **values: Any) -> None:
-        """Write one line, unless the run is quiet; errors are always written."""
-        if self.quiet and event != "error":
+        """Write one line; a quiet run only says why it does not exit with 0."""
+        if self.quiet and event not in _REASONS:
             return
         if self.json:
             line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, "text": text}
-            text = json.dumps(line | values, ensure_ascii=False, default=plain)
-        click.echo(text, err=True)
+            click.echo(json.dumps(finite(line | values), ensure_ascii=False, default=str), err=True)
+        else:
+            click.echo(f"{_PREFIXES.get(event, '')}{text.translate(_CONTROL)}", err=True)
 
     def start(self, command: str, where: str) -> None:
         """Say what begins, where there is no terminal."""
         if not self.terminal:
             self.write("start", f"allegiance {command}: {where}", version=__version__)
 
-    def end(self, text: str = "") -> None:
+    def end(self) -> None:
         """Say how long it took, where there is no terminal."""
         if not self.terminal:
             seconds = time.perf_counter() - self.started
-            self.write("end", f"Finished in {seconds:.1f} s.{text and f' {text}'}", seconds=round(seconds, 3))
+            self.write("end", f"Finished in {seconds:.1f} s.", seconds=round(seconds, 3))
 
     def note(self, text: str) -> None:
-        """Say something that the user should know; the summary lists it, too."""
+        """Say something that the user should know; the JSON of the summary lists it, too."""
         if text not in self.notes:
             self.notes.append(text)
-            self.write("note", f"Note: {text}")
+            self.write("note", text)
 
-    def wrote(self, path: str | None) -> None:
+    def step(self, text: str) -> None:
+        """Say what begins, and after how many seconds, with ``--verbose``."""
+        if self.verbose:
+            seconds = time.perf_counter() - self.started
+            self.write("step", f"{seconds:.1f} s: {text}", seconds=round(seconds, 3))
+
+    def wrote(self, path: str) -> None:
         """Name a file that was written."""
-        if path not in (None, "-"):
+        if path != "-":
             self.write("wrote", f"Wrote {path}", file=path)
 
     @property
@@ -150,12 +163,12 @@ class Program(click.Group):
             return FAILED
         except Exception as error:
             if isinstance(error, _EXPECTED):
-                self._write("error", f"Error: {_text(error)}")
+                self._write("error", _text(error))
                 return FAILED
             if self.verbose:
                 traceback.print_exception(error)
             name = type(error).__name__
-            self._write("error", f"Error: {name}: {error}. This is a defect; run again with --verbose for details.")
+            self._write("error", f"{name}: {error}. This is a defect; run again with --verbose for details.")
             return FAILED
         finally:
             if before is not None:
@@ -163,13 +176,13 @@ class Program(click.Group):
 
     def _say(self, text: str) -> None:
         resume = self.log.resume if self.log is not None else ""
-        self._write("error", f"{text} {resume or 'No incomplete output was written.'}")
+        self._write("stopped", f"{text} {resume or 'No incomplete output was written.'}")
 
     def _write(self, event: str, text: str) -> None:
-        if self.log is not None and self.log.json:
+        if self.log is not None:
             self.log.write(event, text)
         else:
-            click.echo(text, err=True)
+            click.echo(f"{_PREFIXES.get(event, '')}{text}", err=True)
 
     def _warner(self) -> Callable[..., None]:
         """Return a function that shows warnings: each text once, in one line."""
@@ -179,8 +192,9 @@ class Program(click.Group):
             for_developers = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
             if str(message) not in shown and not issubclass(category, for_developers):
                 shown.add(str(message))
-                if self.log is None or not self.log.quiet:
-                    self._write("warning", f"Warning: {message}")
+                self._write("warning", str(message))
+                if self.log is not None:
+                    self.log.warned.append(str(message))
 
         return show
 
@@ -228,7 +242,7 @@ def _show_versions(context: click.Context, option: click.Parameter, value: bool)
 )
 @click.option(
     "-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_versions,
-    help="Show the versions of allegiance and of what it stands on.",
+    help="Show the versions of allegiance and of its main dependencies.",
 )  # fmt: skip
 def program() -> None:
     """Say which labels of a clustering can be trusted."""
@@ -255,18 +269,13 @@ def provenance() -> dict[str, Any]:
     return {"version": __version__, "command": root.command_line}
 
 
-def plain(value: Any) -> Any:
-    """Return a NumPy or Arrow value as JSON knows it."""
-    return value.item() if hasattr(value, "item") else str(value)
-
-
 def print_json(values: dict[str, Any]) -> None:
     """Print one JSON object on standard output, with its provenance."""
-    click.echo(json.dumps(finite({**provenance(), **values}), indent=2, ensure_ascii=False, default=plain))
+    click.echo(json.dumps(finite({**provenance(), **values}), indent=2, ensure_ascii=False, default=str))
 
 
 def finite(value: Any) -> Any:
-    """Return values without NaN, which JSON does not know."""
+    """Return values without NaN and NumPy's types, which JSON does not know."""
     if isinstance(value, dict):
         return {str(name): finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -275,32 +284,11 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def console(*, err: bool = False) -> Console:
-    """Return a console that writes plain text into pipes, and no colour if NO_COLOR is set."""
-    from rich.console import Console
-
+def show(*lines: str, bold: bool = False, err: bool = False) -> None:
+    """Print lines; on a terminal sentences are wrapped between words, and tables keep their columns."""
     stream = sys.stderr if err else sys.stdout
-    # Lines are not wrapped in a pipe.
-    width = None if stream.isatty() else 120
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
-
-
-def print_line(out: Console, text: str, *, bold: bool = False) -> None:
-    """Print a sentence: wrapped between words on a terminal, on one line in a pipe."""
-    out.print(text, style="bold" if bold else None, markup=False, soft_wrap=not out.is_terminal)
-
-
-def print_table(
-    out: Console, title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], *, left: Sequence[str] = ()
-) -> None:
-    """Print a small table, numbers to the right; ``left`` names the columns that hold words."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in header:
-        table.add_column(escape(name), justify="left" if name in left else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(cell if isinstance(cell, str) else str(cell)) for cell in row))
-    out.print(table)
+    width = shutil.get_terminal_size().columns if stream.isatty() else 0
+    for line in (line.translate(_CONTROL) for line in lines):
+        wraps = 0 < width < len(line) and "  " not in line.strip()
+        text = textwrap.fill(line, width, subsequent_indent="  ") if wraps else line
+        click.echo(click.style(text, bold=True) if bold else text, err=err)

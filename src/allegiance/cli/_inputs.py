@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance._core.validation import AnyArray, FloatArray
     from allegiance.io import FeaturePlan, Table
+    from allegiance.results import AffinityResult
 
 #: Options that a saved model fixes, by the name of their parameter.
 _FIXED = {
@@ -125,7 +126,8 @@ def plan_features(o: SimpleNamespace, table: Table, *, labels: Any = None, keep:
         drop=_names(o.drop, table),
         one_hot=_names(o.one_hot, table),
         keep=[name for name in keep if name],
-        raw=o.raw,
+        # Principal components are clustered as they are, as scanpy and allegiance.anndata do.
+        raw=o.raw or table.format == "h5ad",
         **settings,
     )
 
@@ -188,12 +190,8 @@ def prepare(o: SimpleNamespace, table: Table, log: Log) -> tuple[AffinityScorer 
         notes = table.notes
     for note in notes:
         log.note(note)
+    log.step(f"planned {len(plan.names):,} features of {table.profile().n_rows:,} rows in {table.where}")
     return scorer, plan
-
-
-def influence_of(o: SimpleNamespace) -> str:
-    """Return the influence: by default "within", which needs labels, and "euclidean" for centers alone."""
-    return str(o.influence or ("euclidean" if o.centers and not o.labels else "within"))
 
 
 def clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
@@ -225,7 +223,8 @@ def make_scorer(
     return AffinityScorer(
         estimator,
         centers=centers,
-        influence=influence_of(o),
+        # "within" needs labels.
+        influence=o.influence or ("euclidean" if o.centers and not o.labels else "within"),
         calibration=None if resamples == 0 else Calibration(resamples, clusterer=again),
         n_jobs=o.n_jobs,
         random_state=o.seed,
@@ -249,6 +248,21 @@ def scorer_for(o: SimpleNamespace, plan: FeaturePlan, labels: AnyArray | None, l
             n_labels = Labels.of(labels, len(labels)).classes.size
         again = clusterer(o.algorithm, o.clusters or n_labels, o.seed)
     return make_scorer(o, log, estimator=estimator, centers=centers, again=again)
+
+
+def score_points(
+    o: SimpleNamespace, points: Points, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
+) -> tuple[AffinityResult, AffinityScorer]:
+    """Score points by a model, or by the clustering that the options name, which is fitted to them."""
+    if scorer is None:
+        scorer = scorer_for(o, plan, points.labels, log)
+        log.step(f"fitting clusters and trust to {len(points.X):,} rows in memory, and scoring them")
+        return scorer.fit_affinity(points.X, points.labels), scorer
+    log.step(f"scoring {len(points.X):,} rows in memory by {o.model}")
+    fitted = scorer.fitted_.without_preprocessing()
+    result = fitted.score(points.X, labels=points.labels)
+    fitted.warn_if_imprecise(result)
+    return result, scorer
 
 
 def load_centers(path: str, plan: FeaturePlan) -> FloatArray:
@@ -318,7 +332,7 @@ def run_fingerprint(o: SimpleNamespace, table: Table) -> dict[str, Any]:
 
     silent = {"quiet", "verbose", "json", "log_format", "n_jobs", "if_exists", "restart", "data"}
     values = {name: value for name, value in vars(o).items() if name not in silent}
-    others = [path for path in (o.model, o.centers) if path]
+    others = [path for path in (getattr(o, "model", None), o.centers) if path]
     return {
         "version": __version__,
         "options": {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},

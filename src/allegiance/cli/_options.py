@@ -87,11 +87,11 @@ DATA = [click.argument("data", nargs=-1, required=True)]
 COLUMN_OPTIONS = [
     option(
         COLUMNS, "--id", "ids", metavar="COLUMN", multiple=True,
-        help="Column that identifies rows. Repeatable.  [default: proposed]",
+        help="Column that identifies rows. Repeatable.  [default: detected]",
     ),
     option(
         COLUMNS, "--features", metavar="COLUMNS", multiple=True,
-        help="Columns to use: a name, names with commas, or a pattern like 'pixel*'.  [default: proposed]",
+        help="Columns to use: a name, names with commas, or a pattern like 'pixel*'.  [default: detected]",
     ),
     option(COLUMNS, "--drop", metavar="COLUMNS", multiple=True, help="Columns to leave out."),
     option(COLUMNS, "--one-hot", metavar="COLUMNS", multiple=True, help="Columns of numbers that are categories."),
@@ -99,21 +99,21 @@ COLUMN_OPTIONS = [
         COLUMNS, "--impute", type=click.Choice(["median", "drop"]),
         help="Fill missing values with the median, or drop their rows.  [default: median]",
     ),
-    option(COLUMNS, "--raw", is_flag=True, help="Bare numbers: nothing is scaled or filled."),
+    option(COLUMNS, "--raw", is_flag=True, help="Use numbers as they are, without scaling or filling."),
 ]  # fmt: skip
 READING_OPTIONS = [
     option(
         READING, "--missing", metavar="[COLUMN=]VALUE", multiple=True,
         help="Treat VALUE as missing, everywhere or in one COLUMN. Repeatable.",
     ),
-    option(READING, "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: recognised]"),
-    option(READING, "--sep", metavar="CHARACTER", help="Separator of columns.  [default: recognised]"),
-    option(READING, "--encoding", metavar="NAME", help="Encoding of text, such as cp1252.  [default: recognised]"),
+    option(READING, "--decimal", type=click.Choice([".", ","]), help="Decimal mark.  [default: detected]"),
+    option(READING, "--sep", metavar="CHARACTER", help="Separator of columns.  [default: detected]"),
+    option(READING, "--encoding", metavar="NAME", help="Encoding of text, such as cp1252.  [default: detected]"),
     option(READING, "--skip-rows", metavar="N", type=click.IntRange(min=0), help="Rows before the header."),
     option(READING, "--sheet", metavar="NAME", help="Sheet of a workbook.  [default: the first]"),
     option(
         READING, "--dates", type=click.Choice(["dayfirst", "monthfirst"]),
-        help="Order of dates like 03/04/2024.  [default: recognised]",
+        help="Order of dates like 03/04/2024.  [default: detected]",
     ),
 ]  # fmt: skip
 MODEL_OPTION = option(CLUSTERING, "--model", metavar="FILE", help="Score by a saved model instead of a new clustering.")
@@ -127,14 +127,6 @@ CLUSTERING_OPTIONS = [
         "that reproduces them best]",
     ),
 ]  # fmt: skip
-INFLUENCE_OPTION = option(
-    TRUST, "--influence", type=click.Choice(INFLUENCES),
-    help="How distance to a cluster is measured.  [default: within; euclidean for --centers alone]",
-)  # fmt: skip
-RESAMPLES_OPTION = option(
-    TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
-    help="Number of subsamples that are clustered again; 0 leaves trust out.  [default: 20]",
-)  # fmt: skip
 RESAMPLES_NEEDED = option(
     TRUST, "--resamples", metavar="N", type=click.IntRange(min=2),
     help="Number of subsamples that are clustered again.  [default: 20]",
@@ -144,12 +136,18 @@ SEED_OPTION = option(
     help="The same seed gives the same result.",
 )  # fmt: skip
 TRUST_OPTIONS = [
-    INFLUENCE_OPTION,
+    option(
+        TRUST, "--influence", type=click.Choice(INFLUENCES),
+        help="How distance to a cluster is measured.  [default: within; euclidean for --centers alone]",
+    ),
     option(
         TRUST, "--eps", metavar="NUMBER", type=click.FloatRange(0, 1, min_open=True),
         help="Half-width of the 95 % interval of a sampled affinity; larger is faster.  [default: 0.03]",
     ),
-    RESAMPLES_OPTION,
+    option(
+        TRUST, "--resamples", metavar="N", type=click.IntRange(min=0),
+        help="Number of subsamples that are clustered again; 0 leaves trust out.  [default: 20]",
+    ),
     SEED_OPTION,
 ]  # fmt: skip
 OUTPUT_OPTIONS = [
@@ -161,7 +159,7 @@ OUTPUT_OPTIONS = [
     ),
 ]  # fmt: skip
 PAGE_OPTIONS = [
-    option(OUTPUT, "--text", metavar="COLUMN", help="Column with the text that a row stands for, shown for review."),
+    option(OUTPUT, "--text", metavar="COLUMN", help="Column of text to show with each label for review."),
 ]
 RUN_OPTIONS = [
     option(RUNNING, "--n-jobs", metavar="N", type=int, help="Number of threads.  [default: all cores]"),
@@ -169,7 +167,7 @@ RUN_OPTIONS = [
     option(RUNNING, "-q", "--quiet", is_flag=True, help="Print only errors."),
     option(
         RUNNING, "-v", "--verbose", is_flag=True,
-        help="Also say what is compiled, how it was measured, and where a defect is.",
+        help="Also say what is read, fitted and compiled, how it was measured, and where a defect is.",
     ),
     option(
         RUNNING, "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import console, finite, print_line, print_table, provenance
+from ._app import Log, finite, provenance, show
 from ._inputs import Points, ids_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from allegiance.results import AffinityResult, Tally
 
 _VERDICTS = ("supported", "contested", "contradicted")
+#: Characters of a value on the screen.
+_WIDEST = 60
 #: Columns of the output after those of the input, and the scores that they are.
 _SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": "rival"}
 
@@ -33,7 +35,8 @@ def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
     from allegiance.io import check_writable
 
     named = [(option, path) for option, path in (("-o", o.output), *others) if path is not None]
-    force = o.if_exists == "replace"
+    # With skip, the run that made the output made the others, too: see ``earlier_exit``.
+    skips = o.if_exists == "skip" and o.output not in (None, "-") and os.path.exists(o.output)
     seen: dict[str, str] = {}
     for option, path in named:
         if path == "-":
@@ -42,13 +45,18 @@ def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
         if place in seen:
             raise click.UsageError(f"{seen[place]} and {option} both write {path}: name two files.")
         seen[place] = option
-        check_writable(path, force=force or (o.if_exists == "skip" and option == "-o"))
+        check_writable(path, force=skips or o.if_exists == "replace")
     if o.json and o.output == "-":
         raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
     if getattr(o, "report", None) is not None:
-        for library in ("bokeh", "jinja2", "PIL"):
-            if find_spec(library) is None:
-                raise click.ClickException(f"--report needs {library}: pip install 'allegiance[report]'.")
+        check_page()
+
+
+def check_page() -> None:
+    """Raise unless the libraries of the page are there, before anything is computed."""
+    for library in ("bokeh", "jinja2", "PIL"):
+        if find_spec(library) is None:
+            raise click.ClickException(f"the page needs {library}: pip install 'allegiance[report]'.")
 
 
 def check_inputs(inputs: Any, *outputs: str | None) -> None:
@@ -60,33 +68,43 @@ def check_inputs(inputs: Any, *outputs: str | None) -> None:
             refuse_inputs(str(path), [name for name in inputs if name])
 
 
-def record_of(output: str) -> Path:
-    """Return the file that says which run made an output."""
-    return Path(f"{output}.run.json")
-
-
-def is_done(o: SimpleNamespace, fingerprint: dict[str, Any]) -> bool:
-    """Tell whether ``--if-exists skip`` finds the output of the same run; raise if it finds another."""
-    if o.if_exists != "skip" or o.output is None or not os.path.exists(o.output):
-        return False
-    known, wanted = None, json.loads(json.dumps(fingerprint, default=str))
-    with suppress(OSError, ValueError):
-        known = json.loads(record_of(o.output).read_text())
-    if known == wanted:
-        return True
+def earlier_exit(o: SimpleNamespace, fingerprint: dict[str, Any], log: Log) -> int | None:
+    """Return the exit code of the same run if ``--if-exists skip`` finds its output; raise if it finds another."""
+    if o.if_exists != "skip" or o.output in (None, "-") or not os.path.exists(o.output):
+        return None
+    wanted = json.loads(json.dumps(fingerprint, default=str))
     reason = "no record says which run made it"
-    if isinstance(known, dict):
-        differing = [name for name in wanted if known.get(name) != wanted[name]]
-        reason = f"it belongs to another run: {', '.join(differing)} differed"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        record = json.loads(_record_of(o.output).read_text())
+        if record["run"] == wanted:
+            code = int(record["exit_code"])
+            ended = f", with exit code {code}" if code else ""
+            log.write("skip", f"{o.output} is up to date: the same inputs and options made it{ended}.", file=o.output)
+            return code
+        reason = f"it belongs to another run: {', '.join(_differing(record['run'], wanted))} differed"
     raise FileExistsError(f"{o.output} already exists, and {reason}. Pass --if-exists replace, or another name.")
 
 
-def write_record(o: SimpleNamespace, fingerprint: dict[str, Any]) -> None:
-    """Write which run made the output, for ``--if-exists skip``."""
+def _differing(known: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Name what differs between two runs; of options which ones."""
+    differing = [name for name in wanted if known.get(name) != wanted[name]]
+    if "options" not in differing:
+        return differing
+    before, now = known.get("options") or {}, wanted["options"]
+    return [f"--{name.replace('_', '-')}" for name in now if before.get(name) != now[name]] or differing
+
+
+def write_record(o: SimpleNamespace, fingerprint: dict[str, Any], code: int = 0) -> None:
+    """Write which run made the output and how it ended, for ``--if-exists skip``."""
     from allegiance.io import write_whole
 
     if o.if_exists == "skip" and o.output not in (None, "-"):
-        write_whole(record_of(o.output), json.dumps(fingerprint, indent=1, default=str).encode())
+        record = json.dumps({"run": fingerprint, "exit_code": code}, indent=1, default=str)
+        write_whole(_record_of(o.output), record.encode())
+
+
+def _record_of(output: str) -> Path:
+    return Path(f"{output}.run.json")
 
 
 def open_output(path: str | None, o: SimpleNamespace) -> Any:
@@ -96,6 +114,14 @@ def open_output(path: str | None, o: SimpleNamespace) -> Any:
     if path is None:
         return None
     return open_sink(path, force=o.if_exists == "replace", metadata=provenance())
+
+
+def write_rows(path: str | None, rows: Any, o: SimpleNamespace, log: Log) -> None:
+    """Write a table, if a file is named."""
+    if path is not None:
+        with open_output(path, o) as sink:
+            sink.write(rows)
+        log.wrote(path)
 
 
 def page_settings(
@@ -152,13 +178,19 @@ def score_names(columns: Any, scores: Any) -> dict[str, str]:
 class Worst:
     """The labels to look at first among those that go by; equal ones stay in the order of the table."""
 
-    def __init__(self, count: int) -> None:
-        self._count, self.rows, self._ranking = count, list[dict[str, Any]](), list[float]()
+    def __init__(self, count: int, verdict: str | None) -> None:
+        #: ``verdict`` is the column by which supported labels are left out; None to keep them.
+        self._count, self._verdict = count, verdict
+        self.rows, self._ranking = list[dict[str, Any]](), list[float]()
 
     def add(self, scores: Any, ranking: Any) -> None:
         """Look at some more rows, a record batch of the output, with what orders them (m,), NaN for noise."""
+        import numpy as np
+
         from allegiance.results import review_rows
 
+        if self._verdict is not None:
+            ranking = np.where(np.asarray(scores.column(self._verdict)) == "supported", np.nan, ranking)
         chosen = review_rows(ranking, self._count)
         found = zip(ranking[chosen].tolist(), scores.take(chosen).to_pylist(), strict=True)
         known = zip(self._ranking, self.rows, strict=True)
@@ -180,14 +212,15 @@ def summarise(
         short, text = described[place] if name is not None and place < len(described) else ("", "")
         clusters.append({"cluster": "noise" if name is None else name, **values, "name": short, "described": text})
     share = tally.replication
+    headline, *more = headlines(tally, note)
     return {
         "rows": tally.n_points,
         "labels": tally.n_labelled,
         "replication": None if share is None else share[0],
         "replication_interval": None if share is None else list(share[1:]),
         **{name: tally.total(name) for name in _VERDICTS},
-        "headline": headline(tally),
-        "more": headlines(tally, note)[1:],
+        "headline": headline,
+        "more": more,
         "plan": plan.describe()[1:],
         "clusters": clusters,
         "review": review,
@@ -201,47 +234,32 @@ def summary_sheet(summary: dict[str, Any]) -> list[list[Any]]:
     return [[summary["headline"]], *([line] for line in summary["more"]), [], list(names), *lines]
 
 
-def headline(tally: Tally) -> str:
-    """Say how many labels would come back, or without trust how many are supported."""
-    labels = f"{tally.n_labelled:,} label{'' if tally.n_labelled == 1 else 's'}"
-    if tally.replication is None or not tally.n_labelled:
-        counts = ", ".join(f"{tally.total(name):,} {name}" for name in _VERDICTS)
-        return f"{labels}: {counts}."
-    share, low, high = (f"{100 * value:.0f}" for value in tally.replication)
-    repeats = "" if low == high else f" (in nine of ten repeats {low} to {high} %)"
-    return f"{share} % of {labels} would come back if the data were collected and clustered again{repeats}."
-
-
-def print_summary(summary: dict[str, Any], shown: Sequence[str], *, err: bool, footer: list[str]) -> None:
+def print_summary(
+    summary: dict[str, Any], tally: Tally, shown: Sequence[str], log: Log, *, err: bool, footer: Sequence[str]
+) -> None:
     """Print the summary for a person; ``shown`` are the columns of the labels to look at first."""
-    out = console(err=err)
-    print_line(out, summary["headline"], bold=True)
-    for line in summary["plan"]:
-        print_line(out, f"  {line}")
-    for line in summary["more"]:
-        print_line(out, line if line.endswith(".") else f"{line}.")
-    come_back = [] if summary["replication"] is None else ["come back"]
-    header = ["cluster", "rows", *come_back, *_VERDICTS, "rival", "name"]
-    rows = [_cluster_cells(line, bool(come_back)) for line in summary["clusters"]]
-    print_table(out, "", header, rows, left=("cluster", "rival", "name"))
+    from allegiance.notebook import text_table
+    from allegiance.results import cluster_lines
+
+    more = summary["more"]
+    for warning in log.warned:
+        more = [line.replace(warning, "").strip() for line in more]
+    show(summary["headline"], bold=True, err=err)
+    show(*filter(None, more), *(f"  {line}" for line in summary["plan"]), "", *cluster_lines(tally), "", err=err)
     for line in summary["clusters"]:
         if line["described"]:
-            print_line(out, f"Cluster {line['cluster']}: {line['described']}.")
+            show(f"Cluster {line['cluster']}: {line['described']}.", err=err)
     if summary["review"]:
         rows = [[_cell(row[name]) for name in shown] for row in summary["review"]]
-        print_table(out, "Labels to look at first", shown, rows)
-    for line in footer:
-        print_line(out, line)
-
-
-def _cluster_cells(line: dict[str, Any], trusted: bool) -> list[str]:
-    share, rival = line["replication"], line["rival"]
-    noise = line["cluster"] == "noise" and line["own_affinity"] != line["own_affinity"]
-    counts = ["-" if noise else f"{line[name]:,}" for name in _VERDICTS]
-    come_back = ["-" if share is None or share != share else f"{share:.0%}"] if trusted else []
-    rival = "-" if rival is None else str(rival)
-    return [str(line["cluster"]), f"{line['points']:,}", *come_back, *counts, rival, line["name"]]
+        show("", "Labels to look at first", *text_table(shown, rows), err=err)
+    elif summary["labels"]:
+        show("", "No label needs a review.", err=err)
+    show(*footer, err=err)
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+    """Return a value of a row for the screen: one line, not too long."""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"

@@ -7,16 +7,15 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import begin, console, print_json, print_line, print_table
-from ._inputs import clusterer, load_points, make_scorer, open_input, plan_features
-from ._outputs import check_inputs, check_outputs, open_output
+from ._app import begin, print_json, show
+from ._inputs import clusterer, load_points, make_scorer, open_input, plan_features, run_fingerprint
+from ._outputs import check_inputs, check_outputs, earlier_exit, write_record, write_rows
 
 EPILOG = """\b
 Examples:
   allegiance compare flowers.csv --labels species --algorithm kmeans --clusters 3
   allegiance compare flowers.csv --drop species --algorithm kmeans --algorithm gmm --clusters 3
 """
-_HEADER = ("candidate", "clusters", "come back", "above chance", "supported", "contested", "contradicted", "best for")
 
 
 @click.command(cls=opt.Command, epilog=EPILOG, short_help="Compare clusterings of one table, label by label.")
@@ -54,6 +53,9 @@ def compare(**values: Any) -> None:
     check_outputs(o)
     table = open_input(o)
     check_inputs(table.files, o.output)
+    run = run_fingerprint(o, table)
+    if earlier_exit(o, run, log) is not None:
+        return
     plan = plan_features(o, table, labels=list(o.labels) or None)
     plan.raise_problems()
     from allegiance import compare_clusterings
@@ -66,53 +68,23 @@ def compare(**values: Any) -> None:
     for name in o.algorithm:
         candidates[name if name not in candidates else f"{name} algorithm"] = clusterer(name, o.clusters, o.seed)
     found = compare_clusterings(points.X, candidates, scorer=make_scorer(o, log))
-    if o.output is not None:
-        row = points.columns.column_names[0]
-        frame = found.frame(like=points.columns)
-        whole = points.columns.drop_columns([row])
-        for name in frame.column_names:
-            whole = whole.append_column(name, frame.column(name))
-        with open_output(o.output, o) as sink:
-            sink.write(whole)
-        log.wrote(o.output)
-    lines = [line._asdict() for line in found.candidates()]
-    notes = {name: result.clusterer_note for name, result in found.results.items() if result.clusterer_note}
-    summary = {
-        "rows": found.n_points,
-        "best": found.best,
-        "supported_in_all": int((found.n_supported == len(found.names)).sum()),
-        "supported_in_none": int(found.never_supported.sum()),
-        "candidates": lines,
-        "notes": notes,
-    }
+    row, *_ = points.columns.column_names
+    frame = found.frame(like=points.columns)
+    whole = points.columns.drop_columns([row])
+    for name in frame.column_names:
+        whole = whole.append_column(name, frame.column(name))
+    write_rows(o.output, whole, o, log)
     if o.json:
+        summary = {
+            "rows": found.n_points,
+            "best": found.best,
+            "supported_in_all": int((found.n_supported == len(found.names)).sum()),
+            "supported_in_none": int(found.never_supported.sum()),
+            "candidates": [line._asdict() for line in found.candidates()],
+            "notes": {name: result.clusterer_note for name, result in found.results.items() if result.clusterer_note},
+        }
         print_json({**summary, "output": o.output})
     elif not o.quiet:
-        _print(summary, err=o.output == "-")
+        show(*repr(found).splitlines(), err=o.output == "-")
+    write_record(o, run)
     log.end()
-
-
-def _print(summary: dict[str, Any], *, err: bool) -> None:
-    out = console(err=err)
-    best = next(line for line in summary["candidates"] if line["name"] == summary["best"])
-    print_line(out, f"Best candidate: {summary['best']} ({best['above_chance']:.2f} above chance).", bold=True)
-    print_line(
-        out,
-        f"Of {summary['rows']:,} rows, {summary['supported_in_all']:,} have a supported label in every candidate, "
-        f"{summary['supported_in_none']:,} in none.",
-    )
-    rows = [
-        (
-            line["name"],
-            f"{line['n_clusters']:,}",
-            f"{line['replication']:.0%}",
-            f"{line['above_chance']:.2f}",
-            *(f"{line[count]:,}" for count in ("supported", "contested", "contradicted", "best_for")),
-        )
-        for line in summary["candidates"]
-    ]
-    print_table(out, "", _HEADER, rows, left=("candidate",))
-    for name, note in summary["notes"].items():
-        print_line(out, f"{name}: {note}")
-    if any(line["labelled"] < 1 for line in summary["candidates"]):
-        print_line(out, "Noise has no label to trust: a candidate that leaves doubtful rows out looks better.")

@@ -8,16 +8,15 @@ from typing import Any
 import click
 
 from . import _options as opt
-from ._app import begin, console, print_json, print_line, print_table
-from ._inputs import clusterer, load_points, open_input, plan_features
-from ._outputs import check_inputs, check_outputs, open_output
+from ._app import begin, print_json, show
+from ._inputs import clusterer, load_points, open_input, plan_features, run_fingerprint
+from ._outputs import check_inputs, check_outputs, earlier_exit, write_record, write_rows
 
 EPILOG = """\b
 Examples:
   allegiance curve flowers.csv --drop species
   allegiance curve flowers.csv --drop species --clusters 2-12 --algorithm gmm -o curve.csv
 """
-_HEADER = ("clusters", "above chance", "middle 50%", "null median", "null max", "")
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -75,6 +74,9 @@ def curve(**values: Any) -> None:
     check_outputs(o)
     table = open_input(o)
     check_inputs(table.files, o.output)
+    run = run_fingerprint(o, table)
+    if earlier_exit(o, run, log) is not None:
+        return
     plan = plan_features(o, table)
     plan.raise_problems()
     from allegiance import stability_curve
@@ -91,28 +93,11 @@ def curve(**values: Any) -> None:
         verbose=log.progress,
     )
     found = measured.frame(like=points.columns)
-    if o.output is not None:
-        with open_output(o.output, o) as sink:
-            sink.write(found)
-        log.wrote(o.output)
-    lines = found.to_pylist()
+    write_rows(o.output, found, o, log)
     if o.json:
-        print_json({"suggested": measured.suggestion, "caveat": measured.caveat, "curve": lines, "output": o.output})
+        summary = {"suggested": measured.suggestion, "caveat": measured.caveat, "curve": found.to_pylist()}
+        print_json({**summary, "output": o.output})
     elif not o.quiet:
-        out = console(err=o.output == "-")
-        print_table(out, "Replication above chance", _HEADER, [_cells(line) for line in lines], left=("",))
-        print_line(out, measured.verdict, bold=True)
-        if measured.suggestion is not None:
-            print_line(out, measured.caveat)
+        show(*repr(measured).splitlines(), err=o.output == "-")
+    write_record(o, run)
     log.end()
-
-
-def _cells(line: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        str(line["n_clusters"]),
-        f"{line['above_chance']:.3f}",
-        f"{line['low']:.3f} to {line['high']:.3f}",
-        f"{line['reference']:.3f}",
-        f"{line['reference_high']:.3f}",
-        "<- suggested" if line["suggested"] else "",
-    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ._app import begin, console, print_json, print_line, print_table
+from ._app import begin, print_json, show
 from ._inputs import check_file
 from ._options import RUN_OPTIONS, Command, options
 
@@ -49,21 +49,32 @@ def model(**values: Any) -> None:
     if o.json:
         print_json({"model": path, **shown})
         return
-    out = console()
-    for line in _sentences(path, shown):
-        print_line(out, line)
-    columns = []
-    for column in shown["columns"]:
-        more = " ..." if column["n_categories"] > _LISTED else ""
-        columns.append([column["name"], column["kind"], ", ".join(column["categories"]) + more])
-    if columns:
-        print_table(out, "Columns", ("column", "holds", "categories"), columns, left=("column", "holds", "categories"))
-    rows = [
-        [str(line["cluster"]), *(_figure(line.get(name)) for name in ("points", "replication", "name"))]
-        for line in shown["clusters"]
+    from allegiance.notebook import fitted_facts, text_table
+
+    show(f"{path}: {len(shown['clusters'])} clusters in {shown['features']} features", bold=True)
+    made, facts = shown["made"], dict[str, str]()
+    if made is not None:
+        facts["made"] = f"{made['created']} from {', '.join(made['files'])} ({made['rows']:,} rows)"
+        facts["by"] = f"allegiance {made['version']}: {made['command']}"
+        if made["replication"] is not None:
+            facts["came back"] = f"{made['replication']:.0%} of the labels"
+    missing = {"median": "filled with the median or the word 'missing'", "drop": "leave their row out"}
+    facts["columns"] = f"{'scaled' if shown['scaled'] else 'not scaled'}; missing values: "
+    facts["columns"] += missing.get(shown["impute"], "an error")
+    facts["new rows"] = f"labelled by {shown['labels_new_points']}"
+    facts["drift"] = "baseline for `watch`" if shown["baseline"] else "no baseline"
+    facts = fitted_facts(scorer.fitted_) | facts
+    show(*(f"{name:<12} {value}" for name, value in facts.items()))
+    columns = [
+        [each["name"], each["kind"], ", ".join(each["categories"]) + " ..." * (each["n_categories"] > _LISTED)]
+        for each in shown["columns"]
     ]
-    header = ("cluster", "rows", "come back", "what sets it apart")
-    print_table(out, "Clusters", header, rows, left=("cluster", "what sets it apart"))
+    if columns:
+        header = ("column", "holds", "categories")
+        show("", *text_table(header, columns, left=header))
+    figures = ("points", "replication", "name")
+    rows = [[str(each["cluster"]), *(_figure(each.get(name)) for name in figures)] for each in shown["clusters"]]
+    show("", *text_table(("cluster", "rows", "trust", "name"), rows, left=("cluster", "name")))
 
 
 def contents(scorer: Any) -> dict[str, Any]:
@@ -99,28 +110,6 @@ def contents(scorer: Any) -> dict[str, Any]:
         "trust": fitted.trust_map is not None,
         "baseline": "baseline" in fitted.parts,
     }
-
-
-def _sentences(path: str, shown: dict[str, Any]) -> list[str]:
-    made = shown["made"]
-    lines = [f"{path}: {len(shown['clusters'])} clusters in {shown['features']} features."]
-    if made is not None:
-        lines.append(f"Made on {made['created']} from {', '.join(made['files'])} ({made['rows']:,} rows).")
-        lines.append(f"By allegiance {made['version']}: {made['command']}")
-        if made["replication"] is not None:
-            lines.append(f"Then {made['replication']:.0%} of the labels would have come back.")
-    missing = {"median": "are filled with the median or the word 'missing'", "drop": "leave their row out"}
-    lines.append(
-        f"Features are {'scaled' if shown['scaled'] else 'not scaled'}; missing values "
-        f"{missing.get(shown['impute'], 'are an error')}."
-    )
-    lines.append(
-        f"Influence {shown['influence']}, domain {shown['domain']}, engine {shown['engine']}, eps {shown['eps']:g}, "
-        f"seed {shown['seed']}. New rows are labelled by {shown['labels_new_points']}. "
-        f"{'It measures trust' if shown['trust'] else 'It has no trust'}, and "
-        f"{'knows' if shown['baseline'] else 'does not know'} the profile of its data for `watch`."
-    )
-    return lines
 
 
 def _figure(value: Any) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from importlib.util import find_spec
 from typing import Any
 
 import click
 
 from . import _options as opt
-from ._app import begin, print_json
-from ._inputs import check_clustering, load_points, open_input, prepare, scorer_for
-from ._outputs import check_inputs, headline, page_settings
+from ._app import begin, print_json, show
+from ._inputs import check_clustering, load_points, open_input, prepare, score_points
+from ._outputs import check_inputs, check_page, page_settings
 
 EPILOG = """\b
 Examples:
@@ -54,18 +52,14 @@ def review(**values: Any) -> None:
     """
     o, log = begin(values, where=values["data"])
     check_clustering(o)
-    for library in ("bokeh", "jinja2"):
-        if find_spec(library) is None:
-            raise click.ClickException(f"review needs {library}: pip install 'allegiance[report]'.")
+    check_page()
     table = open_input(o)
     decisions = o.decisions or f"{table.files[0] if table.files else 'data'}.decisions.jsonl"
     check_inputs([*table.files, o.centers, o.model], decisions)
     scorer, plan = prepare(o, table, log)
     points = load_points(table, plan, o.labels, typed=True)
-    if scorer is not None:
-        result = scorer.fitted_.without_preprocessing().score(points.X, labels=points.labels)
-    else:
-        result = scorer_for(o, plan, points.labels, log).fit_affinity(points.X, points.labels)
+    result = score_points(o, points, plan, scorer, log)[0]
+    from allegiance.results import headlines
     from allegiance.review import serve
 
     served = serve(
@@ -82,11 +76,9 @@ def review(**values: Any) -> None:
         if o.json:
             print_json({"url": served.url, "decisions": decisions, "rows": result.n_points})
         else:
-            click.echo(headline(result.tally()))
-            click.echo(f"Review at {served.url}")
-            click.echo(f"Decisions go to {decisions}. Ctrl-C ends the review.")
-        while True:
-            time.sleep(3600)
+            show(headlines(result.tally())[0], f"Review at {served.url}")
+            show(f"Decisions go to {decisions}. Ctrl-C ends the review.")
+        served.wait()
     except KeyboardInterrupt:
         log.write("end", f"The review has ended; decisions are in {decisions}.")
     finally:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from . import _options as opt
-from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, console, finite, print_json, print_line, provenance
+from ._app import DRIFTED, FAILED, UNDER_THRESHOLD, Log, begin, finite, print_json, provenance, show
 from ._inputs import (
-    Points,
     check_clustering,
     free_name,
     ids_of,
@@ -22,13 +21,13 @@ from ._inputs import (
     plan_features,
     prepare,
     run_fingerprint,
-    scorer_for,
+    score_points,
 )
 from ._outputs import (
     Worst,
     check_inputs,
     check_outputs,
-    is_done,
+    earlier_exit,
     open_output,
     page_settings,
     print_summary,
@@ -36,13 +35,14 @@ from ._outputs import (
     summarise,
     summary_sheet,
     write_record,
+    write_rows,
 )
 from .watch import SHOWN, Profiler, compare_with_baseline
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.io import FeaturePlan, Table
-    from allegiance.results import AffinityResult
+    from allegiance.results import AffinityResult, HowMeasured, Tally
 
 #: Tables with more rows are streamed, unless something needs all of them in memory.
 MANY_ROWS = 1_000_000
@@ -74,14 +74,14 @@ Examples:
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
         opt.option(
             opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.Budget(),
-            help="List the N labels to look at first.  [default: 10]",
+            help="List the N labels to look at first.  [default: those that are not supported, at most 10]",
         ),
         opt.option(opt.OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
         opt.option(
             opt.OUTPUT, "--audit", metavar="N", type=click.IntRange(min=1),
-            help="Let -o be a sheet of N labels to look at, half of them drawn at random, for `allegiance audit`.",
+            help="Write to -o a sheet of N labels to check by hand, half drawn at random, for `allegiance audit`.",
         ),
-        opt.option(opt.OUTPUT, "--report", metavar="FILE", help="HTML page to write, for looking and reviewing."),
+        opt.option(opt.OUTPUT, "--report", metavar="FILE", help="Write an HTML page to explore and review the labels."),
     ],
     opt.PAGE_OPTIONS,
     [
@@ -112,30 +112,46 @@ def score(**values: Any) -> int:
     table = open_input(o)
     check_inputs([*table.files, o.centers, o.model], o.output, o.review_output, o.report, o.save)
     run = run_fingerprint(o, table)
-    if is_done(o, run):
-        log.write("skip", f"{o.output} is up to date: the same inputs and options made it.", file=o.output)
-        return 0
+    before = earlier_exit(o, run, log)
+    if before is not None:
+        return before
     scorer, plan = prepare(o, table, log)
-    streamed = _streams(o, plan, log)
+    streamed = _streams(o, table.profile().n_rows, log)
     work = _score_in_batches if streamed else _score_in_memory
-    summary, shown, scorer, profiler, footer = work(o, table, plan, scorer, log)
-    drift = None
+    done = work(o, table, plan, scorer, log)
+    summary, drift = done.summary, None
     if o.model is not None:
-        drift = compare_with_baseline(scorer, profiler)
+        drift = compare_with_baseline(done.scorer, done.profiler)
         summary["drift"] = None if drift is None else drift.to_dict()
         for finding in [] if drift is None else drift.findings[:SHOWN]:
             log.note(f"drift: {finding.sentence}.")
-    write_record(o, run)
     if o.save is not None:
-        _save(o, scorer, plan, table, summary, profiler)
+        _save(o, done, plan, table)
         log.wrote(o.save)
     if o.json:
         outputs = {"output": o.output, "report": o.report, "saved": o.save, "review_output": o.review_output}
         print_json({**summary, "notes": log.notes, **outputs})
     elif not o.quiet:
-        print_summary(summary, shown, err=o.output == "-", footer=footer if o.verbose else [])
+        from allegiance.results import footer
+
+        how = footer(done.tally, done.how) if o.verbose else []
+        print_summary(summary, done.tally, done.shown, log, err=o.output == "-", footer=how)
+    code = _exit_code(o, summary, drift, log)
+    write_record(o, run, code)
     log.end()
-    return _exit_code(o, summary, drift, log)
+    return code
+
+
+class _Done(NamedTuple):
+    """A table that was scored."""
+
+    summary: dict[str, Any]
+    tally: Tally
+    how: HowMeasured
+    shown: list[str]
+    """The columns of the list on the screen."""
+    scorer: AffinityScorer
+    profiler: Profiler
 
 
 def _check_usage(o: SimpleNamespace) -> None:
@@ -151,79 +167,70 @@ def _check_usage(o: SimpleNamespace) -> None:
         raise click.UsageError(f"--stream cannot be used with {obstacle}, which needs all rows in memory.")
 
 
-def _streams(o: SimpleNamespace, plan: FeaturePlan, log: Log) -> bool:
+def _streams(o: SimpleNamespace, n_rows: int, log: Log) -> bool:
     """Decide whether to read the table in batches."""
     if o.stream is not None:
         return bool(o.stream)
     obstacle = needs_memory(o)
-    if plan.n_rows <= MANY_ROWS:
+    if n_rows <= MANY_ROWS:
         return False
     if obstacle is not None:
-        log.note(f"{plan.n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
+        log.note(f"{n_rows:,} rows are read into memory, since {obstacle} needs them all at once.")
     return obstacle is None
 
 
-def _shown(o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, names: dict[str, str]) -> list[str]:
-    """Return the columns of the list on the screen."""
-    return [*(ids_of(o, plan, table) or [row]), *([o.text] if o.text else []), *names.values()]
+def _columns(
+    o: SimpleNamespace, plan: FeaturePlan, table: Table, row: str, known: Any
+) -> tuple[list[str], dict[str, str], list[str]]:
+    """Return the columns of the table that are written, the names of the scores, and the columns on the screen."""
+    ids = ids_of(o, plan, table) or [row]
+    if o.scores_only:
+        kept, names = ids, {name: free_name(name, ids) for name in known}
+    else:
+        kept, names = list(table.columns), score_names(table.columns, known)
+    first = [names[name] for name in ("label", "trust" if "trust" in known else "own_affinity", "verdict", "rival")]
+    return kept, names, [*ids, *([o.text] if o.text else []), *first]
 
 
 def _score_in_memory(
     o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
-) -> tuple[dict[str, Any], list[str], AffinityScorer, Profiler, list[str]]:
+) -> _Done:
     import pyarrow as pa
 
     from allegiance.io import replacing
-    from allegiance.results import footer
+    from allegiance.results import SUPPORTED
 
     sink = open_output(o.output, o)
     points = load_points(table, plan, o.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
-    if scorer is None:
-        scorer = scorer_for(o, plan, points.labels, log)
-        result = scorer.fit_affinity(points.X, points.labels)
-        fitted = scorer.fitted_
-    else:
-        fitted = scorer.fitted_.without_preprocessing()
-        result = fitted.score(points.X, labels=points.labels)
-        fitted.warn_if_imprecise(result)
-    profiler = Profiler(fitted, plan)
+    result, scorer = score_points(o, points, plan, scorer, log)
+    profiler = Profiler(scorer.fitted_.without_preprocessing(), plan)
     profiler.add(points.X, 0)
-    row, *columns = points.columns.column_names
-    scores = result.columns()
-    names = score_names(columns, scores)
-    whole = points.columns
+    scores, whole = result.columns(), points.columns
+    kept, names, shown = _columns(o, plan, table, whole.column_names[0], scores)
     for name, written in names.items():
         whole = whole.append_column(written, pa.array(scores[name]))
-    chosen = pa.array(result.least_trusted(_SHOWN if o.review is None else o.review))
+    worst = result.least_trusted(result.n_points if o.review is None else o.review)
+    if o.review is None:
+        worst = worst[result.verdict[worst] != SUPPORTED][:_SHOWN]
+    chosen = pa.array(worst)
     review = whole.take(chosen).to_pylist()
+    log.step("describing clusters, writing outputs")
     described, page = page_settings(o, result, points, plan, table)
-    summary = summarise(result.tally(), result.clusterer_note, plan, described, review)
-    whole = _scores_only(o, plan, table, points, scores) if o.scores_only else whole.drop_columns([row])
+    tally = result.tally()
+    summary = summarise(tally, result.clusterer_note, plan, described, review)
+    whole = whole.select([*kept, *names.values()])
     if sink is not None:
         sink.summary = summary_sheet(summary)
         with sink:
             sink.write(whole if o.audit is None else _sheet(o, result, whole))
         log.wrote(o.output)
-    if o.review_output is not None:
-        with open_output(o.review_output, o) as review_sink:
-            review_sink.write(whole.take(chosen))
-        log.wrote(o.review_output)
+    write_rows(o.review_output, whole.take(chosen), o, log)
     if o.report is not None:
         # A page that appeared meanwhile is not replaced.
         with replacing(o.report, force=o.if_exists == "replace") as temporary:
             result.report(temporary, points.X, **page)
         log.wrote(o.report)
-    return summary, _shown(o, plan, table, row, names), scorer, profiler, footer(result.tally(), result.how)
-
-
-def _scores_only(o: SimpleNamespace, plan: FeaturePlan, table: Table, points: Points, scores: dict[str, Any]) -> Any:
-    """Return identifiers, or numbers of rows, and all scores."""
-    import pyarrow as pa
-
-    ids = points.columns.select(ids_of(o, plan, table) or [points.columns.column_names[0]])
-    for name, values in scores.items():
-        ids = ids.append_column(free_name(name, ids.column_names), pa.array(values))
-    return ids
+    return _Done(summary, tally, result.how, shown, scorer, profiler)
 
 
 def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
@@ -243,7 +250,7 @@ def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
 
 def _score_in_batches(
     o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
-) -> tuple[dict[str, Any], list[str], AffinityScorer, Profiler, list[str]]:
+) -> _Done:
     import time
 
     import numpy as np
@@ -252,7 +259,7 @@ def _score_in_batches(
     from allegiance.io import fit_stream
     from allegiance.io.streams import Rows, score_rows
     from allegiance.report import center_descriptions
-    from allegiance.results import FrameLike, footer
+    from allegiance.results import FrameLike, review_count
 
     started = time.perf_counter()
     sink = open_output(o.output, o)
@@ -261,12 +268,11 @@ def _score_in_batches(
         unfitted = make_scorer(o, log, centers=centers)
         if o.clusters is not None:
             log.note("clusters are found by k-means of a random sample, since the table is read in batches.")
+        log.step(f"fitting clusters and trust to {table.where}, in batches")
         scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan)
     inner = scorer.fitted_.without_preprocessing()
     row = free_name("row", table.columns)
-    kept = (ids_of(o, plan, table) or [row]) if o.scores_only else list(table.columns)
-    known = inner.nothing(FrameLike(), None).columns()
-    names = {name: name for name in known} if o.scores_only else score_names(table.columns, known)
+    kept, names, shown = _columns(o, plan, table, row, inner.nothing(FrameLike(), None).columns())
     rows = Rows(
         table,
         plan,
@@ -278,21 +284,22 @@ def _score_in_batches(
     )
     profiler = Profiler(inner, plan)
     rows.tap = lambda batch: profiler.add(batch.X, batch.first)
-    worst = Worst(_count(o.review, plan.n_rows))
+    n_rows = table.profile().n_rows
+    if o.review is None:
+        worst = Worst(_SHOWN, names["verdict"])
+    else:
+        worst = Worst(review_count(o.review, n_rows), None)
     log.resume = "The same command resumes where this one stopped." if table.files else ""
-    done = score_rows(
-        rows, scorer, sink, names=kept, scores=names, resume=not o.restart, verbose=log.progress, rank=worst.add
-    )
+    log.step(f"scoring {n_rows:,} rows in batches")
+    how = {"resume": not o.restart, "verbose": log.progress, "rank": worst.add}
+    done = score_rows(rows, scorer, sink, names=kept, scores=names, **how)
     log.resume = ""
     log.wrote(o.output)
     if done.resumed:
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         profiler.reset(rows)
-    shown = [name for name in _shown(o, plan, table, row, names) if not worst.rows or name in worst.rows[0]]
-    if o.review_output is not None:
-        with open_output(o.review_output, o) as review:
-            review.write(pa.Table.from_pylist(worst.rows))
-        log.wrote(o.review_output)
+    shown = [name for name in shown if not worst.rows or name in worst.rows[0]]
+    write_rows(o.review_output, pa.Table.from_pylist(worst.rows), o, log)
     trust_map = scorer.fitted_.trust_map
     note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
     described: list[Any] = []
@@ -300,19 +307,10 @@ def _score_in_batches(
         sizes = [line.points for line in done.tally.clusters() if line.name is not None]
         described = center_descriptions(inner.centers, np.array(sizes), plan)
     summary = summarise(done.tally, note, plan, described, worst.rows)
-    return summary, shown, scorer, profiler, footer(done.tally, inner.how(started))
+    return _Done(summary, done.tally, inner.how(started), shown, scorer, profiler)
 
 
-def _count(review: int | str | None, n_rows: int) -> int:
-    """Return how many labels a budget stands for."""
-    if isinstance(review, str):
-        return max(1, round(float(review.removesuffix("%")) / 100 * n_rows))
-    return _SHOWN if review is None else review
-
-
-def _save(
-    o: SimpleNamespace, scorer: AffinityScorer, plan: FeaturePlan, table: Table, summary: Any, profiler: Profiler
-) -> None:
+def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> None:
     """Save the model, with the profile of its data and where it comes from."""
     import platform
     from copy import copy
@@ -326,16 +324,16 @@ def _save(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "files": list(table.files) or [table.where],
-        "rows": summary["rows"],
-        "replication": summary["replication"],
-        "clusters": [{name: finite(line[name]) for name in figures} for line in summary["clusters"]],
+        "rows": done.summary["rows"],
+        "replication": done.summary["replication"],
+        "clusters": [{name: finite(line[name]) for name in figures} for line in done.summary["clusters"]],
     }
-    whole = copy(scorer).set_params(verbose=False)
-    fitted = scorer.fitted_.without_preprocessing() if "plan" in scorer.fitted_.parts else scorer.fitted_
-    if profiler.total is not None:
+    whole, fitted = copy(done.scorer).set_params(verbose=False), done.scorer.fitted_
+    fitted = fitted.without_preprocessing() if "plan" in fitted.parts else fitted
+    if done.profiler.total is not None:
         from allegiance.drift import with_baseline
 
-        fitted = with_baseline(fitted, profiler.total)
+        fitted = with_baseline(fitted, done.profiler.total)
     whole._set_fitted(with_plan(fitted, plan, about))
     write_state(whole.to_dict(), o.save, force=o.if_exists == "replace")
 
@@ -363,9 +361,7 @@ def check(**values: Any) -> int:
     if o.json:
         print_json({"plan": plan.to_dict(), "notes": [*table.notes, *plan.notes], "problems": list(plan.problems)})
     else:
-        out = console()
-        for line in [*plan.describe(), *table.notes]:
-            print_line(out, line)
+        show(*plan.describe(), *table.notes)
     return FAILED if plan.problems else 0
 
 
@@ -406,7 +402,7 @@ def audit(**values: Any) -> int:
         fields = ("share_right", "interval", "wrong_left", "interval_left", "n_random", "n_least", "n_unanswered")
         print_json({name: getattr(found, name) for name in fields} | {"sentence": found.sentence()})
     else:
-        print_line(console(), found.sentence(), bold=True)
+        show(found.sentence(), bold=True)
     log.end()
     return 0
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ._app import DRIFTED, FAILED, Log, begin, console, print_json, print_line, print_table
+from ._app import DRIFTED, FAILED, Log, begin, print_json, show
 from ._inputs import check_file, load_model, model_plan, open_input
 from ._options import READING_OPTIONS, RUN_OPTIONS, RUNNING, Command, option, options
 
@@ -106,7 +106,7 @@ def watch(**values: Any) -> int:
             periods[file] = _compared(o, scorer, file, log)
         except (ValueError, OSError) as error:
             periods[file] = error
-            log.write("error", f"Error: {error}" if file in str(error) else f"Error: {file}: {error}", file=file)
+            log.write("error", str(error) if file in str(error) else f"{file}: {error}", file=file)
     failed = [file for file, found in periods.items() if isinstance(found, Exception)]
     beyond = [file for file, found in periods.items() if file not in failed and _is_beyond(found, o.tolerance)]
     if o.json:
@@ -118,7 +118,14 @@ def watch(**values: Any) -> int:
         print_json({"model": o.model, "tolerance": o.tolerance, "periods": lines})
     elif not o.quiet:
         for file, found in periods.items():
-            _print(file, found, verbose=o.verbose)
+            if file in failed:
+                show(f"{file}: not compared, see the error.")
+            elif found.drifted or o.verbose:
+                first, *changes = repr(found).splitlines()
+                show(f"{file}: {first}", bold=True)
+                show(*changes, "")
+            else:
+                show(f"{file}: {found.headline()}.")
     if beyond:
         log.write("drift", f"Beyond --tolerance {o.tolerance:g}: {', '.join(beyond)}.")
     log.end()
@@ -143,33 +150,3 @@ def _compared(o: Any, scorer: AffinityScorer, file: str, log: Log) -> Any:
     if profiler.total is None:
         raise TableError(f"{file} has no rows.")
     return compare_with_baseline(scorer, profiler)
-
-
-def _print(file: str, found: Any, *, verbose: bool) -> None:
-    """Print what changed in a file, and the figures of its clusters if something did."""
-    out = console()
-    if isinstance(found, Exception):
-        print_line(out, f"{file}: not compared. {str(found).removeprefix(f'{file}: ')}", bold=True)
-        return
-    print_line(out, f"{file}: {found.now.n_points:,} rows. {found.headline()}.", bold=found.drifted)
-    for finding in found.findings[:SHOWN]:
-        print_line(out, f"  - {finding.sentence}.")
-    left = len(found.findings) - SHOWN
-    if left > 0:
-        print_line(out, f"  ... and {left} more: see --json.")
-    if found.drifted or verbose:
-        rows = [
-            [str(line["cluster"]), *(_pair(line, name) for name in ("share", "atypical")), _moved(line)]
-            for line in found.to_dict()["clusters"]
-        ]
-        print_table(out, "", ("cluster", "share", "atypical", "moved most"), rows, left=("cluster", "moved most"))
-
-
-def _pair(line: dict[str, Any], name: str) -> str:
-    return " to ".join(
-        "-" if line[f"{name}_{when}"] is None else f"{line[f'{name}_{when}']:.1%}" for when in ("then", "now")
-    )
-
-
-def _moved(line: dict[str, Any]) -> str:
-    return f"{line['moved']} {line['moved_by']:+.1f} sd" if line["moved"] else ""

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class ResultPlots:
-    """What ``result.plot`` is: calling it draws the usual picture, its methods draw the others.
+    """What ``result.plot`` is: calling it draws the profile, its methods draw the others.
 
     Parameters
     ----------
@@ -40,18 +40,8 @@ class ResultPlots:
     def __init__(self, result: Any) -> None:
         self._result = result
 
-    def __call__(self, **kw: Any) -> AffinityProfileDisplay:
-        """Draw the usual picture, :meth:`profile`.
-
-        Parameters
-        ----------
-        **kw
-            As in :meth:`profile`.
-        """
-        return self.profile(**kw)
-
     def profile(self, **kw: Any) -> AffinityProfileDisplay:
-        """Draw the labels of each cluster, sorted by trust.
+        """Draw the labels of each cluster, sorted by trust: the usual picture.
 
         Parameters
         ----------
@@ -59,6 +49,8 @@ class ResultPlots:
             As in :meth:`AffinityProfileDisplay.from_result`.
         """
         return AffinityProfileDisplay.from_result(self._result, **kw)
+
+    __call__ = profile
 
     def map(self, X: Any = None, **kw: Any) -> AffinityMapDisplay:
         """Draw the points on a map, coloured by trust.

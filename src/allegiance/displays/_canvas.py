@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 #: that they show on dark pages.
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#F0E442")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "<", "X")
-_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo", "|||")
 
 #: The line at one half, and what lies below it.
 ALARM = "#D55E00"
@@ -35,18 +34,9 @@ _DIRECTIONS = 16
 _GAP, _LEAD = 2.0, 12.0
 
 
-class Look(NamedTuple):
-    """How a cluster is told from the others."""
-
-    color: str
-    marker: str
-    hatch: str
-
-
-def look_of(cluster: int) -> Look:
-    """Return the look of a cluster by its number; beyond eight, colours return with other markers and hatches."""
-    turn = cluster // len(_COLORS)
-    return Look(_COLORS[cluster % len(_COLORS)], _MARKERS[turn % len(_MARKERS)], _HATCHES[turn % len(_HATCHES)])
+def look_of(cluster: int) -> tuple[str, str]:
+    """Return the colour and the marker of a cluster by its number; beyond eight, colours return with other markers."""
+    return _COLORS[cluster % len(_COLORS)], _MARKERS[cluster // len(_COLORS) % len(_MARKERS)]
 
 
 def axes_to_draw_on(ax: Any, caller: str, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
@@ -148,25 +138,32 @@ def place_labels(
     return written
 
 
-class Scored:
-    """What pictures read off a result: codes (n,) of labels, -1 for noise, and what labels are ranked by."""
+class ResultDisplay:
+    """What the pictures of a result share: what clusters are called, and what labels are ranked by."""
 
-    def __init__(self, result: Any, caller: str, X: Any = None, names: Mapping[Any, str] | None = None) -> None:
-        if not hasattr(result, "own_affinity"):
-            raise TypeError(
-                f"{caller} needs an AffinityResult, got {type(result).__name__}. Call trust(X, labels), or "
-                "scorer.affinity(X)."
-            )
-        self.label, self.classes, self.verdict, self.rival = result.label, result.classes, result.verdict, result.rival
-        self.names, self.codes, self.noise = shown_names(result.classes, names), result.codes, result.noise
-        n = self.label.shape[0]
-        rows = n if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
-        if rows != n:
-            raise ValueError(f"X has {rows} rows but result has {n} points: they must be equal.")
-        trust = result.trust if result.calibrated else None
-        self.ranked_by = "own_affinity" if trust is None else "trust"
-        self.ranking: FloatArray = np.where(self.noise, np.nan, result.own_affinity if trust is None else trust)
+    def __init__(self, result: Any, names: Mapping[Any, str] | None = None) -> None:
+        check_result(result, type(self).__name__)
+        self.result = result
+        self.names = shown_names(result.classes, names)
+        self.ranked_by = "trust" if result.calibrated else "own_affinity"
+        self.ranking: FloatArray = np.where(result.noise, np.nan, getattr(result, self.ranked_by))
 
-    def members(self) -> list[tuple[Any, IntArray]]:
-        """Return each cluster's label with the rows of its points; noise is left out."""
-        return [(name, np.flatnonzero(self.codes == code)) for code, name in enumerate(self.classes.tolist())]
+    def members(self) -> list[IntArray]:
+        """Return the rows of each cluster; noise is left out."""
+        return [np.flatnonzero(self.result.codes == code) for code in range(self.result.n_clusters)]
+
+
+def check_result(result: Any, caller: str) -> None:
+    """Raise unless this is a result."""
+    if not hasattr(result, "own_affinity"):
+        raise TypeError(
+            f"{caller} needs an AffinityResult, got {type(result).__name__}. Call trust(X, labels), or "
+            "scorer.affinity(X)."
+        )
+
+
+def check_length(X: Any, n: int) -> None:
+    """Raise unless X has n rows."""
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if rows != n:
+        raise ValueError(f"X has {rows} rows but result has {n} points: they must be equal.")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_choice, require
+from allegiance._core.validation import FloatArray, check_choice, require
 from allegiance.notebook import count
 
 from ._canvas import (
     COLOR_SCALE,
     NOISE,
     SUPPORTED,
-    Scored,
+    ResultDisplay,
     axes_to_draw_on,
     frame_of,
     run_layout,
@@ -35,26 +34,19 @@ _DIGIT, _FILL, _LARGEST, _SMALLEST = 0.62, 0.85, 10.0, 3.5
 _LONG, _MANY = 30, 12
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class FlowDisplay:
+class FlowDisplay(ResultDisplay):
     """From label to rival, k x k: which clusters are confused, by the labels that are not supported or by all.
 
     The rival of a point is the best cluster other than its own; for noise, the best of all.
 
     Parameters
     ----------
-    labels
-        (m,) the clusters, one row of the picture each; noise last.
-    classes
-        (k,) the clusters, one column each.
-    counts
-        (m, k) points of each label with each rival.
-    points
-        (m,) all points of each label.
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns, of two clusters or more.
     which
-        "doubtful" or "all": the points counted.
+        Count only "doubtful" points, which are noise and labels that are not supported, or "all".
     names
-        What the clusters are called in the picture; by default their labels.
+        Names of clusters by label, which are shown with the labels.
 
     See Also
     --------
@@ -70,12 +62,20 @@ class FlowDisplay:
     [[0, 3], [2, 0]]
     """
 
-    labels: AnyArray
-    classes: AnyArray
-    counts: IntArray
-    points: IntArray
-    which: str = "doubtful"
-    names: Sequence[str] = ()
+    def __init__(self, result: AffinityResult, which: str = "doubtful", names: Mapping[Any, str] | None = None) -> None:
+        super().__init__(result, names)
+        check_choice(which, "which", ("doubtful", "all"))
+        self.which = which
+        k = result.n_clusters
+        if k < 2:
+            raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
+        m = k + bool(result.noise.any())
+        row = np.where(result.codes < 0, k, result.codes)
+        counted = slice(None) if which == "all" else result.verdict != SUPPORTED
+        self.points = np.bincount(row, minlength=m)
+        """(m,) all points of each label, noise last."""
+        self.counts = np.bincount((row * k + result.ranks.rival)[counted], minlength=m * k).reshape(m, k)
+        """(m, k) points of each label with each rival."""
 
     @classmethod
     def from_result(
@@ -91,78 +91,50 @@ class FlowDisplay:
 
         Parameters
         ----------
-        result
-            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns, of two clusters or more.
-        which
-            Count only "doubtful" points, which are noise and labels that are not supported, or "all".
-        names
-            Names of clusters by label, which are shown with the labels.
+        result, which, names
+            As for the class.
         ax
             Axes to draw on; by default those of a new figure.
         **kw
             For :meth:`plot`.
         """
-        scored = Scored(result, "FlowDisplay", names=names)
-        check_choice(which, "which", ("doubtful", "all"))
-        k = result.n_clusters
-        if k < 2:
-            raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
-        labels = np.array([*map(str, scored.classes), NOISE]) if scored.noise.any() else scored.classes
-        row = np.where(scored.codes < 0, k, scored.codes)
-        counted = slice(None) if which == "all" else scored.verdict != SUPPORTED
-        m = labels.size
-        display = cls(
-            labels=labels,
-            classes=scored.classes,
-            counts=np.bincount((row * k + result.ranks.rival)[counted], minlength=m * k).reshape(m, k),
-            points=np.bincount(row, minlength=m),
-            which=which,
-            names=scored.names,
-        )
-        return display.plot(ax=ax, **kw)
+        return cls(result, which, names).plot(ax=ax, **kw)
 
-    def plot(self, ax: Any = None, *, shares: bool = False, cmap: Any = COLOR_SCALE) -> FlowDisplay:
+    def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE) -> FlowDisplay:
         """Draw, and return the display.
 
         Parameters
         ----------
         ax
             Axes to draw on; by default those of a new figure.
-        shares
-            Show percentages of all points of each label instead of counts.
         cmap
             Colour map.
         """
         side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
         # Names stand left of the picture and, upright, below it.
-        room = 0.07 * min(max(map(len, map(str, self.names or self.classes))), _LONG)
+        room = 0.07 * min(max(map(len, self.names)), _LONG)
         ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 0.5 + room, side + room))
         self.ax_, self.figure_ = ax, ax.figure
-        values = 100.0 * self._shares if shares else self.counts.astype(np.float64)
+        values = self.counts.astype(np.float64)
         self.image_ = ax.imshow(
             np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
         )
         self._draw_frame(ax)
         counted = "doubtful points" if self.which == "doubtful" else "points"
-        unit = f"{counted}, % of all points of the label" if shares else counted
-        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=unit)
+        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=counted)
         set_title(ax, "Which clusters are confused: from label to rival", self._note)
-        self.texts_ = self._write_numbers(ax, values, shares)
+        self.texts_ = self._write_numbers(ax, values)
         return self
 
     def frame(self) -> Any:
         """Return one row per pair: ``label``, ``rival``, ``points`` and their ``share`` of all points of the label."""
         m, k = self.counts.shape
-        row, column = np.divmod(np.arange(m * k), k)
-        pairs = row != column
-        return frame_of(
-            {
-                "label": self.labels[row[pairs]],
-                "rival": self.classes[column[pairs]],
-                "points": self.counts.ravel()[pairs],
-                "share": self._shares.ravel()[pairs],
-            }
-        )
+        classes = self.result.classes
+        labels = classes if m == k else np.array([*map(str, classes), NOISE])
+        row, column = np.nonzero(~np.eye(m, k, dtype=bool))
+        counts = self.counts[row, column]
+        numbers = {"points": counts, "share": counts / np.maximum(self.points, 1)[row]}
+        return frame_of({"label": labels[row], "rival": classes[column], **numbers})
 
     @property
     def _note(self) -> str:
@@ -173,15 +145,10 @@ class FlowDisplay:
             labels = count(counted, "label")
         return f"{labels}; {count(noise, 'noise point')}" if noise else labels
 
-    @property
-    def _shares(self) -> FloatArray:
-        """(m, k) counts as shares of all points of the label; 0 for labels without points."""
-        return self.counts / np.maximum(self.points, 1)[:, None]
-
     def _draw_frame(self, ax: Axes) -> None:
         """Name rows and columns, draw a grid, and grey the diagonal, where nothing can be."""
         m, k = self.counts.shape
-        names = [shortened(str(name), _LONG) for name in self.names or self.classes]
+        names = [shortened(name, _LONG) for name in self.names]
         upright = k > _MANY or max(map(len, names)) * k > 40
         size = float(np.clip(220.0 / max(m, k), 5.0, 9.0))
         ax.set_xticks(range(k), names, rotation=90 if upright else 0, fontsize=size)
@@ -195,12 +162,12 @@ class FlowDisplay:
         for i in range(min(m, k)):
             ax.fill(*(corners + i).T, color=text_color(ax), alpha=0.12, linewidth=0)
 
-    def _write_numbers(self, ax: Axes, values: FloatArray, shares: bool) -> list[Any]:
+    def _write_numbers(self, ax: Axes, values: FloatArray) -> list[Any]:
         """Write the numbers in the largest size at which all fit their squares; none if they would be too small."""
         colors = require("matplotlib.colors", "plot", "FlowDisplay.plot")
         centered: dict[str, Any] = {"ha": "center", "va": "center"}
         rows, columns = np.nonzero(values)
-        texts = [_percent(value) if shares else _count(value) for value in values[rows, columns]]
+        texts = [f"{value:.0f}" if value < 10_000 else f"{value / 1000:.0f}k" for value in values[rows, columns]]
         if not texts:
             return [ax.text(0.5, 0.5, "no such points", transform=ax.transAxes, color=text_color(ax), **centered)]
         run_layout(ax)
@@ -216,11 +183,3 @@ class FlowDisplay:
             color = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
             drawn.append(ax.text(column, row, text, fontsize=min(size, _LARGEST), color=color, **centered))
         return drawn
-
-
-def _count(value: float) -> str:
-    return f"{int(value)}" if value < 10_000 else f"{value / 1000:.0f}k"
-
-
-def _percent(value: float) -> str:
-    return "<1" if value < 0.5 else f"{value:.0f}"

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_count, is_sparse
 
-from ._canvas import Scored, axes_to_draw_on, frame_of, run_layout, set_title, shortened, text_color
+from ._canvas import (
+    ResultDisplay,
+    axes_to_draw_on,
+    check_length,
+    frame_of,
+    run_layout,
+    set_title,
+    shortened,
+    text_color,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,8 +35,7 @@ _TITLE_WIDTH, _BETWEEN = 1.0, 0.5
 _LARGEST, _SMALLEST, _CHARACTER = 8.5, 3.0, 0.6
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class GalleryDisplay:
+class GalleryDisplay(ResultDisplay):
     """The most and the least trusted rows as images; for the rows of a table see ``result.review()``.
 
     Captions give the label and its trust, below them the rival: the best cluster other than the label. Without
@@ -36,13 +43,18 @@ class GalleryDisplay:
 
     Parameters
     ----------
-    shown
-        One entry per image, group by group: columns ``group``, ``cluster``, ``row``, ``label``, ``trust`` (or
-        ``own_affinity``), ``verdict`` and ``rival``.
-    images
-        (m, height, width) or (m, height, width, 3) the images.
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+    X
+        (n, height, width) or (n, height, width, 3) images, or (n, d) the data that was scored.
+    image_shape
+        (height, width) or (height, width, 3) of each row of X, if X is a table.
+    n
+        How many rows of each kind.
+    per_cluster
+        Show ``n`` of each kind for every label, rather than overall.
     names
-        What the clusters are called in the picture, by label; by default their labels.
+        Names of clusters by label, which are shown with the labels.
 
     Examples
     --------
@@ -55,13 +67,8 @@ class GalleryDisplay:
     [1, 4, 2, 3]
     """
 
-    shown: dict[str, AnyArray]
-    images: AnyArray
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def from_result(
-        cls,
+    def __init__(
+        self,
         result: AffinityResult,
         X: Any,
         *,
@@ -69,34 +76,13 @@ class GalleryDisplay:
         n: int = 8,
         per_cluster: bool = False,
         names: Mapping[Any, str] | None = None,
-        ax: Any = None,
-        **kw: Any,
-    ) -> GalleryDisplay:
-        """Choose the rows, and draw.
-
-        Parameters
-        ----------
-        result
-            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
-        X
-            (n, height, width) or (n, height, width, 3) images, or (n, d) the data that was scored.
-        image_shape
-            (height, width) or (height, width, 3) of each row of X, if X is a table.
-        n
-            How many rows of each kind.
-        per_cluster
-            Show ``n`` of each kind for every label, rather than overall.
-        names
-            Names of clusters by label, which are shown with the labels.
-        ax
-            Axes to draw on; by default those of a new figure.
-        **kw
-            For :meth:`plot`.
-        """
-        scored = Scored(result, "GalleryDisplay", X, names)
-        shown = _choose_rows(scored, check_count(n, "n"), per_cluster)
-        data: Any = X.tocsr() if is_sparse(X) else np.asarray(X)
-        picked = data[shown["row"]]
+    ) -> None:
+        super().__init__(result, names)
+        check_length(X, result.n_points)
+        self.per_cluster = per_cluster
+        self.shown = self._choose_rows(check_count(n, "n"))
+        """The columns of :meth:`frame` by name."""
+        picked: Any = (X.tocsr() if is_sparse(X) else np.asarray(X))[self.shown["row"]]
         picked = picked.toarray() if is_sparse(picked) else picked
         d = int(np.prod(picked.shape[1:]))
         shape = picked.shape[1:] if image_shape is None else tuple(np.atleast_1d(image_shape).tolist())
@@ -105,8 +91,23 @@ class GalleryDisplay:
                 f"GalleryDisplay shows images. Pass image_shape=(height, width) or (height, width, 3) with a product "
                 f"of {d}, the columns of X, got {image_shape!r}; for a table use result.review()."
             )
-        called = dict(zip(map(str, scored.classes), scored.names, strict=True))
-        return cls(shown=shown, images=picked.reshape(-1, *shape), names=called).plot(ax=ax, **kw)
+        self.images: AnyArray = picked.reshape(-1, *shape)
+        """(m, height, width) or (m, height, width, 3) in the order of ``shown``."""
+
+    @classmethod
+    def from_result(
+        cls, result: AffinityResult, X: Any, *, ax: Any = None, cmap: Any = "gray", **kw: Any
+    ) -> GalleryDisplay:
+        """Choose the rows, and draw.
+
+        Parameters
+        ----------
+        result, X, **kw
+            As for the class.
+        ax, cmap
+            As in :meth:`plot`.
+        """
+        return cls(result, X, **kw).plot(ax=ax, cmap=cmap)
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
         """Draw, and return the display.
@@ -127,11 +128,11 @@ class GalleryDisplay:
         scale = min(1.0, 14.0 / width)
         ax = axes_to_draw_on(ax, "GalleryDisplay.plot", (max(scale * width, 4.0), scale * height + 0.7))
         self.ax_, self.figure_ = ax, ax.figure
-        side = "left: most trusted, right: least; " if self._per_cluster else ""
+        side = "left: most trusted, right: least; " if self.per_cluster else ""
         set_title(
             ax,
-            "Most and least trusted rows" + (" of each cluster" if self._per_cluster else ""),
-            f"{side}below each its label and {self._ranked_by.replace('_', ' ')}, then the rival",
+            "Most and least trusted rows" + (" of each cluster" if self.per_cluster else ""),
+            f"{side}below each its label and {self.ranked_by.replace('_', ' ')}, then the rival",
         )
         ax.set_axis_off()
         low, high = float(self.images.min()), float(self.images.max())
@@ -156,21 +157,14 @@ class GalleryDisplay:
         """Return one row per image: ``group``, ``cluster``, ``row``, ``label``, ``trust``, ``verdict``, ``rival``."""
         return frame_of(self.shown)
 
-    @property
-    def _per_cluster(self) -> bool:
-        return bool((self.shown["cluster"] != "").any())
-
-    @property
-    def _ranked_by(self) -> str:
-        return "trust" if "trust" in self.shown else "own_affinity"
-
     def _lines(self) -> dict[str, list[IntArray]]:
         """Return the lines by their titles: a cluster with two blocks of entries, or a kind of entries with one."""
         group, cluster = self.shown["group"], self.shown["cluster"]
-        if not self._per_cluster:
+        if not self.per_cluster:
             return {kind.replace(" ", "\n"): [np.flatnonzero(group == kind)] for kind in (_MOST, _LEAST)}
+        called = dict(zip(map(str, self.result.classes.tolist()), self.names, strict=True))
         return {
-            "\n".join(textwrap.wrap(self.names.get(name, name), 16)[:4]): [
+            "\n".join(textwrap.wrap(called[name], 16)[:4]): [
                 np.flatnonzero((cluster == name) & (group == kind)) for kind in (_MOST, _LEAST)
             ]
             for name in dict.fromkeys(cluster.tolist())
@@ -186,7 +180,7 @@ class GalleryDisplay:
         color = text_color(ax)
         texts = []
         for x, y, entry in places:
-            value = f": {self.shown[self._ranked_by][entry]:.2f}"
+            value = f": {self.shown[self.ranked_by][entry]:.2f}"
             label, rival = (str(self.shown[name][entry]) for name in ("label", "rival"))
             text = shortened(label, length - len(value)) + value + "\nrival " + shortened(rival, length - 6)
             texts.append(ax.text(x, y, text, ha="center", va="top", fontsize=size, color=color, linespacing=1.1))
@@ -197,27 +191,28 @@ class GalleryDisplay:
             texts.append(ax.text(-_GAP, middle, words, **style))
         return texts
 
-
-def _choose_rows(scored: Scored, n: int, per_cluster: bool) -> dict[str, AnyArray]:
-    """Return what is shown of the most and the least trusted rows; no row twice where there are too few."""
-    ranking = scored.ranking
-    groups = scored.members() if per_cluster else [("", np.flatnonzero(~scored.noise))]
-    rows, kinds, clusters = [], [], []
-    for name, members in groups:
-        order = members[np.argsort(ranking[members], kind="stable")]
-        least = order[: min(n, (order.size + 1) // 2)]
-        most = order[::-1][: min(n, order.size - least.size)]
-        most = most[np.lexsort((most, -ranking[most]))]
-        rows.extend([*most, *least])
-        kinds.extend([_MOST] * most.size + [_LEAST] * least.size)
-        clusters.extend([str(name)] * (most.size + least.size))
-    row = np.array(rows, dtype=np.int64)
-    return {
-        "group": np.array(kinds),
-        "cluster": np.array(clusters),
-        "row": row,
-        "label": scored.label[row],
-        scored.ranked_by: ranking[row],
-        "verdict": scored.verdict[row],
-        "rival": scored.rival[row],
-    }
+    def _choose_rows(self, n: int) -> dict[str, AnyArray]:
+        """Return what is shown of the most and the least trusted rows; no row twice where there are too few."""
+        result, ranking = self.result, self.ranking
+        groups = dict(zip(map(str, result.classes.tolist()), self.members(), strict=True))
+        if not self.per_cluster:
+            groups = {"": np.flatnonzero(~result.noise)}
+        rows, kinds, clusters = [], [], []
+        for name, members in groups.items():
+            order = members[np.argsort(ranking[members], kind="stable")]
+            least = order[: min(n, (order.size + 1) // 2)]
+            most = order[::-1][: min(n, order.size - least.size)]
+            most = most[np.lexsort((most, -ranking[most]))]
+            rows.extend([*most, *least])
+            kinds.extend([_MOST] * most.size + [_LEAST] * least.size)
+            clusters.extend([name] * (most.size + least.size))
+        row = np.array(rows, dtype=np.int64)
+        return {
+            "group": np.array(kinds),
+            "cluster": np.array(clusters),
+            "row": row,
+            "label": result.label[row],
+            self.ranked_by: ranking[row],
+            "verdict": result.verdict[row],
+            "rival": result.rival[row],
+        }

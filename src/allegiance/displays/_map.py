@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,15 +24,16 @@ from ._canvas import (
     ALARM,
     COLOR_SCALE,
     GREY_SCALE,
-    Scored,
+    ResultDisplay,
     axes_to_draw_on,
+    check_length,
+    check_result,
     frame_of,
     look_of,
     outlined,
     place_labels,
     set_title,
     shortened,
-    shown_names,
     text_color,
 )
 
@@ -56,8 +56,20 @@ _MANY = 5000
 _SIDE, _LEAST = 4.4, 2.5
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class AffinityMapDisplay:
+class _Grid(NamedTuple):
+    """Values at every place of a plane through the data."""
+
+    values: FloatArray
+    """(m, m) over the view, rows from bottom to top; NaN where the divergence is not defined."""
+    owner: AnyArray
+    """(m, m) number of the cluster that a point at each place would get, -1 where it is not defined."""
+    sites: FloatArray | None
+    """(k, 2) representatives, projected on the plane; None where they have no place in it."""
+    note: str
+    """What a reader must know of the plane; empty if it is the whole space."""
+
+
+class AffinityMapDisplay(ResultDisplay):
     """Trust, the largest affinity or the affinity to one cluster, at every place of a plane or of the points only.
 
     Of the largest affinity, ``kind="contour"`` and ``kind="heat"`` are the two pictures of the paper; in the second,
@@ -65,31 +77,19 @@ class AffinityMapDisplay:
 
     Parameters
     ----------
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
     position
         (n, 2) where the points are drawn.
-    label
-        (n,) their labels.
-    value
-        (n,) their trust or affinity; NaN for the trust of noise.
-    classes
-        (k,) labels of the clusters.
     which
-        "trust", "affinity" (the largest), or the label of the cluster shown.
+        "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if there
+        is any, else affinity.
     axes
         What the two axes are called.
-    lower, upper
-        (2,) corners of the view.
-    field
-        (m, m) values over the view, rows from bottom to top; NaN where the divergence is not defined. None for a map of
-        points, between which there is no data to score.
-    owner
-        (m, m) number of the cluster that a point at each place would get; None without a field.
-    sites
-        (k, 2) representatives, projected on the plane; None where they have no place in it.
-    note
-        What a reader must know of the plane; empty if it is the whole space.
     names
-        What the clusters are called in the picture; by default their labels.
+        Names of clusters by label, which are shown with the labels.
+    grid
+        What :meth:`from_estimator` scores between the points; None for a map of points.
 
     Examples
     --------
@@ -103,19 +103,24 @@ class AffinityMapDisplay:
     (2500, 3)
     """
 
-    position: FloatArray
-    label: AnyArray
-    value: FloatArray
-    classes: AnyArray
-    which: Any
-    axes: tuple[str, str]
-    lower: FloatArray
-    upper: FloatArray
-    field: FloatArray | None = None
-    owner: AnyArray | None = None
-    sites: FloatArray | None = None
-    note: str = ""
-    names: Sequence[str] = ()
+    def __init__(
+        self,
+        result: AffinityResult,
+        position: FloatArray,
+        *,
+        which: Any = None,
+        axes: tuple[str, str] = ("first coordinate", "second coordinate"),
+        names: Mapping[Any, str] | None = None,
+        grid: _Grid | None = None,
+    ) -> None:
+        super().__init__(result, names)
+        self.which = _choose(result, which)
+        self.position, self.axes, self.grid = position, axes, grid
+        self.field = None if grid is None else grid.values
+        """(m, m) values over the view, rows from bottom to top; None for a map of points."""
+        self.value = _values(result, self.which)
+        """(n,) trust or affinity of the points; NaN for the trust of noise."""
+        self.lower, self.upper = _around(position, None if grid is None else grid.sites)
 
     @classmethod
     def from_estimator(
@@ -180,30 +185,15 @@ class AffinityMapDisplay:
         plane = _choose_plane(rows, fitted.columns.prepared_names, features)
         position = plane.project(rows)
         sites = plane.project(fitted.centers) if fitted.influence.flat_sides else None
-        lower, upper = _around(position if sites is None else np.vstack([position, sites]))
-        places = plane.lift(_grid(lower, upper, resolution))
+        places = plane.lift(_grid(*_around(position, sites), resolution))
         low, high = fitted.influence.limits
         defined = ((places > low) & (places < high)).all(axis=1)
         found = fitted.without_preprocessing().score(places[defined])
-        field, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
-        field[defined] = _values(found, chosen)
-        owner[defined] = found.codes
-        display = cls(
-            position=position,
-            label=scored.label,
-            value=_values(scored, chosen),
-            classes=scored.classes,
-            which=chosen,
-            axes=plane.names,
-            lower=lower,
-            upper=upper,
-            field=field.reshape(resolution, resolution),
-            owner=owner.reshape(resolution, resolution),
-            sites=sites,
-            note=plane.note,
-            names=shown_names(scored.classes, names),
-        )
-        return display.plot(ax=ax, **kw)
+        values, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
+        values[defined], owner[defined] = _values(found, chosen), found.codes
+        square = (resolution, resolution)
+        grid = _Grid(values.reshape(square), owner.reshape(square), sites, plane.note)
+        return cls(scored, position, which=chosen, axes=plane.names, names=names, grid=grid).plot(ax=ax, **kw)
 
     @classmethod
     def from_result(
@@ -237,32 +227,20 @@ class AffinityMapDisplay:
         **kw
             For :meth:`plot`.
         """
-        called = Scored(result, "AffinityMapDisplay", X, names).names
-        chosen = _choose(result, which)
-        n = result.label.shape[0]
+        check_result(result, "AffinityMapDisplay")
         if projection is not None:
             position, axes = np.asarray(projection, dtype=np.float64), ("first coordinate", "second coordinate")
-            if position.shape != (n, 2) or not np.isfinite(position).all():
-                raise ValueError(f"projection must be finite coordinates of shape ({n}, 2), got {position.shape}.")
+            if position.shape != (result.n_points, 2) or not np.isfinite(position).all():
+                shape = (result.n_points, 2)
+                raise ValueError(f"projection must be finite coordinates of shape {shape}, got {position.shape}.")
         else:
             rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
+            check_length(rows, result.n_points)
             if rows.shape[1] < 2:
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
             plane = _principal_plane(rows)
             position, axes = plane.project(rows), plane.names
-        lower, upper = _around(position)
-        display = cls(
-            position=position,
-            label=result.label,
-            value=_values(result, chosen),
-            classes=result.classes,
-            which=chosen,
-            axes=axes,
-            lower=lower,
-            upper=upper,
-            names=called,
-        )
-        return display.plot(ax=ax, **kw)
+        return cls(result, position, which=which, axes=axes, names=names).plot(ax=ax, **kw)
 
     def plot(
         self,
@@ -306,14 +284,14 @@ class AffinityMapDisplay:
         self.sites_: Any = None
         self.points_: list[Any] = []
         self.borders_: list[Any] = []
-        if self.field is None:
+        if self.grid is None:
             lowest = min(float(np.nanmin(self.value, initial=0.5)), 0.5 - _STEP)
             self._draw_points(ax, {"cmap": cmap, "vmin": lowest, "vmax": 1.0}, point_kw or {})
             self.field_: Any = self.points_[0]
         else:
-            self._draw_field(ax, kind, cmap)
+            self._draw_field(ax, self.grid.values, kind, cmap)
             if show_cells:
-                self._draw_cells(ax)
+                self._draw_cells(ax, self.grid)
             if show_points:
                 self._draw_points(ax, None, point_kw or {})
         self._draw_colorbar(ax)
@@ -330,11 +308,11 @@ class AffinityMapDisplay:
             Return the points instead, with their labels. Without a grid they are all there is.
         """
         name = self.which if self._is_named else f"affinity_{self.which}"
-        if points or self.field is None:
+        if points or self.grid is None:
             x, y = self.position.T
-            return frame_of({"x": x, "y": y, "label": self.label, name: self.value})
-        x, y = _grid(self.lower, self.upper, self.field.shape[0]).T
-        return frame_of({"x": x, "y": y, name: self.field.ravel()})
+            return frame_of({"x": x, "y": y, "label": self.result.label, name: self.value})
+        x, y = _grid(self.lower, self.upper, self.grid.values.shape[0]).T
+        return frame_of({"x": x, "y": y, name: self.grid.values.ravel()})
 
     @property
     def _is_named(self) -> bool:
@@ -348,16 +326,15 @@ class AffinityMapDisplay:
 
     def _titles(self) -> tuple[str, ...]:
         subject = self._subject[0].upper() + self._subject[1:]
-        if self.field is None:
+        if self.grid is None:
             return (f"{subject} of the points", "each by its own value, with no field between them")
-        side = "above" if np.nanmin(self.field) >= 0.5 else "below"
+        side = "above" if np.nanmin(self.grid.values) >= 0.5 else "below"
         line = "orange line: one half" if self.threshold_ is not None else f"everywhere {side} one half"
-        note = f"{self.note}; points projected" if self.note else ""
+        note = f"{self.grid.note}; points projected" if self.grid.note else ""
         return (f"{subject} at every place; {line}", note)
 
-    def _draw_field(self, ax: Axes, kind: str, cmap: Any) -> None:
-        assert self.field is not None
-        field = np.ma.masked_invalid(self.field)
+    def _draw_field(self, ax: Axes, values: FloatArray, kind: str, cmap: Any) -> None:
+        field = np.ma.masked_invalid(values)
         x, y = (_middles(self.lower[i], self.upper[i], field.shape[0]) for i in range(2))
         lowest = min(np.floor(float(field.min()) / _STEP) * _STEP, 1.0 - 2 * _STEP)
         levels = np.arange(lowest, 1.0 + _STEP / 2, _STEP)
@@ -376,33 +353,25 @@ class AffinityMapDisplay:
         # The field is known at the middles of the grid's squares, the outermost half a square inside the view.
         ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
 
-    def _draw_cells(self, ax: Axes) -> None:
+    def _draw_cells(self, ax: Axes, grid: _Grid) -> None:
         """Draw the borders between the clusters that places get, and the representatives."""
-        assert self.owner is not None
-        x, y = (_middles(self.lower[i], self.upper[i], self.owner.shape[0]) for i in range(2))
-        for code in np.unique(self.owner[self.owner >= 0])[1:]:
-            inside = np.ma.masked_where(self.owner < 0, (self.owner == code).astype(np.float64))
+        x, y = (_middles(self.lower[i], self.upper[i], grid.owner.shape[0]) for i in range(2))
+        for code in np.unique(grid.owner[grid.owner >= 0])[1:]:
+            inside = np.ma.masked_where(grid.owner < 0, (grid.owner == code).astype(np.float64))
             line = ax.contour(x, y, inside, levels=[0.5], colors=[text_color(ax)], linewidths=0.9)
             line.set_path_effects(outlined(ax, 2.2))
             self.borders_.append(line)
-        if self.sites is not None:
-            style: dict[str, Any] = {
-                "marker": "x",
-                "s": 36,
-                "linewidths": 1.6,
-                "path_effects": outlined(ax, 3.2),
-                "zorder": 4,
-            }
-            self.sites_ = ax.scatter(*self.sites.T, color=text_color(ax), **style)
+        if grid.sites is not None:
+            style: dict[str, Any] = {"marker": "x", "s": 36, "linewidths": 1.6, "zorder": 4}
+            self.sites_ = ax.scatter(*grid.sites.T, color=text_color(ax), path_effects=outlined(ax, 3.2), **style)
 
     def _draw_points(self, ax: Axes, scale: dict[str, Any] | None, kw: dict[str, Any]) -> None:
         """Draw points in the colour and marker of their labels, or by value on a ``scale``; noise as pluses."""
         n = self.position.shape[0]
         size = float(np.clip(6000.0 / max(n, 1), 1.5, 22.0))
-        groups = [(self.label == name, *look_of(i)[:2]) for i, name in enumerate(self.classes)]
-        noise = ~np.isin(self.label, self.classes)
-        if noise.any():
-            groups.append((noise, text_color(ax), "+"))
+        groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
+        if self.result.noise.any():
+            groups.append((np.flatnonzero(self.result.noise), text_color(ax), "+"))
         for rows, color, marker in groups:
             style: dict[str, Any] = {"s": size, "marker": marker, "zorder": 3, "rasterized": n > _MANY}
             # Noise has no trust to colour it by.
@@ -425,14 +394,14 @@ class AffinityMapDisplay:
 
     def _label(self, ax: Axes) -> list[Any]:
         """Write the label of each cluster near its representative, or amid its points."""
-        names = [shortened(str(name), _LONG) for name in self.names or self.classes]
-        places = self.sites
+        sites = None if self.grid is None else self.grid.sites
+        places = sites
         if places is None:
-            members = [self.position[self.label == name] for name in self.classes]
+            members = [self.position[rows] for rows in self.members()]
             places = np.array([np.median(each, axis=0) if each.size else (np.nan, np.nan) for each in members])
         seen = [i for i, place in enumerate(places) if (place >= self.lower).all() and (place <= self.upper).all()]
-        texts = [names[i] for i in seen]
-        return place_labels(ax, places[seen], texts, taken=self.sites, fontsize=9, fontweight="bold")
+        texts = [shortened(self.names[i], _LONG) for i in seen]
+        return place_labels(ax, places[seen], texts, taken=sites, fontsize=9, fontweight="bold")
 
 
 class _Plane(NamedTuple):
@@ -489,8 +458,9 @@ def _mean(rows: Rows) -> FloatArray:
     return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
 
 
-def _around(position: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of a view around points (n, 2)."""
+def _around(position: FloatArray, sites: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of a view around points (n, 2) and representatives."""
+    position = position if sites is None else np.vstack([position, sites])
     lower, upper = position.min(axis=0), position.max(axis=0)
     extent = upper - lower
     reach = np.where(extent > 0, _MARGIN * extent, max(float(extent.max()), 1.0) / 2.0)

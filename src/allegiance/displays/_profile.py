@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, check_choice
+from allegiance._core.validation import FloatArray
 from allegiance.notebook import count
 
 from ._canvas import (
     ALARM,
     SUPPORTED,
-    Scored,
+    ResultDisplay,
     axes_to_draw_on,
     frame_of,
     look_of,
@@ -36,8 +35,7 @@ _STEPS, _GAP = 400, 0.14
 _LARGEST, _SMALLEST, _LINE = 9.0, 3.5, 1.25
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class AffinityProfileDisplay:
+class AffinityProfileDisplay(ResultDisplay):
     """One horizontal band per cluster, its labels sorted by trust, those that are not supported hatched.
 
     Read it like a silhouette plot: full bands are trusted clusters, tapering and hatched ones are not. Without
@@ -45,20 +43,10 @@ class AffinityProfileDisplay:
 
     Parameters
     ----------
-    clusters
-        (k,) the label of each band.
-    values
-        One array per band: first the supported labels, then the others, the most trusted of each first.
-    verdicts
-        One array per band: the verdict on each label.
-    rows
-        One array per band: the row of each point in the data.
-    ranked_by
-        "trust" or "own_affinity": what the values are.
-    noise
-        How many points have no label.
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
     names
-        What the clusters are called in the picture; by default their labels.
+        Names of clusters by label, which are shown with the labels.
 
     See Also
     --------
@@ -74,77 +62,51 @@ class AffinityProfileDisplay:
     [1.0, 0.9, 0.6, 1.0, 0.9]
     """
 
-    clusters: AnyArray
-    values: tuple[FloatArray, ...]
-    verdicts: tuple[AnyArray, ...]
-    rows: tuple[IntArray, ...]
-    ranked_by: str = "trust"
-    noise: int = 0
-    names: Sequence[str] = ()
+    def __init__(self, result: AffinityResult, names: Mapping[Any, str] | None = None) -> None:
+        super().__init__(result, names)
+        doubtful = result.verdict != SUPPORTED
+        self.rows = [rows[np.lexsort((-self.ranking[rows], doubtful[rows]))] for rows in self.members()]
+        """One array per band: first the supported labels, then the others, the most trusted of each first."""
 
     @classmethod
     def from_result(
-        cls, result: AffinityResult, *, names: Mapping[Any, str] | None = None, ax: Any = None, **kw: Any
+        cls, result: AffinityResult, *, names: Mapping[Any, str] | None = None, ax: Any = None
     ) -> AffinityProfileDisplay:
         """Sort the labels of a result, and draw.
 
         Parameters
         ----------
-        result
-            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
-        names
-            Names of clusters by label, which are shown with the labels.
+        result, names
+            As for the class.
         ax
             Axes to draw on; by default those of a new figure, as high as the number of clusters needs.
-        **kw
-            For :meth:`plot`.
         """
-        scored = Scored(result, "AffinityProfileDisplay", names=names)
-        doubtful = scored.verdict != SUPPORTED
-        rows = tuple(
-            members[np.lexsort((-scored.ranking[members], doubtful[members]))] for _, members in scored.members()
-        )
-        display = cls(
-            clusters=scored.classes,
-            values=tuple(scored.ranking[members] for members in rows),
-            verdicts=tuple(scored.verdict[members] for members in rows),
-            rows=rows,
-            ranked_by=scored.ranked_by,
-            noise=int(scored.noise.sum()),
-            names=scored.names,
-        )
-        return display.plot(ax=ax, **kw)
+        return cls(result, names).plot(ax=ax)
 
-    def plot(self, ax: Any = None, *, bands: str = "auto", alpha: float = 0.9) -> AffinityProfileDisplay:
-        """Draw, and return the display.
+    def plot(self, ax: Any = None) -> AffinityProfileDisplay:
+        """Draw, and return the display. Bands are as high as their clusters are large, if all have room for names.
 
         Parameters
         ----------
         ax
             Axes to draw on; by default those of a new figure.
-        bands
-            "size": bands as high as their clusters are large. "equal": all of one height. "auto": by size if every band
-            has room for its name.
-        alpha
-            Opacity of the bands.
         """
-        check_choice(bands, "bands", ("auto", "size", "equal"))
-        m = len(self.values)
-        names = [shortened(str(name), 32) for name in self.names or self.clusters]
-        size = 6.7 + 0.07 * max(map(len, names)), float(np.clip(1.6 + 0.42 * m, 3.0, 11.0))
+        names = [shortened(name, 32) for name in self.names]
+        size = 6.7 + 0.07 * max(map(len, names)), float(np.clip(1.6 + 0.42 * len(names), 3.0, 11.0))
         ax = axes_to_draw_on(ax, "AffinityProfileDisplay.plot", size)
         self.ax_, self.figure_ = ax, ax.figure
         subject = self.ranked_by.replace("_", " ")
         meaning = "replication of the label" if subject == "trust" else "share of its territory from its own cluster"
         ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel=f"{subject}: {meaning}")
-        noise = f"; {count(self.noise, 'noise point')} left out" if self.noise else ""
+        n_noise = int(self.result.noise.sum())
+        noise = f"; {count(n_noise, 'noise point')} left out" if n_noise else ""
         set_title(ax, f"Labels of each cluster, sorted by {subject}", f"hatched: not supported{noise}")
-        by_size, font = self._choose(ax, bands)
+        by_size, font = self._choose(ax)
         tops, heights = self._layout(by_size)
         self.bands_ = []
-        for i, (values, verdicts) in enumerate(zip(self.values, self.verdicts, strict=True)):
-            supported = int((verdicts == SUPPORTED).sum())
-            self.bands_.extend(_draw_band(ax, values, supported, tops[i], heights[i], look_of(i).color, alpha))
+        for i, rows in enumerate(self.rows):
+            supported = int((self.result.verdict[rows] == SUPPORTED).sum())
+            self.bands_.extend(_draw_band(ax, self.ranking[rows], supported, tops[i], heights[i], look_of(i)[0]))
         self.threshold_ = None
         if self.ranked_by == "trust":
             self.threshold_ = ax.axvline(
@@ -159,28 +121,22 @@ class AffinityProfileDisplay:
 
         Without calibration there is ``own_affinity`` instead of ``trust``.
         """
-        sizes = [values.size for values in self.values]
-        return frame_of(
-            {
-                "cluster": np.repeat(self.clusters, sizes),
-                "rank": np.concatenate([np.arange(size) for size in sizes]),
-                "row": np.concatenate(self.rows),
-                self.ranked_by: np.concatenate(self.values),
-                "verdict": np.concatenate(self.verdicts),
-            }
-        )
+        row, result = np.concatenate(self.rows), self.result
+        rank = np.concatenate([np.arange(rows.size) for rows in self.rows])
+        ranked = {self.ranked_by: self.ranking[row], "verdict": result.verdict[row]}
+        return frame_of({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
 
-    def _choose(self, ax: Axes, bands: str) -> tuple[bool, float]:
+    def _choose(self, ax: Axes) -> tuple[bool, float]:
         """Return whether bands are drawn by size, and the size of their names in points."""
         run_layout(ax)
         height = ax.get_window_extent().height * 72.0 / ax.figure.figure.dpi
         narrow = {by_size: float(self._layout(by_size)[1].min()) * height for by_size in (True, False)}
-        by_size = bands == "size" or (bands == "auto" and narrow[True] >= _LARGEST * _LINE)
+        by_size = narrow[True] >= _LARGEST * _LINE
         return by_size, float(np.clip(narrow[by_size] / _LINE, _SMALLEST, _LARGEST))
 
     def _layout(self, by_size: bool) -> tuple[FloatArray, FloatArray]:
         """Return the top (m,) and the height (m,) of each band, between 0 at the top and 1."""
-        sizes = np.array([values.size for values in self.values], dtype=np.float64)
+        sizes = np.array([rows.size for rows in self.rows], dtype=np.float64)
         m = sizes.size
         gap = _GAP / m
         heights = (1.0 - _GAP) * (sizes / max(sizes.sum(), 1.0) if by_size else np.full(m, 1.0 / m))
@@ -193,15 +149,13 @@ class AffinityProfileDisplay:
         ax.tick_params(axis="y", length=0)
         style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": min(size, 8.0)}
         self.labels_ = []
-        for y, verdicts in zip(middles, self.verdicts, strict=True):
-            doubtful = verdicts != SUPPORTED
+        for y, rows in zip(middles, self.rows, strict=True):
+            doubtful = self.result.verdict[rows] != SUPPORTED
             text = f"{count(doubtful.size, 'point')}, {doubtful.mean():.0%} hatched" if doubtful.size else "no points"
             self.labels_.append(ax.text(1.01, y, text, color=text_color(ax), **style))
 
 
-def _draw_band(
-    ax: Axes, values: FloatArray, supported: int, top: float, height: float, color: str, alpha: float
-) -> list[Any]:
+def _draw_band(ax: Axes, values: FloatArray, supported: int, top: float, height: float, color: str) -> list[Any]:
     """Fill one band from top to bottom: the first ``supported`` values plain, the others hatched."""
     drawn = []
     for start, stop, hatch in ((0, supported, None), (supported, values.size, "/////")):
@@ -210,8 +164,8 @@ def _draw_band(
         edges = np.unique(np.linspace(start, stop, min(stop - start, _STEPS) + 1).round().astype(int))
         x = values[(edges[:-1] + edges[1:]) // 2]
         y = top + height * np.repeat(edges, 2)[1:-1] / values.size
-        style: dict[str, Any] = {"facecolor": color, "alpha": alpha, "linewidth": 0.0}
+        style: dict[str, Any] = {"facecolor": color, "alpha": 0.9, "linewidth": 0.0}
         if hatch:
-            style = {"facecolor": (color, alpha / 3.0), "edgecolor": text_color(ax), "hatch": hatch, "linewidth": 0.4}
+            style = {"facecolor": (color, 0.3), "edgecolor": text_color(ax), "hatch": hatch, "linewidth": 0.4}
         drawn.append(ax.fill_betweenx(y, 0.0, np.repeat(x, 2), **style))
     return drawn

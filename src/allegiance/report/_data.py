@@ -13,10 +13,9 @@ import scipy.sparse as sp
 from allegiance._core.parallel import stream
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.engines import Z95
-from allegiance.results import SUPPORTED, VERDICTS, AffinityResult
+from allegiance.results import SUPPORTED, VERDICTS, AffinityResult, ClusterFigures
 
 from ._describe import Neighbours
-from ._images import IMAGE_BUDGET
 from ._inputs import EXCERPT, Column, Inputs, shorten
 
 #: Up to this many points the page holds all of them.
@@ -29,8 +28,8 @@ MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE = 10_000, 25_000, 5_000
 TYPICAL, MAX_TYPICAL = 6, 5_000
 #: Points whose nearest members travel with the page, and how many of each of the two clusters.
 MAX_NEAR, NEAR = 1_000, 3
-#: Characters that texts, and the columns of the table, may add to a page; the part for typical members.
-TEXT_BUDGET, TABLE_BUDGET, FOR_TYPICAL = 4_000_000, 24_000_000, 0.25
+#: Characters that images, texts, and the columns of the table may add to a page; the part for typical members.
+IMAGE_BUDGET, TEXT_BUDGET, TABLE_BUDGET, FOR_TYPICAL = 6_000_000, 4_000_000, 24_000_000, 0.25
 #: Affinities listed for each point.
 N_AFFINITIES = 3
 #: The slider moves in steps of 1 / STEPS, and the histogram has as many bins.
@@ -43,27 +42,15 @@ _FILLED = 0.84
 _STREAM = 0x5E9027
 
 
-class Cluster(NamedTuple):
-    """One cluster, or the noise, in numbers."""
-
-    code: int
-    """Its place in ``classes``; -1 for noise."""
-    label: str
-    points: int
-    trust: float
-    """Mean trust or, without calibration, mean own affinity; NaN without points, and for noise."""
-    verdicts: tuple[int, int, int]
-    """Supported, contested, contradicted."""
-    rivals: list[tuple[int, int]]
-    """Places in ``classes`` of the rivals of labels that are not supported, and how often; the most frequent first."""
-
-
 class Groups(NamedTuple):
-    """The clusters in the order of the page, those in the most trouble first."""
+    """The clusters in the order of the page, the least trusted first."""
 
-    clusters: list[Cluster]
+    clusters: list[ClusterFigures]
     """(k,) without noise."""
-    noise: Cluster
+    rivals: list[list[tuple[int, int]]]
+    """(k,) places of the most frequent rivals of labels that are not supported, and how often."""
+    noise: int
+    """How many points are noise."""
     place: IntArray
     """(k,) where in this order each cluster of ``classes`` stands."""
     code: IntArray
@@ -76,12 +63,13 @@ class Groups(NamedTuple):
     @property
     def labels(self) -> list[str]:
         """(k,) labels as text."""
-        return [cluster.label for cluster in self.clusters]
+        return [str(cluster.name) for cluster in self.clusters]
 
     @property
     def counts(self) -> list[int]:
         """Points that are supported, contested, contradicted, and noise."""
-        return [*(sum(c.verdicts[place] for c in self.clusters) for place in range(3)), self.noise.points]
+        verdicts = [(c.supported, c.contested, c.contradicted) for c in self.clusters]
+        return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
 
 
 class PageSample(NamedTuple):
@@ -112,27 +100,25 @@ class Profile(NamedTuple):
 
 
 def group_points(result: AffinityResult) -> Groups:
-    """Count the labels of each cluster, and order the clusters by the mean of their trust, without it by verdicts."""
+    """Count the labels of each cluster, and order the clusters as every summary does."""
     k, tally, calibrated = result.n_clusters, result.tally(), result.calibrated
+    figures = tally.clusters()
+    order = sorted(range(k), key=lambda code: -figures[code].trouble)
+    place = np.argsort(order)
+    often = np.argsort(-tally.rivals, axis=1, kind="stable")[:, :3]
+    numbers = np.take_along_axis(tally.rivals, often, axis=1)
+    pairs = [list(zip(place[often[code]].tolist(), numbers[code].tolist(), strict=True)) for code in order]
     # Rounding may put a sum of samples just above 1.
     values = np.minimum(result.trust if calibrated else result.own_affinity, 1.0)
-    values = np.where(result.noise, np.nan, values)
-    sums = np.bincount(np.where(result.noise, k, result.codes), weights=values, minlength=k + 1)
-    found = []
-    for code, label in enumerate([*map(str, result.classes.tolist()), "noise"]):
-        points, *verdicts = tally.counts[code, :4].tolist()
-        rivals = np.argsort(-tally.rivals[code], kind="stable")[:3].tolist()
-        often = [(rival, int(tally.rivals[code, rival])) for rival in rivals if tally.rivals[code, rival]]
-        mean = sums[code] / points if points else np.nan
-        found.append(Cluster(code if code < k else -1, label, points, mean, tuple(verdicts), often))
-
-    def calm(cluster: Cluster) -> float:
-        return cluster.trust if calibrated else cluster.verdicts[0] / max(cluster.points, 1)
-
-    clusters = sorted(found[:k], key=lambda cluster: (not cluster.points, calm(cluster)))
-    place = np.argsort([cluster.code for cluster in clusters])
-    places = np.where(result.noise, k, place[result.codes])
-    return Groups(clusters, found[k], place, places, values, "trust" if calibrated else "own affinity")
+    return Groups(
+        clusters=[figures[code] for code in order],
+        rivals=[[(rival, number) for rival, number in pair if number] for pair in pairs],
+        noise=int(result.noise.sum()),
+        place=place,
+        code=np.where(result.noise, k, place[result.codes]),
+        values=np.where(result.noise, np.nan, values),
+        word="trust" if calibrated else "own affinity",
+    )
 
 
 def typical_members(result: AffinityResult) -> list[IntArray]:
@@ -317,27 +303,29 @@ def media(inputs: Inputs, sample: PageSample, typical: list[IntArray]) -> dict[s
     first = [row for rank in zip_longest(*(rows.tolist() for rows in typical)) for row in rank if row is not None]
     place = {row: where for where, row in enumerate(sample.rows.tolist())}
 
-    def excerpts(rows: IntArray, budget: int) -> dict[int, str]:
-        kept: dict[int, str] = {}
-        for row in rows.tolist():
-            text = "" if inputs.texts is None else shorten(inputs.texts[row].strip(), EXCERPT)
-            budget -= len(text)
-            if budget < 0:
-                break
-            if text:
-                kept[row] = text
-        return kept
+    def within(encode: Callable[[int], str], budget: int) -> dict[int, str]:
+        kept = _until_spent(first, encode, int(FOR_TYPICAL * budget))
+        others = [row for row in sample.rows[::-1].tolist() if row not in kept]
+        kept |= _until_spent(others, encode, budget - sum(map(len, kept.values())))
+        return {place[row]: entry for row, entry in kept.items() if entry}
 
-    def within(encode: Callable[[IntArray, int], dict[int, str]], budget: int) -> dict[int, str]:
-        kept = encode(np.array(first, dtype=np.int64), int(FOR_TYPICAL * budget))
-        others = sample.rows[::-1]
-        kept |= encode(others[~np.isin(others, list(kept))], budget - sum(map(len, kept.values())))
-        return {place[row]: entry for row, entry in kept.items()}
-
+    images, texts = inputs.images, inputs.texts
     return {
-        "images": None if inputs.images is None else within(inputs.images.thumbnails, IMAGE_BUDGET),
-        "texts": None if inputs.texts is None else within(excerpts, TEXT_BUDGET),
+        "images": None if images is None else within(lambda row: images.thumbnail(row) or "", IMAGE_BUDGET),
+        "texts": None if texts is None else within(lambda row: shorten(texts[row].strip(), EXCERPT), TEXT_BUDGET),
     }
+
+
+def _until_spent(rows: list[int], encode: Callable[[int], str], budget: int) -> dict[int, str]:
+    """Return entries by row, in the order of ``rows``, until the budget in characters is spent."""
+    kept: dict[int, str] = {}
+    for row in rows:
+        entry = encode(row)
+        budget -= len(entry)
+        if budget < 0:
+            break
+        kept[row] = entry
+    return kept
 
 
 def unsigned(numbers: IntArray, largest: int) -> AnyArray:

@@ -121,7 +121,7 @@ class Description(NamedTuple):
     name: str
     """A few words, such as "high revenue, fibre"; empty if nothing does."""
     details: str
-    """The strongest traits with their values, those of the other clusters in brackets."""
+    """The strongest traits, in brackets the values of the cluster and of the others."""
 
 
 def describe(columns: list[Column], traits: list[list[Trait]]) -> list[Description]:
@@ -165,9 +165,9 @@ def _words(column: Column, trait: Trait) -> str:
 
 def _detail(column: Column, trait: Trait) -> str:
     if column.kind == "category":
-        return f"{column.name}={column.levels[trait.level]} {trait.inside:.0%} (others {trait.outside:.0%})"
+        return f"{column.name}={column.levels[trait.level]} ({trait.inside:.0%}, others {trait.outside:.0%})"
     inside, outside = (_in_unit(column, value) for value in (trait.inside, trait.outside))
-    return f"{column.name} {inside} (others {outside})"
+    return f"{_words(column, trait)} ({inside}, others {outside})"
 
 
 def _in_unit(column: Column, value: float) -> str:

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, IntArray, is_missing, one_for_each, require
+from allegiance._core.validation import AnyArray, is_missing, one_for_each, require
 
 #: Longest side of an image on a page, in pixels.
 THUMBNAIL = 96
-#: Characters that all images together may add to a page.
-IMAGE_BUDGET = 6_000_000
 #: What files may contain. Formats that are programs, such as PostScript, are not opened.
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF")
 #: Entries of an array of images looked at together.
@@ -46,18 +44,6 @@ class Images:
         file = io.BytesIO()
         image.save(file, kind, optimize=True, **({"quality": 80} if kind == "jpeg" else {}))
         return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
-
-    def thumbnails(self, rows: IntArray, budget: int = IMAGE_BUDGET) -> dict[int, str]:
-        """Return images by row as data URIs, in the order of ``rows``, until the budget in characters is spent."""
-        kept: dict[int, str] = {}
-        for row in rows.tolist():
-            uri = self.thumbnail(row) or ""
-            budget -= len(uri)
-            if budget < 0:
-                break
-            if uri:
-                kept[row] = uri
-        return kept
 
     def _stretched(self, pixels: AnyArray) -> AnyArray:
         low, high = self._range

@@ -82,21 +82,13 @@ class Column(NamedTuple):
         return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-class Identifiers(NamedTuple):
-    """What identifies the points for the user."""
-
-    names: list[str]
-    """(c,) none of them in TAKEN."""
-    columns: list[list[Any]]
-    """(c,) lists of n values."""
-
-
 class Inputs(NamedTuple):
     """Everything that was passed, checked."""
 
     features: Features | None
     columns: list[Column]
-    ids: Identifiers
+    ids: dict[str, list[Any]]
+    """What identifies the points for the user: lists of n values by name, none of them in TAKEN."""
     coordinates: tuple[FloatArray, tuple[str, str]] | None
     """(n, 2) where the user wants the points on the map, and the names of both axes."""
     images: Images | None
@@ -137,7 +129,7 @@ def check_inputs(
         columns = [column._replace(describes=column.name in describe_by) for column in columns]
     return Inputs(
         features,
-        [column for column in columns if column.name not in identifiers.names],
+        [column for column in columns if column.name not in identifiers],
         identifiers,
         check_coordinates(coordinates, features, n),
         check_images(images, n),
@@ -283,7 +275,7 @@ def _named_ids(ids: Any, table: Any, n_points: int) -> Any:
     return ids
 
 
-def _identifiers(result: AffinityResult, X: Any, ids: Any) -> Identifiers:
+def _identifiers(result: AffinityResult, X: Any, ids: Any) -> dict[str, list[Any]]:
     """Return what identifies the points: ``ids``, or the index of the frame that was scored or of X; maybe nothing."""
     frame = _frame(X if ids is None else ids)
     if ids is not None:
@@ -293,8 +285,11 @@ def _identifiers(result: AffinityResult, X: Any, ids: Any) -> Identifiers:
         if index is None and frame is not None:
             index = nw.maybe_get_index(frame)
         if index is None or list(index) == list(range(len(index))):
-            return Identifiers([], [])
+            return {}
         name = getattr(index, "name", None)
         columns = {"id" if name is None else str(name): list(index)}
-    names = [f"{name} (id)" if name in TAKEN else str(name) for name in columns]
-    return Identifiers(names, [one_for_each(column, "ids", result.n_points) for column in columns.values()])
+    n = result.n_points
+    return {
+        f"{name} (id)" if name in TAKEN else str(name): one_for_each(column, "ids", n)
+        for name, column in columns.items()
+    }

@@ -28,6 +28,7 @@ _SCRIPTS = (
     "elements.js", "points.js", "state.js", "tally.js", "theme.js", "density.js", "figures.js", "store.js", "audit.js",
     "exports.js", "cards.js", "table.js", "start.js",
 )  # fmt: skip
+_TITLE = "Clustering report"
 #: Clusters listed before the reader asks for all.
 _CLUSTERS_LISTED = 15
 #: Labels to audit: half drawn at random, half the first to review.
@@ -36,10 +37,12 @@ AUDITED = 60
 _LARGE_IMAGE, _LONG_TEXT, _ID_LENGTH = 320, 20_000, 80
 
 
-def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: Any) -> Path:
-    """Write one HTML file that shows a result, and return its path; as :meth:`allegiance.AffinityResult.report`."""
-    check_writable(Path(path), force=True)
-    return InlinePage(render_report(result, X, **settings), title="").save(path)
+def write_report(result: AffinityResult, path: Any, X: Any = None, **settings: Any) -> Path | InlinePage:
+    """Write the page to a file and return its path, or return it; see :meth:`allegiance.AffinityResult.report`."""
+    if path is not None:
+        check_writable(Path(path), force=True)
+    page = InlinePage(render_report(result, X, **settings), title=settings.get("title") or _TITLE)
+    return page if path is None else page.save(path)
 
 
 def render_report(result: AffinityResult, X: Any = None, **settings: Any) -> str:
@@ -58,7 +61,7 @@ class Page:
         self, result: AffinityResult, X: Any = None, *, title: str | None = None, names: Any = None, **settings: Any
     ) -> None:
         self.inputs = check_inputs(result, X, **settings)
-        self.title = title or "Clustering report"
+        self.title = title or _TITLE
         self.audit_sample, self.audit_rows, self.audit_random = _audit_queue(result)
         self._profiles, self._traits = result_traits(result, self.inputs.columns)
         self._typical = _data.typical_members(result)
@@ -119,19 +122,17 @@ class Page:
                 "verdict": VERDICT_COLOURS,
             },
             "weights": None if sample.is_complete else sample.weights,
-            "idNames": inputs.ids.names,
+            "idNames": list(inputs.ids),
             "table": described(inputs.columns, self._profiles, groups.place),
             "hasTable": inputs.table is not None,
             "near": _data.near_members(inputs, result, sample),
             "clusters": [
                 {
-                    "rivals": [[int(groups.place[rival]), number] for rival, number in cluster.rivals],
-                    "typical": on_page[self._typical[cluster.code]].tolist(),
-                    "traits": [
-                        [t.column, t.level, *(float(f"{v:.6g}") for v in t[2:])] for t in self._traits[cluster.code]
-                    ],
+                    "rivals": rivals,
+                    "typical": on_page[self._typical[code]].tolist(),
+                    "traits": [[t.column, t.level, *(float(f"{v:.6g}") for v in t[2:])] for t in self._traits[code]],
                 }
-                for cluster in groups.clusters
+                for rivals, code in zip(groups.rivals, np.argsort(groups.place).tolist(), strict=True)
             ],
             "audit": {
                 "points": on_page[self.audit_rows].tolist(),
@@ -162,9 +163,8 @@ class Page:
             title=self.title,
             subtitle=f"{count(result.n_points, 'point')}, {count(result.n_clusters, 'cluster')}",
             answer=answer(result, groups, self._audit),
-            clusters=[*groups.clusters, *([groups.noise] if groups.noise.points else [])],
+            groups=groups,
             names=shown_names,
-            places=groups.place.tolist(),
             percent=percent,
             clusters_listed=_CLUSTERS_LISTED,
             overall=overall if self._audit is None else self._audit.share_right,
@@ -184,7 +184,7 @@ class Page:
         columns["row"] = _data.unsigned(numbers[rows], int(numbers.max(initial=0)))
         return {
             "columns": {name: _data.packed(column) for name, column in columns.items()},
-            "ids": [[str(column[row])[:_ID_LENGTH] for row in rows.tolist()] for column in self.inputs.ids.columns],
+            "ids": [[str(column[row])[:_ID_LENGTH] for row in rows.tolist()] for column in self.inputs.ids.values()],
             "values": _data.table_columns(self.inputs.columns, rows),
         }
 
@@ -194,7 +194,7 @@ class Page:
         exact = np.flatnonzero(self.inputs.row_numbers == int(query)) if query.isdecimal() else np.zeros(0, dtype=int)
         whole: list[int] = exact.tolist()
         part: list[int] = []
-        for column in [*self.inputs.ids.columns, *([self.inputs.texts] if self.inputs.texts else [])]:
+        for column in [*self.inputs.ids.values(), *([self.inputs.texts] if self.inputs.texts else [])]:
             for row, entry in enumerate(column):
                 text = str(entry).casefold()
                 if text == wanted:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance.engines import Z95
-from allegiance.results import VERDICTS, AffinityResult, count
+from allegiance.results import AffinityResult, count, headlines, how_measured
 
 from ._data import Groups, PageSample
 from ._figures import Projection
 
+NBSP_PERCENT = "\u00a0%"
 _LIBRARIES = ("allegiance", "numpy", "scipy", "scikit-learn", "numba", "bokeh")
 
 
@@ -32,38 +32,25 @@ class Answer(NamedTuple):
 
 def percent(share: float) -> str:
     """Return a share with a percent sign that stays on its line; a dash for NaN."""
-    return "-" if np.isnan(share) else f"{100.0 * share:.0f}\u00a0%"
+    return "-" if np.isnan(share) else f"{100.0 * share:.0f}{NBSP_PERCENT}"
 
 
 def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> Answer:
     """Say how many labels would come back, and which cluster to look at first."""
-    *counts, noise = groups.counts
-    labelled, tally = sum(counts), result.tally()
-    verdicts = ", ".join(f"{number:,} {name}" for number, name in zip(counts, VERDICTS, strict=False))
-    notes = [f"Labels: {verdicts}."]
-    if noise and labelled:
-        notes.append(f"{count(noise, 'point')} of noise, in no cluster ({percent(noise / result.n_points)} of all).")
-    if unlike := int(tally.counts[:, 5].sum()):
-        notes.append(f"{count(unlike, 'point')} unlike anything in their own cluster (typicality below 1\u00a0%).")
-    if tally.empty_cells:
-        notes.append(f"{count(tally.empty_cells, 'point')} without territory: affinity is that of a vanishing one.")
-    warning, second = " ".join(result.remarks), _trouble(result, groups)
-    if not labelled:
-        return Answer("No point has a label: all are noise.", [], warning, notes[1:])
-    if not result.calibrated:
-        notes.append("How many labels would come back was not estimated: trust(X, labels) does it.")
-        return Answer(f"{count(labelled, 'label')}: {verdicts}.", second, warning, notes[1:])
-    if audit is not None:
-        return Answer(audit.sentence().replace(" %", "\u00a0%"), second, warning, notes)
-    if result.audited is not None:
-        share = percent(float(np.nanmean(result.trust)))
-        return Answer(f"After the audit about {share} of {count(labelled, 'label')} are right.", second, warning, notes)
-    low, high = result.replication_interval
-    first = (
-        f"{percent(result.replication)} of {count(labelled, 'label')} would come back if the data were collected and "
-        f"clustered again (in nine of ten repeats {100 * low:.0f} to {percent(high)})."
-    )
-    return Answer(first, second, warning, notes)
+    tally = result.tally()
+    first, *notes = headlines(tally)
+    second = _trouble(result, groups)
+    if not tally.n_labelled:
+        first, second = "No point has a label: all are noise", []
+    elif audit is not None:
+        first = audit.sentence()
+    elif result.audited is not None:
+        share, labels = percent(float(np.nanmean(result.trust))), count(tally.n_labelled, "label")
+        first = f"After the audit about {share} of {labels} are right"
+    elif not result.calibrated:
+        notes.append("How many labels would come back was not estimated: trust(X, labels) does it")
+    first, *notes = (f"{line.removesuffix('.').replace(' %', NBSP_PERCENT)}." for line in (first, *notes))
+    return Answer(first, second, " ".join(result.remarks), notes)
 
 
 def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
@@ -71,16 +58,16 @@ def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
     if result.n_clusters == 1:
         return ["With one cluster there is no rival, so this says nothing about the clustering."]
     worst = groups.clusters[0]
-    if not any(sum(cluster.verdicts[1:]) for cluster in groups.clusters):
+    if not sum(groups.counts[1:3]):
         return ["No label needs a review."]
     if result.calibrated:
         word = "would come back" if result.audited is None else "are right"
-        finding = f"{percent(worst.trust)} of its {count(worst.points, 'label')} {word}"
+        finding = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
     else:
-        finding = f"{worst.points - worst.verdicts[0]:,} of its {count(worst.points, 'label')} are not supported"
-    said: list[str | int] = ["Cluster ", 0, f" is in the most trouble: {finding}"]
-    if worst.rivals:
-        said += [", and ", int(groups.place[worst.rivals[0][0]]), " is its usual rival"]
+        finding = f"{worst.points - worst.supported:,} of its {count(worst.points, 'label')} are not supported"
+    said: list[str | int] = ["Look first at cluster ", 0, f": {finding}"]
+    if groups.rivals[0]:
+        said += ["; its usual rival is ", groups.rivals[0][0][0]]
     return [*said, "."]
 
 
@@ -111,28 +98,18 @@ def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -
     return note
 
 
-def computed(result: AffinityResult, projection: Projection) -> list[tuple[str, str]]:
-    """List how everything was computed."""
-    how = result.how
-    reduced = f", reduced from {how.n_features:,} features" if how.dim < how.n_features else ""
+def computed(result: AffinityResult, projection: Projection) -> dict[str, str]:
+    """Say how everything was computed."""
+    trust = "not estimated: use trust(X, labels), or calibration=20"
+    if result.trust_map is not None:
+        what = "right, from the audit and" if result.audited is not None else "there again in a repeat, from"
+        trust = f"the chance that a label is {what} what comes back when parts of the data are clustered again"
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
-    trust = "fitted to what comes back when parts of the data are clustered again"
-    if result.audited is not None:
-        trust = "the chance that a label is right, from the audit and what comes back in repeats"
-    tally, stable = result.tally(), int(result.stable.sum())
-    measured = ", ".join(f"{name} ({number:,})" for name, number in tally.engines.items())
-    worst = Z95 * tally.worst_error
-    error = f"95 % intervals within ±{worst:.3f}" if worst else "no sampling error"
-    return [
-        ("Closeness", how.influence),
-        ("Territory", f"{how.domain}, {count(how.dim, 'dimension')}{reduced}"),
-        ("Trust", trust if result.calibrated else "not estimated: use trust(X, labels), or calibration=20"),
-        *([("Repeats", result.clusterer_note)] if result.clusterer_note else []),
-        ("Engine", f"{measured}; {error}"),
-        ("Precision", f"95 % intervals within ±{how.eps:g} asked for (eps)"),
-        ("Stable", f"{stable:,} of {count(result.n_points, 'point')} ({percent(stable / result.n_points)})"),
-        ("Seed", str(how.seed)),
-        ("Time", f"{how.seconds:.2f} s"),
-        ("Map", projection.description),
-        ("Versions", ", ".join([f"Python {platform.python_version()}", *versions])),
-    ]
+    return {
+        "trust": trust,
+        **({} if result.trust_map is None else {"repeats": result.trust_map.note}),
+        **how_measured(result.tally(), result.how),
+        "precision": f"95 % intervals within ±{result.how.eps:g} asked for (eps)",
+        "map": projection.description,
+        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+    }

@@ -14,8 +14,8 @@ from ._clusters import (
     Tally,
     count_by_cluster,
 )
-from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, review_rows, verdicts
-from ._summary import footer, headlines, measured_by
+from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, review_count, review_rows, verdicts
+from ._summary import cluster_lines, footer, headlines, how_measured
 
 __all__ = [
     "ATYPICAL",
@@ -30,12 +30,14 @@ __all__ = [
     "HowMeasured",
     "Ranks",
     "Tally",
+    "cluster_lines",
     "count",
     "count_by_cluster",
     "distance_and_closeness",
     "footer",
     "headlines",
-    "measured_by",
+    "how_measured",
+    "review_count",
     "review_rows",
     "verdicts",
 ]

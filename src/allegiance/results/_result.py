@@ -436,10 +436,8 @@ class AffinityResult(Shown):
             ``names``: a dict from labels to names of clusters; by default made from what sets a cluster apart.
             ``title``: the heading of the page.
         """
-        from allegiance.report import InlinePage, render_report, write_report
+        from allegiance.report import write_report
 
-        if path is None:
-            return InlinePage(render_report(self, X, **settings), title=settings.get("title") or "Clustering report")
         return write_report(self, path, X, **settings)
 
     def serve(self, X: Any = None, **settings: Any) -> Any:
@@ -558,10 +556,11 @@ def review_rows(ranking: FloatArray, n: Any, below: float | None = None, trust: 
     order = order[: int(np.count_nonzero(~np.isnan(ranking)))]
     if below is not None:
         order = order[(ranking if trust is None else trust)[order] < check_number(below, "below", low=-np.inf)]
-    return order[: _review_count(n, ranking.size)]
+    return order[: review_count(n, ranking.size)]
 
 
-def _review_count(n: Any, n_points: int) -> int:
+def review_count(n: Any, n_points: int) -> int:
+    """Return how many labels a number or a share such as "5%" stands for; all for None."""
     if n is None:
         return n_points
     if isinstance(n, str) and n.strip().endswith("%"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allegiance.engines import Z95
-from allegiance.notebook import Card, Cell, count, histogram_picture, share_bar
+from allegiance.notebook import Card, Cell, count, histogram_picture, share_bar, text_table
 
 from ._clusters import CONTESTED, CONTRADICTED, SUPPORTED, ClusterFigures, Tally
 
@@ -48,32 +48,36 @@ def headlines(tally: Tally, note: str | None = None) -> list[str]:
 def replication_sentence(tally: Tally) -> str:
     """Say which share of the labels would come back, and how far one repeat may differ."""
     assert tally.replication is not None
-    share, low, high = (100 * value for value in tally.replication)
-    return (
-        f"{share:.0f} % of {count(tally.n_labelled, 'label')} would come back if the data were collected and clustered "
-        f"again (in nine of ten repeats {low:.0f} to {high:.0f} %)."
-    )
+    share, low, high = (f"{100 * value:.0f}" for value in tally.replication)
+    repeats = "" if low == high else f" (in nine of ten repeats {low} to {high} %)"
+    labels = count(tally.n_labelled, "label")
+    return f"{share} % of {labels} would come back if the data were collected and clustered again{repeats}."
 
 
-def measured_by(tally: Tally) -> str:
+def _measured_by(tally: Tally) -> str:
     """Say which engines measured how many points, and how precisely."""
     ranked = sorted(tally.engines.items(), key=lambda item: (-item[1], item[0]))
     engines = ", ".join(f"{name} ({number:,})" for name, number in ranked)
     worst = Z95 * tally.worst_error
-    return f"{engines}; {'exact' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"
+    return f"{engines}; {'no sampling error' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"
 
 
-def footer(tally: Tally, how: HowMeasured) -> list[str]:
+def how_measured(tally: Tally, how: HowMeasured) -> dict[str, str]:
     """Say how it was measured."""
     reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
     share = tally.stable / max(tally.n_points, 1)
-    return [
-        f"closeness    {how.influence}",
-        f"measured by  {measured_by(tally)}",
-        f"domain       {how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
-        f"stable       {tally.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
+    return {
+        "closeness": how.influence,
+        "measured by": _measured_by(tally),
+        "domain": f"{how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
+        "stable": f"{tally.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
         f"{tally.undecided:,} undecided",
-    ]
+    }
+
+
+def footer(tally: Tally, how: HowMeasured) -> list[str]:
+    """Say how it was measured, as lines of text."""
+    return [f"{name:<12} {value}" for name, value in how_measured(tally, how).items()]
 
 
 def _cells(line: ClusterFigures) -> tuple[str, ...]:
@@ -93,6 +97,13 @@ def _listed(tally: Tally) -> tuple[list[ClusterFigures], str]:
     left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
     more = f"... and {left_out:,} more clusters with higher trust" if left_out else ""
     return [*clusters[:_MAX_CLUSTERS], *lines[len(clusters) :]], more
+
+
+def cluster_lines(tally: Tally) -> list[str]:
+    """Return the table of the clusters as lines of text."""
+    listed, more = _listed(tally)
+    table = text_table(_HEADINGS, [_cells(line) for line in listed], left=("cluster", "rival"))
+    return [*table, *([more] if more else [])]
 
 
 def summary_card(result: AffinityResult) -> Card:

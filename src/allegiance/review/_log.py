@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -117,12 +116,10 @@ def _read_file(path: Path) -> Any:
         return _json_lines(path.read_bytes(), path)
     if kind == ".json":
         return json.loads(path.read_text(encoding="utf-8"))
-    if kind in (".csv", ".tsv"):
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            return list(csv.DictReader(file, delimiter="\t" if kind == ".tsv" else ","))
     from allegiance.io.tables import open_table
 
-    return open_table(path).read().to_pylist()
+    # Labels such as 007 stay as they are written.
+    return open_table(path).read(typed=False).to_pylist()
 
 
 def _json_lines(content: bytes, path: Path) -> list[Any]:

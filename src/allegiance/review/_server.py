@@ -47,8 +47,6 @@ _TYPES = {
     "parquet": "application/vnd.apache.parquet",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
-#: Rows that a sheet of Excel can have.
-_EXCEL_ROWS = 1_048_575
 #: Only the page's own scripts run, and nothing is loaded from elsewhere. Bokeh sets the looks of its parts by style
 #: elements and attributes. A notebook on this machine may show the page; it needs the token for it.
 _POLICY = (
@@ -217,8 +215,7 @@ class Review:
             if not isinstance(new_label, str) or new_label not in classes:
                 raise ValueError("new_label must be the label of a cluster.")
             new_label = classes[new_label]
-        ids = self._page.inputs.ids
-        texts = {name: str(column[row]) for name, column in zip(ids.names, ids.columns, strict=True)}
+        texts = {name: str(column[row]) for name, column in self._page.inputs.ids.items()}
         self._log.decide(number, decision, new_label, texts)
         return self._state(number)
 
@@ -258,8 +255,6 @@ class Review:
         """Return the user's table with the corrected labels, as a file."""
         from allegiance.io.sinks import write_table
 
-        if format == "xlsx" and self._result.n_points > _EXCEL_ROWS:
-            raise ValueError(f"a sheet of Excel has room for {_EXCEL_ROWS:,} rows: export CSV or Parquet.")
         with tempfile.TemporaryDirectory(prefix="allegiance-export-") as folder:
             path = Path(folder) / f"table.{format}"
             write_table(path, self.table())
@@ -281,7 +276,7 @@ class Review:
             "decision": pa.array(decided, pa.string()),
         }
         table: dict[str, Any] = {"row": numbers}
-        table |= {n: [str(v) for v in c] for n, c in zip(inputs.ids.names, inputs.ids.columns, strict=True)}
+        table |= {name: [str(value) for value in column] for name, column in inputs.ids.items()}
         taken, own = {*table, *added}, None if inputs.table is None else inputs.table.to_arrow()
         for column in inputs.columns:
             name = f"{column.name} (yours)" if column.name in taken else column.name
@@ -326,7 +321,11 @@ class _RefusedError(Exception):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
-    review: Review
+
+    def __init__(self, host: str, port: int, review: Review) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.review = review
+        super().__init__((host, port), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of connections that broke: their request line holds the token."""
@@ -440,18 +439,13 @@ def _listen(host: str, port: int, review: Review) -> _Server:
     if not 0 <= port <= 65535:
         raise ValueError(f"port={port} is not a port: pass 0 to 65535 (--port); 0 takes a free one.")
 
-    class Server(_Server):
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
     try:
-        server = Server((host, port), _Handler)
+        return _Server(host, port, review)
     except OSError as error:
         raise OSError(
             f"port {port} of {host} cannot be used ({error.strerror or error}): choose another with port= (--port), or "
             "0 for a free one."
         ) from error
-    server.review = review
-    return server
 
 
 def _hosts(host: str, port: int, allowed: Iterable[str]) -> frozenset[str]:
