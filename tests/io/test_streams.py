@@ -652,14 +652,14 @@ def test_clusters_are_those_of_kmeans_whatever_the_batches(settings):
 @pytest.mark.parametrize("profiled", [True, False])
 def test_kmeans_sees_a_sample_of_a_long_table(profiled, tmp_path, monkeypatch):
     """The pass of the profile has drawn it; without one the table is read once."""
-    for home in ("streams", "tables"):
-        monkeypatch.setattr(f"allegiance.io.{home}.SAMPLE_ROWS", 700)
+    monkeypatch.setattr("allegiance.io.streams.SAMPLE_ROWS", 700)
     data = positive(n=2_000)
     data.to_parquet(tmp_path / "points.parquet", index=False)
     table = open_table(tmp_path / "points.parquet")
     plan = propose(table, features=FEATURES, scale=False)
     source, passes, batches = table if profiled else open_table(tmp_path / "points.parquet"), [], Table._batches
-    monkeypatch.setattr(Table, "_batches", lambda self, *rest: passes.append(rest) or batches(self, *rest))
+    count = lambda self, *rest, **more: passes.append(rest) or batches(self, *rest, **more)  # noqa: E731
+    monkeypatch.setattr(Table, "_batches", count)
     fitted = fit_stream(source, n_clusters=6, plan=plan)
     assert len(passes) == (0 if profiled else 1)
     direct = fit_stream(tmp_path / "points.parquet", n_clusters=6, columns=FEATURES, batch_rows=90)

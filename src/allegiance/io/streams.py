@@ -30,9 +30,10 @@ from .checkpoint import Checkpoint
 from .encoding import encode_transformer
 from .features import FeaturePlan, label_values, prepared
 from .files import TableError, refuse_inputs
+from .profile import SAMPLE_ROWS
 from .saved import encode_scorer, fingerprint, plan_of, with_plan
 from .sinks import Sink, open_sink
-from .tables import BATCH_ROWS, SAMPLE_ROWS, Table, open_table
+from .tables import BATCH_ROWS, Table, open_table
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer

@@ -15,29 +15,24 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-import numpy as np
-
 from allegiance._core.validation import require
 from allegiance.io import TableError
 
 from .formats import (
-    ArrayFile,
-    ArrowFile,
-    InMemory,
-    Options,
-    ParquetFile,
     Part,
     as_arrow,
     cast_column,
     filesystem_of,
     is_url,
+    open_arrays,
+    open_arrow,
     open_bytes,
     open_h5ad,
     open_json,
-    open_workbook,
+    open_parquet,
 )
 from .profile import Profile, profile_of, typed_column, typed_field
-from .text import NotUtf8Error, TextFile, spooled
+from .text import NotUtf8Error, TextFile, open_workbook
 from .values import is_text
 
 if TYPE_CHECKING:
@@ -63,8 +58,6 @@ FORMATS = {
 }
 _ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endings}
 _COMPRESSED = (".gz", ".bz2", ".zst")
-#: Rows of the random sample that the profile pass draws, and the most bytes they may take.
-SAMPLE_ROWS, _SAMPLE_BYTES = 16_384, 1 << 27
 #: Cells of a batch at most, so that wide tables take no more memory than narrow ones, and its rows at least.
 _BATCH_CELLS, _LEAST_ROWS = 1 << 22, 256
 
@@ -129,17 +122,17 @@ def open_table(
         format, sep = "csv", sep or "\t"
     if format is not None and format not in FORMATS:
         raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
-    options = Options(format, sep, encoding, skip_rows, sheet)
     rules = {"missing": missing, "decimal": decimal, "dayfirst": dayfirst}
     if not isinstance(source, (str, os.PathLike, list, tuple)):
-        return Table([InMemory("the frame", as_arrow(source))], rules)
+        return Table([Part.of("the frame", as_arrow(source))], rules)
     given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     paths = [path for one in given for path in _locate(os.fspath(one), format)]
     if not paths:
         raise TableError("no file was named.")
     # A single file that was named is what it is, whatever its folders are called.
     named = len(paths) == 1 and paths[0] == os.fspath(given[0])
-    return Table([_open_part(path, options) for path in paths], rules, [{} if named else _keys(path) for path in paths])
+    parts = [_open_part(path, format, sep, encoding, skip_rows, sheet) for path in paths]
+    return Table(parts, rules, [{} if named else _keys(path) for path in paths])
 
 
 class Table:
@@ -170,7 +163,6 @@ class Table:
         self.files = tuple(path for part in parts for path in part.files)
         self._parts, self._rules, self._keys = parts, rules, keys or [{}]
         self._profile: Profile | None = None
-        self._sample = _Sample(0)
         self._set_columns()
 
     def _set_columns(self) -> None:
@@ -234,8 +226,7 @@ class Table:
         if not isinstance(missing, Mapping):
             missing = dict.fromkeys(self.columns, missing)
         self.check_columns(missing)
-        self._sample = _Sample(SAMPLE_ROWS)
-        batches = self._sample.watch(self._batches(self.columns, BATCH_ROWS, 0, first_pass=True))
+        batches = self._batches(self.columns, BATCH_ROWS, 0, first_pass=True)
         return profile_of(batches, self._raw, **{**self._rules, "missing": missing})
 
     def batches(
@@ -275,24 +266,17 @@ class Table:
         return arrow.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
-        """Return a random sample of rows, as written and in their order; it does not depend on how they are read.
-
-        The pass of :meth:`profile` has drawn one. If that was too small, or there was none, the table is read once.
+        """Return a random sample of rows, as written and in their order, which the pass of :meth:`profile` draws.
 
         Parameters
         ----------
         most
-            Rows of the sample; all rows if the table has no more.
+            Rows of the sample at most. A table of up to 4,194,304 cells and a million rows can be had as a whole; of
+            others 16,384 rows can be had at least, fewer if the table has more than 1,024 columns.
         columns
-            Names of the columns.
+            Names of the columns, which must hold numbers, dates or texts.
         """
-        wanted = self.check_columns(columns)
-        if not self._sample.holds(most):
-            sample = _Sample(most, most_bytes=None)
-            for _ in sample.watch(self._batches(wanted, BATCH_ROWS, 0)):
-                pass
-            return sample.rows(most, self._schema(wanted, typed=False))
-        return self._sample.rows(most, self._raw).select(wanted)
+        return self.profile().sample.rows(most, self.check_columns(columns))
 
     def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows that were read as written with the types that their profile found.
@@ -365,8 +349,6 @@ class Table:
                 continue
             own = [name for name in columns if name not in self._added] or part.names[:1]
             for chunk in part.chunks(own, start, rows, first_pass):
-                if first_pass and part.format != "csv":
-                    _validate(chunk, part.where)
                 # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
                 found = dict(zip(chunk.schema.names, chunk.columns, strict=True))
                 for name in self._added:
@@ -374,49 +356,6 @@ class Table:
                 arrays = [cast_column(found[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
                 yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
             start = max(0, start - (part.n_rows or 0))
-
-
-class _Sample:
-    """Random rows of the batches that go by: each row has a random key, and the smallest keys are the sample."""
-
-    def __init__(self, most: int, most_bytes: int | None = _SAMPLE_BYTES) -> None:
-        self._most, self._most_bytes = most, most_bytes
-        self._keys, self._batches = np.empty(0), list[Any]()
-        self._limit, self._random = 1.0, np.random.default_rng(0)
-
-    def watch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches, and keep some of their rows."""
-        for batch in batches:
-            if self._most:
-                self._add(batch)
-            yield batch
-
-    def _add(self, batch: pa.RecordBatch) -> None:
-        keys = self._random.random(batch.num_rows)
-        small = np.flatnonzero(keys < self._limit)
-        try:
-            self._batches.append(batch if small.size == keys.size else batch.take(arrow.array(small)))
-            self._keys = np.append(self._keys, keys[small])
-            if self._keys.size > 2 * self._most:
-                self._batches = self.rows(self._most, batch.schema).combine_chunks().to_batches()
-                self._limit = np.partition(self._keys, self._most)[self._most]
-                self._keys = self._keys[self._keys < self._limit]
-            fits = self._most_bytes is None or sum(held.nbytes for held in self._batches) <= self._most_bytes
-        except arrow.ArrowNotImplementedError:  # a type whose rows cannot be chosen
-            fits = False
-        if not fits:
-            self._most, self._batches = 0, []
-
-    def holds(self, most: int) -> bool:
-        """Tell whether a sample of this size can be had: it is not larger, or all rows are here."""
-        return self._most > 0 and (most <= self._most or (self._limit == 1.0 and self._keys.size <= most))
-
-    def rows(self, most: int, schema: pa.Schema) -> pa.Table:
-        """Return the rows with the smallest keys."""
-        held = arrow.Table.from_batches(self._batches, schema=schema)
-        if self._keys.size <= most:
-            return held
-        return held.filter(arrow.array(self._keys < np.partition(self._keys, most)[most]))
 
 
 def rows_of_batch(rows: int, width: int) -> int:
@@ -437,36 +376,22 @@ def _unknown_column(name: str, names: Iterable[str], where: str) -> TableError:
     return TableError(f"{where} has no column {name!r}. {hint}")
 
 
-def _validate(batch: pa.RecordBatch, where: str) -> None:
-    """Raise if the buffers of a damaged file do not fit each other, or its text is not UTF-8."""
-    try:
-        batch.validate(full=True)
-    except arrow.ArrowException as error:
-        raise TableError(f"{where} is damaged. {error}") from error
-
-
 def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the chunks again, ``rows`` at a time."""
     held: list[pa.RecordBatch] = []
     count = 0
     for chunk in chunks:
-        rest = chunk
-        while count + rest.num_rows >= rows:
-            take = rows - count
-            yield _one_batch([*held, rest.slice(0, take)])
-            rest, held, count = rest.slice(take), [], 0
-        if rest.num_rows:
-            held.append(rest)
-            count += rest.num_rows
-    if held:
-        yield _one_batch(held)
-
-
-def _one_batch(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    filled = [piece for piece in pieces if piece.num_rows]
-    if len(filled) == 1:
-        return filled[0]
-    return arrow.Table.from_batches(filled).combine_chunks().to_batches()[0]
+        held.append(chunk)
+        count += chunk.num_rows
+        if count >= rows:
+            *full, rest = arrow.Table.from_batches(held).combine_chunks().to_batches(max_chunksize=rows)
+            yield from full
+            held, count = [rest], rest.num_rows
+            if count == rows:
+                yield rest
+                held, count = [], 0
+    if count:
+        yield from arrow.Table.from_batches(held).combine_chunks().to_batches()
 
 
 # Where files are
@@ -536,20 +461,23 @@ def _check_file(path: str) -> None:
         raise TableError(f"{path} is empty.")
 
 
-def _open_part(path: str, options: Options) -> Part:
+def _open_part(
+    path: str, format: str | None, sep: str | None, encoding: str | None, skip_rows: int | None, sheet: str | None
+) -> Part:
     """Open one file with the reader of its format."""
+    dialect = (sep, encoding, skip_rows)
     if path == "-":
-        if options.format not in (None, "csv"):
-            raise TableError(f"standard input is read as delimited text, not as {options.format}.")
-        return spooled(sys.stdin.buffer, "standard input", options)
+        if format not in (None, "csv"):
+            raise TableError(f"standard input is read as delimited text, not as {format}.")
+        return TextFile.spooled(sys.stdin.buffer, "standard input", *dialect)
     key = None
     if not is_url(path) and not os.path.exists(path) and re.search(r"\.npz:", path, re.IGNORECASE):
         path, _, key = path.rpartition(":")
     _check_file(path)
     if not is_url(path) and not os.path.isfile(path):
         with open(path, "rb") as pipe:
-            return spooled(pipe, path, options)
-    kind = options.format or _format_of(path)
+            return TextFile.spooled(pipe, path, *dialect)
+    kind = format or _format_of(path)
     if kind is None:
         listed = ", ".join(_ENDINGS)
         raise TableError(
@@ -557,12 +485,12 @@ def _open_part(path: str, options: Options) -> Part:
             "For another one pass format='csv' in Python, or pipe the text into the command (-)."
         )
     readers: dict[str, Callable[[], Part]] = {
-        "csv": lambda: TextFile(path, [path], lambda: open_bytes(path), options),
-        "parquet": lambda: ParquetFile(path),
-        "arrow": lambda: ArrowFile(path),
-        "npy": lambda: ArrayFile(path, "npy"),
-        "npz": lambda: ArrayFile(path, "npz", key),
-        "xlsx": lambda: open_workbook(path, options),
+        "csv": lambda: TextFile(path, lambda: open_bytes(path), *dialect),
+        "parquet": lambda: open_parquet(path),
+        "arrow": lambda: open_arrow(path),
+        "npy": lambda: open_arrays(path, "npy"),
+        "npz": lambda: open_arrays(path, "npz", key),
+        "xlsx": lambda: open_workbook(path, sheet, skip_rows),
         "jsonl": lambda: open_json(path, "jsonl"),
         "json": lambda: open_json(path, "json"),
         "h5ad": lambda: open_h5ad(path),
