@@ -71,7 +71,7 @@ class ColumnProfile:
     missing_words: dict[str, int] = field(default_factory=dict)  # how often each counted as missing
     missing: tuple[Any, ...] = ()  # words and numbers that mean a missing value, beyond the usual words
     values: dict[str, int] | None = None  # how often each distinct one occurs; None if there are more than 1,000
-    unique: bool = False  # in the sample
+    unique: bool = False  # in the sample; of texts and whole numbers
     counting: bool = False  # whether each value is one more than the one before
     distinct_share: float = 0.0  # in the sample
     integer: bool = False
@@ -371,12 +371,15 @@ class _Column:
         if not self.usable or self._rows == self._absent:
             return found
         column = sample.column(self._name)
-        distinct = compute.count_distinct(column).as_py()
-        found.distinct_share = distinct / max(len(column) - column.null_count, 1)
-        found.unique = self._rows > 1 and not self._absent and distinct == len(column)
         reading = self._reading(found, usual, mark_known, dayfirst)
         if reading is not None:
             self._finish_numbers(found, reading, column, sample.share)
+        if found.values is None and (reading is None or found.integer):
+            found.distinct_share = compute.count_distinct(column).as_py() / max(len(column) - column.null_count, 1)
+        elif found.values is not None:
+            found.distinct_share = len(found.values) / (self._rows - self._absent)
+        found.unique = self._rows > 1 and not found.n_missing and found.distinct_share == 1.0
+        if reading is not None:
             return found
         found.kind, found.remark, values = "text", self._contradiction, found.values or {}
         found.missing_words = {text: values.pop(text) for text in list(values) if text.lower() in self._words}
@@ -430,7 +433,6 @@ class _Column:
         if numbers.size:
             found.median = float(np.median(numbers))
             found.median_error = 0.0 if share == 1.0 else float(0.98 / np.sqrt(numbers.size))
-        found.unique = found.unique and not found.n_missing
         found.counting = stats.counting and stats.whole and not found.n_missing and self._rows > 2
 
 
