@@ -41,8 +41,8 @@ from .values import (
 arrow: Any = require("pyarrow", "io", "reading tables")
 compute: Any = require("pyarrow.compute", "io", "reading tables")
 
-#: Distinct values of a column that are counted.
-MOST_VALUES = 1_000
+#: Distinct values that are counted, of a column and of all columns.
+_MOST_VALUES, _ALL_VALUES = 1_000, 1 << 20
 #: Rows that the sample of a longer table has at least, and the most cells and bytes it may have.
 SAMPLE_ROWS, _SAMPLE_CELLS, _SAMPLE_BYTES = 16_384, 1 << 24, 1 << 27
 #: Cells and rows up to which the sample is the whole table.
@@ -108,7 +108,8 @@ def profile_of(
 
     The result does not depend on where batches end.
     """
-    columns = [_Column(one.name, one.type, missing.get(one.name, ())) for one in schema]
+    most_values = min(_MOST_VALUES, max(_ALL_VALUES // len(schema), 51))
+    columns = [_Column(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
     sample = Sample(schema, [place for place, column in enumerate(columns) if column.usable])
     n_rows, end = 0, None
     for batch in batches:
@@ -238,8 +239,8 @@ class _Stats:
 class _Column:
     """One column of a table as its batches go by."""
 
-    def __init__(self, name: str, kind: Any, missing: Sequence[Any]) -> None:
-        self._name, self._kind, self._missing = name, kind, tuple(missing)
+    def __init__(self, name: str, kind: Any, missing: Sequence[Any], most_values: int) -> None:
+        self._name, self._kind, self._missing, self._most_values = name, kind, tuple(missing), most_values
         value_type = kind.value_type if arrow.types.is_dictionary(kind) else kind
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
@@ -273,7 +274,7 @@ class _Column:
         gaps = np.isnan(numbers)
         self._words_seen.update(f"{value:g}" for value in given[gaps & ~np.isnan(given)])
         self._absent += int(gaps.sum())
-        if self._values is not None and np.unique(numbers[:2048]).size > MOST_VALUES // 2:
+        if self._values is not None and np.unique(numbers[:2048]).size > self._most_values // 2:
             self._values = None
         if self._values is not None:
             self._count(as_texts(column.filter(arrow.array(~gaps))))
@@ -283,9 +284,10 @@ class _Column:
     def _count(self, texts: Any) -> None:
         """Count distinct values while there are few."""
         if self._values is not None:
-            for pair in compute.value_counts(texts).to_pylist():
+            counts = compute.value_counts(texts)
+            for pair in counts.to_pylist() if len(counts) <= self._most_values else ():
                 self._values[pair["values"]] += pair["counts"]
-            if len(self._values) > MOST_VALUES:
+            if max(len(counts), len(self._values)) > self._most_values:
                 self._values = None
 
     def _add_text(self, column: Any) -> None:
@@ -325,8 +327,8 @@ class _Column:
         if "," in self._readings:
             if not compute.any(compute.match_substring(column, ".")).as_py():
                 found[","] = values
-            elif (read := read_numbers(column, ",")).null_count == column.null_count:
-                found[","] = plain_values(read)
+            elif all(read_numbers(some, ",").null_count == some.null_count for some in (column[:16], column)):
+                found[","] = plain_values(read_numbers(column, ","))
         return found
 
     def _read(self, texts: Any) -> dict[str, FloatArray]:
