@@ -27,9 +27,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allegiance.io import TableError
-from allegiance.io.features import prepared, propose
+from allegiance.io.features import propose
 from allegiance.io.sinks import write_table
-from allegiance.io.tables import open_table
+from allegiance.io.streams import Rows
+from allegiance.io.tables import BATCH_ROWS, open_table
 
 TABLE = pa.table(
     {
@@ -290,7 +291,7 @@ def test_batches_of_wide_tables_are_small(monkeypatch):
     assert [batch.num_rows for batch in table.batches()] == [500, 500]
     assert [batch.num_rows for batch in table.batches(["x7"])] == [1000]
     plan = propose(table, one_hot="x0", features="x1")
-    assert max(part.matrix.size for part in prepared(table, plan)) <= 256 * len(plan.names)
+    assert max(part.X.size for part in Rows(table, plan, None).batches(BATCH_ROWS)) <= 256 * len(plan.names)
 
 
 def test_no_thread_keeps_a_file_that_was_read(tmp_path):

@@ -11,12 +11,12 @@ import numpy as np
 
 from allegiance.io import TableError
 
-from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, Prepared, counted, prepared
+from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, counted
 from .profile import ColumnProfile, Profile, named_like_id
 from .tables import open_table
-from .values import as_times, label_values
+from .values import as_times
 
-__all__ = ["ColumnPlan", "FeaturePlan", "Prepared", "label_values", "prepared", "propose"]
+__all__ = ["FeaturePlan", "propose"]
 
 #: Rows from which on a column that counts is taken for an identifier whatever its name is.
 _ENOUGH = 10

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from allegiance.io import TableError
 
 from .formats import as_arrow
 from .profile import ColumnProfile
-from .tables import BATCH_ROWS, Table, open_table, rows_of_batch
+from .tables import BATCH_ROWS, Table, open_table
 from .values import (
     MARKS,
     ORDERS,
@@ -69,24 +69,6 @@ class ColumnPlan:
         if self.kind == "category":
             return [f"{self.name}={category}" for category in self.categories]
         return [self.name] if self.role == "feature" else []
-
-    @property
-    def width(self) -> int:
-        """How many columns of the matrix it becomes."""
-        return len(self.names)
-
-
-class Prepared(NamedTuple):
-    """Rows ready to be clustered or scored."""
-
-    matrix: FloatArray
-    """(m, d) the features of the rows that are used."""
-    rows: IntArray
-    """(m,) the numbers of these rows, counted from 0."""
-    kept: Any
-    """Columns that were asked for, of the same rows, as a record batch; None from :meth:`FeaturePlan.prepare`."""
-    consumed: int
-    """Rows of the table that were read for it, those left out included."""
 
 
 class FeaturePlan:
@@ -177,7 +159,7 @@ class FeaturePlan:
     def _scale(self) -> tuple[FloatArray, FloatArray]:
         """(d,) what is subtracted from each column of the matrix, and what it is divided by."""
         centers = [np.atleast_1d(np.asarray(column.center, dtype=np.float64)) for column in self.features]
-        spreads = [np.full(column.width, column.spread) for column in self.features]
+        spreads = [np.full(len(column.names), column.spread) for column in self.features]
         return np.concatenate([np.empty(0), *centers]), np.concatenate([np.empty(0), *spreads])
 
     def raise_problems(self) -> None:
@@ -199,8 +181,8 @@ class FeaturePlan:
             listed = few(f"{c.name} ({_ORDER_NAMES[c.reading]})" for c in dates)
             lines.append(f"dates, in days ({len(dates):,}): {listed}")
         if categories:
-            listed = few(f"{c.name} ({c.width})" for c in categories)
-            width = sum(c.width for c in categories)
+            listed = few(f"{c.name} ({len(c.names)})" for c in categories)
+            width = sum(len(c.names) for c in categories)
             lines.append(f"categories, one-hot ({len(categories):,}, {width:,} columns): {listed}")
         left = [c for c in self.columns if c.role == "left out"]
         lines += [f"left out: {c.name} {c.reason}" for c in left[:_SHOWN]]
@@ -210,8 +192,10 @@ class FeaturePlan:
         lines.append(scaled if self.scaled else "not scaled: bare numbers")
         return lines + [f"note: {note}" for note in self.notes] + [f"problem: {text}" for text in self.problems]
 
-    def prepare(self, rows: Any) -> Prepared:
-        """Return the matrix of some rows, without those that are left out for a missing value or label.
+    def prepare(self, rows: Any) -> tuple[FloatArray, IntArray]:
+        """Return the matrix (m, d) of some rows, and the numbers (m,) of those that are used, counted from 0.
+
+        Rows that lack a value, if the plan does not fill it, or a label are left out.
 
         Parameters
         ----------
@@ -232,7 +216,7 @@ class FeaturePlan:
             stop = start + piece.num_rows
             self._fill(piece, matrix[start:stop], present[start:stop])
             start = stop
-        return Prepared(matrix if present.all() else matrix[present], np.flatnonzero(present), None, batch.num_rows)
+        return matrix if present.all() else matrix[present], np.flatnonzero(present)
 
     def _fill(self, batch: pa.RecordBatch, matrix: FloatArray, present: BoolArray) -> None:
         """Write the features of a batch into a matrix of zeros, and tell which rows have all that is needed."""
@@ -254,7 +238,7 @@ class FeaturePlan:
             if gaps.any():
                 present &= ~gaps
                 refused[column.name] = int(gaps.sum())
-            at += column.width
+            at += len(column.names)
         if refused and self.impute is None:
             raise TableError(_not_filled(refused))
         if self.scaled:
@@ -307,11 +291,12 @@ class FeaturePlan:
         """
         if isinstance(rows, (str, Table)) or hasattr(rows, "__fspath__"):
             rows = open_table(rows).read(list(self.used), typed=False)
-        found = self.prepare(rows)
-        gaps = found.consumed - found.matrix.shape[0]
-        if gaps:
+        rows = as_arrow(rows)
+        matrix, used = self.prepare(rows)
+        if used.size < rows.num_rows:
+            gaps = rows.num_rows - used.size
             raise TableError(f"{gaps:,} rows have a missing value or label and would be left out: use prepare().")
-        return found.matrix
+        return matrix
 
     #: The plan can stand where a fitted transformer does.
     transform = matrix
@@ -504,32 +489,3 @@ def few(names: Iterable[str]) -> str:
     listed = list(names)
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more
-
-
-def prepared(
-    table: Table,
-    plan: FeaturePlan,
-    *,
-    keep: Sequence[str] = (),
-    rows: int = BATCH_ROWS,
-    start: int = 0,
-    typed: bool = False,
-) -> Iterator[Prepared]:
-    """Yield the features of a table, batch by batch, with the columns ``keep`` of the same rows.
-
-    A batch has ``rows`` rows of the table, or fewer in wide tables; rows that are left out make it shorter. A reader
-    that stopped goes on with ``start`` where the sum of ``consumed`` says. Columns that are kept get the types of their
-    profile if ``typed``; otherwise text is as written.
-    """
-    keep = table.check_columns(keep)
-    labels = [name for name in plan.labels if name in table.columns]
-    wanted = table.check_columns(dict.fromkeys([*plan.used, *labels, *keep]))
-    for batch in table.batches(wanted, rows_of_batch(rows, len(plan.names)), start, typed=False):
-        matrix, numbers, _, consumed = plan.prepare(batch)
-        kept = batch.select(keep)
-        if typed:
-            kept = table.typed(kept)
-        if numbers.size < consumed:
-            kept = kept.take(arrow.array(numbers))
-        yield Prepared(matrix, start + numbers, kept, consumed)
-        start += consumed

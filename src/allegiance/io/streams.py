@@ -28,12 +28,13 @@ from allegiance.results import FrameLike, Tally
 
 from .checkpoint import Checkpoint
 from .encoding import encode_transformer
-from .features import FeaturePlan, label_values, prepared
 from .files import TableError, refuse_inputs
+from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
 from .saved import encode_scorer, fingerprint, plan_of, with_plan
 from .sinks import Sink, open_sink
-from .tables import BATCH_ROWS, Table, open_table
+from .tables import BATCH_ROWS, Table, open_table, rows_of_batch
+from .values import label_values
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -105,34 +106,41 @@ class Rows:
         return list(self.used if self.plan is None else self.plan.names)
 
     def batches(self, rows: int, start: int = 0) -> Iterator[Batch]:
-        """Yield batches of ``rows`` rows of the table, from row ``start`` on; rows that are left out are missing."""
+        """Yield batches of ``rows`` rows of the table, from row ``start`` on, fewer in wide tables.
+
+        Rows that are left out make a batch shorter. A reader that stopped goes on where ``consumed`` says.
+        """
         if self.plan is None:
             require("pandas", "io", "a stream through transformers that find columns by name")
-            for batch in self.table.batches(list(dict.fromkeys([*self.used, *self._others])), rows, start):
-                frame = pa.Table.from_batches([batch.select(self.used)]).to_pandas()
-                numbers = np.arange(start, start + batch.num_rows)
-                yield self._batch(frame, batch, numbers, start, batch.num_rows)
-                start += batch.num_rows
-            return
-        for found in prepared(self.table, self.plan, keep=self._others, rows=rows, start=start, typed=self._typed):
-            yield self._batch(found.matrix, found.kept, found.rows, start, found.consumed)
-            start += found.consumed
-
-    def _batch(self, X: Any, batch: pa.RecordBatch, numbers: AnyArray, start: int, taken: int) -> Batch:
-        labels = None
-        if self.labels is not None:
-            column = self.table.typed(batch.select([self.labels])).column(0)
-            labels, present = label_values(column, self.labels, self.table.where)
-            if not present.all():
-                X, numbers, labels = X[present], numbers[present], labels[present]
-                batch = batch.filter(pa.array(present))
-        kept = batch.select(self.keep)
-        if self._row is not None:
-            kept = pa.RecordBatch.from_arrays([pa.array(numbers), *kept.columns], [self._row, *kept.schema.names])
-        made = Batch(X, labels, kept, start, start + taken)
-        if self.tap is not None:
-            self.tap(made)
-        return made
+        labels = [] if self.plan is None else [name for name in self.plan.labels if name in self.table.columns]
+        wanted = list(dict.fromkeys([*self.used, *labels, *self._others]))
+        size = rows_of_batch(rows, len(self.names))
+        for batch in self.table.batches(wanted, size, start, typed=self.plan is None):
+            stop = start + batch.num_rows
+            if self.plan is None:
+                X, numbers = pa.Table.from_batches([batch.select(self.used)]).to_pandas(), np.arange(batch.num_rows)
+            else:
+                X, numbers = self.plan.prepare(batch)
+            others, found = batch.select(self._others), None
+            if numbers.size < batch.num_rows:
+                others = others.take(pa.array(numbers))
+            if self.labels is not None:
+                column = self.table.typed(others.select([self.labels])).column(0)
+                found, present = label_values(column, self.labels, self.table.where)
+                if not present.all():
+                    X, numbers, found = X[present], numbers[present], found[present]
+                    others = others.filter(pa.array(present))
+            kept = others.select(self.keep)
+            if self._typed:
+                kept = self.table.typed(kept)
+            if self._row is not None:
+                columns = [pa.array(start + numbers), *kept.columns]
+                kept = pa.RecordBatch.from_arrays(columns, [self._row, *kept.schema.names])
+            made = Batch(X, found, kept, start, stop)
+            if self.tap is not None:
+                self.tap(made)
+            yield made
+            start = stop
 
     def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
         """Yield features (m, d) and labels (m,), leaving out batches without rows."""
@@ -141,7 +149,7 @@ class Rows:
     def sample(self, most: int) -> FloatArray:
         """Return the features of a random sample of rows, in their order; it does not depend on batches."""
         assert self.plan is not None
-        return np.asarray(self.plan.prepare(self.table.sample(most, self.used)).matrix, np.float64)
+        return np.asarray(self.plan.prepare(self.table.sample(most, self.used))[0], np.float64)
 
 
 @dataclass(frozen=True)
