@@ -27,7 +27,7 @@ from allegiance.influence import AnySummary
 from allegiance.results import FrameLike, Tally
 
 from .checkpoint import Checkpoint
-from .encoding import encode_transformer
+from .encoding import encode
 from .files import TableError, refuse_inputs
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
@@ -437,7 +437,7 @@ def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:
     if fitted.columns.preparation is not None and rows.plan is None:
         # Transformers that cannot be saved are known by their description.
         try:
-            transformers = fingerprint(encode_transformer(fitted.columns.preparation, "preparation"))
+            transformers = fingerprint(encode(fitted.columns.preparation, "preparation"))
         except TypeError:
             transformers = repr(fitted.columns.preparation)
     return {
