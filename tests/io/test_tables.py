@@ -195,12 +195,9 @@ def test_arrays_have_numbered_columns(tmp_path, rng):
     np.testing.assert_array_equal(np.column_stack([table.read()[name] for name in table.columns]), X)
     np.savez(tmp_path / "points.npz", data=X, labels=labels)
     assert open_table(tmp_path / "points.npz").read(["labels"])["labels"].to_pylist() == labels.tolist()
-    assert open_table(f"{tmp_path / 'points.npz'}:data").columns == ["x0", "x1", "x2"]
     np.savez(tmp_path / "two.npz", first=np.ones((3, 2)), second=np.ones((4, 2)))
-    with pytest.raises(TableError, match=r"arrays are: first, second.*two\.npz:NAME"):
+    with pytest.raises(TableError, match="arrays are: first, second"):
         open_table(tmp_path / "two.npz")
-    with pytest.raises(TableError, match="no array 'third'"):
-        open_table(f"{tmp_path / 'two.npz'}:third")
 
 
 def test_several_files_are_read_as_one(tmp_path):

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -222,7 +223,7 @@ def open_arrow(path: str) -> Part:
         return Part(path, "arrow", schema, sum(batch.num_rows for batch in batches()), read)
 
 
-def open_arrays(path: str, format: str, key: str | None = None) -> Part:
+def open_arrays(path: str, format: str = "npy") -> Part:
     """Return the array of an .npy file, left on disk, or those of an .npz file: a matrix, and perhaps vectors."""
     place = open_seekable(path)
     with opening(path, "a NumPy file of numbers"):
@@ -230,10 +231,7 @@ def open_arrays(path: str, format: str, key: str | None = None) -> Part:
             arrays = {"": np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)}
         else:
             with open(place, "rb") if isinstance(place, str) else place as file:
-                archive = np.load(file, allow_pickle=False)
-                if key is not None and key not in archive.files:
-                    raise TableError(f"{path} has no array {key!r}.")
-                arrays = {name: archive[name] for name in ([key] if key else archive.files)}
+                arrays = dict(np.load(file, allow_pickle=False))
     for array in arrays.values():
         if array.dtype.kind not in "biufUS":
             raise TableError(f"{path} holds an array of dtype {array.dtype}: numbers or text are needed.")
@@ -244,7 +242,7 @@ def open_arrays(path: str, format: str, key: str | None = None) -> Part:
     if not shapes or not all(fits) or sum(len(shape) == 2 for shape in shapes) > 1:
         raise TableError(
             f"{path} must hold one matrix, and perhaps vectors of the same length; its arrays are: "
-            f"{', '.join(arrays) or 'none'}. Name one of them as {path}:NAME."
+            f"{', '.join(arrays) or 'none'}. Save one of them alone."
         )
     vectors: dict[str, AnyArray] = {}
     for name, array in arrays.items():
@@ -265,7 +263,7 @@ def open_arrays(path: str, format: str, key: str | None = None) -> Part:
     return part
 
 
-def open_json(path: str, format: str) -> Part:
+def open_json(path: str, format: str = "json") -> Part:
     """Return the objects of a JSON file, one per line or in one array, in memory."""
     with opening(path, "one JSON object per line" if format == "jsonl" else "a JSON array of objects"):
         with open_bytes(path) as stream:
@@ -294,3 +292,15 @@ def open_h5ad(path: str) -> Part:
     part.notes.append(f"{path}: the features are {used}; the columns of obs can be labels.")
     part.annotations = tuple(kept)
     return part
+
+
+#: What opens a file of each format with types of its own.
+OPENERS: dict[str, Callable[[str], Part]] = {
+    "parquet": open_parquet,
+    "arrow": open_arrow,
+    "npy": open_arrays,
+    "npz": partial(open_arrays, format="npz"),
+    "jsonl": partial(open_json, format="jsonl"),
+    "json": open_json,
+    "h5ad": open_h5ad,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,13 @@ class ColumnPlan:
             return [f"{self.name}={category}" for category in self.categories]
         return [self.name] if self.role == "feature" else []
 
+    @property
+    def width(self) -> int:
+        """How many columns of the matrix it becomes."""
+        return len(self.names)
 
+
+@dataclass(eq=False, repr=False)
 class FeaturePlan:
     """What becomes of each column of a table, and how rows become the matrix that is clustered.
 
@@ -99,21 +105,14 @@ class FeaturePlan:
         What a user should know about the values.
     """
 
-    def __init__(
-        self,
-        columns: Sequence[ColumnPlan],
-        *,
-        scaled: bool = True,
-        impute: str | None = "median",
-        single: bool = False,
-        n_rows: int = 0,
-        where: str = "the table",
-    ) -> None:
-        self.columns = list(columns)
-        self.scaled, self.impute, self.single = scaled, impute, single
-        self.n_rows, self.where = n_rows, where
-        self.problems: list[str] = []
-        self.notes: list[str] = []
+    columns: list[ColumnPlan]
+    scaled: bool = True
+    impute: str | None = "median"
+    single: bool = False
+    n_rows: int = 0
+    where: str = "the table"
+    problems: list[str] = field(default_factory=list, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
 
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> FeaturePlan:
@@ -157,9 +156,11 @@ class FeaturePlan:
 
     @property
     def _scale(self) -> tuple[FloatArray, FloatArray]:
-        """(d,) what is subtracted from each column of the matrix, and what it is divided by."""
+        """(d,) what is subtracted from each column of the matrix, and what it is divided by, if it is scaled."""
+        if not self.scaled:
+            return np.zeros(len(self.names)), np.ones(len(self.names))
         centers = [np.atleast_1d(np.asarray(column.center, dtype=np.float64)) for column in self.features]
-        spreads = [np.full(len(column.names), column.spread) for column in self.features]
+        spreads = [np.full(column.width, column.spread) for column in self.features]
         return np.concatenate([np.empty(0), *centers]), np.concatenate([np.empty(0), *spreads])
 
     def raise_problems(self) -> None:
@@ -181,8 +182,8 @@ class FeaturePlan:
             listed = few(f"{c.name} ({_ORDER_NAMES[c.reading]})" for c in dates)
             lines.append(f"dates, in days ({len(dates):,}): {listed}")
         if categories:
-            listed = few(f"{c.name} ({len(c.names)})" for c in categories)
-            width = sum(len(c.names) for c in categories)
+            listed = few(f"{c.name} ({c.width})" for c in categories)
+            width = sum(c.width for c in categories)
             lines.append(f"categories, one-hot ({len(categories):,}, {width:,} columns): {listed}")
         left = [c for c in self.columns if c.role == "left out"]
         lines += [f"left out: {c.name} {c.reason}" for c in left[:_SHOWN]]
@@ -238,7 +239,7 @@ class FeaturePlan:
             if gaps.any():
                 present &= ~gaps
                 refused[column.name] = int(gaps.sum())
-            at += len(column.names)
+            at += column.width
         if refused and self.impute is None:
             raise TableError(_not_filled(refused))
         if self.scaled:
@@ -319,7 +320,7 @@ class FeaturePlan:
         matrix
             In the scale of :meth:`matrix`.
         """
-        center, spread = self._scale if self.scaled else (0.0, 1.0)
+        center, spread = self._scale
         return np.asarray(matrix, dtype=np.float64) * spread + center
 
     def scale_matrix(self, matrix: Any) -> FloatArray:
@@ -333,7 +334,7 @@ class FeaturePlan:
         matrix = np.asarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
             raise TableError(f"the matrix must have {len(self.names)} columns, got shape {matrix.shape}.")
-        center, spread = self._scale if self.scaled else (0.0, 1.0)
+        center, spread = self._scale
         return (matrix - center) / spread
 
     def check(self, table: Table) -> list[str]:

@@ -24,6 +24,7 @@ from .values import (
     as_texts,
     as_times,
     decoded,
+    first_unread,
     has_leading_zeros,
     is_number,
     is_text,
@@ -353,8 +354,8 @@ class _Column:
                 found[reading] = plain_values(read)
             elif self._read_before + fits > 0.8 * (self._read_before + n_values) and not self._contradiction:
                 # Nearly all values fit: the one that does not may be a mistake in the file.
-                odd = values.filter(compute.and_(compute.is_valid(values), compute.is_null(read)))[0].as_py()
-                self._contradiction = f"{odd[:40]!r} is not a {'number' if reading in MARKS else 'date'}"
+                odd = str(first_unread(values, read))[:40]
+                self._contradiction = f"{odd!r} is not a {'number' if reading in MARKS else 'date'}"
         if found:
             self._words_seen.update(texts.filter(words).to_pylist())
             self._absent += int(compute.sum(words).as_py() or 0)

@@ -6,9 +6,8 @@ Delimited text is read as text. What its columns hold is decided once, by the pr
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
@@ -19,17 +18,13 @@ from allegiance._core.validation import require
 from allegiance.io import TableError
 
 from .formats import (
+    OPENERS,
     Part,
     as_arrow,
     cast_column,
     filesystem_of,
     is_url,
-    open_arrays,
-    open_arrow,
     open_bytes,
-    open_h5ad,
-    open_json,
-    open_parquet,
 )
 from .profile import Profile, profile_of, typed_column, typed_field
 from .text import NotUtf8Error, TextFile, open_workbook
@@ -82,7 +77,7 @@ def open_table(
         A path, a pattern such as ``"part-*.parquet"``, a folder, several of them, a URL that fsspec knows, ``"-"`` for
         delimited text on standard input, or a frame of pandas, polars or pyarrow. Several files must have the same
         columns and are read one after the other, in the order of their names. Folders named ``key=value`` become a
-        column. An array of an .npz file with several is named as ``"file.npz:name"``.
+        column.
     format
         "csv" (any delimited text), "parquet", "arrow", "npy", "npz", "xlsx", "jsonl", "json" or "h5ad"; by default the
         ending of the file's name decides. Text may be compressed (``.csv.gz``).
@@ -470,9 +465,6 @@ def _open_part(
         if format not in (None, "csv"):
             raise TableError(f"standard input is read as delimited text, not as {format}.")
         return TextFile.spooled(sys.stdin.buffer, "standard input", *dialect)
-    key = None
-    if not is_url(path) and not os.path.exists(path) and re.search(r"\.npz:", path, re.IGNORECASE):
-        path, _, key = path.rpartition(":")
     _check_file(path)
     if not is_url(path) and not os.path.isfile(path):
         with open(path, "rb") as pipe:
@@ -484,15 +476,8 @@ def _open_part(
             f"{path}: the ending does not tell what kind of table this is. Known endings are {listed}. "
             "For another one pass format='csv' in Python, or pipe the text into the command (-)."
         )
-    readers: dict[str, Callable[[], Part]] = {
-        "csv": lambda: TextFile(path, lambda: open_bytes(path), *dialect),
-        "parquet": lambda: open_parquet(path),
-        "arrow": lambda: open_arrow(path),
-        "npy": lambda: open_arrays(path, "npy"),
-        "npz": lambda: open_arrays(path, "npz", key),
-        "xlsx": lambda: open_workbook(path, sheet, skip_rows),
-        "jsonl": lambda: open_json(path, "jsonl"),
-        "json": lambda: open_json(path, "json"),
-        "h5ad": lambda: open_h5ad(path),
-    }
-    return readers[kind]()
+    if kind == "csv":
+        return TextFile(path, lambda: open_bytes(path), *dialect)
+    if kind == "xlsx":
+        return open_workbook(path, sheet, skip_rows)
+    return OPENERS[kind](path)

@@ -106,10 +106,7 @@ def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[Floa
     texts = trimmed(column)
     values = compute.if_else(missing_words(texts, words), None, texts)
     read = read_texts(values, reading)
-    odd = None
-    if read.null_count > values.null_count:
-        odd = first_unread(values, read)
-    return with_gaps(plain_values(read), missing), odd
+    return with_gaps(plain_values(read), missing), first_unread(values, read)
 
 
 def lower_words(missing: Iterable[Any]) -> set[str]:
@@ -123,8 +120,10 @@ def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
     return compute.fill_null(compute.is_in(compute.utf8_lower(texts), value_set=words), False)
 
 
-def first_unread(texts: Any, read: Any) -> str:
-    """Return the first text that became null."""
+def first_unread(texts: Any, read: Any) -> str | None:
+    """Return the first text that became null; None if none did."""
+    if read.null_count == texts.null_count:
+        return None
     return str(texts.filter(compute.and_(compute.is_valid(texts), compute.is_null(read)))[0])
 
 
@@ -250,12 +249,10 @@ def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArra
     column = decoded(column)
     if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
         column = _whole_or_text(column, name, where)
-    missing = compute.is_null(column, nan_is_null=True)
-    gap: Any = False if types.is_boolean(column.type) else 0
     if is_text(column.type):
-        gap = ""
-        blank = compute.equal(compute.utf8_trim_whitespace(column), "")
-        missing = compute.or_(missing, compute.fill_null(blank, False))
+        column = compute.if_else(compute.equal(compute.utf8_trim_whitespace(column), ""), None, column)
+    missing = compute.is_null(column, nan_is_null=True)
+    gap: Any = "" if is_text(column.type) else False if types.is_boolean(column.type) else 0
     labels = compute.fill_null(column, gap).to_numpy(zero_copy_only=False)
     return np.asarray(labels), ~np.asarray(missing.to_numpy(zero_copy_only=False))
 
