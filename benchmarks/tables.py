@@ -36,7 +36,7 @@ def make(path: Path, rows: int) -> None:
 def measure(path: str) -> None:
     """Plan a table and prepare it in batches; print CPU seconds and the largest amount of memory."""
     from allegiance.io import open_table, propose
-    from allegiance.io.streams import Rows
+    from allegiance.io.batches import Rows
     from allegiance.io.tables import BATCH_ROWS
 
     start = time.process_time()

@@ -405,7 +405,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         pyarrow.RecordBatch or pyarrow.Table
             One row for each, as ``data`` came.
         """
-        from .io.arrow import score_arrow
+        from .io.batches import score_arrow
 
         check_is_fitted(self)
         return score_arrow(self.fitted_, data, columns=columns, keep=keep, labels=labels, top=top, details=details)

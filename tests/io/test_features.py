@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from allegiance.io import TableError
+from allegiance.io.batches import Rows
 from allegiance.io.features import FeaturePlan, propose
-from allegiance.io.streams import Rows
 from allegiance.io.tables import open_table
 from allegiance.io.values import label_values
 from tables import read_exactly
