@@ -434,6 +434,7 @@ def _package(sheets: Sequence[str]) -> dict[str, str]:
             f'<styleSheet xmlns="{_NAMES}/main"><fonts count="1"><font/></fonts><fills count="2"><fill>'
             '<patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>'
             '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="2"><xf/>'
-            '<xf numFmtId="22" applyNumberFormat="1"/></cellXfs></styleSheet>'
+            '<xf numFmtId="22" applyNumberFormat="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" '
+            'xfId="0" builtinId="0"/></cellStyles></styleSheet>'
         ),
     }

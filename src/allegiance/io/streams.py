@@ -383,7 +383,7 @@ def fit_stream(
         The settings, by default those of ``AffinityScorer``; it is cloned. With its ``centers`` no labels are
         needed. Kernels, medians, medoids and estimators need all rows at once and are refused.
     n_clusters
-        Cluster a random sample of 16,384 rows, or 100 for each cluster if that is more, by k-means. A table of fewer
+        Cluster a random sample of 16,384 rows, or of 100 for each cluster if that is more, by k-means. A table of fewer
         rows is fitted as a whole.
     labels
         The column that holds the labels of any clustering, -1 for noise.
