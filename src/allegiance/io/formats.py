@@ -6,10 +6,11 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,9 +122,11 @@ class Part:
 
     ``read`` is called with columns, the first row and the number of rows that a piece should have, and yields record
     batches of any size. ``written`` tells whether texts are as people wrote them, so that the profile gives them types.
+    ``keys`` are the columns that folders such as year=2024 add, each with its one value.
     """
 
     has_names = True
+    keys: Mapping[str, str | None] = MappingProxyType({})
     #: Columns that describe observations and are not measurements.
     annotations: tuple[str, ...] = ()
 

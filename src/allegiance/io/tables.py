@@ -127,7 +127,9 @@ def open_table(
     # A single file that was named is what it is, whatever its folders are called.
     named = len(paths) == 1 and paths[0] == os.fspath(given[0])
     parts = [_open_part(path, format, sep, encoding, skip_rows, sheet) for path in paths]
-    return Table(parts, rules, [{} if named else _keys(path) for path in paths])
+    for part, path in zip(parts, paths, strict=True):
+        part.keys = {} if named else {key: value for key, value in _keys(path).items() if key not in part.names}
+    return Table(parts, rules)
 
 
 class Table:
@@ -149,36 +151,34 @@ class Table:
         Columns that describe observations and are not measurements: the obs of an .h5ad file.
     """
 
-    def __init__(
-        self, parts: list[Part], rules: dict[str, Any], keys: Sequence[dict[str, str | None]] | None = None
-    ) -> None:
+    def __init__(self, parts: list[Part], rules: dict[str, Any]) -> None:
         first = parts[0]
         self.where = first.where if len(parts) == 1 else f"{first.where} and {len(parts) - 1:,} more"
         self.format, self.has_names, self.annotations = first.format, first.has_names, first.annotations
         self.files = tuple(path for part in parts for path in part.files)
-        self._parts, self._rules, self._keys = parts, rules, keys or [{}]
+        self._parts, self._rules = parts, rules
         self._profile: Profile | None = None
         self._set_columns()
 
     def _set_columns(self) -> None:
         """Find the columns of all parts as written; one that is text in one of them is text."""
         first = self._parts[0]
+        names = [*first.names, *first.keys]
         for part in self._parts[1:]:
-            odd = sorted(set(first.names) ^ set(part.names))
+            odd = sorted({*names} ^ {*part.names, *part.keys})
             if odd:
                 listed = ", ".join(repr(name) for name in odd[:5])
                 raise TableError(
                     f"{first.where} and {part.where} have different columns. Only one of them has {listed}."
                 )
-        if any(list(keys) != list(self._keys[0]) for keys in self._keys):
-            raise TableError(f"{self.where}: the folders of its files do not name the same partition columns.")
-        self._added = [key for key in self._keys[0] if key not in first.names]
-        fields = [arrow.field(name, self._common_type(name)) for name in first.names]
-        self._raw = arrow.schema([*fields, *((name, arrow.string()) for name in self._added)])
+        self._raw = arrow.schema([(name, self._common_type(name)) for name in names])
         self.columns = list(self._raw.names)
+        #: Columns of which texts are as people wrote them.
+        self._written = {name for part in self._parts for name in (names if part.written else part.keys)}
 
     def _common_type(self, name: str) -> Any:
-        kinds = list(dict.fromkeys(part.schema.field(name).type for part in self._parts))
+        types = [arrow.string() if name in part.keys else part.schema.field(name).type for part in self._parts]
+        kinds = list(dict.fromkeys(types))
         if len(kinds) > 1 and any(is_text(kind) for kind in kinds):
             return arrow.string()
         try:
@@ -293,15 +293,12 @@ class Table:
 
     def _schema(self, columns: Sequence[str], *, typed: bool) -> pa.Schema:
         """Return names and types of columns; those that come from text get the type that the profile gives them."""
-        written = any(part.written for part in self._parts)
-        if not typed or not (written or self._added):
-            return arrow.schema([self._raw.field(name) for name in columns])
+        raw = [self._raw.field(name) for name in columns]
+        if not typed or self._written.isdisjoint(columns):
+            return arrow.schema(raw)
         found = self.profile().columns
         return arrow.schema(
-            [
-                (name, typed_field(found[name], kind) if written or name in self._added else kind)
-                for name, kind in zip(columns, (self._raw.field(name).type for name in columns), strict=True)
-            ]
+            [one.with_type(typed_field(found[one.name], one.type)) if one.name in self._written else one for one in raw]
         )
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
@@ -338,16 +335,16 @@ class Table:
     def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield all parts as written, with the columns of their folders, in pieces of any size."""
         schema = self._schema(columns, typed=False)
-        for part, keys in zip(self._parts, self._keys, strict=True):
+        for part in self._parts:
             if part.n_rows is not None and start >= part.n_rows:
                 start -= part.n_rows
                 continue
-            own = [name for name in columns if name not in self._added] or part.names[:1]
+            own = [name for name in columns if name not in part.keys] or part.names[:1]
             for chunk in part.chunks(own, start, rows, first_pass):
                 # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
                 found = dict(zip(chunk.schema.names, chunk.columns, strict=True))
-                for name in self._added:
-                    found[name] = arrow.repeat(arrow.scalar(keys[name], arrow.string()), chunk.num_rows)
+                for name, value in part.keys.items():
+                    found[name] = arrow.repeat(arrow.scalar(value, arrow.string()), chunk.num_rows)
                 arrays = [cast_column(found[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
                 yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
             start = max(0, start - (part.n_rows or 0))
