@@ -261,9 +261,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         started = time.perf_counter()
         keep = None if top is None else check_count(top, "top")
         if is_lazy(X):
-            from .io.dask import fit_affinity_lazily
+            from .io.dask import affinity_lazily, fit_lazily
 
-            return fit_affinity_lazily(self, X, y, fit_params, keep)
+            return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
         found = self._fit(X, y, fit_params)
         assert found.located is not None
         assert found.codes is not None

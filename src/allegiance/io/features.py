@@ -11,7 +11,7 @@ import numpy as np
 
 from allegiance.io import TableError
 
-from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, counted
+from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, counted, not_filled
 from .profile import ColumnProfile, Profile, named_like_id
 from .tables import open_table
 from .values import as_times
@@ -266,11 +266,7 @@ def _problems(plan: FeaturePlan, profile: Profile) -> list[str]:
             )
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
     if missing and plan.impute is None:
-        problems.append(
-            f"{plan.where} has {sum(missing.values()):,} missing values: {counted(missing)}. "
-            "Pass impute='median' (--impute median) to fill them, impute='drop' (--impute drop) to leave the rows out, "
-            "or drop= (--drop) to leave the columns out."
-        )
+        problems.append(f"{plan.where}: {not_filled(missing)}")
     twice = [name for name, count in Counter(plan.names).items() if count > 1]
     if twice:
         problems.append(f"two features would be called {twice[0]!r}: rename a column, or pass drop= (--drop).")

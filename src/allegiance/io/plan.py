@@ -241,7 +241,7 @@ class FeaturePlan:
                 refused[column.name] = int(gaps.sum())
             at += column.width
         if refused and self.impute is None:
-            raise TableError(_not_filled(refused))
+            raise TableError(not_filled(refused))
         if self.scaled:
             center, spread = self._scale
             matrix -= center
@@ -366,7 +366,7 @@ class FeaturePlan:
         ]
         gaps = {column.name: seen.n_missing for column, seen in found if seen.n_missing}
         if gaps and self.impute is None:
-            problems.append(_not_filled(gaps))
+            problems.append(not_filled(gaps))
         if problems:
             raise TableError(f"{table.where}: " + " ".join(problems))
         notes = [note for column, seen in found if column.kind == "category" for note in _unseen(column, seen)]
@@ -469,12 +469,11 @@ def _unseen(column: ColumnPlan, found: ColumnProfile) -> list[str]:
     return [f"column {column.name!r} has categories the model has not seen; they are encoded as zeros: {counted(new)}."]
 
 
-def _not_filled(gaps: Mapping[str, int]) -> str:
+def not_filled(gaps: Mapping[str, int]) -> str:
     """Return what to do about missing values where the plan does not say what stands for them."""
     return (
-        f"values are missing in {counted(gaps)}, and the model has no substitute for them. Fill them or leave "
-        "out these rows first. A model made with impute='median' (--impute median) fills such values, one made with "
-        "impute='drop' (--impute drop) leaves the rows out."
+        f"values are missing in {counted(gaps)}. Pass impute='median' (--impute median) to fill them, or impute='drop' "
+        "(--impute drop) to leave their rows out; a saved model keeps what it was made with."
     )
 
 
