@@ -11,18 +11,17 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+import pyarrow.parquet as pq
 
 from allegiance._core.validation import AnyArray, require
-from allegiance.io import TableError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-arrow: Any = require("pyarrow", "io", "reading tables")
-compute: Any = require("pyarrow.compute", "io", "reading tables")
+from .files import TableError
 
 
 def is_url(path: str) -> bool:
@@ -46,7 +45,7 @@ def open_bytes(path: str) -> Any:
     if is_url(path):
         filesystem, name = filesystem_of(path)
         return filesystem.open(name, "rb", compression="infer")
-    return arrow.input_stream(path, compression="detect")
+    return pa.input_stream(path, compression="detect")
 
 
 def open_seekable(path: str) -> Any:
@@ -70,15 +69,15 @@ def opening(path: str, what: str) -> Iterator[None]:
 
 def plain_schema(schema: Any) -> Any:
     """Return a schema with types that all of pyarrow knows in place of views and runs."""
-    plain = {arrow.string_view(): arrow.string(), arrow.binary_view(): arrow.binary()}
-    kinds = [one.type.value_type if arrow.types.is_run_end_encoded(one.type) else one.type for one in schema]
-    return arrow.schema([one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)])
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    kinds = [one.type.value_type if pa.types.is_run_end_encoded(one.type) else one.type for one in schema]
+    return pa.schema([one.with_type(plain.get(kind, kind)) for one, kind in zip(schema, kinds, strict=True)])
 
 
 def cast_column(column: Any, kind: Any) -> Any:
     """Return a column as another type; runs and views, which not all of pyarrow knows, are written out."""
-    if arrow.types.is_run_end_encoded(column.type):
-        column = compute.run_end_decode(column)
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
     return column if column.type == kind else column.cast(kind)
 
 
@@ -92,12 +91,12 @@ def skipped(chunks: Iterable[pa.RecordBatch], start: int) -> Iterator[pa.RecordB
 
 def as_arrow(source: Any) -> Any:
     """Return a frame of any library as an Arrow table, or a record batch as it is."""
-    if isinstance(source, (arrow.Table, arrow.RecordBatch)):
+    if isinstance(source, (pa.Table, pa.RecordBatch)):
         return source
     if hasattr(source, "iloc") and hasattr(source, "dtypes"):
-        return arrow.table({str(name): column_of(source.iloc[:, i]) for i, name in enumerate(source.columns)})
+        return pa.table({str(name): column_of(source.iloc[:, i]) for i, name in enumerate(source.columns)})
     if hasattr(source, "__arrow_c_stream__"):
-        return arrow.table(source)
+        return pa.table(source)
     if hasattr(source, "to_arrow"):
         return source.to_arrow()
     raise TableError(f"a table must be a path, a list of paths or a frame, got {type(source).__name__}.")
@@ -106,10 +105,10 @@ def as_arrow(source: Any) -> Any:
 def column_of(values: Any) -> Any:
     """Return values as an Arrow array of the one type that they have, else of texts."""
     try:
-        return arrow.array(values, from_pandas=True)
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError):
-        gaps = [arrow.array([value], from_pandas=True).null_count for value in values]
-        return arrow.array([None if gap else text_of(value) for gap, value in zip(gaps, values, strict=True)], "string")
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        gaps = [pa.array([value], from_pandas=True).null_count for value in values]
+        return pa.array([None if gap else text_of(value) for gap, value in zip(gaps, values, strict=True)], "string")
 
 
 def text_of(value: Any) -> str:
@@ -148,7 +147,7 @@ class Part:
     @classmethod
     def of(cls, where: str, table: Any, format: str = "frame", *, written: bool = False) -> Part:
         """Return a table in memory."""
-        table = table if isinstance(table, arrow.Table) else arrow.Table.from_batches([table])
+        table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
 
         def read(columns: list[str], start: int, rows: int) -> Iterable[pa.RecordBatch]:
             return table.select(columns).slice(start).to_batches(max_chunksize=rows)
@@ -175,7 +174,7 @@ class Part:
                 if first_pass:
                     chunk.validate(full=True)
                 yield chunk
-        except (arrow.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError) as error:
             raise TableError(f"{self.where} is damaged. {error}") from error
 
 
@@ -185,11 +184,10 @@ def open_parquet(path: str) -> Part:
     Not by way of ``pyarrow.dataset``, which reads ahead a large part of the file (210 MB where this takes 45) and
     cannot begin at a row.
     """
-    parquet = require("pyarrow.parquet", "io", "reading tables")
     # Of a local file, pages are read one by one, which takes half the memory; a server is asked for whole columns.
     buffer_size = 0 if is_url(path) else 1 << 16
     with opening(path, "a Parquet file"):
-        file = parquet.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
+        file = pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
     groups = range(file.metadata.num_row_groups)
     starts = [0, *accumulate(file.metadata.row_group(group).num_rows for group in groups)]
 
@@ -204,14 +202,13 @@ def open_parquet(path: str) -> Part:
 
 def open_arrow(path: str) -> Part:
     """Return an Arrow IPC file (also Feather version 2), mapped into memory, or an Arrow stream in a file."""
-    ipc = require("pyarrow.ipc", "io", "reading tables")
     with open_bytes(path) as file:
         is_file = bytes(file.read(6)) == b"ARROW1"
 
     def reader() -> Any:
         place = open_seekable(path)
-        place = arrow.memory_map(place) if isinstance(place, str) else place
-        return ipc.open_file(place) if is_file else ipc.open_stream(place)
+        place = pa.memory_map(place) if isinstance(place, str) else place
+        return pa.ipc.open_file(place) if is_file else pa.ipc.open_stream(place)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with reader() as found:
@@ -256,7 +253,7 @@ def open_arrays(path: str, format: str = "npy") -> Part:
     n_rows = int(shapes[0][0])
 
     def batch(columns: Iterable[str], start: int, stop: int) -> pa.RecordBatch:
-        return arrow.record_batch({name: np.ascontiguousarray(vectors[name][start:stop]) for name in columns})
+        return pa.record_batch({name: np.ascontiguousarray(vectors[name][start:stop]) for name in columns})
 
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
         return (batch(columns, first, first + rows) for first in range(start, n_rows, rows))
@@ -271,9 +268,9 @@ def open_json(path: str, format: str = "json") -> Part:
     with opening(path, "one JSON object per line" if format == "jsonl" else "a JSON array of objects"):
         with open_bytes(path) as stream:
             if format == "jsonl":
-                table = require("pyarrow.json", "io", "reading tables").read_json(stream)
+                table = pa.json.read_json(stream)
             else:
-                table = arrow.Table.from_pylist(json.loads(bytes(stream.read())))
+                table = pa.Table.from_pylist(json.loads(bytes(stream.read())))
         return Part.of(path, table, format, written=True)
 
 
@@ -287,10 +284,10 @@ def open_h5ad(path: str) -> Part:
     matrix = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
     names = list(data.var_names) if components is None else [f"PC{i + 1}" for i in range(matrix.shape[1])]
     obs = as_arrow(data.obs)
-    columns = {"cell": arrow.array(list(map(str, data.obs_names)))}
-    columns |= {str(name): arrow.array(matrix[:, i]) for i, name in enumerate(names)}
+    columns = {"cell": pa.array(list(map(str, data.obs_names)))}
+    columns |= {str(name): pa.array(matrix[:, i]) for i, name in enumerate(names)}
     kept = [name for name in obs.column_names if name not in columns]
-    part = Part.of(path, arrow.table(columns | {name: obs.column(name) for name in kept}), "h5ad")
+    part = Part.of(path, pa.table(columns | {name: obs.column(name) for name in kept}), "h5ad")
     used = "the matrix X" if components is None else "the principal components obsm['X_pca']"
     part.notes.append(f"{path}: the features are {used}; the columns of obs can be labels.")
     part.annotations = tuple(kept)

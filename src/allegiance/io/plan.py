@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, require
-from allegiance.io import TableError
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 
+from .files import TableError
 from .formats import as_arrow
 from .profile import ColumnProfile
 from .tables import BATCH_ROWS, Table, open_table
@@ -26,12 +28,6 @@ from .values import (
     lower_words,
     read_column,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-arrow: Any = require("pyarrow", "io", "reading tables")
-compute: Any = require("pyarrow.compute", "io", "reading tables")
 
 IMPUTATIONS = ("median", "drop")
 #: What stands for a missing value among categories.
@@ -267,11 +263,11 @@ class FeaturePlan:
         """Return the positions of categories, -1 for one that is not known, and which gaps nothing stands for."""
         texts = as_texts(values)
         if column.missing:
-            words = arrow.array(sorted(lower_words(column.missing)), arrow.string())
-            texts = compute.if_else(compute.is_in(compute.utf8_lower(texts), value_set=words), None, texts)
-        places = compute.index_in(texts, value_set=arrow.array(column.categories, arrow.string()))
-        codes = np.asarray(compute.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-        gaps = np.asarray(compute.is_null(texts).to_numpy(zero_copy_only=False))
+            words = pa.array(sorted(lower_words(column.missing)), pa.string())
+            texts = pc.if_else(pc.is_in(pc.utf8_lower(texts), value_set=words), None, texts)
+        places = pc.index_in(texts, value_set=pa.array(column.categories, pa.string()))
+        codes = np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        gaps = np.asarray(pc.is_null(texts).to_numpy(zero_copy_only=False))
         if self.impute == "median":
             codes[gaps] = column.categories.index(MISSING) if MISSING in column.categories else -1
             gaps = np.zeros_like(gaps)
@@ -451,7 +447,7 @@ def _readable(column: ColumnPlan, found: ColumnProfile) -> bool:
         return found.kind != "other"
     if found.values is None:
         return found.remark != "" or found.distinct_share < 0.5
-    return read_column(arrow.array(list(found.values), arrow.string()), column.reading, column.missing)[1] is None
+    return read_column(pa.array(list(found.values), pa.string()), column.reading, column.missing)[1] is None
 
 
 def _because(found: ColumnProfile) -> str:

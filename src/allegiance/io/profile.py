@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from allegiance._core.validation import FloatArray, require
+from allegiance._core.validation import FloatArray
 
 from .values import (
     MARKS,
@@ -38,9 +40,6 @@ from .values import (
     trimmed,
     with_gaps,
 )
-
-arrow: Any = require("pyarrow", "io", "reading tables")
-compute: Any = require("pyarrow.compute", "io", "reading tables")
 
 #: Distinct values that are counted, of a column and of all columns.
 _MOST_VALUES, _ALL_VALUES = 1_000, 1 << 20
@@ -132,7 +131,7 @@ class Sample:
 
     def __init__(self, schema: Any, places: list[int]) -> None:
         self._places = places
-        self._schema = arrow.schema([schema.field(place) for place in places])
+        self._schema = pa.schema([schema.field(place) for place in places])
         width = len(schema)
         # Halves are dropped: three times as many rows leave enough.
         self._most = min(max(_WHOLE_CELLS // width, 3 * SAMPLE_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
@@ -146,29 +145,29 @@ class Sample:
         if len(self._places) < batch.num_columns:
             batch = batch.select(self._places)
         if self.share < 1.0:
-            batch, keys = batch.filter(arrow.array(keys < self.share)), keys[keys < self.share]
+            batch, keys = batch.filter(pa.array(keys < self.share)), keys[keys < self.share]
         self._batches.append(batch)
         self._keys = np.append(self._keys, keys)
         while self._keys.size > self._most or sum(held.nbytes for held in self._batches) > _SAMPLE_BYTES:
             self.share /= 2
             keep = self._keys < self.share
-            self._batches = self._table().filter(arrow.array(keep)).combine_chunks().to_batches()
+            self._batches = self._table().filter(pa.array(keep)).combine_chunks().to_batches()
             self._keys = self._keys[keep]
 
     def _table(self) -> Any:
-        return arrow.Table.from_batches(self._batches, schema=self._schema)
+        return pa.Table.from_batches(self._batches, schema=self._schema)
 
     def column(self, name: str) -> Any:
         """Return the values of one column, as an Arrow array."""
         place = self._schema.get_field_index(name)
-        return decoded(arrow.chunked_array([batch.column(place) for batch in self._batches]).combine_chunks())
+        return decoded(pa.chunked_array([batch.column(place) for batch in self._batches]).combine_chunks())
 
     def rows(self, most: int, columns: Sequence[str]) -> Any:
         """Return columns of at most so many rows, those with the smallest keys, as an Arrow table."""
         held = self._table().select(columns)
         if self._keys.size <= most:
             return held
-        return held.filter(arrow.array(self._keys < np.partition(self._keys, most)[most]))
+        return held.filter(pa.array(self._keys < np.partition(self._keys, most)[most]))
 
 
 class _Stats:
@@ -242,7 +241,7 @@ class _Column:
 
     def __init__(self, name: str, kind: Any, missing: Sequence[Any], most_values: int) -> None:
         self._name, self._kind, self._missing, self._most_values = name, kind, tuple(missing), most_values
-        value_type = kind.value_type if arrow.types.is_dictionary(kind) else kind
+        value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
         self._readings = {reading: _Stats() for reading in ((*MARKS, *ORDERS) if self._is_text else readings)}
@@ -278,14 +277,14 @@ class _Column:
         if self._values is not None and np.unique(numbers[:2048]).size > self._most_values // 2:
             self._values = None
         if self._values is not None:
-            self._count(as_texts(column.filter(arrow.array(~gaps))))
+            self._count(as_texts(column.filter(pa.array(~gaps))))
         for stats in self._readings.values():
             stats.add(numbers)
 
     def _count(self, texts: Any) -> None:
         """Count distinct values while there are few."""
         if self._values is not None:
-            counts = compute.value_counts(texts)
+            counts = pc.value_counts(texts)
             for pair in counts.to_pylist() if len(counts) <= self._most_values else ():
                 self._values[pair["values"]] += pair["counts"]
             if max(len(counts), len(self._values)) > self._most_values:
@@ -310,13 +309,13 @@ class _Column:
     def _plain_numbers(self, column: Any) -> FloatArray | None:
         """Return texts as numbers if all are finite ones with a decimal point and without odd zeros."""
         try:
-            values = plain_values(column.cast(arrow.float64()))
-        except arrow.ArrowInvalid:
+            values = plain_values(column.cast(pa.float64()))
+        except pa.ArrowInvalid:
             return None
         if self._words or int((~np.isfinite(values)).sum()) != column.null_count:
             return None
-        starts = compute.fill_null(compute.starts_with(column, "0"), False)
-        if compute.any(starts).as_py() and has_leading_zeros(column.filter(starts)):
+        starts = pc.fill_null(pc.starts_with(column, "0"), False)
+        if pc.any(starts).as_py() and has_leading_zeros(column.filter(starts)):
             return None
         return values
 
@@ -326,7 +325,7 @@ class _Column:
             return dict.fromkeys(self._readings, values)
         found = {".": values}
         if "," in self._readings:
-            if not compute.any(compute.match_substring(column, ".")).as_py():
+            if not pc.any(pc.match_substring(column, ".")).as_py():
                 found[","] = values
             elif all(read_numbers(some, ",").null_count == some.null_count for some in (column[:16], column)):
                 found[","] = plain_values(read_numbers(column, ","))
@@ -335,7 +334,7 @@ class _Column:
     def _read(self, texts: Any) -> dict[str, FloatArray]:
         """Return the numbers or days of each reading that all of these trimmed texts fit."""
         words = missing_words(texts, self._words)
-        values = compute.if_else(words, None, texts)
+        values = pc.if_else(words, None, texts)
         n_values = len(values) - values.null_count
         readings = list(self._readings)
         if n_values and any(mark in readings for mark in MARKS) and has_leading_zeros(values):
@@ -358,7 +357,7 @@ class _Column:
                 self._contradiction = f"{odd!r} is not a {'number' if reading in MARKS else 'date'}"
         if found:
             self._words_seen.update(texts.filter(words).to_pylist())
-            self._absent += int(compute.sum(words).as_py() or 0)
+            self._absent += int(pc.sum(words).as_py() or 0)
             self._read_before += n_values
         else:
             # Words for a missing value are words again.
@@ -378,7 +377,7 @@ class _Column:
         if reading is not None:
             self._finish_numbers(found, reading, column, sample.share)
         if found.values is None and (reading is None or found.integer):
-            found.distinct_share = compute.count_distinct(column).as_py() / max(len(column) - column.null_count, 1)
+            found.distinct_share = pc.count_distinct(column).as_py() / max(len(column) - column.null_count, 1)
         elif found.values is not None:
             found.distinct_share = len(found.values) / (self._rows - self._absent)
         found.unique = self._rows > 1 and not found.n_missing and found.distinct_share == 1.0
@@ -452,8 +451,8 @@ def typed_field(found: ColumnProfile, kind: Any) -> Any:
     if not is_text(kind) or found.kind not in ("number", "date") or (found.integer and found.missing_words):
         return kind
     if found.kind == "date":
-        return arrow.timestamp("us")
-    return arrow.int64() if found.integer and not found.infinite else arrow.float64()
+        return pa.timestamp("us")
+    return pa.int64() if found.integer and not found.infinite else pa.float64()
 
 
 def typed_column(column: Any, found: ColumnProfile) -> Any:
@@ -463,5 +462,5 @@ def typed_column(column: Any, found: ColumnProfile) -> Any:
         return column
     numbers, _ = read_column(column, found.reading, found.missing)
     if found.kind == "date":
-        return arrow.array(as_times(numbers))
-    return arrow.array(numbers, from_pandas=True).cast(kind)
+        return pa.array(as_times(numbers))
+    return pa.array(numbers, from_pandas=True).cast(kind)

@@ -11,31 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
-from allegiance._core.validation import require
-from allegiance.io import TableError
+import pyarrow as pa
 
-from .formats import (
-    OPENERS,
-    Part,
-    as_arrow,
-    cast_column,
-    filesystem_of,
-    is_url,
-    open_bytes,
-)
+from .files import TableError
+from .formats import OPENERS, Part, as_arrow, cast_column, filesystem_of, is_url, open_bytes
 from .profile import Profile, profile_of, typed_column, typed_field
 from .text import NotUtf8Error, TextFile, open_workbook
 from .values import is_text
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 __all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
 
-arrow: Any = require("pyarrow", "io", "reading tables")
 
 #: Rows of a batch by default: a few megabytes of numbers for tables of usual width.
 BATCH_ROWS = 65_536
@@ -171,20 +159,20 @@ class Table:
                 raise TableError(
                     f"{first.where} and {part.where} have different columns. Only one of them has {listed}."
                 )
-        self._raw = arrow.schema([(name, self._common_type(name)) for name in names])
+        self._raw = pa.schema([(name, self._common_type(name)) for name in names])
         self.columns = list(self._raw.names)
         #: Columns of which texts are as people wrote them.
         self._written = {name for part in self._parts for name in (names if part.written else part.keys)}
 
     def _common_type(self, name: str) -> Any:
-        types = [arrow.string() if name in part.keys else part.schema.field(name).type for part in self._parts]
+        types = [pa.string() if name in part.keys else part.schema.field(name).type for part in self._parts]
         kinds = list(dict.fromkeys(types))
         if len(kinds) > 1 and any(is_text(kind) for kind in kinds):
-            return arrow.string()
+            return pa.string()
         try:
-            schemas = [arrow.schema([(name, kind)]) for kind in kinds]
-            return arrow.unify_schemas(schemas, promote_options="permissive").field(0).type
-        except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+            schemas = [pa.schema([(name, kind)]) for kind in kinds]
+            return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise TableError(f"{self.where}: column {name!r} has different types in its files. {error}") from error
 
     @property
@@ -258,7 +246,7 @@ class Table:
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
         schema = self._schema(wanted, typed=typed)
-        return arrow.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
+        return pa.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
         """Return a random sample of rows, as written and in their order, which the pass of :meth:`profile` draws.
@@ -289,15 +277,15 @@ class Table:
             array if array.type == one.type else typed_column(array, found[one.name])
             for array, one in zip(batch.columns, schema, strict=True)
         ]
-        return arrow.RecordBatch.from_arrays(arrays, schema=schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _schema(self, columns: Sequence[str], *, typed: bool) -> pa.Schema:
         """Return names and types of columns; those that come from text get the type that the profile gives them."""
         raw = [self._raw.field(name) for name in columns]
         if not typed or self._written.isdisjoint(columns):
-            return arrow.schema(raw)
+            return pa.schema(raw)
         found = self.profile().columns
-        return arrow.schema(
+        return pa.schema(
             [one.with_type(typed_field(found[one.name], one.type)) if one.name in self._written else one for one in raw]
         )
 
@@ -344,9 +332,9 @@ class Table:
                 # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
                 found = dict(zip(chunk.schema.names, chunk.columns, strict=True))
                 for name, value in part.keys.items():
-                    found[name] = arrow.repeat(arrow.scalar(value, arrow.string()), chunk.num_rows)
+                    found[name] = pa.repeat(pa.scalar(value, pa.string()), chunk.num_rows)
                 arrays = [cast_column(found[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
-                yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             start = max(0, start - (part.n_rows or 0))
 
 
@@ -376,14 +364,14 @@ def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
         held.append(chunk)
         count += chunk.num_rows
         if count >= rows:
-            *full, rest = arrow.Table.from_batches(held).combine_chunks().to_batches(max_chunksize=rows)
+            *full, rest = pa.Table.from_batches(held).combine_chunks().to_batches(max_chunksize=rows)
             yield from full
             held, count = [rest], rest.num_rows
             if count == rows:
                 yield rest
                 held, count = [], 0
     if count:
-        yield from arrow.Table.from_batches(held).combine_chunks().to_batches()
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
 
 
 # Where files are

@@ -16,18 +16,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
 
 from allegiance._core.validation import require
-from allegiance.io import TableError
 
+from .files import TableError
 from .formats import Part, column_of, open_seekable, opening, skipped, text_of
 from .values import parse_number
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-arrow: Any = require("pyarrow", "io", "reading tables")
 
 #: Rows that are looked at to find the header.
 _HEAD_ROWS = 200
@@ -128,7 +126,7 @@ def open_workbook(path: str, sheet: str | None, skip_rows: int | None) -> Part:
         name: column_of([_cell(row[i]) if i < len(row) else None for row in below])
         for i, name in enumerate(layout.names)
     }
-    part = Part.of(path, arrow.table(columns), "xlsx", written=True)
+    part = Part.of(path, pa.table(columns), "xlsx", written=True)
     part.has_names = layout.has_names
     part.notes += [f"{path}: {note}" for note in layout.notes]
     if len(sheets) > 1:
@@ -173,8 +171,8 @@ class TextFile(Part):
             if spool.tell() == 0:
                 raise TableError(f"{where} is empty.")
             # The mapping keeps the file, which has no name any more, until the table is gone.
-            buffer = arrow.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ))
-        part = cls(where, lambda: arrow.BufferReader(buffer), *dialect)
+            buffer = pa.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ))
+        part = cls(where, lambda: pa.BufferReader(buffer), *dialect)
         part.files = ()
         return part
 
@@ -210,27 +208,26 @@ class TextFile(Part):
             header = next((i for i in range(len(rows)) if lines[i] >= self._skip_rows), 0)
         layout = find_layout(rows, header)
         self._skip_lines, self.has_names = lines[layout.header], layout.has_names
-        self.set_schema(arrow.schema([(name, arrow.string()) for name in layout.names]))
+        self.set_schema(pa.schema([(name, pa.string()) for name in layout.names]))
         self.notes = [f"{self.where}: {note}" for note in layout.notes]
         if self._encoding not in ("utf-8", self._given_encoding):
             note = f"read as {self._encoding}, because it is not UTF-8 (encoding=, --encoding)."
             self.notes.append(f"{self.where}: {note}")
 
     def _reader(self, columns: list[str], stream: _Stream) -> Any:
-        text = require("pyarrow.csv", "io", "reading tables")
-        return text.open_csv(
+        return pa.csv.open_csv(
             stream,
-            read_options=text.ReadOptions(
+            read_options=pa.csv.ReadOptions(
                 block_size=_BLOCK,
                 column_names=self.names,
                 skip_rows=self._skip_lines,
                 skip_rows_after_names=1 if self.has_names else 0,
                 encoding=self._encoding,
             ),
-            parse_options=text.ParseOptions(delimiter=self._sep, newlines_in_values=True),
-            convert_options=text.ConvertOptions(
+            parse_options=pa.csv.ParseOptions(delimiter=self._sep, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
                 include_columns=columns,
-                column_types=dict.fromkeys(columns, arrow.string()),
+                column_types=dict.fromkeys(columns, pa.string()),
                 null_values=[""],
                 strings_can_be_null=True,
             ),
@@ -246,7 +243,7 @@ class TextFile(Part):
             for chunk in reader:
                 count += chunk.num_rows
                 yield from skipped([chunk], max(0, start - count + chunk.num_rows))
-        except arrow.ArrowInvalid as error:
+        except pa.ArrowInvalid as error:
             raise self._unreadable(str(error)) from error.with_traceback(None)
         except UnicodeError as error:
             raise TableError(
