@@ -93,15 +93,18 @@ def propose(
         impute = None if raw else "median"
     if impute is not None and impute not in IMPUTATIONS:
         raise TableError(f"impute must be 'median', 'drop' or None, got {impute!r}.")
-    ids, labelled, kept = (source.check_columns(_listed(names)) for names in (id, labels, keep))
-    chosen, dropped, encoded = (
-        source.check_columns(_matched(names, source.columns)) for names in (features, drop, one_hot)
-    )
+    ids, labelled, kept = (_listed(names) for names in (id, labels, keep))
+    chosen, dropped, encoded = (_matched(names, source.columns) for names in (features, drop, one_hot))
+    source.check_columns([*ids, *labelled, *kept, *chosen, *dropped, *encoded])
     asked = {*chosen, *encoded}
-    for option, names in (("labels", labelled), ("id", ids), ("drop", dropped)):
-        both = [name for name in names if name in asked]
-        if both:
-            raise TableError(f"column {both[0]!r} is a feature and in {option}= (--{option}) too. Leave it out of one.")
+    both = [
+        f"column {name!r} is a feature and in {option}= (--{option}) too: leave it out of one."
+        for option, names in (("labels", labelled), ("id", ids), ("drop", dropped))
+        for name in names
+        if name in asked
+    ]
+    if both:
+        raise TableError("\n".join(both))
     profile = source.profile()
     if profile.n_rows == 0:
         raise TableError(f"{source.where} has a header, but no rows.")

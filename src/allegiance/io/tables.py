@@ -290,7 +290,7 @@ class Table:
         )
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
-        """Return names of columns if the table has them all.
+        """Return names of columns if the table has them all; else raise an error that names those it has not.
 
         Parameters
         ----------
@@ -299,9 +299,9 @@ class Table:
         """
         wanted = list(columns)
         known = set(self.columns)
-        for name in wanted:
-            if name not in known:
-                raise _unknown_column(name, self.columns, self.where)
+        unknown = [name for name in dict.fromkeys(wanted) if name not in known]
+        if unknown:
+            raise TableError(_unknown_columns(unknown, self.columns, self.where))
         return wanted
 
     def fingerprint(self) -> dict[str, Any]:
@@ -343,17 +343,18 @@ def rows_of_batch(rows: int, width: int) -> int:
     return min(rows, max(_LEAST_ROWS, _BATCH_CELLS // max(width, 1)))
 
 
-def _unknown_column(name: str, names: Iterable[str], where: str) -> TableError:
-    """Return the error for a column that is not there, with the names that come close to it."""
-    listed = list(names)
-    by_lower_case = {other.lower(): other for other in listed}
-    close = get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.6)
-    if close:
-        hint = f"Did you mean {' or '.join(repr(by_lower_case[match]) for match in close)}?"
-    else:
-        shown = ", ".join(repr(other) for other in listed[:12])
-        hint = f"Its columns are {shown}{', ...' if len(listed) > 12 else ''}."
-    return TableError(f"{where} has no column {name!r}. {hint}")
+def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str) -> str:
+    """Return what to say of columns that are not there, with the names that come close to them."""
+    by_lower_case = {name.lower(): name for name in columns}
+    sentences = []
+    for name in unknown[:5]:
+        close = get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.6)
+        hint = f" Did you mean {' or '.join(repr(by_lower_case[match]) for match in close)}?" if close else ""
+        sentences.append(f"{where} has no column {name!r}.{hint}")
+    if not all(sentence.endswith("?") for sentence in sentences):
+        shown = ", ".join(repr(name) for name in columns[:12])
+        sentences.append(f"Its columns are {shown}{', ...' if len(columns) > 12 else ''}.")
+    return " ".join(sentences)
 
 
 def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
