@@ -261,9 +261,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         started = time.perf_counter()
         keep = None if top is None else check_count(top, "top")
         if is_lazy(X):
-            from .io.dask import fit_affinity_lazily
+            from .io.dask import affinity_lazily, fit_lazily
 
-            return fit_affinity_lazily(self, X, y, fit_params, keep)
+            return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
         found = self._fit(X, y, fit_params)
         assert found.located is not None
         assert found.codes is not None
@@ -405,7 +405,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         pyarrow.RecordBatch or pyarrow.Table
             One row for each, as ``data`` came.
         """
-        from .io.arrow import score_arrow
+        from .io.batches import score_arrow
 
         check_is_fitted(self)
         return score_arrow(self.fitted_, data, columns=columns, keep=keep, labels=labels, top=top, details=details)

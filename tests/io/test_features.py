@@ -17,8 +17,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from allegiance.io import TableError
-from allegiance.io.features import FeaturePlan, label_values, prepared, propose
+from allegiance.io.batches import Rows
+from allegiance.io.features import FeaturePlan, propose
 from allegiance.io.tables import open_table
+from allegiance.io.values import label_values
 from tables import read_exactly
 
 TEXT = "id,x,y,colour,day\n1,1.5,1,red,2024-01-01\n2,,3,blue,2024-01-02\n3,2.5,,red,2024-01-03\n4,4.5,5,,2024-01-04\n"
@@ -83,18 +85,18 @@ def test_batches_of_any_size_and_start_give_the_same_rows(path, impute):
     """A resumed stream repeated rows when its features came from a saved model and rows were left out."""
     table = open_table(path)
     plan = FeaturePlan.from_dict(propose(table, impute=impute).to_dict())
-    whole = plan.prepare(table.read())
-    assert whole.rows.size == (300 if impute == "median" else whole.matrix.shape[0]) > 200
+    matrix, used = plan.prepare(table.read())
+    assert used.size == (300 if impute == "median" else matrix.shape[0]) > 200
+    rows = Rows(table, plan, None, keep=["y"], row="row")
     for size, start in ((37, 0), (300, 0), (1, 290), (64, 128), (7, 300)):
-        parts = list(prepared(table, plan, keep=["y"], rows=size, start=start))
-        assert sum(part.consumed for part in parts) == 300 - start
-        rows = np.concatenate([part.rows for part in parts] or [np.zeros(0, dtype=int)])
-        after = whole.rows >= start
-        np.testing.assert_array_equal(rows, whole.rows[after])
+        parts = list(rows.batches(size, start))
+        assert parts[-1].consumed == 300 if parts else start == 300
+        after = used >= start
         if parts:
-            np.testing.assert_array_equal(np.concatenate([part.matrix for part in parts]), whole.matrix[after])
+            np.testing.assert_array_equal(np.concatenate([part.X for part in parts]), matrix[after])
             kept = pa.Table.from_batches([part.kept for part in parts])
-            assert kept["y"].to_pylist() == [table.read(typed=False)["y"][i].as_py() for i in rows]
+            np.testing.assert_array_equal(kept["row"], used[after])
+            assert kept["y"].to_pylist() == table.read(typed=False)["y"].take(used[after]).to_pylist()
 
 
 def test_every_column_has_a_role_and_a_reason(tmp_path):
@@ -123,10 +125,10 @@ def test_wishes_are_followed(table):
     assert propose(table, id="day").ids == ("day",)
     assert propose(table, id=["id", "day"]).ids == ("id", "day")
     assert propose(table, one_hot="y", features="x").names == ("x", "y=1", "y=3", "y=5", "y=(missing)")
-    with pytest.raises(TableError, match="'x' is a feature"):
-        propose(table, features=["x"], drop=["x"])
-    with pytest.raises(TableError, match="no column 'z'"):
-        propose(table, drop=["z"])
+    with pytest.raises(TableError, match=r"'y' is a feature and in id=[^\n]*\n.*'x' is a feature and in drop="):
+        propose(table, features=["x", "y"], drop=["x"], id="y")
+    with pytest.raises(TableError, match=r"'colur'. Did you mean 'colour'\?.*no column 'z'. Its columns are"):
+        propose(table, drop=["z"], features=["x", "colur"])
     with pytest.raises(TableError, match="impute must be"):
         propose(table, impute="mean")
 
@@ -134,9 +136,9 @@ def test_wishes_are_followed(table):
 def test_missing_values_and_bare_numbers(table):
     scale = {"scale": False, "features": ["x", "y"]}
     np.testing.assert_array_equal(propose(table, **scale).matrix(table), [[1.5, 1], [2.5, 3], [2.5, 3], [4.5, 5]])
-    dropped = propose(table, impute="drop", **scale).prepare(table.read())
-    np.testing.assert_array_equal(dropped.matrix, [[1.5, 1], [4.5, 5]])
-    assert (dropped.rows.tolist(), dropped.consumed) == ([0, 3], 4)
+    matrix, used = propose(table, impute="drop", **scale).prepare(table.read())
+    np.testing.assert_array_equal(matrix, [[1.5, 1], [4.5, 5]])
+    assert used.tolist() == [0, 3]
     with pytest.raises(TableError, match=r"x \(1\), y \(1\).*--impute median"):
         propose(table, impute=None, **scale).raise_problems()
     with pytest.raises(TableError, match="2 rows have a missing value"):
@@ -165,10 +167,9 @@ def test_rows_without_a_label_are_left_out(tmp_path):
     table = open_table(tmp_path / "t.csv")
     plan = propose(table, labels="segment")
     assert any("20 of 40 rows have no label" in note for note in plan.notes)
-    parts = list(prepared(table, plan, keep=["segment"], rows=7, typed=True))
-    labels = np.concatenate([label_values(part.kept["segment"], "segment", "t")[0] for part in parts])
-    assert labels.tolist() == ["a", "b"] * 10
-    assert np.concatenate([part.rows for part in parts])[:4].tolist() == [0, 1, 4, 5]
+    parts = list(Rows(table, plan, None, labels="segment", row="row").batches(7))
+    assert np.concatenate([part.labels for part in parts]).tolist() == ["a", "b"] * 10
+    assert pa.Table.from_batches([part.kept for part in parts])["row"][:4].to_pylist() == [0, 1, 4, 5]
 
 
 def test_gaps_that_a_model_does_not_fill_are_named_at_once(tmp_path):
@@ -320,4 +321,4 @@ def test_declared_words_are_missing_categories_too(tmp_path):
     np.testing.assert_array_equal(plan.matrix(table)[2], [2, 0, 0, 1])
     dropped = propose(table, impute="drop")
     assert dropped.names == ("x", "kind=a", "kind=b")
-    assert dropped.prepare(table.read()).rows.size == 20
+    assert dropped.prepare(table.read())[1].size == 20

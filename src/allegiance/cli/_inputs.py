@@ -288,7 +288,7 @@ def load_points(table: Table, plan: FeaturePlan, labels: str | None, *, typed: b
     import numpy as np
     import pyarrow as pa
 
-    from allegiance.io.streams import Rows
+    from allegiance.io.batches import Rows
     from allegiance.io.tables import BATCH_ROWS
 
     row = free_name("row", table.columns)

@@ -59,7 +59,7 @@ def compare(**values: Any) -> None:
     plan = plan_features(o, table, labels=list(o.labels) or None)
     plan.raise_problems()
     from allegiance import compare_clusterings
-    from allegiance.io.features import label_values
+    from allegiance.io.values import label_values
 
     points = load_points(table, plan, None, typed=True)
     candidates: dict[str, Any] = {

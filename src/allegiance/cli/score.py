@@ -257,7 +257,8 @@ def _score_in_batches(
     import pyarrow as pa
 
     from allegiance.io import fit_stream
-    from allegiance.io.streams import Rows, score_rows
+    from allegiance.io.batches import Rows
+    from allegiance.io.streams import score_rows
     from allegiance.report import center_descriptions
     from allegiance.results import FrameLike, review_count
 

@@ -139,7 +139,7 @@ def _is_beyond(found: Any, tolerance: float) -> bool:
 def _compared(o: Any, scorer: AffinityScorer, file: str, log: Log) -> Any:
     """Read a file and compare it with the baseline of the model."""
     from allegiance.io import TableError
-    from allegiance.io.streams import Rows
+    from allegiance.io.batches import Rows
 
     table = open_input(o, [file])
     plan, notes = model_plan(scorer, table)

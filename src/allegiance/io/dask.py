@@ -24,7 +24,6 @@ __all__ = [
     "LazyAffinityResult",
     "affinity_lazily",
     "connect",
-    "fit_affinity_lazily",
     "fit_lazily",
     "predict_lazily",
     "profile_lazily",
@@ -183,19 +182,6 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
     return scorer
 
 
-def fit_affinity_lazily(
-    scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str, Any], top: int | None
-) -> Any:
-    """Fit, and return the lazy result for the points of the fit; see :meth:`AffinityScorer.fit_affinity`."""
-    fit_lazily(scorer, X, labels, fit_params)
-    return _score_partitions(scorer.fitted_, Partitions.of(X, labels), top)
-
-
-def affinity_lazily(fitted: Fitted, X: Any, top: int | None) -> Any:
-    """Return the lazy result of scoring a Dask array or frame X (n, d); see :meth:`AffinityScorer.affinity`."""
-    return _score_partitions(fitted, Partitions.of(X), top)
-
-
 def predict_lazily(fitted: Fitted, X: Any) -> Any:
     """Return the labels (n,) of a Dask array or frame X (n, d) as a Dask array."""
     array = require("dask.array", "dask", "predict of a Dask collection")
@@ -218,7 +204,9 @@ def _profile_of_chunk(fitted: Fitted, chunk: Chunk) -> Profile | None:
     return profile_rows(fitted, chunk.X, start=chunk.start) if chunk.X.shape[0] else None
 
 
-def _score_partitions(fitted: Fitted, partitions: Partitions, top: int | None) -> LazyAffinityResult:
+def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None) -> Any:
+    """Return the lazy result of scoring a Dask array or frame X (n, d); see :meth:`AffinityScorer.affinity`."""
+    partitions = Partitions.of(X, labels)
     n_features = fitted.columns.n_features
     # Transformers find the columns they need by name, and say themselves which are missing.
     by_name = fitted.columns.preparation is not None and partitions.names is not None

@@ -31,7 +31,7 @@ from allegiance._core.stored import (
     check_parts,
     floats,
 )
-from allegiance._core.validation import AnyArray, is_sparse
+from allegiance._core.validation import is_sparse
 from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence
 
 _CSR = ("data", "indices", "indptr")
@@ -99,18 +99,17 @@ def encode(value: Any, name: str) -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) or is_sparse(value):
         return _encode_array(value, name)
     if isinstance(value, type | np.dtype) and np.dtype(value).name in _DTYPES:
         return {"kind": "dtype", "name": np.dtype(value).name}
-    if is_sparse(value):
-        rows = sp.csr_array(value)
-        return {"kind": "csr", "shape": list(rows.shape)} | {part: getattr(rows, part) for part in _CSR}
     if isinstance(value, BregmanDivergence) and value in DIVERGENCES.values():
         return {"kind": "divergence", "name": value.name}
     for kind, (cls, parts, _) in _kinds().items():
         if type(value) is cls:
             return {"kind": kind} | {part: encode(getattr(value, part), f"{name}.{part}") for part in parts}
+    if isinstance(value, BaseEstimator):
+        return _encode_estimator(value, name)
     if isinstance(value, Parameters):
         params = {key: encode(item, f"{name}.{key}") for key, item in value.get_params(deep=False).items()}
         return {"kind": "parameters", "class": type(value).__name__, "params": params}
@@ -125,7 +124,10 @@ def encode(value: Any, name: str) -> Any:
     )
 
 
-def _encode_array(value: AnyArray, name: str) -> Any:
+def _encode_array(value: Any, name: str) -> Any:
+    if is_sparse(value):
+        rows = sp.csr_array(value)
+        return {"kind": "csr", "shape": list(rows.shape)} | {part: getattr(rows, part) for part in _CSR}
     if value.dtype.kind in "biufUS":
         return value
     values = [item.item() if isinstance(item, np.generic) else item for item in value.ravel()]
@@ -144,6 +146,8 @@ def decode(value: Any) -> Any:
     parts = {key: decode(item) for key, item in value.items() if key != "kind"}
     kind = value["kind"]
     try:
+        if kind == "estimator":
+            return _decode_estimator(**parts)
         if kind in ("list", "tuple"):
             items = [parts["items"][str(i)] for i in range(len(parts["items"]))]
             return tuple(items) if kind == "tuple" else items
@@ -205,7 +209,6 @@ class _Finite:
 _SEEN: dict[str, Spec] = {"n_features_in_": Size("d"), "feature_names_in_": Array(("d",), "label")}
 #: The most columns that a transformer in a file may have.
 _WIDEST = 2**24
-_COLUMN_SETTINGS = ("sparse_threshold", "n_jobs", "transformer_weights", "verbose", "verbose_feature_names_out")
 
 
 @cache
@@ -235,8 +238,10 @@ def _codecs() -> dict[str, _Codec]:
         _Codec(cluster.KMeans, centers, _refit_kmeans),
         _Codec(cluster.MiniBatchKMeans, centers, _refit_kmeans),
         _Codec(mixture.GaussianMixture, mixed | spreads),
+        _Codec(ColumnTransformer, {"sparse_output_": Unchecked(bool), "parts": Unchecked(list)}, _refit_columns),
     ]
-    return {codec.cls.__name__: codec for codec in known}
+    found = {codec.cls.__name__: codec._replace(fitted={**_SEEN, **codec.fitted}) for codec in known}
+    return found | {"Pipeline": _Codec(Pipeline, {})}
 
 
 def can_be_saved(estimator: Any) -> bool:
@@ -246,18 +251,17 @@ def can_be_saved(estimator: Any) -> bool:
 
 
 def _unsupported(estimator: Any, codec: _Codec) -> list[str]:
-    default = codec.cls()
-    return [name for name in codec.unsupported if getattr(estimator, name) != getattr(default, name)]
+    return [name for name in codec.unsupported if getattr(estimator, name) != getattr(codec.cls(), name)]
 
 
 def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
+    while isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
     codec = _codecs().get(type(estimator).__name__)
     if codec is None or type(estimator) is not codec.cls:
-        known = ", ".join(_codecs())
         raise TypeError(
-            f"{name} is {estimator!r}, which cannot be saved: a model holds numbers, never code. It can hold Pipeline, "
-            f"ColumnTransformer, {known}. Transform X first and fit to the result, or fit again where the scorer is "
-            "needed."
+            f"{name} is {estimator!r}, which cannot be saved: a model holds numbers, never code. It can hold "
+            f"{', '.join(_codecs())}. Transform X first and fit to the result, or fit again where the scorer is needed."
         )
     unsupported = _unsupported(estimator, codec)
     if unsupported:
@@ -265,41 +269,35 @@ def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
     params = estimator.get_params(deep=False)
     if "random_state" in params and not isinstance(params["random_state"], int):
         params["random_state"] = None  # it has done its work
-    fitted = {part: getattr(estimator, part) for part in (*_SEEN, *codec.fitted) if hasattr(estimator, part)}
+    fitted = {part: getattr(estimator, part) for part in codec.fitted if hasattr(estimator, part)}
+    if isinstance(estimator, ColumnTransformer):
+        params |= {"transformers": [], "remainder": "drop"}
+        fitted["parts"] = _column_parts(estimator, name)
+    elif isinstance(estimator, Pipeline):
+        params |= {"steps": [list(step) for step in estimator.steps], "memory": None}
     return {
-        "class": type(estimator).__name__,
+        "kind": "estimator",
+        "cls": type(estimator).__name__,
         "params": {key: encode(value, f"{name}.{key}") for key, value in params.items()},
         "fitted": {key: encode(value, f"{name}.{key}") for key, value in fitted.items()},
-        "output": _output(estimator),
+        "output": getattr(estimator, "_sklearn_output_config", {}).get("transform"),
     }
 
 
-def _decode_estimator(state: dict[str, Any]) -> Any:
-    codec = _codecs().get(state["class"])
+def _decode_estimator(cls: str, params: dict[str, Any], fitted: dict[str, Any], output: str | None) -> Any:
+    codec = _codecs().get(cls)
     if codec is None:
-        raise ValueError(f"the state has an estimator {state['class']!r}, which this allegiance does not know.")
-    estimator = codec.cls(**{key: decode(value) for key, value in state["params"].items()})
-    estimator._validate_params()  # as its fit would have
-    fitted = {key: decode(value) for key, value in state["fitted"].items()}
-    declared = {**_SEEN, **codec.fitted}
-    unknown = set(fitted) - set(declared)
+        raise ValueError(f"the state has an estimator {cls!r}, which this allegiance does not know.")
+    unknown = set(fitted) - set(codec.fitted)
     if unknown:
-        raise ValueError(f"the state has {min(unknown)!r} of {state['class']}, which is not one of its attributes.")
-    check_parts(fitted, {key: declared[key] for key in fitted}, state["class"], Sizes({}, {}))
+        raise ValueError(f"the state has {min(unknown)!r} of {cls}, which is not one of its attributes.")
+    estimator = codec.cls(**params)
+    estimator._validate_params()  # as its fit would have
+    check_parts(fitted, {key: codec.fitted[key] for key in fitted}, cls, Sizes({}, {}))
     if codec.refit is not None:
         codec.refit(estimator, fitted)
     for key, value in fitted.items():
         setattr(estimator, key, value)
-    return _with_output(estimator, state["output"])
-
-
-def _output(estimator: Any) -> str | None:
-    """Return the kind of frame that a transformer was told to make by ``set_output``."""
-    found = getattr(estimator, "_sklearn_output_config", {}).get("transform")
-    return None if found is None else str(found)
-
-
-def _with_output(estimator: Any, output: str | None) -> Any:
     return estimator if output is None else estimator.set_output(transform=output)
 
 
@@ -327,57 +325,19 @@ def _refit_kmeans(kmeans: Any, fitted: dict[str, Any]) -> None:
     del kmeans.labels_  # those of the places
 
 
-def encode_transformer(transformer: Any, name: str) -> Any:
-    """Return a fitted transformer, perhaps with others inside, as plain values and arrays."""
-    if isinstance(transformer, FrozenEstimator):
-        return encode_transformer(transformer.estimator, name)
-    if transformer is None or isinstance(transformer, str):
-        return transformer
-    if type(transformer) is Pipeline:
-        steps = {
-            str(i): {"name": step, "step": encode_transformer(inner, f"{name}.{step}")}
-            for i, (step, inner) in enumerate(transformer.steps)
-        }
-        return {"class": "Pipeline", "steps": steps, "output": _output(transformer)}
-    if type(transformer) is ColumnTransformer:
-        return _encode_columns(transformer, name)
-    return _encode_estimator(transformer, name)
-
-
-def decode_transformer(state: Any) -> Any:
-    """Return the transformer that :func:`encode_transformer` described."""
-    if state in (None, "passthrough", "drop"):
-        return state
-    if state["class"] == "ColumnTransformer":
-        return _decode_columns(state)
-    if state["class"] != "Pipeline":
-        return _decode_estimator(state)
-    steps = [state["steps"][str(i)] for i in range(len(state["steps"]))]
-    pipeline = Pipeline([(step["name"], decode_transformer(step["step"])) for step in steps])
-    return _with_output(pipeline, state["output"])
-
-
-def _encode_columns(transformer: ColumnTransformer, name: str) -> dict[str, Any]:
-    # In place of a fitted stand-in, the word that the user gave: "drop" or "passthrough".
+def _column_parts(transformer: ColumnTransformer, name: str) -> list[list[Any]]:
+    """Return the name, the transformer, the columns and the width of each part; words as the user gave them."""
     given = {part: inner for part, inner, _ in transformer.transformers} | {"remainder": transformer.remainder}
-    entries = {}
-    for i, (part, inner, columns) in enumerate(transformer.transformers_):
-        width, where = transformer.output_indices_[part], f"{name}.{part}"
-        entries[str(i)] = {
-            "name": part,
-            "columns": encode(_listed(transformer, columns, where), where),
-            "transformer": encode_transformer(given[part] if isinstance(given[part], str) else inner, where),
-            "width": width.stop - width.start,
-        }
-    return {
-        "class": "ColumnTransformer",
-        "entries": entries,
-        "settings": {key: encode(getattr(transformer, key), f"{name}.{key}") for key in _COLUMN_SETTINGS},
-        "n_features": transformer.n_features_in_,
-        "feature_names": encode(getattr(transformer, "feature_names_in_", None), f"{name}.feature_names_in_"),
-        "sparse_output": bool(transformer.sparse_output_),
-        "output": _output(transformer),
-    }
+    widths = {part: width.stop - width.start for part, width in transformer.output_indices_.items()}
+    return [
+        [
+            part,
+            given[part] if isinstance(given[part], str) else inner,
+            _listed(transformer, columns, f"{name}.{part}"),
+            widths[part],
+        ]
+        for part, inner, columns in transformer.transformers_
+    ]
 
 
 def _listed(transformer: ColumnTransformer, columns: Any, name: str) -> Any:
@@ -392,34 +352,25 @@ def _listed(transformer: ColumnTransformer, columns: Any, name: str) -> Any:
     return (np.flatnonzero(values) if values.dtype.kind == "b" else values).tolist()
 
 
-def _decode_columns(state: dict[str, Any]) -> ColumnTransformer:
-    entries = [state["entries"][str(i)] for i in range(len(state["entries"]))]
-    names, n = decode(state["feature_names"]), state["n_features"]
-    for size in (n, *(entry["width"] for entry in entries)):
+def _refit_columns(made: ColumnTransformer, fitted: dict[str, Any]) -> None:
+    """Fit with stubs, which finds out which columns are meant; then fitted transformers take their places."""
+    parts, n = fitted.pop("parts"), fitted["n_features_in_"]
+    for size in (n, *(width for *_, width in parts)):
         Number(0, _WIDEST, whole=True)(size, "a number of columns", Sizes({}, {}))
-    real = {entry["name"]: decode_transformer(entry["transformer"]) for entry in entries}
-    stubs = {
-        entry["name"]: inner if isinstance(inner, str) else _Stub(entry["width"])
-        for entry, inner in zip(entries, real.values(), strict=True)
-    }
-    parts = [
-        (entry["name"], stubs[entry["name"]], decode(entry["columns"]))
-        for entry in entries
-        if entry["name"] != "remainder"
-    ]
-    settings = {key: decode(value) for key, value in state["settings"].items() if key in _COLUMN_SETTINGS}
-    made = ColumnTransformer(parts, remainder=stubs.get("remainder", "drop"), **settings)
-    # The fit finds out which columns are meant; then fitted transformers take the places of the stubs.
+    real = {name: inner for name, inner, _, _ in parts}
+    stubs = {name: inner if isinstance(inner, str) else _Stub(width) for name, inner, _, width in parts}
+    named = [(name, columns) for name, _, columns, _ in parts if name != "remainder"]
+    made.transformers = [(name, stubs[name], columns) for name, columns in named]
+    made.remainder = stubs.get("remainder", "drop")
+    names = fitted.get("feature_names_in_")
     made.fit(np.zeros((1, n)) if names is None else _one_row([str(name) for name in names]))
     made.transformers_ = [
         (name, inner if isinstance(real.get(name, "drop"), str) else real[name], columns)
         for name, inner, columns in made.transformers_
     ]
     unfitted = {name: inner if isinstance(inner, str) else clone(inner) for name, inner in real.items()}
-    made.transformers = [(name, unfitted[name], columns) for name, _, columns in parts]
+    made.transformers = [(name, unfitted[name], columns) for name, columns in named]
     made.remainder = unfitted.get("remainder", "drop")
-    made.sparse_output_ = bool(state["sparse_output"])
-    return _with_output(made, state["output"])
 
 
 def _one_row(names: list[str]) -> Any:

@@ -11,12 +11,12 @@ import numpy as np
 
 from allegiance.io import TableError
 
-from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, Prepared, counted, prepared
+from .plan import IMPUTATIONS, MISSING, ColumnPlan, FeaturePlan, counted, not_filled
 from .profile import ColumnProfile, Profile, named_like_id
 from .tables import open_table
-from .values import as_times, label_values
+from .values import as_times
 
-__all__ = ["ColumnPlan", "FeaturePlan", "Prepared", "label_values", "prepared", "propose"]
+__all__ = ["FeaturePlan", "propose"]
 
 #: Rows from which on a column that counts is taken for an identifier whatever its name is.
 _ENOUGH = 10
@@ -93,15 +93,18 @@ def propose(
         impute = None if raw else "median"
     if impute is not None and impute not in IMPUTATIONS:
         raise TableError(f"impute must be 'median', 'drop' or None, got {impute!r}.")
-    ids, labelled, kept = (source.check_columns(_listed(names)) for names in (id, labels, keep))
-    chosen, dropped, encoded = (
-        source.check_columns(_matched(names, source.columns)) for names in (features, drop, one_hot)
-    )
+    ids, labelled, kept = (_listed(names) for names in (id, labels, keep))
+    chosen, dropped, encoded = (_matched(names, source.columns) for names in (features, drop, one_hot))
+    source.check_columns([*ids, *labelled, *kept, *chosen, *dropped, *encoded])
     asked = {*chosen, *encoded}
-    for option, names in (("labels", labelled), ("id", ids), ("drop", dropped)):
-        both = [name for name in names if name in asked]
-        if both:
-            raise TableError(f"column {both[0]!r} is a feature and in {option}= (--{option}) too. Leave it out of one.")
+    both = [
+        f"column {name!r} is a feature and in {option}= (--{option}) too: leave it out of one."
+        for option, names in (("labels", labelled), ("id", ids), ("drop", dropped))
+        for name in names
+        if name in asked
+    ]
+    if both:
+        raise TableError("\n".join(both))
     profile = source.profile()
     if profile.n_rows == 0:
         raise TableError(f"{source.where} has a header, but no rows.")
@@ -266,11 +269,7 @@ def _problems(plan: FeaturePlan, profile: Profile) -> list[str]:
             )
     missing = {column.name: column.n_missing for column in plan.features if column.n_missing}
     if missing and plan.impute is None:
-        problems.append(
-            f"{plan.where} has {sum(missing.values()):,} missing values: {counted(missing)}. "
-            "Pass impute='median' (--impute median) to fill them, impute='drop' (--impute drop) to leave the rows out, "
-            "or drop= (--drop) to leave the columns out."
-        )
+        problems.append(f"{plan.where}: {not_filled(missing)}")
     twice = [name for name, count in Counter(plan.names).items() if count > 1]
     if twice:
         problems.append(f"two features would be called {twice[0]!r}: rename a column, or pass drop= (--drop).")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, require
-from allegiance.io import TableError
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 
+from .files import TableError
 from .formats import as_arrow
 from .profile import ColumnProfile
-from .tables import BATCH_ROWS, Table, open_table, rows_of_batch
+from .tables import BATCH_ROWS, Table, open_table
 from .values import (
     MARKS,
     ORDERS,
@@ -26,12 +28,6 @@ from .values import (
     lower_words,
     read_column,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-arrow: Any = require("pyarrow", "io", "reading tables")
-compute: Any = require("pyarrow.compute", "io", "reading tables")
 
 IMPUTATIONS = ("median", "drop")
 #: What stands for a missing value among categories.
@@ -76,19 +72,7 @@ class ColumnPlan:
         return len(self.names)
 
 
-class Prepared(NamedTuple):
-    """Rows ready to be clustered or scored."""
-
-    matrix: FloatArray
-    """(m, d) the features of the rows that are used."""
-    rows: IntArray
-    """(m,) the numbers of these rows, counted from 0."""
-    kept: Any
-    """Columns that were asked for, of the same rows, as a record batch; None from :meth:`FeaturePlan.prepare`."""
-    consumed: int
-    """Rows of the table that were read for it, those left out included."""
-
-
+@dataclass(eq=False, repr=False)
 class FeaturePlan:
     """What becomes of each column of a table, and how rows become the matrix that is clustered.
 
@@ -117,21 +101,14 @@ class FeaturePlan:
         What a user should know about the values.
     """
 
-    def __init__(
-        self,
-        columns: Sequence[ColumnPlan],
-        *,
-        scaled: bool = True,
-        impute: str | None = "median",
-        single: bool = False,
-        n_rows: int = 0,
-        where: str = "the table",
-    ) -> None:
-        self.columns = list(columns)
-        self.scaled, self.impute, self.single = scaled, impute, single
-        self.n_rows, self.where = n_rows, where
-        self.problems: list[str] = []
-        self.notes: list[str] = []
+    columns: list[ColumnPlan]
+    scaled: bool = True
+    impute: str | None = "median"
+    single: bool = False
+    n_rows: int = 0
+    where: str = "the table"
+    problems: list[str] = field(default_factory=list, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
 
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> FeaturePlan:
@@ -175,7 +152,9 @@ class FeaturePlan:
 
     @property
     def _scale(self) -> tuple[FloatArray, FloatArray]:
-        """(d,) what is subtracted from each column of the matrix, and what it is divided by."""
+        """(d,) what is subtracted from each column of the matrix, and what it is divided by, if it is scaled."""
+        if not self.scaled:
+            return np.zeros(len(self.names)), np.ones(len(self.names))
         centers = [np.atleast_1d(np.asarray(column.center, dtype=np.float64)) for column in self.features]
         spreads = [np.full(column.width, column.spread) for column in self.features]
         return np.concatenate([np.empty(0), *centers]), np.concatenate([np.empty(0), *spreads])
@@ -210,8 +189,10 @@ class FeaturePlan:
         lines.append(scaled if self.scaled else "not scaled: bare numbers")
         return lines + [f"note: {note}" for note in self.notes] + [f"problem: {text}" for text in self.problems]
 
-    def prepare(self, rows: Any) -> Prepared:
-        """Return the matrix of some rows, without those that are left out for a missing value or label.
+    def prepare(self, rows: Any) -> tuple[FloatArray, IntArray]:
+        """Return the matrix (m, d) of some rows, and the numbers (m,) of those that are used, counted from 0.
+
+        Rows that lack a value, if the plan does not fill it, or a label are left out.
 
         Parameters
         ----------
@@ -232,7 +213,7 @@ class FeaturePlan:
             stop = start + piece.num_rows
             self._fill(piece, matrix[start:stop], present[start:stop])
             start = stop
-        return Prepared(matrix if present.all() else matrix[present], np.flatnonzero(present), None, batch.num_rows)
+        return matrix if present.all() else matrix[present], np.flatnonzero(present)
 
     def _fill(self, batch: pa.RecordBatch, matrix: FloatArray, present: BoolArray) -> None:
         """Write the features of a batch into a matrix of zeros, and tell which rows have all that is needed."""
@@ -256,7 +237,7 @@ class FeaturePlan:
                 refused[column.name] = int(gaps.sum())
             at += column.width
         if refused and self.impute is None:
-            raise TableError(_not_filled(refused))
+            raise TableError(not_filled(refused))
         if self.scaled:
             center, spread = self._scale
             matrix -= center
@@ -282,11 +263,11 @@ class FeaturePlan:
         """Return the positions of categories, -1 for one that is not known, and which gaps nothing stands for."""
         texts = as_texts(values)
         if column.missing:
-            words = arrow.array(sorted(lower_words(column.missing)), arrow.string())
-            texts = compute.if_else(compute.is_in(compute.utf8_lower(texts), value_set=words), None, texts)
-        places = compute.index_in(texts, value_set=arrow.array(column.categories, arrow.string()))
-        codes = np.asarray(compute.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-        gaps = np.asarray(compute.is_null(texts).to_numpy(zero_copy_only=False))
+            words = pa.array(sorted(lower_words(column.missing)), pa.string())
+            texts = pc.if_else(pc.is_in(pc.utf8_lower(texts), value_set=words), None, texts)
+        places = pc.index_in(texts, value_set=pa.array(column.categories, pa.string()))
+        codes = np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        gaps = np.asarray(pc.is_null(texts).to_numpy(zero_copy_only=False))
         if self.impute == "median":
             codes[gaps] = column.categories.index(MISSING) if MISSING in column.categories else -1
             gaps = np.zeros_like(gaps)
@@ -307,11 +288,12 @@ class FeaturePlan:
         """
         if isinstance(rows, (str, Table)) or hasattr(rows, "__fspath__"):
             rows = open_table(rows).read(list(self.used), typed=False)
-        found = self.prepare(rows)
-        gaps = found.consumed - found.matrix.shape[0]
-        if gaps:
+        rows = as_arrow(rows)
+        matrix, used = self.prepare(rows)
+        if used.size < rows.num_rows:
+            gaps = rows.num_rows - used.size
             raise TableError(f"{gaps:,} rows have a missing value or label and would be left out: use prepare().")
-        return found.matrix
+        return matrix
 
     #: The plan can stand where a fitted transformer does.
     transform = matrix
@@ -334,7 +316,7 @@ class FeaturePlan:
         matrix
             In the scale of :meth:`matrix`.
         """
-        center, spread = self._scale if self.scaled else (0.0, 1.0)
+        center, spread = self._scale
         return np.asarray(matrix, dtype=np.float64) * spread + center
 
     def scale_matrix(self, matrix: Any) -> FloatArray:
@@ -348,7 +330,7 @@ class FeaturePlan:
         matrix = np.asarray(matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
             raise TableError(f"the matrix must have {len(self.names)} columns, got shape {matrix.shape}.")
-        center, spread = self._scale if self.scaled else (0.0, 1.0)
+        center, spread = self._scale
         return (matrix - center) / spread
 
     def check(self, table: Table) -> list[str]:
@@ -380,7 +362,7 @@ class FeaturePlan:
         ]
         gaps = {column.name: seen.n_missing for column, seen in found if seen.n_missing}
         if gaps and self.impute is None:
-            problems.append(_not_filled(gaps))
+            problems.append(not_filled(gaps))
         if problems:
             raise TableError(f"{table.where}: " + " ".join(problems))
         notes = [note for column, seen in found if column.kind == "category" for note in _unseen(column, seen)]
@@ -465,7 +447,7 @@ def _readable(column: ColumnPlan, found: ColumnProfile) -> bool:
         return found.kind != "other"
     if found.values is None:
         return found.remark != "" or found.distinct_share < 0.5
-    return read_column(arrow.array(list(found.values), arrow.string()), column.reading, column.missing)[1] is None
+    return read_column(pa.array(list(found.values), pa.string()), column.reading, column.missing)[1] is None
 
 
 def _because(found: ColumnProfile) -> str:
@@ -483,12 +465,11 @@ def _unseen(column: ColumnPlan, found: ColumnProfile) -> list[str]:
     return [f"column {column.name!r} has categories the model has not seen; they are encoded as zeros: {counted(new)}."]
 
 
-def _not_filled(gaps: Mapping[str, int]) -> str:
+def not_filled(gaps: Mapping[str, int]) -> str:
     """Return what to do about missing values where the plan does not say what stands for them."""
     return (
-        f"values are missing in {counted(gaps)}, and the model has no substitute for them. Fill them or leave "
-        "out these rows first. A model made with impute='median' (--impute median) fills such values, one made with "
-        "impute='drop' (--impute drop) leaves the rows out."
+        f"values are missing in {counted(gaps)}. Pass impute='median' (--impute median) to fill them, or impute='drop' "
+        "(--impute drop) to leave their rows out; a saved model keeps what it was made with."
     )
 
 
@@ -504,32 +485,3 @@ def few(names: Iterable[str]) -> str:
     listed = list(names)
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more
-
-
-def prepared(
-    table: Table,
-    plan: FeaturePlan,
-    *,
-    keep: Sequence[str] = (),
-    rows: int = BATCH_ROWS,
-    start: int = 0,
-    typed: bool = False,
-) -> Iterator[Prepared]:
-    """Yield the features of a table, batch by batch, with the columns ``keep`` of the same rows.
-
-    A batch has ``rows`` rows of the table, or fewer in wide tables; rows that are left out make it shorter. A reader
-    that stopped goes on with ``start`` where the sum of ``consumed`` says. Columns that are kept get the types of their
-    profile if ``typed``; otherwise text is as written.
-    """
-    keep = table.check_columns(keep)
-    labels = [name for name in plan.labels if name in table.columns]
-    wanted = table.check_columns(dict.fromkeys([*plan.used, *labels, *keep]))
-    for batch in table.batches(wanted, rows_of_batch(rows, len(plan.names)), start, typed=False):
-        matrix, numbers, _, consumed = plan.prepare(batch)
-        kept = batch.select(keep)
-        if typed:
-            kept = table.typed(kept)
-        if numbers.size < consumed:
-            kept = kept.take(arrow.array(numbers))
-        yield Prepared(matrix, start + numbers, kept, consumed)
-        start += consumed

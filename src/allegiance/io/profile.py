@@ -1,7 +1,8 @@
 """What the columns of a table hold, found in one pass: numbers and dates as people write them, categories, identifiers.
 
 Every column of text keeps all readings alive that fit every value so far: a decimal point, a decimal comma, and four
-orders of a date. A reading that a value contradicts is dropped, so no column is ever read a second time.
+orders of a date. A reading that a value contradicts is dropped, so no column is ever read a second time. What cannot be
+summed up as rows go by (medians, whether values are unique) comes from a random sample of rows, all rows if they fit.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from allegiance._core.validation import BoolArray, FloatArray, require
+from allegiance._core.validation import FloatArray
 
 from .values import (
     MARKS,
@@ -39,20 +41,17 @@ from .values import (
     with_gaps,
 )
 
-arrow: Any = require("pyarrow", "io", "reading tables")
-compute: Any = require("pyarrow.compute", "io", "reading tables")
-
-#: Distinct values of a column that are counted.
-MOST_VALUES = 1_000
+#: Distinct values that are counted, of a column and of all columns.
+_MOST_VALUES, _ALL_VALUES = 1_000, 1 << 20
+#: Rows that the sample of a longer table has at least, and the most cells and bytes it may have.
+SAMPLE_ROWS, _SAMPLE_CELLS, _SAMPLE_BYTES = 16_384, 1 << 24, 1 << 27
+#: Cells and rows up to which the sample is the whole table.
+_WHOLE_CELLS, _WHOLE_ROWS = 1 << 22, 1 << 20
 #: Numbers that people write for a missing value; the first four count as missing where all other values are far away.
 _SENTINELS = np.array([-99.0, -999.0, -9999.0, -99999.0, -9.0, 99.0, 999.0, 9999.0, 99999.0])
 _CERTAIN = 4
 #: A sentinel counts if this share of the values, and more than one, are equal to it.
 _NOTABLE = 0.001
-#: Numbers kept for medians, over all columns, and rows of them at most and at least.
-_KEPT_NUMBERS, _MOST_KEPT, _LEAST_KEPT = 1 << 22, 1 << 20, 1 << 10
-#: Bytes of texts kept, over all columns, to tell whether they are unique.
-_KEPT_BYTES = 1 << 27
 #: Whole numbers from here on are codes: floating-point numbers cannot distinguish them.
 _EXACT = float(1 << 53)
 _ID_NAME = re.compile(
@@ -72,9 +71,9 @@ class ColumnProfile:
     missing_words: dict[str, int] = field(default_factory=dict)  # how often each counted as missing
     missing: tuple[Any, ...] = ()  # words and numbers that mean a missing value, beyond the usual words
     values: dict[str, int] | None = None  # how often each distinct one occurs; None if there are more than 1,000
-    unique: bool = False
+    unique: bool = False  # in the sample; of texts and whole numbers
     counting: bool = False  # whether each value is one more than the one before
-    distinct_share: float = 0.0  # of the first rows
+    distinct_share: float = 0.0  # in the sample
     integer: bool = False
     mean: float = np.nan
     std: float = np.nan
@@ -93,7 +92,8 @@ class Profile:
 
     n_rows: int
     columns: dict[str, ColumnProfile]
-    last: str = ""
+    last: str
+    sample: Sample = field(compare=False, repr=False)
 
 
 def profile_of(
@@ -108,85 +108,96 @@ def profile_of(
 
     The result does not depend on where batches end.
     """
-    sample = _RowSample(len(schema))
-    most_bytes = max(_KEPT_BYTES // len(schema), 1 << 20)
-    columns = [_Column(one.name, one.type, missing.get(one.name, ()), sample, most_bytes) for one in schema]
+    most_values = min(_MOST_VALUES, max(_ALL_VALUES // len(schema), 51))
+    columns = [_Column(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
+    sample = Sample(schema, [place for place, column in enumerate(columns) if column.usable])
     n_rows, end = 0, None
     for batch in batches:
-        picked = sample.pick(batch.num_rows)
+        sample.add(batch)
         for column, values in zip(columns, batch.columns, strict=True):
-            column.add(values, picked)
+            column.add(values)
         n_rows += batch.num_rows
         end = batch.slice(batch.num_rows - 1)
-        sample.thin(columns)
     # One table has one decimal mark: a column that shows it decides for those that could have either.
     shown = {column.only_mark for column in columns} - {None}
     usual = decimal or ("," if shown == {","} else ".")
-    found = [column.finish(usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
+    found = [column.finish(sample, usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
     row = [] if end is None else [str(column[0].as_py() or "").strip() for column in end.columns]
-    return Profile(n_rows, {column.name: column for column in found}, next(filter(None, row), ""))
+    return Profile(n_rows, {column.name: column for column in found}, next(filter(None, row), ""), sample)
 
 
-class _RowSample:
-    """Rows whose values are kept for medians: all of them, or a random part of even density."""
+class Sample:
+    """Random rows as written, in their order: those whose random key is below the share that fits into memory."""
 
-    def __init__(self, n_columns: int) -> None:
-        self.most = int(np.clip(_KEPT_NUMBERS // max(n_columns, 1), _LEAST_KEPT, _MOST_KEPT))
+    def __init__(self, schema: Any, places: list[int]) -> None:
+        self._places = places
+        self._schema = pa.schema([schema.field(place) for place in places])
+        width = len(schema)
+        # Halves are dropped: three times as many rows leave enough.
+        self._most = min(max(_WHOLE_CELLS // width, 3 * SAMPLE_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
         self._random = np.random.default_rng(0)
-        self.ranks = np.zeros(0)
+        self._keys, self._batches = np.empty(0), list[Any]()
         self.share = 1.0
 
-    def pick(self, n_rows: int) -> BoolArray | None:
-        """Return which of the next rows are kept, None for all."""
-        ranks = self._random.random(n_rows)
-        picked = None if self.share == 1.0 else ranks < self.share
-        self.ranks = np.concatenate([self.ranks, ranks if picked is None else ranks[picked]])
-        return picked
-
-    def thin(self, columns: list[_Column]) -> None:
-        """Halve the sample while it is too large."""
-        while self.ranks.size > self.most:
+    def add(self, batch: Any) -> None:
+        """Keep some rows of the next batch, and fewer of all if they are too many."""
+        keys = self._random.random(batch.num_rows)
+        if len(self._places) < batch.num_columns:
+            batch = batch.select(self._places)
+        if self.share < 1.0:
+            batch, keys = batch.filter(pa.array(keys < self.share)), keys[keys < self.share]
+        self._batches.append(batch)
+        self._keys = np.append(self._keys, keys)
+        while self._keys.size > self._most or sum(held.nbytes for held in self._batches) > _SAMPLE_BYTES:
             self.share /= 2
-            keep = self.ranks < self.share
-            self.ranks = self.ranks[keep]
-            for column in columns:
-                for stats in {id(stats): stats for stats in column.readings.values()}.values():
-                    stats.sample = [np.concatenate(stats.sample)[keep]]
+            keep = self._keys < self.share
+            self._batches = self._table().filter(pa.array(keep)).combine_chunks().to_batches()
+            self._keys = self._keys[keep]
+
+    def _table(self) -> Any:
+        return pa.Table.from_batches(self._batches, schema=self._schema)
+
+    def column(self, name: str) -> Any:
+        """Return the values of one column, as an Arrow array."""
+        place = self._schema.get_field_index(name)
+        return decoded(pa.chunked_array([batch.column(place) for batch in self._batches]).combine_chunks())
+
+    def rows(self, most: int, columns: Sequence[str]) -> Any:
+        """Return columns of at most so many rows, those with the smallest keys, as an Arrow table."""
+        held = self._table().select(columns)
+        if self._keys.size <= most:
+            return held
+        return held.filter(pa.array(self._keys < np.partition(self._keys, most)[most]))
 
 
 class _Stats:
-    """Moments, extremes and a sample of the numbers of one reading of a column."""
+    """Moments and extremes of the numbers of one reading of a column."""
 
-    def __init__(self, sample: _RowSample) -> None:
+    def __init__(self) -> None:
         self.seen = self.infinite = 0
         self.mean = self.squares = 0.0
         self.low, self.high = np.inf, -np.inf
-        self.whole = self.rising = self.counting = True
-        self.last = np.nan
-        self.sentinels = np.zeros(_SENTINELS.size, dtype=np.int64)
-        self.sample: list[FloatArray] = [np.full(sample.ranks.size, np.nan)]
+        self.whole = self.counting = True
+        self._last = np.nan
+        self._sentinels = np.zeros(_SENTINELS.size, dtype=np.int64)
 
-    def add(self, values: FloatArray, picked: BoolArray | None) -> None:
+    def add(self, values: FloatArray) -> None:
         """Add values, NaN where one is missing."""
-        self.sample.append(values if picked is None else values[picked])
         finite = np.isfinite(values)
         if not finite.all():
-            infinite = int(np.isinf(values).sum())
-            self.infinite += infinite
-            self.counting = self.counting and infinite == values.size - int(finite.sum())
+            self.infinite += int(np.isinf(values).sum())
+            self.counting = False
             values = values[finite]
         if not values.size:
             return
-        if self.rising:
-            steps = np.diff(values, prepend=self.last)
-            steps = steps[1:] if np.isnan(self.last) else steps
-            self.rising = bool((steps > 0).all())
-            self.counting = self.counting and self.rising and bool((steps == 1).all())
-        self.last = float(values[-1])
+        if self.counting:
+            steps = np.diff(values, prepend=values[0] - 1 if np.isnan(self._last) else self._last)
+            self.counting = bool((steps == 1).all())
+        self._last = float(values[-1])
         self.whole = self.whole and bool((values == np.floor(values)).all())
         odd = np.isin(values, _SENTINELS)
         if odd.any():
-            self.sentinels += (values[odd, None] == _SENTINELS).sum(axis=0)
+            self._sentinels += (values[odd, None] == _SENTINELS).sum(axis=0)
             values = values[~odd]
         if values.size:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -204,143 +215,130 @@ class _Stats:
     def sentinel(self) -> tuple[float, int, bool] | None:
         """Return a number far from all others that means missing, its count, and whether that is certain."""
         width = self.high - self.low
-        if not np.isfinite(width) or (self.sentinels > 0).sum() != 1:
+        if not np.isfinite(width) or (self._sentinels > 0).sum() != 1:
             return None
-        place = int(self.sentinels.argmax())
-        value, count = float(_SENTINELS[place]), int(self.sentinels[place])
+        place = int(self._sentinels.argmax())
+        value, count = float(_SENTINELS[place]), int(self._sentinels[place])
         below, above = self.low - value, value - self.high
         far = (below > 0 and (below > width or self.low >= 0)) or above > width
         if not far or count < 2 or count < _NOTABLE * (self.seen + count):
             return None
         return value, count, place < _CERTAIN
 
-    def finish(self, missing: float | None, share: float) -> dict[str, Any]:
-        """Return what a profile says of these numbers; a sentinel that does not mean missing is a number."""
-        for value, count in zip(_SENTINELS, self.sentinels, strict=True):
+    def finish(self, found: ColumnProfile, missing: float | None) -> None:
+        """Write these numbers into a profile; a sentinel that does not mean missing is a number."""
+        for value, count in zip(_SENTINELS, self._sentinels, strict=True):
             if count and value != missing:
                 self._merge(np.full(count, value))
-        sample = np.concatenate(self.sample)
-        sample = sample[np.isfinite(sample) & (sample != (np.nan if missing is None else missing))]
-        found: dict[str, Any] = {"infinite": self.infinite}
+        found.infinite = self.infinite
         if self.seen:
-            found |= {
-                "integer": self.whole,
-                "mean": self.mean,
-                "std": float(np.sqrt(self.squares / self.seen)),
-                "min": self.low,
-                "max": self.high,
-                "median": float(np.median(sample)) if sample.size else np.nan,
-                "median_error": 0.0 if share == 1.0 else float(0.98 / np.sqrt(max(sample.size, 1))),
-            }
-        return found
+            found.integer, found.mean, found.min, found.max = self.whole, self.mean, self.low, self.high
+            found.std = float(np.sqrt(self.squares / self.seen))
 
 
 class _Column:
     """One column of a table as its batches go by."""
 
-    def __init__(self, name: str, kind: Any, missing: Sequence[Any], sample: _RowSample, most_bytes: int) -> None:
-        self.name, self.kind, self.missing = name, kind, tuple(missing)
-        self._sample, self._most_bytes = sample, most_bytes
-        value_type = kind.value_type if arrow.types.is_dictionary(kind) else kind
-        self.is_text = is_text(value_type)
-        self._words = lower_words(missing)
-        self.rows = self.absent = 0
-        self.words: Counter[str] = Counter()
-        self.values: Counter[str] | None = Counter()
-        readings: Sequence[str] = ()
-        if self.is_text:
-            readings = (*MARKS, *ORDERS)
-        elif is_number(value_type) or is_time(value_type):
-            readings = ("iso",) if is_time(value_type) else (".",)
-        self._usable = bool(readings)
-        #: Readings that have agreed so far share their statistics.
-        self.readings: dict[str, _Stats] = dict.fromkeys(readings, _Stats(sample))
-        self.contradiction = ""
-        self._read_before = 0
-        self._first = ""
-        self._kept: list[Any] | None = []
-        self._kept_rows = self._bytes = 0
-        self._distinct: tuple[int, int] = (0, 0)
+    def __init__(self, name: str, kind: Any, missing: Sequence[Any], most_values: int) -> None:
+        self._name, self._kind, self._missing, self._most_values = name, kind, tuple(missing), most_values
+        value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+        self._is_text, self._words = is_text(value_type), lower_words(missing)
+        readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
+        self._readings = {reading: _Stats() for reading in ((*MARKS, *ORDERS) if self._is_text else readings)}
+        self.usable = bool(self._readings)
+        self._rows = self._absent = self._read_before = 0
+        self._words_seen: Counter[str] = Counter()
+        self._values: Counter[str] | None = Counter()
+        self._contradiction = self._first = ""
+        self._ambiguous = False
 
     @property
     def only_mark(self) -> str | None:
         """The decimal mark that the column shows, None if it could have either or is not a column of numbers."""
-        marks = [mark for mark in MARKS if mark in self.readings]
-        return marks[0] if self.is_text and len(marks) == 1 and self.rows > self.absent else None
+        marks = [mark for mark in MARKS if mark in self._readings]
+        return marks[0] if self._is_text and len(marks) == 1 and self._rows > self._absent else None
 
-    def add(self, column: Any, picked: BoolArray | None) -> None:
+    def add(self, column: Any) -> None:
         """Look at some more values."""
-        self.rows += len(column)
-        column = decoded(column)
-        if not self._usable:
-            self.absent += column.null_count
-        elif self.is_text:
-            self._add_text(column, picked)
-            self._watch_uniqueness(column)
+        self._rows += len(column)
+        if not self.usable:
+            self._absent += column.null_count
+        elif self._is_text:
+            self._add_text(decoded(column))
         else:
-            if named_like_id(self.name) and not is_time(column.type):
-                self._watch_uniqueness(column)
-            given = as_numbers(column)
-            numbers = with_gaps(given, self.missing)
-            gaps = np.isnan(numbers)
-            self.words.update(f"{value:g}" for value in given[gaps & ~np.isnan(given)])
-            self.absent += int(gaps.sum())
-            if self.values is not None and np.unique(numbers[:2048]).size > MOST_VALUES // 2:
-                self.values = None
-            if self.values is not None:
-                self._count(as_texts(column.filter(arrow.array(~gaps))))
-            for stats in self.readings.values():
-                stats.add(numbers, picked)
+            self._add_numbers(decoded(column))
+
+    def _add_numbers(self, column: Any) -> None:
+        given = as_numbers(column)
+        numbers = with_gaps(given, self._missing)
+        gaps = np.isnan(numbers)
+        self._words_seen.update(f"{value:g}" for value in given[gaps & ~np.isnan(given)])
+        self._absent += int(gaps.sum())
+        if self._values is not None and np.unique(numbers[:2048]).size > self._most_values // 2:
+            self._values = None
+        if self._values is not None:
+            self._count(as_texts(column.filter(pa.array(~gaps))))
+        for stats in self._readings.values():
+            stats.add(numbers)
 
     def _count(self, texts: Any) -> None:
         """Count distinct values while there are few."""
-        if self.values is not None:
-            for pair in compute.value_counts(texts).to_pylist():
-                self.values[pair["values"]] += pair["counts"]
-            if len(self.values) > MOST_VALUES:
-                self.values = None
+        if self._values is not None:
+            counts = pc.value_counts(texts)
+            for pair in counts.to_pylist() if len(counts) <= self._most_values else ():
+                self._values[pair["values"]] += pair["counts"]
+            if max(len(counts), len(self._values)) > self._most_values:
+                self._values = None
 
-    def _add_text(self, column: Any, picked: BoolArray | None) -> None:
-        plain = self._plain_numbers(column) if "." in self.readings else None
+    def _add_text(self, column: Any) -> None:
+        plain = self._plain_numbers(column) if "." in self._readings else None
         texts = trimmed(column) if plain is None else column
-        self.absent += texts.null_count
+        self._absent += texts.null_count
         self._count(texts.drop_null())
-        if self.readings:
-            self._share_or_split(self._read(texts) if plain is None else self._read_plain(column, plain), picked)
+        if not self._readings:
+            return
+        found = self._read(texts) if plain is None else self._read_plain(column, plain)
+        for one, other in (MARKS, ("dmy", "mdy")):
+            if one in found and other in found and found[one] is not found[other]:
+                same = np.array_equal(found[one], found[other], equal_nan=True)
+                self._ambiguous = self._ambiguous or not same
+        self._readings = {reading: stats for reading, stats in self._readings.items() if reading in found}
+        for reading, stats in self._readings.items():
+            stats.add(found[reading])
 
     def _plain_numbers(self, column: Any) -> FloatArray | None:
         """Return texts as numbers if all are finite ones with a decimal point and without odd zeros."""
         try:
-            values = plain_values(column.cast(arrow.float64()))
-        except arrow.ArrowInvalid:
+            values = plain_values(column.cast(pa.float64()))
+        except pa.ArrowInvalid:
             return None
         if self._words or int((~np.isfinite(values)).sum()) != column.null_count:
             return None
-        starts = compute.fill_null(compute.starts_with(column, "0"), False)
-        if compute.any(starts).as_py() and has_leading_zeros(column.filter(starts)):
+        starts = pc.fill_null(pc.starts_with(column, "0"), False)
+        if pc.any(starts).as_py() and has_leading_zeros(column.filter(starts)):
             return None
         return values
 
     def _read_plain(self, column: Any, values: FloatArray) -> dict[str, FloatArray]:
         """Return the numbers of each reading; a decimal comma reads them too if no point is in them, or groups only."""
         if column.null_count == len(column):
-            return dict.fromkeys(self.readings, values)
+            return dict.fromkeys(self._readings, values)
         found = {".": values}
-        if "," in self.readings:
-            if not compute.any(compute.match_substring(column, ".")).as_py():
+        if "," in self._readings:
+            if not pc.any(pc.match_substring(column, ".")).as_py():
                 found[","] = values
-            elif (read := read_numbers(column, ",")).null_count == column.null_count:
-                found[","] = plain_values(read)
+            elif all(read_numbers(some, ",").null_count == some.null_count for some in (column[:16], column)):
+                found[","] = plain_values(read_numbers(column, ","))
         return found
 
     def _read(self, texts: Any) -> dict[str, FloatArray]:
         """Return the numbers or days of each reading that all of these trimmed texts fit."""
         words = missing_words(texts, self._words)
-        values = compute.if_else(words, None, texts)
+        values = pc.if_else(words, None, texts)
         n_values = len(values) - values.null_count
-        readings = list(self.readings)
+        readings = list(self._readings)
         if n_values and any(mark in readings for mark in MARKS) and has_leading_zeros(values):
-            self.contradiction = self.contradiction or "it has leading zeros"
+            self._contradiction = self._contradiction or "it has leading zeros"
             readings = [reading for reading in readings if reading not in MARKS]
         if n_values and not self._first:
             self._first = values.drop_null()[0].as_py()
@@ -353,93 +351,60 @@ class _Column:
             fits = len(read) - read.null_count
             if fits == n_values:
                 found[reading] = plain_values(read)
-            elif self._read_before + fits > 0.8 * (self._read_before + n_values) and not self.contradiction:
+            elif self._read_before + fits > 0.8 * (self._read_before + n_values) and not self._contradiction:
                 # Nearly all values fit: the one that does not may be a mistake in the file.
-                what = "number" if reading in MARKS else "date"
-                self.contradiction = f"{first_unread(values, read)[:40]!r} is not a {what}"
+                odd = str(first_unread(values, read))[:40]
+                self._contradiction = f"{odd!r} is not a {'number' if reading in MARKS else 'date'}"
         if found:
-            self.words.update(texts.filter(words).to_pylist())
-            self.absent += int(compute.sum(words).as_py() or 0)
+            self._words_seen.update(texts.filter(words).to_pylist())
+            self._absent += int(pc.sum(words).as_py() or 0)
             self._read_before += n_values
         else:
             # Words for a missing value are words again.
-            self.absent -= sum(self.words.values())
-            self.words.clear()
+            self._absent -= sum(self._words_seen.values())
+            self._words_seen.clear()
         return found
 
-    def _share_or_split(self, found: dict[str, FloatArray], picked: BoolArray | None) -> None:
-        """Give each reading its numbers and end those without; readings that agree share their statistics."""
-        groups: list[tuple[_Stats, FloatArray, list[str]]] = []
-        for reading, values in found.items():
-            for stats, same, members in groups:
-                if stats is self.readings[reading] and np.array_equal(values, same, equal_nan=True):
-                    members.append(reading)
-                    break
-            else:
-                groups.append((self.readings[reading], values, [reading]))
-        owned: list[tuple[_Stats, FloatArray]] = []
-        self.readings = {}
-        for stats, values, members in groups:
-            own = deepcopy(stats) if any(stats is other for other, _ in owned) else stats
-            owned.append((own, values))
-            self.readings.update(dict.fromkeys(members, own))
-        for own, values in owned:
-            own.add(values, picked)
-
-    def _watch_uniqueness(self, column: Any) -> None:
-        """Keep values while none of them occurs twice, up to some bytes of them."""
-        if self._kept is None or (self._distinct[0] and self.readings and not named_like_id(self.name)):
-            return
-        count = compute.count_distinct(column).as_py()
-        if not self._distinct[0]:
-            self._distinct = (len(column) - column.null_count, count)
-        if count < len(column):
-            self._kept = None
-        elif self._bytes < self._most_bytes:
-            self._kept.append(column)
-            self._kept_rows += len(column)
-            self._bytes += column.nbytes
-
-    def _is_unique(self) -> bool:
-        """Tell whether all values kept are different, and none was left out before there were too many to keep."""
-        if not self._kept or self.absent or (self._kept_rows < self.rows and self._bytes < self._most_bytes):
-            return False
-        return bool(compute.count_distinct(arrow.chunked_array(self._kept)).as_py() == self._kept_rows)
-
-    def finish(self, usual: str, mark_known: bool, dayfirst: bool | None) -> ColumnProfile:
+    def finish(self, sample: Sample, usual: str, mark_known: bool, dayfirst: bool | None) -> ColumnProfile:
         """Return what the column holds, now that all of it was seen."""
-        found = ColumnProfile(self.name, str(self.kind), n_rows=self.rows, n_missing=self.absent, missing=self.missing)
-        found.values = None if self.values is None else dict(self.values)
-        found.missing_words = dict(self.words)
-        seen, distinct = self._distinct
-        found.distinct_share = distinct / seen if seen else 0.0
-        if not self._usable:
-            found.kind = "other"
-        elif self.rows > self.absent:
-            reading = self._reading(found, usual, mark_known, dayfirst)
-            if reading is None:
-                self._finish_text(found)
-            else:
-                self._finish_numbers(found, reading)
+        found = ColumnProfile(self._name, str(self._kind), "other" if not self.usable else "empty", n_rows=self._rows)
+        found.n_missing, found.missing, found.missing_words = self._absent, self._missing, dict(self._words_seen)
+        found.values = None if self._values is None else dict(self._values)
+        if not self.usable or self._rows == self._absent:
+            return found
+        column = sample.column(self._name)
+        reading = self._reading(found, usual, mark_known, dayfirst)
+        if reading is not None:
+            self._finish_numbers(found, reading, column, sample.share)
+        if found.values is None and (reading is None or found.integer):
+            found.distinct_share = pc.count_distinct(column).as_py() / max(len(column) - column.null_count, 1)
+        elif found.values is not None:
+            found.distinct_share = len(found.values) / (self._rows - self._absent)
+        found.unique = self._rows > 1 and not found.n_missing and found.distinct_share == 1.0
+        if reading is not None:
+            return found
+        found.kind, found.remark, values = "text", self._contradiction, found.values or {}
+        found.missing_words = {text: values.pop(text) for text in list(values) if text.lower() in self._words}
+        found.n_missing += sum(found.missing_words.values())
         return found
 
     def _reading(self, found: ColumnProfile, usual: str, mark_known: bool, dayfirst: bool | None) -> str | None:
         """Return which of the readings left is taken, with a remark if another one would give other numbers."""
-        alive = list(self.readings)
+        alive = list(self._readings)
         marks = [mark for mark in alive if mark in MARKS]
         if marks:
             mark = usual if usual in marks else marks[0]
-            if len(marks) == 2 and self.readings["."] is not self.readings[","] and not mark_known:
+            if len(marks) == 2 and self._ambiguous and not mark_known:
                 found.remark = "with a decimal comma its numbers would be others: pass decimal=',' (--decimal ,)"
-            stats = self.readings[mark]
-            if self.is_text and stats.whole and max(stats.high, -stats.low) >= _EXACT:
-                self.contradiction = "its whole numbers have more than 15 digits"
+            stats = self._readings[mark]
+            if self._is_text and stats.whole and max(stats.high, -stats.low) >= _EXACT:
+                self._contradiction = "its whole numbers have more than 15 digits"
                 return None
             return mark
         if not {"dmy", "mdy"} <= set(alive):
             return alive[0] if alive else None
         day = "." in self._first if dayfirst is None else dayfirst
-        if dayfirst is None and self.readings["dmy"] is not self.readings["mdy"]:
+        if dayfirst is None and self._ambiguous:
             first, other = ("day", "monthfirst") if day else ("month", "dayfirst")
             found.remark = (
                 f"no date tells day from month; the {first} is taken to be first: pass dayfirst={not day} "
@@ -447,14 +412,8 @@ class _Column:
             )
         return "dmy" if day else "mdy"
 
-    def _finish_text(self, found: ColumnProfile) -> None:
-        found.kind, found.remark, found.unique = "text", self.contradiction, self._is_unique()
-        values = found.values or {}
-        found.missing_words = {text: values.pop(text) for text in list(values) if text.lower() in self._words}
-        found.n_missing += sum(found.missing_words.values())
-
-    def _finish_numbers(self, found: ColumnProfile, reading: str) -> None:
-        stats = self.readings[reading]
+    def _finish_numbers(self, found: ColumnProfile, reading: str, column: Any, share: float) -> None:
+        stats = self._readings[reading]
         found.kind, found.reading = "number" if reading in MARKS else "date", reading
         sentinel = stats.sentinel() if found.kind == "number" else None
         missing = None
@@ -466,13 +425,17 @@ class _Column:
                 found.missing, found.n_missing = (*found.missing, value), found.n_missing + count
                 found.missing_words[word] = found.missing_words.get(word, 0) + count
             else:
-                declare = f"missing={{{self.name!r}: [{word}]}} (--missing {self.name}={word})"
+                declare = f"missing={{{self._name!r}: [{word}]}} (--missing {self._name}={word})"
                 found.remark = f"{count:,} values are {word}; if that means missing, pass {declare}"
         if found.values is not None:
             found.values = {text: n for text, n in found.values.items() if text not in found.missing_words}
-        vars(found).update(stats.finish(missing, self._sample.share))
-        found.unique = bool(stats.rising and not found.n_missing and stats.seen > 1) or self._is_unique()
-        found.counting = bool(stats.counting and stats.whole and not found.n_missing and self.rows > 2)
+        stats.finish(found, missing)
+        numbers = read_column(column, reading, found.missing)[0]
+        numbers = numbers[np.isfinite(numbers)]
+        if numbers.size:
+            found.median = float(np.median(numbers))
+            found.median_error = 0.0 if share == 1.0 else float(0.98 / np.sqrt(numbers.size))
+        found.counting = stats.counting and stats.whole and not found.n_missing and self._rows > 2
 
 
 def named_like_id(name: str) -> bool:
@@ -488,8 +451,8 @@ def typed_field(found: ColumnProfile, kind: Any) -> Any:
     if not is_text(kind) or found.kind not in ("number", "date") or (found.integer and found.missing_words):
         return kind
     if found.kind == "date":
-        return arrow.timestamp("us")
-    return arrow.int64() if found.integer and not found.infinite else arrow.float64()
+        return pa.timestamp("us")
+    return pa.int64() if found.integer and not found.infinite else pa.float64()
 
 
 def typed_column(column: Any, found: ColumnProfile) -> Any:
@@ -499,5 +462,5 @@ def typed_column(column: Any, found: ColumnProfile) -> Any:
         return column
     numbers, _ = read_column(column, found.reading, found.missing)
     if found.kind == "date":
-        return arrow.array(as_times(numbers))
-    return arrow.array(numbers, from_pandas=True).cast(kind)
+        return pa.array(as_times(numbers))
+    return pa.array(numbers, from_pandas=True).cast(kind)

@@ -20,7 +20,7 @@ from allegiance._core.validation import AnyArray
 from allegiance.engines import Tessellation
 from allegiance.fitting import Columns, Fitted
 
-from .encoding import can_be_saved, check, decode, decode_transformer, encode, encode_transformer
+from .encoding import can_be_saved, check, decode, encode
 from .files import replacing
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
         prepared = {
             "n_features": columns.n_features,
             "feature_names": encode(columns.known_names, "feature_names_in_"),
-            "transformer": encode_transformer(columns.preparation, "preparation"),
+            "transformer": encode(columns.preparation, "preparation"),
         }
     return {
         "format": FORMAT,
@@ -149,7 +149,7 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
         "members": None if fitted.members is None else encode(fitted.members.value, "members"),
         "trust_map": encode(fitted.trust_map, "trust_map"),
         "preparation": prepared,
-        "clusterer": encode_transformer(fitted.clusterer, "clusterer") if can_be_saved(fitted.clusterer) else None,
+        "clusterer": encode(fitted.clusterer, "clusterer") if can_be_saved(fitted.clusterer) else None,
         "parts": {name: encode(value, name) for name, value in fitted.parts.items()},
     }
 
@@ -179,10 +179,10 @@ def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
                 raise ValueError(f"the plan makes {len(plan.names)} features of {found['n_features']}.")
             columns = Columns(len(plan.used), list(plan.used), plan, found["n_features"])
         elif prepared is not None:
-            names, transformer = decode(prepared["feature_names"]), decode_transformer(prepared["transformer"])
+            names, transformer = decode(prepared["feature_names"]), decode(prepared["transformer"])
             columns = Columns(prepared["n_features"], names, transformer, found["n_features"])
         if state.get("clusterer") is not None:
-            parts["clusterer"] = decode_transformer(state["clusterer"])
+            parts["clusterer"] = decode(state["clusterer"])
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"the state is incomplete: {type(error).__name__}: {error}") from error
     return found["params"], parts | {"columns": columns}

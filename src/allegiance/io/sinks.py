@@ -15,21 +15,18 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
-from allegiance._core.validation import require
-from allegiance.io import TableError, check_writable, replacing
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from .files import TableError, check_writable, replacing
 from .formats import cast_column, plain_schema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = ["Sink", "open_sink", "write_table"]
 
-arrow: Any = require("pyarrow", "io", "writing tables")
-compute: Any = require("pyarrow.compute", "io", "writing tables")
 
 #: The format that each ending of a file name stands for.
 WRITABLE = {
@@ -154,7 +151,7 @@ class Sink:
             "csv": lambda file, schema: _Delimited(file, schema, ",", escape_formulas),
             "tsv": lambda file, schema: _Delimited(file, schema, "\t", escape_formulas),
             "parquet": _Parquet,
-            "arrow": lambda file, schema: require("pyarrow.ipc", "io", "writing tables").new_file(file, schema),
+            "arrow": pa.ipc.new_file,
             "jsonl": lambda file, schema: _Json(file, b"", b"\n", b"\n"),
             "json": lambda file, schema: _Json(file, b"[\n", b",\n", b"\n]\n"),
             "xlsx": lambda file, schema: _Workbook(file, schema, self),
@@ -187,12 +184,12 @@ class Sink:
             Names and types of columns, not necessarily all.
         """
         for field in fields:
-            alone = arrow.schema([field])
+            alone = pa.schema([field])
             try:
                 writer = self._make(io.BytesIO(), alone)
-                writer.write_batch(arrow.RecordBatch.from_arrays([arrow.nulls(1, field.type)], schema=alone))
+                writer.write_batch(pa.RecordBatch.from_arrays([pa.nulls(1, field.type)], schema=alone))
                 writer.close()
-            except (arrow.ArrowException, NotImplementedError, TypeError, ValueError) as error:
+            except (pa.ArrowException, NotImplementedError, TypeError, ValueError) as error:
                 raise TableError(
                     f"column {field.name!r} is of type {field.type}, which {self.format} files cannot hold: leave it "
                     f"out, or write another format. {error}"
@@ -240,12 +237,12 @@ class _Parquet:
 
     def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
         self._schema = plain_schema(schema).with_metadata(schema.metadata)
-        self._writer = require("pyarrow.parquet", "io", "writing tables").ParquetWriter(file, self._schema)
+        self._writer = pq.ParquetWriter(file, self._schema)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
         arrays = [cast_column(array, one.type) for array, one in zip(batch.columns, self._schema, strict=True)]
-        self._writer.write_batch(arrow.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
     def close(self) -> None:
         """Write the footer."""
@@ -267,8 +264,8 @@ class _Delimited:
         """Append a batch."""
         for start in range(0, batch.num_rows, _TEXT_ROWS):
             columns = [self._rendered(column) for column in batch.slice(start, _TEXT_ROWS).columns]
-            lines = compute.binary_join_element_wise(*columns, self._sep, null_handling="replace")
-            text = compute.binary_join(arrow.ListArray.from_arrays([0, len(lines)], lines), "\n")
+            lines = pc.binary_join_element_wise(*columns, self._sep, null_handling="replace")
+            text = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
             self._file.write(text[0].as_buffer())
             self._file.write(b"\n")
 
@@ -278,11 +275,11 @@ class _Delimited:
         if not any_text:
             return text
         if self._escapes:
-            formula = compute.match_substring_regex(text, f"^[{''.join(_FORMULA)}]".replace("-", r"\-"))
-            text = compute.if_else(formula, compute.binary_join_element_wise("'", text, ""), text)
-        special = compute.match_substring_regex(text, self._special)
-        doubled = compute.replace_substring(text, '"', '""')
-        return compute.if_else(special, compute.binary_join_element_wise('"', doubled, '"', ""), text)
+            formula = pc.match_substring_regex(text, f"^[{''.join(_FORMULA)}]".replace("-", r"\-"))
+            text = pc.if_else(formula, pc.binary_join_element_wise("'", text, ""), text)
+        special = pc.match_substring_regex(text, self._special)
+        doubled = pc.replace_substring(text, '"', '""')
+        return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), text)
 
     def close(self) -> None:
         """Nothing belongs at the end."""
@@ -290,14 +287,14 @@ class _Delimited:
 
 def _as_text(column: Any) -> tuple[Any, bool]:
     """Return an Arrow array as texts, and whether they may hold any characters; lists and structs become JSON."""
-    kind = column.type.value_type if arrow.types.is_dictionary(column.type) else column.type
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     # Numbers, times and truth values hold nothing that would have to be quoted.
-    any_text = not (arrow.types.is_primitive(kind) or arrow.types.is_decimal(kind) or arrow.types.is_null(kind))
+    any_text = not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind))
     try:
-        return column.cast(arrow.string()), any_text
-    except (arrow.ArrowNotImplementedError, arrow.ArrowInvalid):
+        return column.cast(pa.string()), any_text
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         texts = [_plain(value) if isinstance(value, bytes) else _json_text(value) for value in column.to_pylist()]
-        return arrow.array(texts, arrow.string()), True
+        return pa.array(texts, pa.string()), True
 
 
 class _Json:
@@ -434,6 +431,7 @@ def _package(sheets: Sequence[str]) -> dict[str, str]:
             f'<styleSheet xmlns="{_NAMES}/main"><fonts count="1"><font/></fonts><fills count="2"><fill>'
             '<patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>'
             '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="2"><xf/>'
-            '<xf numFmtId="22" applyNumberFormat="1"/></cellXfs></styleSheet>'
+            '<xf numFmtId="22" applyNumberFormat="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" '
+            'xfId="0" builtinId="0"/></cellStyles></styleSheet>'
         ),
     }

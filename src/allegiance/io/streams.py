@@ -8,31 +8,31 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.parallel import effective_threads, stream
 from allegiance._core.progress import Progress, Verbose, progress
-from allegiance._core.validation import AnyArray, FloatArray, check_count, require
-from allegiance.fitting import Chunk, Columns, Fitted, PreparedInput, Specification, fit, needs_memory
+from allegiance._core.validation import AnyArray, FloatArray, check_count
+from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.results import FrameLike, Tally
+from allegiance.results import Tally
 
+from .batches import IMPRECISE, RANKING, TALLY, Batch, BatchScorer, Rows, rows_for
 from .checkpoint import Checkpoint
-from .encoding import encode_transformer
-from .features import FeaturePlan, label_values, prepared
+from .encoding import encode
 from .files import TableError, refuse_inputs
-from .saved import encode_scorer, fingerprint, plan_of, with_plan
+from .plan import FeaturePlan
+from .profile import SAMPLE_ROWS
+from .saved import encode_scorer, fingerprint, with_plan
 from .sinks import Sink, open_sink
-from .tables import BATCH_ROWS, SAMPLE_ROWS, Table, open_table
+from .tables import BATCH_ROWS, open_table
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -46,161 +46,6 @@ _IN_FLIGHT, _BYTES_IN_FLIGHT = 64, 2**29
 _TOGETHER = 4
 #: Rows that k-means sees at least for each cluster, and numbers in all of them at most.
 _ROWS_PER_CLUSTER, _SAMPLE_NUMBERS = 100, 2**24
-#: Where a record batch of scores carries the counts of its rows.
-_TALLY, _IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
-#: The last column of a part whose rows are ranked; the output does not have it.
-_RANKING = "allegiance.ranking"
-
-
-class Batch(NamedTuple):
-    """Some rows of a table on their way to be scored."""
-
-    X: Any
-    """(m, d) numbers, or a frame for transformers that find columns by name."""
-    labels: AnyArray | None
-    kept: pa.RecordBatch
-    """The columns to carry over."""
-    first: int
-    """The number of its first row in the table."""
-    consumed: int
-    """Rows of the table up to its last one."""
-
-
-class Rows:
-    """The rows of a table as a fit or a scorer takes them.
-
-    Features are prepared by a plan, or found by ``names`` as plain numbers; with ``frames`` transformers get frames.
-    ``row`` adds the numbers of the rows under that name to the columns that are kept.
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        plan: FeaturePlan | None,
-        names: Sequence[str] | None,
-        *,
-        labels: str | None = None,
-        keep: Sequence[str] = (),
-        frames: bool = False,
-        row: str | None = None,
-        typed: bool = False,
-    ) -> None:
-        self.table, self.labels, self.keep, self._row, self._typed = table, labels, list(keep), row, typed
-        self._others = list(dict.fromkeys([*keep, *([] if labels is None else [labels])]))
-        #: Called with each batch that is read.
-        self.tap: Callable[[Batch], Any] | None = None
-        table.check_columns(self._others)
-        self.plan = plan
-        if plan is not None:
-            self.used = list(plan.used)
-            return
-        self.used = [name for name in table.columns if name not in self._others] if names is None else list(names)
-        table.check_columns(self.used)
-        self.plan = None if frames else FeaturePlan.of_numbers(self.used)
-
-    @property
-    def names(self) -> list[str]:
-        """(d,) names of the features."""
-        return list(self.used if self.plan is None else self.plan.names)
-
-    def batches(self, rows: int, start: int = 0) -> Iterator[Batch]:
-        """Yield batches of ``rows`` rows of the table, from row ``start`` on; rows that are left out are missing."""
-        if self.plan is None:
-            require("pandas", "io", "a stream through transformers that find columns by name")
-            for batch in self.table.batches(list(dict.fromkeys([*self.used, *self._others])), rows, start):
-                frame = pa.Table.from_batches([batch.select(self.used)]).to_pandas()
-                numbers = np.arange(start, start + batch.num_rows)
-                yield self._batch(frame, batch, numbers, start, batch.num_rows)
-                start += batch.num_rows
-            return
-        for found in prepared(self.table, self.plan, keep=self._others, rows=rows, start=start, typed=self._typed):
-            yield self._batch(found.matrix, found.kept, found.rows, start, found.consumed)
-            start += found.consumed
-
-    def _batch(self, X: Any, batch: pa.RecordBatch, numbers: AnyArray, start: int, taken: int) -> Batch:
-        labels = None
-        if self.labels is not None:
-            column = self.table.typed(batch.select([self.labels])).column(0)
-            labels, present = label_values(column, self.labels, self.table.where)
-            if not present.all():
-                X, numbers, labels = X[present], numbers[present], labels[present]
-                batch = batch.filter(pa.array(present))
-        kept = batch.select(self.keep)
-        if self._row is not None:
-            kept = pa.RecordBatch.from_arrays([pa.array(numbers), *kept.columns], [self._row, *kept.schema.names])
-        made = Batch(X, labels, kept, start, start + taken)
-        if self.tap is not None:
-            self.tap(made)
-        return made
-
-    def matrices(self, rows: int) -> Iterator[tuple[FloatArray, AnyArray | None]]:
-        """Yield features (m, d) and labels (m,), leaving out batches without rows."""
-        return ((batch.X, batch.labels) for batch in self.batches(rows) if len(batch.X))
-
-    def sample(self, most: int) -> FloatArray:
-        """Return the features of a random sample of rows, in their order; it does not depend on batches."""
-        assert self.plan is not None
-        return np.asarray(self.plan.prepare(self.table.sample(most, self.used)).matrix, np.float64)
-
-
-@dataclass(frozen=True)
-class BatchScorer:
-    """Scores batches, and adds to each the counts of its rows."""
-
-    fitted: Fitted
-    names: Sequence[str]
-    """The columns that are carried over, as they are called in the output."""
-    where: str
-    scores: Mapping[str, str] | None = None
-    """Which scores follow, and their names in the output; None for all."""
-    top: int | None = None
-    details: bool = False
-    ranked: bool = False
-    """Whether what orders a review is the last column."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "fitted": self.fitted.with_threads()}
-
-    def __call__(self, batch: Batch) -> pa.RecordBatch:
-        """Score a batch."""
-        return self.measure(batch, self.enter(batch))
-
-    def enter(self, batch: Batch) -> PreparedInput | None:
-        """Run transformers and the estimator, which are not thread-safe; None for a batch without rows."""
-        if not len(batch.X):
-            return None
-        with self._naming_rows(batch):
-            return self.fitted.prepare_input(batch.X, batch.labels)
-
-    def measure(self, batch: Batch, points: PreparedInput | None) -> pa.RecordBatch:
-        """Score what :meth:`enter` returned."""
-        # Without details only the ranks of affinities are written, and one of them is the least that is kept.
-        top = self.top if self.details else 1
-        with self._naming_rows(batch):
-            if points is None:
-                result = self.fitted.nothing(FrameLike(), top)
-            else:
-                result = self.fitted.score_prepared(points, top)
-        scores = result.columns(details=self.details)
-        if self.scores is not None:
-            scores = {shown: scores[name] for name, shown in self.scores.items()}
-        twice = [name for name in self.names if name in scores]
-        if twice:
-            raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
-        if self.ranked:
-            scores = {**scores, _RANKING: result.ranking}
-        arrays = [*batch.kept.columns, *(pa.array(values) for values in scores.values())]
-        counted = {_TALLY: result.tally().to_json(), _IMPRECISE: str(self.fitted.n_imprecise(result))}
-        return pa.RecordBatch.from_arrays(arrays, names=[*self.names, *scores]).replace_schema_metadata(counted)
-
-    @contextmanager
-    def _naming_rows(self, batch: Batch) -> Iterator[None]:
-        """Let an error say which rows it is about."""
-        try:
-            yield
-        except ValueError as error:
-            last = max(batch.consumed - 1, batch.first)
-            raise TableError(f"rows {batch.first:,} to {last:,} of {self.where}: {error}") from error
 
 
 class StreamSummary(NamedTuple):
@@ -379,11 +224,11 @@ def score_rows(
 
     def write(part: pa.RecordBatch) -> None:
         noted = part.schema.metadata
-        counted.append((Tally.from_json(noted[_TALLY], fitted.classes, fitted.trust_map), int(noted[_IMPRECISE])))
+        counted.append((Tally.from_json(noted[TALLY], fitted.classes, fitted.trust_map), int(noted[IMPRECISE])))
         part = part.replace_schema_metadata(None)
         if rank is not None:
-            ranking = part.column(_RANKING).to_numpy(zero_copy_only=False)
-            part = part.drop_columns([_RANKING])
+            ranking = part.column(RANKING).to_numpy(zero_copy_only=False)
+            part = part.drop_columns([RANKING])
             rank(part, ranking)
         output.write(part)
 
@@ -409,16 +254,6 @@ def score_rows(
     return StreamSummary(output.n_rows, done, time.perf_counter() - started, tally)
 
 
-def rows_for(fitted: Fitted, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
-    """Return the rows of a table as a scorer takes them."""
-    plan = plan_of(fitted) if columns is None else None
-    known = columns if columns is not None else fitted.columns.known_names
-    if plan is not None:
-        return Rows(table, plan, None, **settings)
-    frames = fitted.columns.preparation is not None and fitted.columns.known_names is not None
-    return Rows(table, None, None if known is None else [str(name) for name in known], frames=frames, **settings)
-
-
 def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:
     """Return the values that identify this run. Threads and progress do not count."""
     fitted: Fitted = scorer.fitted_
@@ -428,7 +263,7 @@ def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:
     if fitted.columns.preparation is not None and rows.plan is None:
         # Transformers that cannot be saved are known by their description.
         try:
-            transformers = fingerprint(encode_transformer(fitted.columns.preparation, "preparation"))
+            transformers = fingerprint(encode(fitted.columns.preparation, "preparation"))
         except TypeError:
             transformers = repr(fitted.columns.preparation)
     return {
@@ -546,7 +381,7 @@ def fit_stream(
         The settings, by default those of ``AffinityScorer``; it is cloned. With its ``centers`` no labels are
         needed. Kernels, medians, medoids and estimators need all rows at once and are refused.
     n_clusters
-        Cluster a random sample of 16,384 rows, or 100 for each cluster if that is more, by k-means. A table of fewer
+        Cluster a random sample of 16,384 rows, or of 100 for each cluster if that is more, by k-means. A table of fewer
         rows is fitted as a whole.
     labels
         The column that holds the labels of any clustering, -1 for noise.

@@ -6,46 +6,24 @@ Delimited text is read as text. What its columns hold is decided once, by the pr
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
+import pyarrow as pa
 
-from allegiance._core.validation import require
-from allegiance.io import TableError
-
-from .formats import (
-    ArrayFile,
-    ArrowFile,
-    InMemory,
-    Options,
-    ParquetFile,
-    Part,
-    as_arrow,
-    cast_column,
-    filesystem_of,
-    is_url,
-    open_bytes,
-    open_h5ad,
-    open_json,
-    open_workbook,
-)
+from .files import TableError
+from .formats import OPENERS, Part, as_arrow, cast_column, filesystem_of, is_url, open_bytes
 from .profile import Profile, profile_of, typed_column, typed_field
-from .text import NotUtf8Error, TextFile, spooled
+from .text import NotUtf8Error, TextFile, open_workbook
 from .values import is_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = ["BATCH_ROWS", "FORMATS", "Table", "TableError", "open_table"]
 
-arrow: Any = require("pyarrow", "io", "reading tables")
 
 #: Rows of a batch by default: a few megabytes of numbers for tables of usual width.
 BATCH_ROWS = 65_536
@@ -63,8 +41,6 @@ FORMATS = {
 }
 _ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endings}
 _COMPRESSED = (".gz", ".bz2", ".zst")
-#: Rows of the random sample that the profile pass draws, and the most bytes they may take.
-SAMPLE_ROWS, _SAMPLE_BYTES = 16_384, 1 << 27
 #: Cells of a batch at most, so that wide tables take no more memory than narrow ones, and its rows at least.
 _BATCH_CELLS, _LEAST_ROWS = 1 << 22, 256
 
@@ -89,7 +65,7 @@ def open_table(
         A path, a pattern such as ``"part-*.parquet"``, a folder, several of them, a URL that fsspec knows, ``"-"`` for
         delimited text on standard input, or a frame of pandas, polars or pyarrow. Several files must have the same
         columns and are read one after the other, in the order of their names. Folders named ``key=value`` become a
-        column. An array of an .npz file with several is named as ``"file.npz:name"``.
+        column.
     format
         "csv" (any delimited text), "parquet", "arrow", "npy", "npz", "xlsx", "jsonl", "json" or "h5ad"; by default the
         ending of the file's name decides. Text may be compressed (``.csv.gz``).
@@ -129,17 +105,19 @@ def open_table(
         format, sep = "csv", sep or "\t"
     if format is not None and format not in FORMATS:
         raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
-    options = Options(format, sep, encoding, skip_rows, sheet)
     rules = {"missing": missing, "decimal": decimal, "dayfirst": dayfirst}
     if not isinstance(source, (str, os.PathLike, list, tuple)):
-        return Table([InMemory("the frame", as_arrow(source))], rules)
+        return Table([Part.of("the frame", as_arrow(source))], rules)
     given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     paths = [path for one in given for path in _locate(os.fspath(one), format)]
     if not paths:
         raise TableError("no file was named.")
     # A single file that was named is what it is, whatever its folders are called.
     named = len(paths) == 1 and paths[0] == os.fspath(given[0])
-    return Table([_open_part(path, options) for path in paths], rules, [{} if named else _keys(path) for path in paths])
+    parts = [_open_part(path, format, sep, encoding, skip_rows, sheet) for path in paths]
+    for part, path in zip(parts, paths, strict=True):
+        part.keys = {} if named else {key: value for key, value in _keys(path).items() if key not in part.names}
+    return Table(parts, rules)
 
 
 class Table:
@@ -161,43 +139,40 @@ class Table:
         Columns that describe observations and are not measurements: the obs of an .h5ad file.
     """
 
-    def __init__(
-        self, parts: list[Part], rules: dict[str, Any], keys: Sequence[dict[str, str | None]] | None = None
-    ) -> None:
+    def __init__(self, parts: list[Part], rules: dict[str, Any]) -> None:
         first = parts[0]
         self.where = first.where if len(parts) == 1 else f"{first.where} and {len(parts) - 1:,} more"
         self.format, self.has_names, self.annotations = first.format, first.has_names, first.annotations
         self.files = tuple(path for part in parts for path in part.files)
-        self._parts, self._rules, self._keys = parts, rules, keys or [{}]
+        self._parts, self._rules = parts, rules
         self._profile: Profile | None = None
-        self._sample = _Sample(0)
         self._set_columns()
 
     def _set_columns(self) -> None:
         """Find the columns of all parts as written; one that is text in one of them is text."""
         first = self._parts[0]
+        names = [*first.names, *first.keys]
         for part in self._parts[1:]:
-            odd = sorted(set(first.names) ^ set(part.names))
+            odd = sorted({*names} ^ {*part.names, *part.keys})
             if odd:
                 listed = ", ".join(repr(name) for name in odd[:5])
                 raise TableError(
                     f"{first.where} and {part.where} have different columns. Only one of them has {listed}."
                 )
-        if any(list(keys) != list(self._keys[0]) for keys in self._keys):
-            raise TableError(f"{self.where}: the folders of its files do not name the same partition columns.")
-        self._added = [key for key in self._keys[0] if key not in first.names]
-        fields = [arrow.field(name, self._common_type(name)) for name in first.names]
-        self._raw = arrow.schema([*fields, *((name, arrow.string()) for name in self._added)])
+        self._raw = pa.schema([(name, self._common_type(name)) for name in names])
         self.columns = list(self._raw.names)
+        #: Columns of which texts are as people wrote them.
+        self._written = {name for part in self._parts for name in (names if part.written else part.keys)}
 
     def _common_type(self, name: str) -> Any:
-        kinds = list(dict.fromkeys(part.schema.field(name).type for part in self._parts))
+        types = [pa.string() if name in part.keys else part.schema.field(name).type for part in self._parts]
+        kinds = list(dict.fromkeys(types))
         if len(kinds) > 1 and any(is_text(kind) for kind in kinds):
-            return arrow.string()
+            return pa.string()
         try:
-            schemas = [arrow.schema([(name, kind)]) for kind in kinds]
-            return arrow.unify_schemas(schemas, promote_options="permissive").field(0).type
-        except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+            schemas = [pa.schema([(name, kind)]) for kind in kinds]
+            return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise TableError(f"{self.where}: column {name!r} has different types in its files. {error}") from error
 
     @property
@@ -234,8 +209,7 @@ class Table:
         if not isinstance(missing, Mapping):
             missing = dict.fromkeys(self.columns, missing)
         self.check_columns(missing)
-        self._sample = _Sample(SAMPLE_ROWS)
-        batches = self._sample.watch(self._batches(self.columns, BATCH_ROWS, 0, first_pass=True))
+        batches = self._batches(self.columns, BATCH_ROWS, 0, first_pass=True)
         return profile_of(batches, self._raw, **{**self._rules, "missing": missing})
 
     def batches(
@@ -272,27 +246,20 @@ class Table:
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
         schema = self._schema(wanted, typed=typed)
-        return arrow.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
+        return pa.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
-        """Return a random sample of rows, as written and in their order; it does not depend on how they are read.
-
-        The pass of :meth:`profile` has drawn one. If that was too small, or there was none, the table is read once.
+        """Return a random sample of rows, as written and in their order, which the pass of :meth:`profile` draws.
 
         Parameters
         ----------
         most
-            Rows of the sample; all rows if the table has no more.
+            Rows of the sample at most. A table of up to 4,194,304 cells and a million rows can be had as a whole, of
+            others 16,384 rows and more; fewer if the table has several hundred columns.
         columns
-            Names of the columns.
+            Names of the columns, which must hold numbers, dates or texts.
         """
-        wanted = self.check_columns(columns)
-        if not self._sample.holds(most):
-            sample = _Sample(most, most_bytes=None)
-            for _ in sample.watch(self._batches(wanted, BATCH_ROWS, 0)):
-                pass
-            return sample.rows(most, self._schema(wanted, typed=False))
-        return self._sample.rows(most, self._raw).select(wanted)
+        return self.profile().sample.rows(most, self.check_columns(columns))
 
     def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows that were read as written with the types that their profile found.
@@ -310,23 +277,20 @@ class Table:
             array if array.type == one.type else typed_column(array, found[one.name])
             for array, one in zip(batch.columns, schema, strict=True)
         ]
-        return arrow.RecordBatch.from_arrays(arrays, schema=schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _schema(self, columns: Sequence[str], *, typed: bool) -> pa.Schema:
         """Return names and types of columns; those that come from text get the type that the profile gives them."""
-        written = any(part.written for part in self._parts)
-        if not typed or not (written or self._added):
-            return arrow.schema([self._raw.field(name) for name in columns])
+        raw = [self._raw.field(name) for name in columns]
+        if not typed or self._written.isdisjoint(columns):
+            return pa.schema(raw)
         found = self.profile().columns
-        return arrow.schema(
-            [
-                (name, typed_field(found[name], kind) if written or name in self._added else kind)
-                for name, kind in zip(columns, (self._raw.field(name).type for name in columns), strict=True)
-            ]
+        return pa.schema(
+            [one.with_type(typed_field(found[one.name], one.type)) if one.name in self._written else one for one in raw]
         )
 
     def check_columns(self, columns: Iterable[str]) -> list[str]:
-        """Return names of columns if the table has them all.
+        """Return names of columns if the table has them all; else raise an error that names those it has not.
 
         Parameters
         ----------
@@ -335,9 +299,9 @@ class Table:
         """
         wanted = list(columns)
         known = set(self.columns)
-        for name in wanted:
-            if name not in known:
-                raise _unknown_column(name, self.columns, self.where)
+        unknown = [name for name in dict.fromkeys(wanted) if name not in known]
+        if unknown:
+            raise TableError(_unknown_columns(unknown, self.columns, self.where))
         return wanted
 
     def fingerprint(self) -> dict[str, Any]:
@@ -359,64 +323,19 @@ class Table:
     def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield all parts as written, with the columns of their folders, in pieces of any size."""
         schema = self._schema(columns, typed=False)
-        for part, keys in zip(self._parts, self._keys, strict=True):
+        for part in self._parts:
             if part.n_rows is not None and start >= part.n_rows:
                 start -= part.n_rows
                 continue
-            own = [name for name in columns if name not in self._added] or part.names[:1]
+            own = [name for name in columns if name not in part.keys] or part.names[:1]
             for chunk in part.chunks(own, start, rows, first_pass):
-                if first_pass and part.format != "csv":
-                    _validate(chunk, part.where)
                 # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
                 found = dict(zip(chunk.schema.names, chunk.columns, strict=True))
-                for name in self._added:
-                    found[name] = arrow.repeat(arrow.scalar(keys[name], arrow.string()), chunk.num_rows)
+                for name, value in part.keys.items():
+                    found[name] = pa.repeat(pa.scalar(value, pa.string()), chunk.num_rows)
                 arrays = [cast_column(found[name], kind) for name, kind in zip(columns, schema.types, strict=True)]
-                yield arrow.RecordBatch.from_arrays(arrays, schema=schema)
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             start = max(0, start - (part.n_rows or 0))
-
-
-class _Sample:
-    """Random rows of the batches that go by: each row has a random key, and the smallest keys are the sample."""
-
-    def __init__(self, most: int, most_bytes: int | None = _SAMPLE_BYTES) -> None:
-        self._most, self._most_bytes = most, most_bytes
-        self._keys, self._batches = np.empty(0), list[Any]()
-        self._limit, self._random = 1.0, np.random.default_rng(0)
-
-    def watch(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches, and keep some of their rows."""
-        for batch in batches:
-            if self._most:
-                self._add(batch)
-            yield batch
-
-    def _add(self, batch: pa.RecordBatch) -> None:
-        keys = self._random.random(batch.num_rows)
-        small = np.flatnonzero(keys < self._limit)
-        try:
-            self._batches.append(batch if small.size == keys.size else batch.take(arrow.array(small)))
-            self._keys = np.append(self._keys, keys[small])
-            if self._keys.size > 2 * self._most:
-                self._batches = self.rows(self._most, batch.schema).combine_chunks().to_batches()
-                self._limit = np.partition(self._keys, self._most)[self._most]
-                self._keys = self._keys[self._keys < self._limit]
-            fits = self._most_bytes is None or sum(held.nbytes for held in self._batches) <= self._most_bytes
-        except arrow.ArrowNotImplementedError:  # a type whose rows cannot be chosen
-            fits = False
-        if not fits:
-            self._most, self._batches = 0, []
-
-    def holds(self, most: int) -> bool:
-        """Tell whether a sample of this size can be had: it is not larger, or all rows are here."""
-        return self._most > 0 and (most <= self._most or (self._limit == 1.0 and self._keys.size <= most))
-
-    def rows(self, most: int, schema: pa.Schema) -> pa.Table:
-        """Return the rows with the smallest keys."""
-        held = arrow.Table.from_batches(self._batches, schema=schema)
-        if self._keys.size <= most:
-            return held
-        return held.filter(arrow.array(self._keys < np.partition(self._keys, most)[most]))
 
 
 def rows_of_batch(rows: int, width: int) -> int:
@@ -424,25 +343,18 @@ def rows_of_batch(rows: int, width: int) -> int:
     return min(rows, max(_LEAST_ROWS, _BATCH_CELLS // max(width, 1)))
 
 
-def _unknown_column(name: str, names: Iterable[str], where: str) -> TableError:
-    """Return the error for a column that is not there, with the names that come close to it."""
-    listed = list(names)
-    by_lower_case = {other.lower(): other for other in listed}
-    close = get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.6)
-    if close:
-        hint = f"Did you mean {' or '.join(repr(by_lower_case[match]) for match in close)}?"
-    else:
-        shown = ", ".join(repr(other) for other in listed[:12])
-        hint = f"Its columns are {shown}{', ...' if len(listed) > 12 else ''}."
-    return TableError(f"{where} has no column {name!r}. {hint}")
-
-
-def _validate(batch: pa.RecordBatch, where: str) -> None:
-    """Raise if the buffers of a damaged file do not fit each other, or its text is not UTF-8."""
-    try:
-        batch.validate(full=True)
-    except arrow.ArrowException as error:
-        raise TableError(f"{where} is damaged. {error}") from error
+def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str) -> str:
+    """Return what to say of columns that are not there, with the names that come close to them."""
+    by_lower_case = {name.lower(): name for name in columns}
+    sentences = []
+    for name in unknown[:5]:
+        close = get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.6)
+        hint = f" Did you mean {' or '.join(repr(by_lower_case[match]) for match in close)}?" if close else ""
+        sentences.append(f"{where} has no column {name!r}.{hint}")
+    if not all(sentence.endswith("?") for sentence in sentences):
+        shown = ", ".join(repr(name) for name in columns[:12])
+        sentences.append(f"Its columns are {shown}{', ...' if len(columns) > 12 else ''}.")
+    return " ".join(sentences)
 
 
 def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
@@ -450,23 +362,17 @@ def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
     held: list[pa.RecordBatch] = []
     count = 0
     for chunk in chunks:
-        rest = chunk
-        while count + rest.num_rows >= rows:
-            take = rows - count
-            yield _one_batch([*held, rest.slice(0, take)])
-            rest, held, count = rest.slice(take), [], 0
-        if rest.num_rows:
-            held.append(rest)
-            count += rest.num_rows
-    if held:
-        yield _one_batch(held)
-
-
-def _one_batch(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    filled = [piece for piece in pieces if piece.num_rows]
-    if len(filled) == 1:
-        return filled[0]
-    return arrow.Table.from_batches(filled).combine_chunks().to_batches()[0]
+        held.append(chunk)
+        count += chunk.num_rows
+        if count >= rows:
+            *full, rest = pa.Table.from_batches(held).combine_chunks().to_batches(max_chunksize=rows)
+            yield from full
+            held, count = [rest], rest.num_rows
+            if count == rows:
+                yield rest
+                held, count = [], 0
+    if count:
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
 
 
 # Where files are
@@ -536,35 +442,28 @@ def _check_file(path: str) -> None:
         raise TableError(f"{path} is empty.")
 
 
-def _open_part(path: str, options: Options) -> Part:
+def _open_part(
+    path: str, format: str | None, sep: str | None, encoding: str | None, skip_rows: int | None, sheet: str | None
+) -> Part:
     """Open one file with the reader of its format."""
+    dialect = (sep, encoding, skip_rows)
     if path == "-":
-        if options.format not in (None, "csv"):
-            raise TableError(f"standard input is read as delimited text, not as {options.format}.")
-        return spooled(sys.stdin.buffer, "standard input", options)
-    key = None
-    if not is_url(path) and not os.path.exists(path) and re.search(r"\.npz:", path, re.IGNORECASE):
-        path, _, key = path.rpartition(":")
+        if format not in (None, "csv"):
+            raise TableError(f"standard input is read as delimited text, not as {format}.")
+        return TextFile.spooled(sys.stdin.buffer, "standard input", *dialect)
     _check_file(path)
     if not is_url(path) and not os.path.isfile(path):
         with open(path, "rb") as pipe:
-            return spooled(pipe, path, options)
-    kind = options.format or _format_of(path)
+            return TextFile.spooled(pipe, path, *dialect)
+    kind = format or _format_of(path)
     if kind is None:
         listed = ", ".join(_ENDINGS)
         raise TableError(
             f"{path}: the ending does not tell what kind of table this is. Known endings are {listed}. "
             "For another one pass format='csv' in Python, or pipe the text into the command (-)."
         )
-    readers: dict[str, Callable[[], Part]] = {
-        "csv": lambda: TextFile(path, [path], lambda: open_bytes(path), options),
-        "parquet": lambda: ParquetFile(path),
-        "arrow": lambda: ArrowFile(path),
-        "npy": lambda: ArrayFile(path, "npy"),
-        "npz": lambda: ArrayFile(path, "npz", key),
-        "xlsx": lambda: open_workbook(path, options),
-        "jsonl": lambda: open_json(path, "jsonl"),
-        "json": lambda: open_json(path, "json"),
-        "h5ad": lambda: open_h5ad(path),
-    }
-    return readers[kind]()
+    if kind == "csv":
+        return TextFile(path, lambda: open_bytes(path), *dialect)
+    if kind == "xlsx":
+        return open_workbook(path, sheet, skip_rows)
+    return OPENERS[kind](path)

@@ -1,4 +1,4 @@
-"""Delimited text: its encoding, separator, header and quotation marks, found from the file itself."""
+"""Tables as people write them, delimited text and sheets: the encoding, separator, header and quotation marks."""
 
 from __future__ import annotations
 
@@ -6,26 +6,29 @@ import codecs
 import csv
 import io
 import mmap
+import re
 import shutil
 import tempfile
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
 
 from allegiance._core.validation import require
-from allegiance.io import TableError
 
-from .formats import HEAD_ROWS, Options, Part, find_layout, skipped
+from .files import TableError
+from .formats import Part, column_of, open_seekable, opening, skipped, text_of
+from .values import parse_number
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-arrow: Any = require("pyarrow", "io", "reading tables")
-
+#: Rows that are looked at to find the header.
+_HEAD_ROWS = 200
 #: Bytes of text parsed at a time. No row may be longer.
 _BLOCK = 8 << 20
 #: Bytes read first to find the dialect, and bytes of the end that are remembered.
@@ -43,22 +46,100 @@ _OTHER_FORMATS = {
 }
 
 
-def spooled(stream: Any, where: str, options: Options) -> Part:
-    """Return the table in a stream, kept in a temporary file without a name so that it can be read more than once."""
-    if stream.isatty():
-        raise TableError(f"{where} is a terminal: pipe a CSV file into the command, or name a file.")
-    with tempfile.TemporaryFile() as spool:
-        try:
-            shutil.copyfileobj(stream, spool)
-            spool.flush()
-        except OSError as error:
-            reason = f"{error.strerror}: {where} is kept in this folder, since it is read more than once"
-            raise OSError(error.errno, reason, tempfile.gettempdir()) from error
-        if spool.tell() == 0:
-            raise TableError(f"{where} is empty.")
-        # The mapping keeps the file, which has no name any more, until the table is gone.
-        buffer = arrow.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ))
-    return TextFile(where, [], lambda: arrow.BufferReader(buffer), options)
+class Layout(NamedTuple):
+    """Where the rows of a table begin, and what its columns are called."""
+
+    names: list[str]
+    header: int
+    has_names: bool
+    notes: list[str]
+
+
+def find_layout(rows: list[list[str]], header: int | None = None) -> Layout:
+    """Return where the header of a table is: the first row that is as wide as most, and mostly filled."""
+    widths = Counter(len(row) for row in rows)
+    width = max(widths.items(), key=lambda item: (item[1], item[0]))[0]
+    notes = []
+    if header is None:
+        filled = [sum(1 for cell in row if cell.strip()) for row in rows]
+        wide = [i for i, row in enumerate(rows) if len(row) >= width - 1 and filled[i] > max(1, width // 2)]
+        header = wide[0] if wide and width > 1 else 0
+        if header:
+            titles = "; ".join(repr(" ".join(row).strip()[:40]) for row in rows[:header] if any(map(str.strip, row)))
+            plural = "lines" if header > 1 else "line"
+            notes.append(f"skipped {header} {plural} above the header: {titles} (skip_rows=, --skip-rows).")
+    names = [cell.strip().lstrip("\ufeff") for cell in rows[header]]
+    below = rows[header + 1 :]
+    if below and len(names) == width - 1:
+        spare = all(not row[-1].strip() for row in below if len(row) == width)
+        names = [*names, ""] if spare else ["row_name", *names]
+        where = "a separator at the end of each row" if spare else "a column without a name, 'row_name', comes first"
+        notes.append(f"rows have one column more than the header: {where}.")
+    while len(names) > 1 and not names[-1] and below and all(len(row) < len(names) for row in below):
+        names.pop()
+    if _looks_like_data(rows[header], below):
+        notes.append("it has no header; its columns are called x0, x1, ...")
+        return Layout([f"x{i}" for i in range(len(names))], header, False, notes)
+    given, unique = set(names), dict[str, str]()
+    for place, name in enumerate(names, 1):
+        new, number = name or f"unnamed_{place}", 2
+        while new in unique or (new != name and new in given):
+            new, number = f"{name or f'unnamed_{place}'}_{number}", number + 1
+        unique[new] = name
+    changed = [new for new, name in unique.items() if new != name]
+    if changed:
+        listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
+        notes.append(f"columns without a name, or with one that occurs twice, are called {listed}.")
+    return Layout(list(unique), header, True, notes)
+
+
+def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Tell whether a first row holds numbers only, as the rows below it do; a count of columns or years is a header."""
+    cells = [cell.strip() for cell in header]
+    if not below or any(not cell or (parse_number(cell) is None and parse_number(cell, ",") is None) for cell in cells):
+        return False
+    whole = [int(cell) for cell in cells if re.fullmatch(r"\d+", cell)]
+    return not (len(whole) == len(cells) and all(b - a == 1 for a, b in pairwise(whole)))
+
+
+def open_workbook(path: str, sheet: str | None, skip_rows: int | None) -> Part:
+    """Return a sheet of a workbook, in memory."""
+    library = require("python_calamine", "io", f"reading {path}")
+    with opening(path, "a workbook"):
+        place = open_seekable(path)
+        read = library.CalamineWorkbook.from_path if isinstance(place, str) else library.CalamineWorkbook.from_filelike
+        with read(place) as book:
+            names = list(book.sheet_names)
+            if sheet is not None and sheet not in names:
+                raise TableError(f"{path} has no sheet {sheet!r}. Its sheets are {', '.join(map(repr, names))}.")
+            wanted = names if sheet is None else [sheet]
+            sheets = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=True) for name in wanted}
+    if not sheets:
+        raise TableError(f"{path} has no sheets, or it is damaged.")
+    chosen = max(sheets, key=lambda name: sum(len(row) for row in sheets[name]))
+    rows = sheets[chosen]
+    if not rows:
+        raise TableError(f"{path}: the sheet {chosen!r} is empty.")
+    layout = find_layout([[text_of(cell) for cell in row] for row in rows[:_HEAD_ROWS]], skip_rows)
+    below = rows[layout.header + layout.has_names :]
+    columns = {
+        name: column_of([_cell(row[i]) if i < len(row) else None for row in below])
+        for i, name in enumerate(layout.names)
+    }
+    part = Part.of(path, pa.table(columns), "xlsx", written=True)
+    part.has_names = layout.has_names
+    part.notes += [f"{path}: {note}" for note in layout.notes]
+    if len(sheets) > 1:
+        others = ", ".join(repr(name) for name in names if name != chosen)
+        part.notes.append(f"{path}: read the sheet {chosen!r}. Its other sheets are {others} (sheet=, --sheet).")
+    return part
+
+
+def _cell(cell: Any) -> Any:
+    """Return a cell of a workbook, None if it is blank; days are times, as they are often mixed."""
+    if isinstance(cell, date) and not isinstance(cell, datetime):
+        return datetime(cell.year, cell.month, cell.day)
+    return None if isinstance(cell, str) and not cell.strip() else cell
 
 
 class NotUtf8Error(Exception):
@@ -68,13 +149,32 @@ class NotUtf8Error(Exception):
 class TextFile(Part):
     """Delimited text, read as it is written."""
 
-    format = "csv"
-    written = True
+    def __init__(
+        self, where: str, open_bytes: Callable[[], Any], sep: str | None, encoding: str | None, skip_rows: int | None
+    ) -> None:
+        self._open, self._given_sep, self._given_encoding, self._skip_rows = open_bytes, sep, encoding, skip_rows
+        self.where, self.format, self.files, self.n_rows, self.written = where, "csv", (where,), None, True
+        self._read_head(encoding)
 
-    def __init__(self, where: str, files: list[str], open_bytes: Callable[[], Any], options: Options) -> None:
-        super().__init__(where, files)
-        self._open, self._options = open_bytes, options
-        self._read_head(options.encoding)
+    @classmethod
+    def spooled(cls, stream: Any, where: str, *dialect: Any) -> TextFile:
+        """Return the text of a stream, kept in a temporary file without a name so that it can be read repeatedly."""
+        if stream.isatty():
+            raise TableError(f"{where} is a terminal: pipe a CSV file into the command, or name a file.")
+        with tempfile.TemporaryFile() as spool:
+            try:
+                shutil.copyfileobj(stream, spool)
+                spool.flush()
+            except OSError as error:
+                reason = f"{error.strerror}: {where} is kept in this folder, since it is read more than once"
+                raise OSError(error.errno, reason, tempfile.gettempdir()) from error
+            if spool.tell() == 0:
+                raise TableError(f"{where} is empty.")
+            # The mapping keeps the file, which has no name any more, until the table is gone.
+            buffer = pa.py_buffer(mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ))
+        part = cls(where, lambda: pa.BufferReader(buffer), *dialect)
+        part.files = ()
+        return part
 
     def fall_back(self) -> None:
         """Read the file as cp1252 from now on."""
@@ -87,10 +187,9 @@ class TextFile(Part):
             head = bytes(stream.read(_HEAD))
             more = len(head) == _HEAD
             self._encoding = encoding or _encoding_of(head, self.where)
-            rows: list[list[str]] = []
             while True:
                 text = _decoded(head, self._encoding, self.where)
-                self._sep = self._options.sep or _separator(text, more)
+                self._sep = self._given_sep or _separator(text, more)
                 try:
                     rows, lines = _parsed(text, self._sep, more)
                 except csv.Error as error:
@@ -105,31 +204,30 @@ class TextFile(Part):
         if not any(cell.strip() for row in rows for cell in row):
             raise TableError(f"{self.where} has no header: its first line must hold the names of the columns.")
         header = None
-        if self._options.skip_rows is not None:
-            header = next((i for i in range(len(rows)) if lines[i] >= self._options.skip_rows), 0)
+        if self._skip_rows is not None:
+            header = next((i for i in range(len(rows)) if lines[i] >= self._skip_rows), 0)
         layout = find_layout(rows, header)
         self._skip_lines, self.has_names = lines[layout.header], layout.has_names
-        self.set_schema(arrow.schema([(name, arrow.string()) for name in layout.names]), None)
+        self.set_schema(pa.schema([(name, pa.string()) for name in layout.names]))
         self.notes = [f"{self.where}: {note}" for note in layout.notes]
-        if self._encoding not in ("utf-8", self._options.encoding):
+        if self._encoding not in ("utf-8", self._given_encoding):
             note = f"read as {self._encoding}, because it is not UTF-8 (encoding=, --encoding)."
             self.notes.append(f"{self.where}: {note}")
 
     def _reader(self, columns: list[str], stream: _Stream) -> Any:
-        text = require("pyarrow.csv", "io", "reading tables")
-        return text.open_csv(
+        return pa.csv.open_csv(
             stream,
-            read_options=text.ReadOptions(
+            read_options=pa.csv.ReadOptions(
                 block_size=_BLOCK,
                 column_names=self.names,
                 skip_rows=self._skip_lines,
                 skip_rows_after_names=1 if self.has_names else 0,
                 encoding=self._encoding,
             ),
-            parse_options=text.ParseOptions(delimiter=self._sep, newlines_in_values=True),
-            convert_options=text.ConvertOptions(
+            parse_options=pa.csv.ParseOptions(delimiter=self._sep, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
                 include_columns=columns,
-                column_types=dict.fromkeys(columns, arrow.string()),
+                column_types=dict.fromkeys(columns, pa.string()),
                 null_values=[""],
                 strings_can_be_null=True,
             ),
@@ -137,7 +235,7 @@ class TextFile(Part):
 
     def chunks(self, columns: list[str], start: int, rows: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
         """Yield the rows from ``start`` on, as they are written."""
-        count = lines = 0
+        count = 0
         stream = _Stream(self._open(), self.where, self._encoding)
         reader = None
         try:
@@ -145,7 +243,7 @@ class TextFile(Part):
             for chunk in reader:
                 count += chunk.num_rows
                 yield from skipped([chunk], max(0, start - count + chunk.num_rows))
-        except arrow.ArrowInvalid as error:
+        except pa.ArrowInvalid as error:
             raise self._unreadable(str(error)) from error.with_traceback(None)
         except UnicodeError as error:
             raise TableError(
@@ -159,32 +257,31 @@ class TextFile(Part):
             _wait_for_release(left)
         # Rows of one line each can only leave a quotation mark open in the last line.
         if first_pass and (open_at_the_end or lines > count + self._skip_lines + 1):
-            wrong = self._diagnosis(ragged=False)
-            if wrong is not None:
-                raise wrong
+            self._diagnose(ragged=False)
         self.n_rows = count
 
     def _unreadable(self, message: str) -> Exception:
         """Return what is wrong with a file that could not be parsed."""
         if "invalid UTF8" in message:
-            if self._options.encoding is None:
+            if self._given_encoding is None:
                 return NotUtf8Error(message)
             return TableError(f"{self.where} is not {self._encoding} text. Pass another encoding= (--encoding).")
+        self._diagnose(ragged=True)
         if "straddles two block boundaries" in message:
-            message = f"{self.where} has a row of more than {_BLOCK >> 20} MB, which cannot be read."
-        elif "Empty CSV file" in message:
-            message = f"{self.where} has a header, but no rows."
-        else:
-            message = f"{self.where} cannot be read. {message}"
-        return self._diagnosis(ragged=True) or TableError(message)
+            return TableError(f"{self.where} has a row of more than {_BLOCK >> 20} MB, which cannot be read.")
+        if "Empty CSV file" in message:
+            return TableError(f"{self.where} has a header, but no rows.")
+        return TableError(f"{self.where} cannot be read. {message}")
 
-    def _diagnosis(self, *, ragged: bool) -> TableError | None:
-        """Return the error for the first row that swallows others or has another width: slow, but it knows the line."""
+    def _diagnose(self, *, ragged: bool) -> None:
+        """Raise for the first row that swallows others or has another width: slow, but it knows the line."""
         codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
         stream = io.BufferedReader(_Stream(self._open(), self.where, self._encoding))
         taken: list[str] = []
         first, width = 1, len(self.names)
-        with io.TextIOWrapper(stream, encoding=codec, errors="replace", newline="") as lines, _long_values():
+        limit = csv.field_size_limit(2 * _BLOCK)
+        try:
+            lines = io.TextIOWrapper(stream, encoding=codec, errors="replace", newline="")
             reader = csv.reader(_remembered(chain(lines, [_END]), taken), delimiter=self._sep)
             while True:
                 try:
@@ -194,16 +291,19 @@ class TextFile(Part):
                     wrong = "is not closed."
                 if wrong:
                     wrong = f"the quotation mark opened in line {first} {wrong.format(last=reader.line_num)}"
-                    return TableError(f"{self.where}: {wrong} Correct the file: rows would be lost.")
+                    raise TableError(f"{self.where}: {wrong} Correct the file: rows would be lost.")
                 if row is None or row == [_END]:
-                    return None
+                    return
                 if ragged and row and first > self._skip_lines + 1 and len(row) != width:
-                    return TableError(
+                    raise TableError(
                         f"{self.where}, line {first}: {len(row)} columns, but the header has {width}. "
                         "Correct the line, or quote the values that contain the separator."
                     )
                 first = reader.line_num + 1
                 taken.clear()
+        finally:
+            csv.field_size_limit(limit)
+            stream.close()
 
 
 def _wait_for_release(stream: weakref.ref[_Stream]) -> None:
@@ -309,21 +409,11 @@ def _parsed(text: str, sep: str, more: bool) -> tuple[list[list[str]], list[int]
             rows.append(row)
             before.append(line)
         line = reader.line_num
-        if len(rows) > HEAD_ROWS:
+        if len(rows) > _HEAD_ROWS:
             break
     if more and rows and not lines.read(1):
         rows.pop()
     return rows, before
-
-
-@contextmanager
-def _long_values() -> Iterator[None]:
-    """Let Python's reader take values as long as a block."""
-    limit = csv.field_size_limit(2 * _BLOCK)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _remembered(lines: Iterable[str], taken: list[str]) -> Iterator[str]:

@@ -9,12 +9,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, require
-from allegiance.io import TableError
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray
 
-arrow: Any = require("pyarrow", "io", "reading tables")
-compute: Any = require("pyarrow.compute", "io", "reading tables")
+from .files import TableError
 
 _WORDS = (
     "na n/a #n/a n.a. n.a <na> nan null none nil nat - -- --- \u2013 \u2014 ? . .. ... unknown missing n.v. k.a. tbd "
@@ -30,34 +30,34 @@ MICROSECONDS = 86_400e6
 
 def is_text(kind: Any) -> bool:
     """Tell whether an Arrow type is one of text."""
-    return bool(arrow.types.is_string(kind) or arrow.types.is_large_string(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_number(kind: Any) -> bool:
     """Tell whether an Arrow type is one of numbers, truth values included, or of nothing."""
-    types = arrow.types
+    types = pa.types
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
 
 
 def is_time(kind: Any) -> bool:
     """Tell whether an Arrow type is one of dates or times of a day."""
-    return bool(arrow.types.is_date(kind) or arrow.types.is_timestamp(kind))
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def decoded(column: Any) -> Any:
     """Return a column without a dictionary."""
-    return column.cast(column.type.value_type) if arrow.types.is_dictionary(column.type) else column
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def as_numbers(column: Any) -> FloatArray:
     """Return a column of numbers or times as floating-point numbers, times in days; NaN where one is missing."""
     if is_time(column.type):
-        moments = column.cast(arrow.timestamp("us", getattr(column.type, "tz", None)), safe=False)
-        return plain_values(moments.cast(arrow.int64())) / MICROSECONDS
-    if arrow.types.is_boolean(column.type):
-        column = column.cast(arrow.int8())
-    return plain_values(column.cast(arrow.float64(), safe=False))
+        moments = column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
+        return plain_values(moments.cast(pa.int64())) / MICROSECONDS
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    return plain_values(column.cast(pa.float64(), safe=False))
 
 
 def as_times(days: FloatArray) -> AnyArray:
@@ -71,17 +71,17 @@ def as_times(days: FloatArray) -> AnyArray:
 def as_texts(column: Any) -> Any:
     """Return a column as trimmed texts, null where one is missing: 2.0 is written 2, and true and false are words."""
     column = decoded(column)
-    if arrow.types.is_floating(column.type) or arrow.types.is_decimal(column.type):
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         numbers = [None if value is None or value != value else value for value in column.to_pylist()]
         texts = [None if value is None else str(int(value) if value % 1 == 0 else value) for value in numbers]
-        return arrow.array(texts, arrow.string())
-    return trimmed(column.cast(arrow.string()))
+        return pa.array(texts, pa.string())
+    return trimmed(column.cast(pa.string()))
 
 
 def trimmed(texts: Any) -> Any:
     """Return texts without space around them, null where nothing is left."""
-    texts = compute.utf8_trim_whitespace(texts)
-    return compute.if_else(compute.equal(texts, ""), None, texts)
+    texts = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 def plain_values(column: Any) -> FloatArray:
@@ -99,17 +99,14 @@ def read_column(column: Any, reading: str, missing: Sequence[Any]) -> tuple[Floa
         return with_gaps(as_numbers(column), missing), None
     words = lower_words(missing)
     if reading == "." and not words:
-        with suppress(arrow.ArrowInvalid):
-            numbers = plain_values(column.cast(arrow.float64()))
+        with suppress(pa.ArrowInvalid):
+            numbers = plain_values(column.cast(pa.float64()))
             if int(np.isnan(numbers).sum()) == column.null_count:
                 return numbers, None
     texts = trimmed(column)
-    values = compute.if_else(missing_words(texts, words), None, texts)
+    values = pc.if_else(missing_words(texts, words), None, texts)
     read = read_texts(values, reading)
-    odd = None
-    if read.null_count > values.null_count:
-        odd = first_unread(values, read)
-    return with_gaps(plain_values(read), missing), odd
+    return with_gaps(plain_values(read), missing), first_unread(values, read)
 
 
 def lower_words(missing: Iterable[Any]) -> set[str]:
@@ -119,13 +116,15 @@ def lower_words(missing: Iterable[Any]) -> set[str]:
 
 def missing_words(texts: Any, more: Iterable[str] = ()) -> Any:
     """Return which trimmed texts are words for a missing value; null counts as none."""
-    words = arrow.array(sorted({*MISSING_WORDS, *more}), texts.type)
-    return compute.fill_null(compute.is_in(compute.utf8_lower(texts), value_set=words), False)
+    words = pa.array(sorted({*MISSING_WORDS, *more}), texts.type)
+    return pc.fill_null(pc.is_in(pc.utf8_lower(texts), value_set=words), False)
 
 
-def first_unread(texts: Any, read: Any) -> str:
-    """Return the first text that became null."""
-    return str(texts.filter(compute.and_(compute.is_valid(texts), compute.is_null(read)))[0])
+def first_unread(texts: Any, read: Any) -> str | None:
+    """Return the first text that became null; None if none did."""
+    if read.null_count == texts.null_count:
+        return None
+    return str(texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(read)))[0])
 
 
 def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
@@ -139,7 +138,7 @@ def with_gaps(numbers: FloatArray, missing: Sequence[Any]) -> FloatArray:
 
 def has_leading_zeros(texts: Any) -> bool:
     """Tell whether one is a code such as 007."""
-    return bool(compute.any(compute.match_substring_regex(texts, r"^0\d+$")).as_py())
+    return bool(pc.any(pc.match_substring_regex(texts, r"^0\d+$")).as_py())
 
 
 def read_texts(texts: Any, reading: str) -> Any:
@@ -170,24 +169,24 @@ def read_numbers(texts: Any, decimal: str = ".") -> Any:
 
     A percentage is a hundredth of its figure; an amount in brackets is negative.
     """
-    texts = compute.utf8_trim_whitespace(texts.cast(arrow.string()))
-    parts = compute.extract_regex(texts, _number_pattern(decimal)).flatten()
+    texts = pc.utf8_trim_whitespace(texts.cast(pa.string()))
+    parts = pc.extract_regex(texts, _number_pattern(decimal)).flatten()
     opened, sign, inner, whole, fraction, power, percent, close = parts
-    signs = compute.binary_join_element_wise(sign, inner, opened, "")
-    valid = compute.or_(compute.not_equal(whole, ""), compute.not_equal(fraction, ""))
-    valid = compute.and_(valid, compute.equal(compute.binary_length(opened), compute.binary_length(close)))
-    valid = compute.and_(valid, compute.less_equal(compute.utf8_length(signs), 1))
+    signs = pc.binary_join_element_wise(sign, inner, opened, "")
+    valid = pc.or_(pc.not_equal(whole, ""), pc.not_equal(fraction, ""))
+    valid = pc.and_(valid, pc.equal(pc.binary_length(opened), pc.binary_length(close)))
+    valid = pc.and_(valid, pc.less_equal(pc.utf8_length(signs), 1))
     # Zeros for a part that is not there do not change a number.
-    digits = compute.binary_join_element_wise("0", compute.replace_substring_regex(whole, r"\D", ""), "")
-    fraction = compute.binary_join_element_wise(fraction, "0", "")
-    text = compute.binary_join_element_wise(compute.binary_join_element_wise(digits, fraction, "."), power, "")
-    values = compute.if_else(valid, text, None).cast(arrow.float64())
-    values = compute.if_else(compute.equal(percent, "%"), compute.divide(values, 100.0), values)
-    negative = compute.is_in(signs, value_set=arrow.array(["-", "\u2212", "("]))
-    values = compute.if_else(negative, compute.negate(values), values)
-    infinite = compute.match_substring_regex(texts, r"^[+-]?inf(inity)?$", ignore_case=True)
-    if compute.any(infinite).as_py():
-        values = compute.coalesce(values, compute.if_else(infinite, texts, None).cast(arrow.float64()))
+    digits = pc.binary_join_element_wise("0", pc.replace_substring_regex(whole, r"\D", ""), "")
+    fraction = pc.binary_join_element_wise(fraction, "0", "")
+    text = pc.binary_join_element_wise(pc.binary_join_element_wise(digits, fraction, "."), power, "")
+    values = pc.if_else(valid, text, None).cast(pa.float64())
+    values = pc.if_else(pc.equal(percent, "%"), pc.divide(values, 100.0), values)
+    negative = pc.is_in(signs, value_set=pa.array(["-", "\u2212", "("]))
+    values = pc.if_else(negative, pc.negate(values), values)
+    infinite = pc.match_substring_regex(texts, r"^[+-]?inf(inity)?$", ignore_case=True)
+    if pc.any(infinite).as_py():
+        values = pc.coalesce(values, pc.if_else(infinite, texts, None).cast(pa.float64()))
     return values
 
 
@@ -208,36 +207,36 @@ def read_days(texts: Any, order: str) -> Any:
     ``order`` is "iso", "ymd", "dmy" or "mdy". Months may have English or German names.
     """
     if order == "iso":
-        for kind in (arrow.timestamp("us"), arrow.timestamp("us", "UTC")):
-            with suppress(arrow.ArrowInvalid):
-                return arrow.array(as_numbers(texts.cast(kind)), from_pandas=True)
-        return arrow.nulls(len(texts), arrow.float64())
-    parts = compute.extract_regex(texts, _PATTERNS[order])
+        for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+            with suppress(pa.ArrowInvalid):
+                return pa.array(as_numbers(texts.cast(kind)), from_pandas=True)
+        return pa.nulls(len(texts), pa.float64())
+    parts = pc.extract_regex(texts, _PATTERNS[order])
     part = {field.name: values for field, values in zip(parts.type, parts.flatten(), strict=True)}
-    names = compute.utf8_slice_codeunits(compute.utf8_lower(part["mo"]), 0, 3)
-    numbers = arrow.array([str(number) for number in [*range(1, 13), *_OTHER_MONTHS.values()]])
-    named = numbers.take(compute.index_in(names, value_set=arrow.array([*_MONTHS, *_OTHER_MONTHS])))
-    year, month, day = _digits(part["y"]), _digits(compute.coalesce(named, part["mo"])), _digits(part["d"])
+    names = pc.utf8_slice_codeunits(pc.utf8_lower(part["mo"]), 0, 3)
+    numbers = pa.array([str(number) for number in [*range(1, 13), *_OTHER_MONTHS.values()]])
+    named = numbers.take(pc.index_in(names, value_set=pa.array([*_MONTHS, *_OTHER_MONTHS])))
+    year, month, day = _digits(part["y"]), _digits(pc.coalesce(named, part["mo"])), _digits(part["d"])
     hour, minute, second = (np.nan_to_num(_digits(part[name])) for name in "hms")
     year = np.where(year < 69, year + 2000, np.where(year < 100, year + 1900, year))
-    half = compute.fill_null(compute.utf8_lower(part["p"]), "").to_numpy(zero_copy_only=False)
+    half = pc.fill_null(pc.utf8_lower(part["p"]), "").to_numpy(zero_copy_only=False)
     hour = np.where(half == "p", hour % 12 + 12, np.where(half == "a", hour % 12, hour))
     valid = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 61)
     months = np.where(valid, (year - 1970) * 12 + month - 1, 0).astype(np.int64).astype("datetime64[M]")
     first, following = (start.astype("datetime64[D]").astype(np.int64) for start in (months, months + 1))
     valid &= day <= following - first
     days = first + day - 1 + (hour * 3600 + minute * 60 + second) / 86_400
-    return arrow.array(np.where(valid, days, np.nan), from_pandas=True)
+    return pa.array(np.where(valid, days, np.nan), from_pandas=True)
 
 
 def _digits(texts: Any) -> FloatArray:
     """Return texts of digits as numbers, NaN for others."""
-    return plain_values(compute.if_else(compute.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
+    return plain_values(pc.if_else(pc.match_substring_regex(texts, r"^\d"), texts, None).cast("double"))
 
 
 def parse_number(text: str, decimal: str = ".") -> float | None:
     """Return the number that a text stands for, None if it is not one."""
-    return read_numbers(arrow.array([text], arrow.string()), decimal)[0].as_py()
+    return read_numbers(pa.array([text], pa.string()), decimal)[0].as_py()
 
 
 def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArray]:
@@ -246,17 +245,15 @@ def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArra
     Numbers and truth values stay what they are, decimal numbers without a fraction are whole numbers, and everything
     else, such as dates, becomes text. A blank is the only word for a missing label.
     """
-    types = arrow.types
+    types = pa.types
     column = decoded(column)
     if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
         column = _whole_or_text(column, name, where)
-    missing = compute.is_null(column, nan_is_null=True)
-    gap: Any = False if types.is_boolean(column.type) else 0
     if is_text(column.type):
-        gap = ""
-        blank = compute.equal(compute.utf8_trim_whitespace(column), "")
-        missing = compute.or_(missing, compute.fill_null(blank, False))
-    labels = compute.fill_null(column, gap).to_numpy(zero_copy_only=False)
+        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
+    missing = pc.is_null(column, nan_is_null=True)
+    gap: Any = "" if is_text(column.type) else False if types.is_boolean(column.type) else 0
+    labels = pc.fill_null(column, gap).to_numpy(zero_copy_only=False)
     return np.asarray(labels), ~np.asarray(missing.to_numpy(zero_copy_only=False))
 
 
@@ -264,16 +261,16 @@ def _whole_or_text(column: Any, name: str, where: str) -> Any:
     """Return values that are not plain numbers as whole numbers, if their type has no fraction, or as text."""
     kind = column.type
     try:
-        if arrow.types.is_decimal(kind) and kind.scale == 0 and kind.precision <= 18:
-            return column.cast(arrow.int64())
-        texts = column.cast(arrow.string())
-    except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError) as error:
+        if pa.types.is_decimal(kind) and kind.scale == 0 and kind.precision <= 18:
+            return column.cast(pa.int64())
+        texts = column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise TableError(
             f"column {name!r} of {where} cannot be labels, being of type {kind}: use numbers or names. {error}"
         ) from error
-    if arrow.types.is_decimal(kind) and kind.scale > 0:
-        texts = compute.replace_substring_regex(texts, r"\.?0+$", "")
-    if compute.any(compute.ends_with(texts, pattern="\0")).as_py():
+    if pa.types.is_decimal(kind) and kind.scale > 0:
+        texts = pc.replace_substring_regex(texts, r"\.?0+$", "")
+    if pc.any(pc.ends_with(texts, pattern="\0")).as_py():
         # NumPy cannot tell such a text from the one without: two labels would become one.
         raise TableError(f"column {name!r} of {where} holds a label that ends in a NUL character: remove it first.")
     return texts
