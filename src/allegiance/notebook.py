@@ -110,17 +110,14 @@ class Card:
 
     def text(self) -> str:
         """Return the card as plain text, without pictures."""
-        columns = [
-            (name, [name, *map(str, cells)])
-            for name, cells in zip(self.headings, zip(*self.rows, strict=True), strict=True)
-            if not any(isinstance(cell, Element) for cell in cells)
-        ]
-        widths = [(name, max(map(len, cells)), cells) for name, cells in columns]
-        padded = [
-            [cell.ljust(w) if name in self.words else cell.rjust(w) for cell in cells] for name, w, cells in widths
-        ]
-        parts = [[self.title, *self.lines], ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]]
-        parts += [[note for note in self.notes if note], list(self.details)]
+        columns = []
+        for name, *cells in zip(self.headings, *self.rows, strict=True):
+            if not any(isinstance(cell, Element) for cell in cells):
+                texts = [name, *map(str, cells)]
+                width = max(map(len, texts))
+                columns.append([text.ljust(width) if name in self.words else text.rjust(width) for text in texts])
+        table = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+        parts = [[self.title, *self.lines], table, [note for note in self.notes if note], self.details]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
     def html(self) -> str:
