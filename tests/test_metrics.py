@@ -226,7 +226,7 @@ def test_optimal_transport_on_a_line_is_the_area_between_the_distribution_functi
         ({"labels_b": [0.5] * 60}, "labels_b cannot be used: labels must be discrete"),
         ({"labels_b": [-1] * 60}, "labels_b cannot be used.*no cluster"),
         ({"X": [[np.nan, 1.0]] * 60}, "NaN"),
-        ({"X": np.zeros(60)}, "Expected 2D"),
+        ({"X": np.zeros(60)}, "X must have rows and columns"),
         ({"X": np.full((60, 2), 1e300) * np.arange(60)[:, None]}, "X is too large"),
         ({"kernel": "cosine"}, "kernel must be one of 'rbf', 'laplacian'"),
         ({"kernel": lambda A, B: -rbf_kernel(A, B)}, "positive"),

@@ -121,11 +121,11 @@ class Card:
 
     def text(self) -> str:
         """Return the card as plain text, without pictures."""
-        told = [not any(isinstance(cell, Element) for cell in cells) for cells in zip(*self.rows, strict=True)]
+        columns = zip(self.headings, *self.rows, strict=True)
+        told = [not any(isinstance(cell, Element) for cell in column) for column in columns]
         headings, *rows = ([str(cell) for cell in compress(row, told)] for row in (self.headings, *self.rows))
         table = text_table(headings, rows, left=self.words) if headings else []
-        parts = [[self.title, *self.lines], table]
-        parts += [[note for note in self.notes if note], list(self.details)]
+        parts = [[self.title, *self.lines], table, [note for note in self.notes if note], self.details]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
     def html(self) -> str:

@@ -58,3 +58,13 @@ def test_a_histogram_counts_what_there_is():
     assert picture[0].text == "distribution of trust: 2, 0, 0, 2"
     assert [each["height"] for each in rects] == ["52", "52"]
     assert [each for each in histogram_picture(np.array([np.nan]), "trust") if each.tag == "rect"] == []
+
+
+def test_text_has_the_same_table_without_pictures():
+    rows = [["a", share_bar({"x": 1.0}), "1,000"], ["long name", share_bar({"x": 2.0}), "7"]]
+    card = Card(
+        "Title", ["line"], None, ["name", "", "count"], rows, words=["name"], notes=["", "note"], details=["how"]
+    )
+    lines = ["Title", "line", "", "name       count", "a          1,000", "long name      7", "", "note", "", "how"]
+    assert card.text().splitlines() == lines
+    assert Card("Title").text() == "Title"

@@ -52,18 +52,6 @@ class OrNone:
 
 
 @dataclass(frozen=True)
-class Either:
-    """An array of one shape or another, by its number of sides."""
-
-    first: Array
-    second: Array
-
-    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
-        chosen = self.first if np.ndim(value) == len(self.first.shape) else self.second
-        chosen(value, name, sizes)
-
-
-@dataclass(frozen=True)
 class Array:
     """An array of float64, in the range [low, high], without NaN; or of whole numbers, or of anything that labels.
 

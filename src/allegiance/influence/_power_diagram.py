@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from allegiance._core.parallel import for_row_blocks, kernel_ready, on_one_thread, slices
-from allegiance._core.stored import POSITIVE, Either, Number, OrNone, Part, Sizes, floats, stored
+from allegiance._core.stored import POSITIVE, Number, OrNone, Part, Sizes, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, dense, is_sparse, power_of_two, row_dots
 
 from ._base import AffineFunctions, Located, no_bounds
@@ -144,6 +144,11 @@ class PowerDiagram:
         return replace(self, weights=weights, query_weight=query_weight)
 
 
+def _factors_or_matrix(value: Any, name: str, sizes: Sizes) -> None:
+    shape = ("m",) if np.ndim(value) == 1 else ("m", "m")
+    floats(*shape)(value, name, sizes)
+
+
 def _without_basis(parts: dict[str, Any], sizes: Sizes) -> None:
     """Without a basis no coordinate is lost, and without a transformer features are the columns of X."""
     if parts["basis"] is None:
@@ -159,7 +164,7 @@ def _without_basis(parts: dict[str, Any], sizes: Sizes) -> None:
     shift=floats("m"),
     basis=OrNone(floats("m", "r")),
     unit=Number(low=POSITIVE),
-    whitening=OrNone(Either(floats("m"), floats("m", "m"))),
+    whitening=OrNone(_factors_or_matrix),
     transformer=OrNone(Part("fourier", "count-sketch", "nystroem", d="d", m="m")),
 )
 @dataclass(frozen=True)
