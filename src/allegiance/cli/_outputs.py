@@ -250,7 +250,8 @@ def print_summary(
             show(f"Cluster {line['cluster']}: {line['described']}.", err=err)
     if summary["review"]:
         rows = [[_cell(row[name]) for name in shown] for row in summary["review"]]
-        show("", "Labels to look at first", *text_table(shown, rows), err=err)
+        show("", "Labels to look at first: their order finds wrong labels better than trust alone", err=err)
+        show(*text_table(shown, rows), err=err)
     elif summary["labels"]:
         show("", "No label needs a review.", err=err)
     show(*footer, err=err)
