@@ -105,6 +105,12 @@ def test_names_of_two_clusters(columns, expected):
     assert names_of(columns, PAIR, 2) == expected
 
 
+def test_means_are_told_in_three_digits_or_as_whole_numbers():
+    columns = [Column("paid", "number", np.where(PAIR, 999.7, 2496.4))]
+    details = [description.details for description in describe(columns, traits_of(columns, PAIR, 2))]
+    assert details == ["high paid (2,496, others 1,000)", "low paid (1,000, others 2,496)"]
+
+
 def test_long_names_of_columns_are_cut():
     name = names_of([Column("n" * 90, "number", 9.0 * PAIR)], PAIR, 2)[1]
     assert name.startswith("somewhat high nnn")

@@ -173,7 +173,7 @@ def _detail(column: Column, trait: Trait) -> str:
 def _in_unit(column: Column, value: float) -> str:
     if column.kind == "date":
         return str(np.datetime64(round(value), "ms").astype("datetime64[D]"))
-    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e15 else f"{value:.3g}"
+    return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
 class Neighbours:
