@@ -47,6 +47,7 @@ _MOST_VALUES, _ALL_VALUES = 1_000, 1 << 20
 SAMPLE_ROWS, _SAMPLE_CELLS, _SAMPLE_BYTES = 16_384, 1 << 24, 1 << 27
 #: Cells and rows up to which the sample is the whole table.
 _WHOLE_CELLS, _WHOLE_ROWS = 1 << 22, 1 << 20
+_MOST_BATCHES = 1_000
 #: Numbers that people write for a missing value; the first four count as missing where all other values are far away.
 _SENTINELS = np.array([-99.0, -999.0, -9999.0, -99999.0, -9.0, 99.0, 999.0, 9999.0, 99999.0])
 _CERTAIN = 4
@@ -151,8 +152,12 @@ class Sample:
         while self._keys.size > self._most or sum(held.nbytes for held in self._batches) > _SAMPLE_BYTES:
             self.share /= 2
             keep = self._keys < self.share
-            self._batches = self._table().filter(pa.array(keep)).combine_chunks().to_batches()
+            ends = np.cumsum([held.num_rows for held in self._batches])
+            for place, chosen in enumerate(np.split(keep, ends[:-1])):  # one by one, so that no two copies are held
+                self._batches[place] = self._batches[place].filter(pa.array(chosen))
             self._keys = self._keys[keep]
+        if len(self._batches) > _MOST_BATCHES:
+            self._batches = self._table().combine_chunks().to_batches()
 
     def _table(self) -> Any:
         return pa.Table.from_batches(self._batches, schema=self._schema)
