@@ -39,7 +39,7 @@ def kernel_ready(*arrays: AnyArray) -> list[AnyArray]:
     Read-only arrays, such as the memory maps in which joblib hands a fitted estimator to its workers, would otherwise
     make numba compile the kernel once more.
     """
-    return [np.require(array, requirements=["C", "W"]) for array in arrays]
+    return [array if array.flags.carray else np.require(array, requirements=["C", "W"]) for array in arrays]
 
 
 def slices(rows: int | slice, size: int) -> Iterator[slice]:
@@ -66,8 +66,8 @@ class Threads:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, work: Callable[[slice], None], slices: list[slice]) -> Callable[[], Any]:
-        """Begin to call ``work`` for all slices; return what waits for the end. One thread works while it waits."""
-        started = map(work, slices) if self.number == 1 else self._pool.map(work, slices)
+        """Begin to call ``work`` for all slices; return what waits for the end, or works with one thread or slice."""
+        started = map(work, slices) if min(self.number, len(slices)) <= 1 else self._pool.map(work, slices)
         return lambda: list(started)
 
     def run(self, work: Callable[[slice], None], slices: list[slice]) -> None:

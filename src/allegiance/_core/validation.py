@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -207,13 +208,20 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
         if _has_dates(X):  # which scikit-learn would take as numbers of nanoseconds
             raise TypeError("X holds dates: turn them into numbers.")
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+            take = partial(
+                validate_data, estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
+            )
+            # The largest number says whether all are finite: scikit-learn passes over X once more only to complain.
+            rows: Rows = take(ensure_all_finite=False)
+            largest = _largest(rows)
+            if not np.isfinite(largest):
+                take()
     except (TypeError, ValueError) as error:
         reason = _unusable_columns(X)
         if reason is None and re.search(r"\bX\b", str(error)):
             raise
         raise type(error)(reason or f"X cannot be used. {error}") from error
-    check_size("X", rows, smallest=_SMALLEST if reset else 0.0)
+    _check_size("X", largest, smallest=_SMALLEST if reset else 0.0)
     return rows
 
 
@@ -309,14 +317,18 @@ def check_centers(centers: Any, n_features: int) -> FloatArray:
         raise ValueError(f"centers has {values.shape[1]} columns but X has {n_features}: they must be equal.")
     if not np.isfinite(values).all():
         raise ValueError("centers contains infinity.")
-    check_size("centers", values)
+    _check_size("centers", _largest(values))
     return values
 
 
-def check_size(name: str, values: Rows, smallest: float = 0.0) -> None:
-    """Raise ValueError if the largest number is beyond 1e70, or not zero and below ``smallest``."""
+def _largest(values: Rows) -> float:
+    """Return the largest absolute value; it is not finite if any number is not."""
     numbers = values.data if is_sparse(values) else values
-    size = max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
+    return max(float(numbers.max(initial=0.0)), -float(numbers.min(initial=0.0)))
+
+
+def _check_size(name: str, size: float, smallest: float = 0.0) -> None:
+    """Raise ValueError if the size of the largest number is beyond 1e70, or not zero and below ``smallest``."""
     if size > _LARGEST or 0.0 < size < smallest:
         kind = "large" if size > _LARGEST else "small"
         raise ValueError(

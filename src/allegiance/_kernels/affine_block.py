@@ -149,6 +149,26 @@ def _add_stolen(n_vectors: int) -> Any:
     return add
 
 
+def _prefetch(typing: Any, samples: Any, place: Any) -> Any:
+    """Ask for a row of ``samples`` (m, r) that the next loop reads: rows here and there would be waited for."""
+    signature = types.void(samples, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        start = _pointer(context, builder, signature, arguments, 0, types.float32)
+        r = _columns(context, builder, signature, arguments, 0)
+        row = _at(builder, start, builder.mul(arguments[1], r))
+        kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[ir.IntType(32)] * 3])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        line = 16
+        lines = builder.udiv(builder.add(r, _INDEX(line - 1)), _INDEX(line))
+        with cgutils.for_range(builder, lines) as each:
+            where = _at(builder, row, builder.mul(each.index, _INDEX(line)))
+            builder.call(fetch, [where, *(ir.IntType(32)(number) for number in (0, 2, 1))])
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 def _for_strips(
     context: Any, builder: Any, signature: Any, arguments: Any, use: Callable[[Any, list[Any]], None]
 ) -> None:
@@ -220,3 +240,4 @@ write_values: Any = intrinsic(_write_values)
 add_stolen: Any = intrinsic(_add_stolen(1))
 add_stolen_many: Any = intrinsic(_add_stolen(MANY))
 count_signs: Any = intrinsic(_count_signs)
+prefetch: Any = intrinsic(_prefetch)

@@ -6,7 +6,7 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray
 
-from .affine_block import BLOCK, MANY, N_FUNCTIONS, STRIPS, VECTOR, add_stolen, add_stolen_many, write_values
+from .affine_block import BLOCK, MANY, N_FUNCTIONS, STRIPS, VECTOR, add_stolen, add_stolen_many, prefetch, write_values
 from .jit import jit
 
 #: Classes of samples: one of class c counts 2**c times.
@@ -228,6 +228,7 @@ def count_stolen(
             for b in range(group, min(group + near, starts.shape[0])):
                 for t in range(starts[b, site], starts[b, site + 1]):
                     some[n] = b * BLOCK + places[t]
+                    prefetch(samples, some[n])
                     some_margins[n] = margins[t]
                     some_owners[n] = owner[some[n]]
                     some_weights[n] = 1 << classes[t]

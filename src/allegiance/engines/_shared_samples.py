@@ -134,6 +134,9 @@ class PlainCounts(FittedEngine):
         self._settings = settings
         self._max_samples = max_samples
         self._unit = unit_of_samples(settings, tessellation.n_sites)
+        most = min(_MAX_BANK, max(_MAX_COORDINATES // max(tessellation.dim, 1), _MAX_LATER))
+        small = min(_HITS_PER_BANK * (tessellation.n_sites + 1), most)
+        self._sizes = small, max(small, min(small * _LATER_FACTOR, _MAX_LATER))
         self._kept: dict[int, _Bank] = {}
         self._kept_owners: dict[int, AnyArray] = {}
         # One for banks of even and one for those of odd number, so that two threads can draw.
@@ -185,9 +188,7 @@ class PlainCounts(FittedEngine):
 
     def _bank_size(self, index: int) -> int:
         """Return the number of samples in a bank; the last one ends at ``max_samples``."""
-        most = min(_MAX_BANK, max(_MAX_COORDINATES // max(self._tessellation.dim, 1), _MAX_LATER))
-        small = min(_HITS_PER_BANK * (self._tessellation.n_sites + 1), most)
-        large = max(small, min(small * _LATER_FACTOR, _MAX_LATER))
+        small, large = self._sizes
         before = min(index, _SMALL_BANKS) * small + max(index - _SMALL_BANKS, 0) * large
         return max(min(small if index < _SMALL_BANKS else large, self._max_samples - before), 1)
 
