@@ -17,8 +17,11 @@ anndata = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
 al = pytest.importorskip("allegiance.anndata")
 
-# anndata asks pandas for an option that newer versions of pandas give up.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'future.infer_string' option:DeprecationWarning")
+# anndata asks pandas for options that newer versions of pandas give up.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The 'future.infer_string' option:DeprecationWarning",
+    "ignore:The 'mode.chained_assignment' option:DeprecationWarning",
+)
 
 NAMES = np.array(["T", "B", "NK"])
 #: Which of the three categories, in their order, each blob is.

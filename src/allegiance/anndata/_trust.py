@@ -412,7 +412,7 @@ def _entry(table: Any, key: str, argument: str, where: str) -> Any:
     """Return an entry of a part of the object, or name those with similar keys."""
     if key in table:
         return table[key]
-    known = [str(name) for name in table]
+    known = [str(name) for name in table if name is not None]  # newer versions list X as the layer None
     close = get_close_matches(str(key), known, 3, 0.4)
     hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"It has {', '.join(known[:8]) or 'none'}."
     raise KeyError(f"{argument}={key!r} is not in {where}. {hint}")

@@ -223,7 +223,8 @@ def read_days(texts: Any, order: str) -> Any:
     hour = np.where(half == "p", hour % 12 + 12, np.where(half == "a", hour % 12, hour))
     valid = (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 61)
     months = np.where(valid, (year - 1970) * 12 + month - 1, 0).astype(np.int64).astype("datetime64[M]")
-    first, following = (start.astype("datetime64[D]").astype(np.int64) for start in (months, months + 1))
+    both = months, months + np.timedelta64(1, "M")
+    first, following = (start.astype("datetime64[D]").astype(np.int64) for start in both)
     valid &= day <= following - first
     days = first + day - 1 + (hour * 3600 + minute * 60 + second) / 86_400
     return pa.array(np.where(valid, days, np.nan), from_pandas=True)
