@@ -15,7 +15,7 @@ from ._clusters import (
     count_by_cluster,
 )
 from ._result import AffinityResult, Distances, HowMeasured, Ranks, review_count, review_rows, verdicts
-from ._summary import cluster_lines, footer, headlines, how_measured, text_table
+from ._summary import check_names, cluster_lines, footer, headlines, how_measured, shown_name, text_table
 
 __all__ = [
     "ATYPICAL",
@@ -31,6 +31,7 @@ __all__ = [
     "HowMeasured",
     "Ranks",
     "Tally",
+    "check_names",
     "cluster_lines",
     "count",
     "count_by_cluster",
@@ -39,6 +40,7 @@ __all__ = [
     "how_measured",
     "review_count",
     "review_rows",
+    "shown_name",
     "text_table",
     "verdicts",
 ]
