@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, require
+from allegiance.results import check_names, shown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,16 +92,6 @@ def shortened(text: str, length: int) -> str:
     return text[: max(length - 1 - tail, 0)] + "…" + text[-tail:]
 
 
-def shown_names(classes: AnyArray, names: Mapping[Any, str] | None) -> list[str]:
-    """Return what clusters are called: their labels, each with its name from ``names`` if it has one."""
-    labels = [str(label) for label in classes.tolist()]
-    given = {str(label): str(name) for label, name in (names or {}).items()}
-    unknown = sorted(set(given) - set(labels))
-    if unknown:
-        raise ValueError(f"names has {unknown[0]!r}, which is not a label: use {', '.join(labels[:8])}.")
-    return [f"{label} · {given[label]}" if given.get(label) else label for label in labels]
-
-
 def place_labels(
     ax: Axes, places: FloatArray, texts: list[str], *, taken: FloatArray | None = None, **kw: Any
 ) -> list[Annotation]:
@@ -144,7 +135,7 @@ class ResultDisplay:
     def __init__(self, result: Any, names: Mapping[Any, str] | None = None) -> None:
         check_result(result, type(self).__name__)
         self.result = result
-        self.names = shown_names(result.classes, names)
+        self.names = [shown_name(*named) for named in check_names(result.classes, names).items()]
         self.ranked_by = "trust" if result.calibrated else "own_affinity"
         self.ranking: FloatArray = np.where(result.noise, np.nan, getattr(result, self.ranked_by))
 

@@ -14,7 +14,7 @@ from allegiance._core.validation import IntArray, require
 from allegiance.fitting import NOISE
 from allegiance.io import check_writable, write_whole
 from allegiance.notebook import element, markup
-from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, count
+from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, count, shown_name
 
 from . import _data
 from ._describe import Neighbours, describe, described, result_traits
@@ -86,13 +86,11 @@ class Page:
         return page
 
     def _cluster_names(self, result: AffinityResult, given: Any) -> dict[str, str]:
-        labels = list(map(str, result.classes.tolist()))
-        made = [description.name for description in describe(self.inputs.columns, self._traits)]
-        chosen = {} if given is None else {str(label): str(name) for label, name in dict(given).items()}
-        if unknown := set(chosen) - set(labels):
-            raise ValueError(f"names has {min(unknown)!r}, which is not a label: use {', '.join(labels[:8])}.")
+        made = describe(self.inputs.columns, self._traits)
         numbered = result.classes.dtype.kind in "iuf"
-        return {label: name if numbered else "" for label, name in zip(labels, made, strict=True)} | chosen
+        chosen = check_names(result.classes, given).items()
+        made_up = [each.name if numbered else "" for each in made]
+        return {label: name or other for (label, name), other in zip(chosen, made_up, strict=True)}
 
     def html(self, *, served: bool = False) -> str:
         """Return the page; ``served`` by a server that keeps decisions and sends the content policy as a header."""
@@ -100,7 +98,7 @@ class Page:
         levels, sums = _data.count_levels(groups)
         counts, on_page = groups.counts, _data.places(sample, result.n_points)
         names = [self.names[label] for label in groups.labels]
-        shown_names = [f"{label} · {self.names[label]}" if self.names[label] else label for label in groups.labels]
+        shown_names = [shown_name(label, self.names[label]) for label in groups.labels]
         kept_media = _data.media(inputs, sample, self._typical)
         point_data = self.points(sample.rows, sample.kind)
         left_out = [c.name for c, kept in zip(inputs.columns, point_data["values"], strict=True) if kept is None]

@@ -15,7 +15,7 @@ from ._clusters import (
     count_by_cluster,
 )
 from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, review_count, review_rows, verdicts
-from ._summary import cluster_lines, footer, headlines, how_measured
+from ._summary import check_names, cluster_lines, footer, headlines, how_measured, shown_name
 
 __all__ = [
     "ATYPICAL",
@@ -30,6 +30,7 @@ __all__ = [
     "HowMeasured",
     "Ranks",
     "Tally",
+    "check_names",
     "cluster_lines",
     "count",
     "count_by_cluster",
@@ -39,5 +40,6 @@ __all__ = [
     "how_measured",
     "review_count",
     "review_rows",
+    "shown_name",
     "verdicts",
 ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allegiance._core.validation import AnyArray
 from allegiance.engines import Z95
 from allegiance.notebook import Card, Cell, count, histogram_picture, share_bar, text_table
 
@@ -78,6 +79,20 @@ def how_measured(tally: Tally, how: HowMeasured) -> dict[str, str]:
 def footer(tally: Tally, how: HowMeasured) -> list[str]:
     """Say how it was measured, as lines of text."""
     return [f"{name:<12} {value}" for name, value in how_measured(tally, how).items()]
+
+
+def check_names(classes: AnyArray, names: Any) -> dict[str, str]:
+    """Return the names that a user gave to clusters by label as text, empty where there is none."""
+    labels = [str(label) for label in classes.tolist()]
+    given = {str(label): str(name) for label, name in dict(names or {}).items()}
+    if unknown := sorted(set(given) - set(labels)):
+        raise ValueError(f"names has {unknown[0]!r}, which is not a label: use {', '.join(labels[:8])}.")
+    return {label: given.get(label, "") for label in labels}
+
+
+def shown_name(label: str, name: str) -> str:
+    """Return what a cluster is called wherever there is room for its name."""
+    return f"{label} · {name}" if name else label
 
 
 def _cells(line: ClusterFigures) -> tuple[str, ...]:
