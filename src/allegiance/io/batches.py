@@ -225,11 +225,9 @@ def score_arrow(
     nothing = Batch(np.empty((0, len(rows.names))), None, empty, 0, 0)
     parts = [score(batch).replace_schema_metadata(None) for batch in rows.batches(max(table.num_rows, 1))]
     found = pa.Table.from_batches(parts or [score(nothing).replace_schema_metadata(None)])
-    return (
-        found
-        if isinstance(given, pa.Table)
-        else pa.RecordBatch.from_struct_array(found.to_struct_array().combine_chunks())
-    )
+    if isinstance(given, pa.Table):
+        return found
+    return pa.RecordBatch.from_struct_array(found.to_struct_array().combine_chunks())
 
 
 def _without_plan(fitted: Fitted) -> Fitted:
