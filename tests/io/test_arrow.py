@@ -48,7 +48,7 @@ def test_scores_are_those_of_affinity_to_the_last_bit(scorer, rows, table, detai
         assert np.array_equal(found[name].to_numpy(zero_copy_only=False), expected[name].to_numpy())
 
 
-def test_batches_of_any_size_threads_and_order_of_columns_change_nothing(scorer, table):
+def test_batches_of_any_size_threads_and_order_of_columns_change_nothing(scorer, table, monkeypatch):
     whole = scorer.score_arrow(table, keep=["id"])
     batches = table.select(["c", "id", "a", "b"]).to_batches(max_chunksize=37)
     with ThreadPoolExecutor(4) as pool:
@@ -58,6 +58,10 @@ def test_batches_of_any_size_threads_and_order_of_columns_change_nothing(scorer,
     for empty in (table.schema.empty_table(), pa.RecordBatch.from_pylist([], schema=table.schema)):
         assert scorer.score_arrow(empty, keep=["id"]).schema == whole.schema
     assert scorer.score_arrow(table, keep={"id": "customer"}).column_names[0] == "customer"
+    # Once only the first 4,194,304 cells were scored.
+    monkeypatch.setattr("allegiance.io.tables._BATCH_CELLS", 1)
+    assert scorer.score_arrow(table, keep=["id"]).combine_chunks().equals(whole)
+    assert scorer.score_arrow(table.combine_chunks().to_batches()[0], keep=["id"]).num_rows == 300
 
 
 def test_labels_and_the_largest_affinities(scorer, rows, table):

@@ -223,8 +223,11 @@ def score_arrow(
     rows = rows_for(fitted, open_table(table), columns, labels=labels, keep=list(kept), typed=True)
     empty = pa.RecordBatch.from_pylist([], pa.schema([table.schema.field(name) for name in kept]))
     nothing = Batch(np.empty((0, len(rows.names))), None, empty, 0, 0)
-    found = score(next(rows.batches(max(table.num_rows, 1)), nothing)).replace_schema_metadata(None)
-    return pa.Table.from_batches([found]) if isinstance(given, pa.Table) else found
+    parts = [score(batch).replace_schema_metadata(None) for batch in rows.batches(max(table.num_rows, 1))]
+    found = pa.Table.from_batches(parts or [score(nothing).replace_schema_metadata(None)])
+    if isinstance(given, pa.Table):
+        return found
+    return pa.RecordBatch.from_struct_array(found.to_struct_array().combine_chunks())
 
 
 def _without_plan(fitted: Fitted) -> Fitted:

@@ -362,17 +362,19 @@ def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
     held: list[pa.RecordBatch] = []
     count = 0
     for chunk in chunks:
-        held.append(chunk)
-        count += chunk.num_rows
-        if count >= rows:
-            *full, rest = pa.Table.from_batches(held).combine_chunks().to_batches(max_chunksize=rows)
-            yield from full
-            held, count = [rest], rest.num_rows
-            if count == rows:
-                yield rest
-                held, count = [], 0
-    if count:
-        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+        rest = chunk
+        while count + rest.num_rows >= rows:
+            yield _one_batch([*held, rest.slice(0, rows - count)])
+            rest, held, count = rest.slice(rows - count), [], 0
+        if rest.num_rows:
+            held.append(rest)
+            count += rest.num_rows
+    if held:
+        yield _one_batch(held)
+
+
+def _one_batch(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
 
 
 # Where files are
