@@ -1,9 +1,10 @@
 """Do labels come back as often as trust says? ``python benchmarks/replication.py [--quick] [--fresh] [--only PART]``.
 
-Four parts, each with its own table in ``docs/benchmarks.md``:
+Five parts, each with its own table in ``docs/benchmarks.md``:
 
 - ``repeats``: what trust says of a clustering, and what independent repeats say (``quality/_repeats.py``).
 - ``rows``: the same at 20,000 rows, where a subsample has a limited number of them.
+- ``warnings``: does trust warn of labels that no clustering made, and not of clusterings?
 - ``audit``: labelled data. Labels are right if their class is that of most of their cluster. How often does the 95 %
   interval of an audit hold the true share?
 - ``order``: the cells of the study (``benchmarks/study.py``). Does the order of review find wrong labels, beside the
@@ -42,7 +43,7 @@ from quality._clusterers import CLUSTERERS as STUDY
 from quality._datasets import UnavailableError, all_sets
 from quality._misassigned import by_majority, by_matching
 from quality._peers import PEER_SCORES
-from quality._repeats import CLUSTERERS, blobs, correlated, fit_labels, populations, scene, scenes, tables_folder
+from quality._repeats import CLUSTERERS, ODD, blobs, correlated, fit_labels, populations, scene, scenes, tables_folder
 
 AUDITS = (20, 50, 100)
 AUDIT_DRAWS = 1000
@@ -158,6 +159,7 @@ def repeats_table(rows: pd.DataFrame) -> list[str]:
     )
     good = guessed[guessed.warned == 0]
     flat, others = known[known.structure == 0], known[known.structure == 1]
+    exact = others[[populations()[name].classes == k for name, k in zip(others.population, others.k, strict=True)]]
     return [
         *_markdown(table.astype({"number": int}), "scenes"),
         "",
@@ -166,7 +168,8 @@ def repeats_table(rows: pd.DataFrame) -> list[str]:
         f"Stand-ins without a warning ({len(good)} of {len(guessed)} scenes of the first table): off by "
         f"{good.off.abs().mean():.3f} on average. Lowest slope of any map: {rows.slope.min():.2f}. The remark that no "
         f"more comes back than in data without clusters: {flat.no_clusters.sum()} of {len(flat)} scenes without "
-        f"clusters, {others.no_clusters.sum()} of {len(others)} of the others.",
+        f"clusters, {others.no_clusters.sum()} of {len(others)} of the others, {exact.no_clusters.sum()} of "
+        f"{len(exact)} of those with as many clusters as classes.",
     ]
 
 
@@ -216,6 +219,58 @@ def rows_table(rows: pd.DataFrame) -> list[str]:
     table.loc[len(table)] = ["mean, without sign", "", "", *off.map("{:.3f}".format)]
     names = {"kind": "", "share": "comes back"} | {most: f"{most:,} rows" for most in off.index}
     return _markdown(table.set_index("population").rename(columns=names), "population")
+
+
+# --- warnings ----------------------------------------------------------------------------------------------------
+
+#: Sets on which the limits of the warning were chosen.
+WARNINGS_CHOSEN_ON = (
+    "iris", "wine", "digits", "letter", "satimage", "glass", "ecoli", "blobs", "separation-1.75", "imbalance-5",
+    "stretch-own", "columns-20", "clusters-10", "moons", "spread-uneven",
+)  # fmt: skip
+
+
+def _merged(X: Floats, k: int) -> Any:
+    """Return the labels of k-means, two of whose clusters were made one."""
+    _, labels = fit_labels(KMeans(k + 1, n_init=5), X, 0)
+    return np.where(labels == k, 0, labels)
+
+
+def _split(X: Floats, k: int) -> Any:
+    """Return the labels of k-means, whose largest cluster was cut at the median of the widest column."""
+    _, labels = fit_labels(KMeans(max(k - 1, 2), n_init=5), X, 0)
+    largest, column = labels == np.bincount(labels).argmax(), X[:, X.std(axis=0).argmax()]
+    return np.where(largest & (column > np.median(column[largest])), labels.max() + 1, labels)
+
+
+ANNOTATIONS: dict[str, Callable[[Floats, int], Any]] = {"two clusters merged": _merged, "a cluster cut": _split}
+
+
+def warnings_jobs(quick: bool) -> list[Key]:
+    """Return set and labels."""
+    labels = ("classes", *ANNOTATIONS, *CLUSTERERS, *ODD)
+    return [(name, what) for name in _sets(quick) for what in labels]
+
+
+def measure_warnings(key: Key, quick: bool) -> Iterator[Row]:
+    """Tell whether trust warns of labels whose clusterer it is not told."""
+    X, classes = _set(key[0]).draw(0)
+    k, what = int(classes.max()) + 1, key[1]
+    if what == "classes":
+        labels = classes
+    elif what in ANNOTATIONS:
+        labels = ANNOTATIONS[what](X, k)
+    else:
+        labels = fit_labels((CLUSTERERS | ODD)[what](1 if what == "Leiden" else k), X, 0)[1]
+    warned = trust(X, labels, n_jobs=1).trust_map.warning is not None if np.unique(labels[labels >= 0]).size > 1 else 0
+    yield {"kind": "choosing" if key[0] in WARNINGS_CHOSEN_ON else "confirming", "warned": int(warned)}
+
+
+def warnings_table(rows: pd.DataFrame) -> list[str]:
+    """Return how often labels of each origin warn."""
+    counts = rows.groupby(["labels", "kind"], sort=False).warned.agg(["sum", "size"]).astype(int)
+    cells = (counts["sum"].astype(str) + " of " + counts["size"].astype(str)).unstack()
+    return _markdown(cells.rename(columns={kind: f"warned, {kind} sets" for kind in cells}), "labels")
 
 
 # --- audit -------------------------------------------------------------------------------------------------------
@@ -373,6 +428,7 @@ class Part(NamedTuple):
 PARTS = {
     "repeats": Part(("population", "clusterer", "k"), repeats_jobs, measure_repeats, repeats_table),
     "rows": Part(("population",), rows_jobs, measure_rows, rows_table),
+    "warnings": Part(("set", "labels"), warnings_jobs, measure_warnings, warnings_table),
     "audit": Part(("set", "clusterer"), audit_jobs, measure_audit, audit_table),
     "order": Part(("set", "clusterer", "seed"), order_jobs, measure_order, order_table),
 }

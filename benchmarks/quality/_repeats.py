@@ -1,8 +1,8 @@
 """Independent repeats of a clustering: what comes back, known without classes.
 
 One sample of a population is clustered; further samples, disjoint from it, are clustered in the same way, sixteen of a
-labelled set and 64 of a generated population, and the points of the first are placed in their clusters and matched. This does not depend on how trust is estimated: it is
-kept in ``out/repeats``.
+labelled set and 64 of a generated population, and the points of the first are placed in their clusters and matched.
+This does not depend on how trust is estimated: it is kept in ``out/repeats``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ODD: dict[str, Callable[[int], Any]] = {
     "spectral": lambda k: SpectralClustering(k, affinity="nearest_neighbors", n_neighbors=10),
     "HDBSCAN": lambda k: HDBSCAN(min_cluster_size=15, copy=True),
     "average": lambda k: AgglomerativeClustering(k, linkage="average"),
-    "Leiden": lambda resolution: Leiden(resolution),
+    "Leiden": Leiden,
 }
 #: Clusterings that k-means, mixtures and Ward cannot make; the number is that of the clusters, or the resolution.
 ODD_SCENES = (

@@ -471,7 +471,7 @@ def normal_share(
         return None
     pairs = [(one, other) for one, other in zip(new[::2], new[1::2], strict=True) if (one >= 0).any()]
     kept = [float(matches(one, other).mean()) for one, other in pairs]
-    shares = [above_chance(share, _chance(*pair, seed, i)) for i, (share, pair) in enumerate(zip(kept, pairs, strict=True))]
+    shares = [above_chance(kept[i], _chance(*pair, seed, i)) for i, pair in enumerate(pairs)]
     if len(shares) < 2:
         return None
     usual, deviation = float(np.mean(shares)), max(float(np.std(shares, ddof=1)), _TIE)
