@@ -5,6 +5,12 @@ The value of function i at sample s of block b is
 (n,), ``slopes`` (n, r), ``blocks`` (number of blocks, r + 1, BLOCK), coordinate-major. Values are wanted for the
 N_FUNCTIONS functions from ``first`` on and the first ``LANES * strips`` samples.
 
+``add_stolen`` has it the other way round: queries stand side by side in vectors, and samples are read where they are,
+row after row of (m, r), so that those chosen for a site need not be copied. ``queries[v, 0]`` and ``queries[v, c + 1]``
+are the constants and slopes of VECTOR queries, less those of the site. The sample with number t of the list has the
+place ``places[t]`` and a margin, an owner and a weight; what a query steals is added to
+``found[v, owner, 0]``, squares of weights to ``found[v, owner, 1]``, int32.
+
 The product is written in LLVM's language, since numba's knows no vectors: of a loop over samples it keeps the sums in
 memory, which takes up to twice as long. How many sums fit into the registers depends on the processor. Each one is
 taken coordinate after coordinate, so its bits do not.
@@ -109,33 +115,17 @@ def _add_stolen(n_vectors: int) -> Any:
             vectors = [builder.add(arguments[1], _INDEX(i)) for i in range(n_vectors)]
             tiles = [_at(builder, pointers[0], builder.mul(v, size)) for v in vectors]
             numbers = [builder.add(arguments[7], _INDEX(j)) for j in range(N_FUNCTIONS)]
-            rows: list[Any] = []
-            sums: list[list[Any]] = []
+            places = [builder.load(_at(builder, pointers[3], number, _INDEX), typ=_INDEX) for number in numbers]
+            rows = [_at(builder, pointers[2], builder.mul(place, r)) for place in places]
+            margins = [_everywhere(builder, _at(builder, pointers[4], number), _ONE) for number in numbers]
             constants = [builder.load(tile, align=4, typ=_ONE) for tile in tiles]
-            for number in numbers:
-                place = builder.load(_at(builder, pointers[3], number, _INDEX), typ=_INDEX)
-                rows.append(_at(builder, pointers[2], builder.mul(place, r)))
-                margin = _everywhere(builder, _at(builder, pointers[4], number), VECTOR)
-                sums.append([])
-                for constant in constants:
-                    total = cgutils.alloca_once(builder, _ONE)
-                    builder.store(builder.fsub(constant, margin), total)
-                    sums[-1].append(total)
-            with cgutils.for_range(builder, r) as axis:
-                at = builder.mul(builder.add(axis.index, _INDEX(1)), _INDEX(VECTOR))
-                slopes = [builder.load(_at(builder, tile, at), align=4, typ=_ONE) for tile in tiles]
-                for row, totals in zip(rows, sums, strict=True):
-                    coordinate = _everywhere(builder, _at(builder, row, axis.index), VECTOR)
-                    for slope, total in zip(slopes, totals, strict=True):
-                        product = builder.fmul(slope, coordinate, flags=_FUSE)
-                        builder.store(builder.fadd(product, builder.load(total, typ=_ONE), flags=_FUSE), total)
-            zeros = ir.Constant(_ONE, [0.0] * VECTOR)
-            nothing = ir.Constant(_COUNTS, [0] * VECTOR)
-            for number, totals in zip(numbers, sums, strict=True):
+            starts = [[builder.fsub(constant, margin) for constant in constants] for margin in margins]
+            zeros, nothing = ir.Constant(_ONE, [0.0] * VECTOR), ir.Constant(_COUNTS, [0] * VECTOR)
+            for number, values in zip(numbers, _sums(builder, starts, rows, tiles, VECTOR, r), strict=True):
                 owner = builder.load(_at(builder, pointers[5], number, _INDEX), typ=_INDEX)
                 weight = builder.load(_at(builder, pointers[6], number, _COUNT), typ=_COUNT)
-                for v, total in zip(vectors, totals, strict=True):
-                    hit = builder.fcmp_ordered(">=", builder.load(total, typ=_ONE), zeros)
+                for v, value in zip(vectors, values, strict=True):
+                    hit = builder.fcmp_ordered(">=", value, zeros)
                     place = builder.mul(builder.add(builder.mul(v, k), owner), _INDEX(2 * VECTOR))
                     for i, add in enumerate((weight, builder.mul(weight, weight))):
                         where = _at(builder, pointers[8], builder.add(place, _INDEX(i * VECTOR)), _COUNT)
@@ -180,21 +170,29 @@ def _for_strips(
     samples = _at(builder, samples, builder.mul(block, size))
     functions = [builder.add(first, _INDEX(i)) for i in range(N_FUNCTIONS)]
     rows = [_at(builder, slopes, builder.mul(function, r)) for function in functions]
-    starts = [_everywhere(builder, _at(builder, constants, function)) for function in functions]
-    sums = [cgutils.alloca_once(builder, _SINGLE) for _ in range(N_FUNCTIONS)]
+    constants = [_everywhere(builder, _at(builder, constants, function), _SINGLE) for function in functions]
     with cgutils.for_range(builder, strips) as strip:
         column = _at(builder, samples, builder.mul(strip.index, _INDEX(LANES)))
         margins = builder.load(column, align=4, typ=_SINGLE)
-        for start, total in zip(starts, sums, strict=True):
-            builder.store(builder.fsub(start, margins), total)
-        with cgutils.for_range(builder, r) as axis:
-            at = builder.mul(builder.add(axis.index, _INDEX(1)), _INDEX(BLOCK))
-            coordinates = builder.load(_at(builder, column, at), align=4, typ=_SINGLE)
-            for row, total in zip(rows, sums, strict=True):
-                slope = _everywhere(builder, _at(builder, row, axis.index))
-                product = builder.fmul(slope, coordinates, flags=_FUSE)
-                builder.store(builder.fadd(product, builder.load(total, typ=_SINGLE), flags=_FUSE), total)
-        use(strip.index, [builder.load(total, typ=_SINGLE) for total in sums])
+        starts = [[builder.fsub(constant, margins)] for constant in constants]
+        use(strip.index, [value for (value,) in _sums(builder, starts, rows, [column], BLOCK, r)])
+
+
+def _sums(
+    builder: Any, starts: list[list[Any]], rows: list[Any], columns: list[Any], stride: int, r: Any
+) -> list[list[Any]]:
+    """Add to ``starts[i][j]`` the products of row i, number after number, with the vectors of ``columns[j]``."""
+    kind = starts[0][0].type
+    sums = [[cgutils.alloca_once_value(builder, start) for start in some] for some in starts]
+    with cgutils.for_range(builder, r) as axis:
+        at = builder.mul(builder.add(axis.index, _INDEX(1)), _INDEX(stride))
+        vectors = [builder.load(_at(builder, column, at), align=4, typ=kind) for column in columns]
+        for row, totals in zip(rows, sums, strict=True):
+            number = _everywhere(builder, _at(builder, row, axis.index), kind)
+            for vector, total in zip(vectors, totals, strict=True):
+                product = builder.fmul(number, vector, flags=_FUSE)
+                builder.store(builder.fadd(product, builder.load(total, typ=kind), flags=_FUSE), total)
+    return [[builder.load(total, typ=kind) for total in totals] for totals in sums]
 
 
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, place: int, dtype: Any) -> Any:
@@ -217,9 +215,9 @@ def _at(builder: Any, pointer: Any, index: Any, kind: Any = ir.FloatType()) -> A
     return builder.gep(pointer, [index], source_etype=kind)
 
 
-def _everywhere(builder: Any, pointer: Any, lanes: int = LANES) -> Any:
+def _everywhere(builder: Any, pointer: Any, vector: Any) -> Any:
     """Return a vector of the number at a place."""
-    return _splat(builder, builder.load(pointer, typ=ir.FloatType()), ir.VectorType(ir.FloatType(), lanes))
+    return _splat(builder, builder.load(pointer, typ=vector.element), vector)
 
 
 def _splat(builder: Any, number: Any, vector: Any) -> Any:

@@ -169,17 +169,17 @@ def group_by_owner(columns: AnyArray, owner: AnyArray, sizes: AnyArray, blocks: 
             for j in range(used[t], BLOCK):
                 blocks[t, 0, j] = np.inf
             t += 1
-    order = np.empty(m, np.int64)
+    order = np.empty(m, np.uint64)
     for s in range(m):
         order[at[owner[s]]] = s
         at[owner[s]] += 1
     # Coordinate after coordinate: one of them stays in a cache.
     for c in range(r):
-        n = 0
+        n = np.uint64(0)
         for t in range(used.shape[0]):
-            for j in range(used[t]):
-                blocks[t, c + 1, j] = columns[c, order[n]]
-                n += 1
+            for j in range(np.uint64(used[t])):
+                blocks[t, c + 1, j] = columns[c, order[n + j]]
+            n += np.uint64(used[t])
     return (used + LANES - 1) // LANES, owners
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from allegiance._core.parallel import Threads, for_row_blocks
 from allegiance._core.parameters import Parameters, Registry
 from allegiance._core.progress import Verbose
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, row_sums
@@ -170,12 +169,7 @@ def unit_of_samples(settings: Settings, n_sites: int) -> float:
 
 
 def look_at(
-    rows: AnyArray,
-    sums: AnyArray,
-    squares: AnyArray,
-    estimate: Estimate,
-    settings: Settings,
-    threads: int | Threads = 1,
+    rows: AnyArray, sums: AnyArray, squares: AnyArray, estimate: Estimate, settings: Settings
 ) -> tuple[FloatArray, FloatArray]:
     """Write the shares of ``rows`` (m,) and their errors to ``estimate``; return their weight and growth, both (m,).
 
@@ -185,9 +179,5 @@ def look_at(
     from allegiance._kernels.banks import weighted_shares
 
     weight, worst = np.empty((2, rows.size))
-
-    def work(part: slice) -> None:
-        weighted_shares(sums, squares, rows[part], *estimate[:2], weight[part], worst[part])
-
-    for_row_blocks(work, rows.size, threads)
+    weighted_shares(sums, squares, rows, *estimate[:2], weight, worst)
     return weight, np.where(weight > 0, (Z95 * worst / settings.eps) ** 2, np.inf)
