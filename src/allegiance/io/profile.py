@@ -45,8 +45,9 @@ from .values import (
 _MOST_VALUES, _ALL_VALUES = 1_000, 1 << 20
 #: Rows that the sample of a longer table has at least, and the most cells and bytes it may have.
 SAMPLE_ROWS, _SAMPLE_CELLS, _SAMPLE_BYTES = 16_384, 1 << 24, 1 << 27
-#: Cells and rows up to which the sample is the whole table.
-_WHOLE_CELLS, _WHOLE_ROWS = 1 << 22, 1 << 20
+#: Cells and rows up to which the sample is the whole table while it is profiled, and rows that it keeps afterwards: as
+#: halves are dropped, three times as many leave enough.
+_WHOLE_CELLS, _WHOLE_ROWS, _KEPT_ROWS = 1 << 22, 1 << 20, 3 * SAMPLE_ROWS
 _MOST_BATCHES = 1_000
 #: Numbers that people write for a missing value; the first four count as missing where all other values are far away.
 _SENTINELS = np.array([-99.0, -999.0, -9999.0, -99999.0, -9.0, 99.0, 999.0, 9999.0, 99999.0])
@@ -123,6 +124,7 @@ def profile_of(
     shown = {column.only_mark for column in columns} - {None}
     usual = decimal or ("," if shown == {","} else ".")
     found = [column.finish(sample, usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
+    sample.thin(_KEPT_ROWS)
     row = [] if end is None else [str(column[0].as_py() or "").strip() for column in end.columns]
     return Profile(n_rows, {column.name: column for column in found}, next(filter(None, row), ""), sample)
 
@@ -134,8 +136,7 @@ class Sample:
         self._places = places
         self._schema = pa.schema([schema.field(place) for place in places])
         width = len(schema)
-        # Halves are dropped: three times as many rows leave enough.
-        self._most = min(max(_WHOLE_CELLS // width, 3 * SAMPLE_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
+        self._most = min(max(_WHOLE_CELLS // width, _KEPT_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
         self._random = np.random.default_rng(0)
         self._keys, self._batches = np.empty(0), list[Any]()
         self.share = 1.0
@@ -149,15 +150,19 @@ class Sample:
             batch, keys = batch.filter(pa.array(keys < self.share)), keys[keys < self.share]
         self._batches.append(batch)
         self._keys = np.append(self._keys, keys)
-        while self._keys.size > self._most or sum(held.nbytes for held in self._batches) > _SAMPLE_BYTES:
+        self.thin(self._most)
+        if len(self._batches) > _MOST_BATCHES:
+            self._batches = self._table().combine_chunks().to_batches()
+
+    def thin(self, most: int) -> None:
+        """Drop half of the rows while there are more than so many, or too many bytes."""
+        while self._keys.size > most or sum(held.nbytes for held in self._batches) > _SAMPLE_BYTES:
             self.share /= 2
             keep = self._keys < self.share
             ends = np.cumsum([held.num_rows for held in self._batches])
             for place, chosen in enumerate(np.split(keep, ends[:-1])):  # one by one, so that no two copies are held
                 self._batches[place] = self._batches[place].filter(pa.array(chosen))
             self._keys = self._keys[keep]
-        if len(self._batches) > _MOST_BATCHES:
-            self._batches = self._table().combine_chunks().to_batches()
 
     def _table(self) -> Any:
         return pa.Table.from_batches(self._batches, schema=self._schema)
