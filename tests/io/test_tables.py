@@ -186,6 +186,15 @@ def test_medians_of_long_tables_state_their_error(monkeypatch, rng):
     assert 0.01 < found.median_error < 0.05
 
 
+def test_a_sample_of_long_rows_ends(monkeypatch):
+    """Dictionaries, which no choice of rows makes smaller, and texts that take more than a sample may."""
+    monkeypatch.setattr("allegiance.io.profile._SAMPLE_BYTES", 10_000)
+    words = pa.array([f"{'word' * 20} {i}" for i in range(400)]).dictionary_encode()
+    table = open_table(pa.table({"x": np.arange(400.0), "words": words, "lists": [[1]] * 400}))
+    assert abs(table.profile().columns["x"].median - 200) < 50
+    assert 100 < table.sample(400, ["words", "x"]).num_rows <= 256
+
+
 def test_arrays_have_numbered_columns(tmp_path, rng):
     X, labels = rng.normal(size=(50, 3)).astype(np.float32), np.array(["a", "b"] * 25)
     np.save(tmp_path / "points.npy", X)
