@@ -36,14 +36,12 @@ def make(path: Path, rows: int) -> None:
 def measure(path: str) -> None:
     """Plan a table and prepare it in batches; print CPU seconds and the largest amount of memory."""
     from allegiance.io import open_table, propose
-    from allegiance.io.batches import Rows
-    from allegiance.io.tables import BATCH_ROWS
 
     start = time.process_time()
     table = open_table(path)
     plan = propose(table)
     planned = time.process_time()
-    rows = sum(part.X.shape[0] for part in Rows(table, plan, None).batches(BATCH_ROWS))
+    rows = sum(plan.prepare(batch)[0].shape[0] for batch in table.batches(plan.used, typed=False))
     done = time.process_time()
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     gigabytes = int(peak.split()[1]) / 1e6

@@ -179,11 +179,20 @@ def test_statistics_are_those_of_numpy(tmp_path, rng):
 
 def test_medians_of_long_tables_state_their_error(monkeypatch, rng):
     monkeypatch.setattr("allegiance.io.profile._WHOLE_CELLS", 4096)
-    monkeypatch.setattr("allegiance.io.profile.SAMPLE_ROWS", 1000)
+    monkeypatch.setattr("allegiance.io.profile._KEPT_ROWS", 1000)
     x = np.sort(rng.exponential(size=200_000))
     found = open_table(pa.table({"x": x, "y": x})).profile().columns["x"]
     assert abs(np.searchsorted(x, found.median) / x.size - 0.5) < found.median_error
     assert 0.01 < found.median_error < 0.05
+
+
+def test_a_sample_of_long_rows_ends(monkeypatch):
+    """Dictionaries, which no choice of rows makes smaller, and texts that take more than a sample may."""
+    monkeypatch.setattr("allegiance.io.profile._SAMPLE_BYTES", 10_000)
+    words = pa.array([f"{'word' * 20} {i}" for i in range(400)]).dictionary_encode()
+    table = open_table(pa.table({"x": np.arange(400.0), "words": words, "lists": [[1]] * 400}))
+    assert abs(table.profile().columns["x"].median - 200) < 50
+    assert 100 < table.sample(400, ["words", "x"]).num_rows <= 256
 
 
 def test_arrays_have_numbered_columns(tmp_path, rng):

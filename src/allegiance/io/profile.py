@@ -33,6 +33,7 @@ from .values import (
     is_time,
     lower_words,
     missing_words,
+    plain_type,
     plain_values,
     read_column,
     read_numbers,
@@ -45,9 +46,11 @@ from .values import (
 _MOST_VALUES, _ALL_VALUES = 1_000, 1 << 20
 #: Rows that the sample of a longer table has at least, and the most cells and bytes it may have.
 SAMPLE_ROWS, _SAMPLE_CELLS, _SAMPLE_BYTES = 16_384, 1 << 24, 1 << 27
-#: Cells and rows up to which the sample is the whole table.
-_WHOLE_CELLS, _WHOLE_ROWS = 1 << 22, 1 << 20
-_MOST_BATCHES = 1_000
+#: Cells and rows up to which the sample is the whole table while it is profiled, and rows that it keeps afterwards: as
+#: halves are dropped, three times as many leave enough.
+_WHOLE_CELLS, _WHOLE_ROWS, _KEPT_ROWS = 1 << 22, 1 << 20, 3 * SAMPLE_ROWS
+#: Batches that the sample consists of at most, and rows that it keeps whatever they take.
+_MOST_BATCHES, _LEAST_ROWS = 1_000, 256
 #: Numbers that people write for a missing value; the first four count as missing where all other values are far away.
 _SENTINELS = np.array([-99.0, -999.0, -9999.0, -99999.0, -9.0, 99.0, 999.0, 9999.0, 99999.0])
 _CERTAIN = 4
@@ -123,6 +126,7 @@ def profile_of(
     shown = {column.only_mark for column in columns} - {None}
     usual = decimal or ("," if shown == {","} else ".")
     found = [column.finish(sample, usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
+    sample.thin(_KEPT_ROWS)
     row = [] if end is None else [str(column[0].as_py() or "").strip() for column in end.columns]
     return Profile(n_rows, {column.name: column for column in found}, next(filter(None, row), ""), sample)
 
@@ -132,10 +136,10 @@ class Sample:
 
     def __init__(self, schema: Any, places: list[int]) -> None:
         self._places = places
-        self._schema = pa.schema([schema.field(place) for place in places])
+        # Without dictionaries, which every batch would count as its own.
+        self._schema = pa.schema([(schema.field(place).name, plain_type(schema.field(place).type)) for place in places])
         width = len(schema)
-        # Halves are dropped: three times as many rows leave enough.
-        self._most = min(max(_WHOLE_CELLS // width, 3 * SAMPLE_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
+        self._most = min(max(_WHOLE_CELLS // width, _KEPT_ROWS), _WHOLE_ROWS, max(_SAMPLE_CELLS // width, 1))
         self._random = np.random.default_rng(0)
         self._keys, self._batches = np.empty(0), list[Any]()
         self.share = 1.0
@@ -143,21 +147,29 @@ class Sample:
     def add(self, batch: Any) -> None:
         """Keep some rows of the next batch, and fewer of all if they are too many."""
         keys = self._random.random(batch.num_rows)
-        if len(self._places) < batch.num_columns:
-            batch = batch.select(self._places)
+        if batch.schema != self._schema:
+            arrays = [decoded(batch.column(place)) for place in self._places]
+            batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         if self.share < 1.0:
             batch, keys = batch.filter(pa.array(keys < self.share)), keys[keys < self.share]
         self._batches.append(batch)
         self._keys = np.append(self._keys, keys)
-        while self._keys.size > self._most or sum(held.nbytes for held in self._batches) > _SAMPLE_BYTES:
+        self.thin(self._most)
+        if len(self._batches) > _MOST_BATCHES:
+            self._batches = self._table().combine_chunks().to_batches()
+
+    def thin(self, most: int) -> None:
+        """Drop half of the rows while there are more than so many, or too many bytes."""
+        while self._keys.size > most or (self._keys.size > _LEAST_ROWS and self._n_bytes() > _SAMPLE_BYTES):
             self.share /= 2
             keep = self._keys < self.share
             ends = np.cumsum([held.num_rows for held in self._batches])
             for place, chosen in enumerate(np.split(keep, ends[:-1])):  # one by one, so that no two copies are held
                 self._batches[place] = self._batches[place].filter(pa.array(chosen))
             self._keys = self._keys[keep]
-        if len(self._batches) > _MOST_BATCHES:
-            self._batches = self._table().combine_chunks().to_batches()
+
+    def _n_bytes(self) -> int:
+        return sum(held.nbytes for held in self._batches)
 
     def _table(self) -> Any:
         return pa.Table.from_batches(self._batches, schema=self._schema)
@@ -165,7 +177,7 @@ class Sample:
     def column(self, name: str) -> Any:
         """Return the values of one column, as an Arrow array."""
         place = self._schema.get_field_index(name)
-        return decoded(pa.chunked_array([batch.column(place) for batch in self._batches]).combine_chunks())
+        return pa.chunked_array([batch.column(place) for batch in self._batches]).combine_chunks()
 
     def rows(self, most: int, columns: Sequence[str]) -> Any:
         """Return columns of at most so many rows, those with the smallest keys, as an Arrow table."""
@@ -246,7 +258,7 @@ class _Column:
 
     def __init__(self, name: str, kind: Any, missing: Sequence[Any], most_values: int) -> None:
         self._name, self._kind, self._missing, self._most_values = name, kind, tuple(missing), most_values
-        value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+        value_type = plain_type(kind)
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
         self._readings = {reading: _Stats() for reading in ((*MARKS, *ORDERS) if self._is_text else readings)}

@@ -254,8 +254,7 @@ class Table:
         Parameters
         ----------
         most
-            Rows of the sample at most. A table of up to 4,194,304 cells and a million rows can be had as a whole, of
-            others 16,384 rows and more; fewer if the table has several hundred columns.
+            Rows of the sample at most. It has 16,384 rows or more if the table has, fewer of several hundred columns.
         columns
             Names of the columns, which must hold numbers, dates or texts.
         """

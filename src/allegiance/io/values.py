@@ -45,9 +45,14 @@ def is_time(kind: Any) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
+def plain_type(kind: Any) -> Any:
+    """Return the type of values, which a dictionary may hold."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def decoded(column: Any) -> Any:
     """Return a column without a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return column.cast(plain_type(column.type)) if pa.types.is_dictionary(column.type) else column
 
 
 def as_numbers(column: Any) -> FloatArray:
