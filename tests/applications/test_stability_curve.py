@@ -125,7 +125,7 @@ class TestAgainstTheLongWay:
         curve = stability_curve(X, KMeans(n_init=2, random_state=5), (2, 3), **FAST)
         for i, k in enumerate((2, 3)):
             clusterer = KMeans(k, n_init=2, random_state=5)
-            found = replicate(X, clusterer.fit_predict(X), clusterer, calibration=Calibration(6), seed=0)
+            found = replicate(X, clusterer.fit_predict(X), clusterer, calibration=Calibration(6), seed=0, share=1 / 3)
             np.testing.assert_array_equal(curve.by_resample[i], found.above_chance)
             assert curve.above_chance[i] == pytest.approx(np.median(found.above_chance))
 

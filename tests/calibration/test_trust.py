@@ -186,6 +186,22 @@ class TestWhatIsRepeated:
         assert "No stand-in" in result.clusterer_note
         assert "No stand-in" in result.summary()
 
+    def test_labels_that_two_clusterers_make_have_a_wide_interval(self):
+        # With fewer members than columns a mixture stays at the labels of k-means, and does not find them again.
+        X = np.random.default_rng(14).normal(size=(200, 30))
+        labels = kmeans_labels(X, 8)
+        known, unknown = trust(X, labels, clusterer=KMeans(8, n_init=5), n_jobs=1), trust(X, labels, n_jobs=1)
+        assert "With a Gaussian mixture (full), which gives the same labels" in unknown.clusterer_note
+        assert "same labels" not in known.clusterer_note
+        assert np.diff(unknown.replication_interval) >= np.diff(known.replication_interval)
+
+    def test_clusters_that_were_joined_afterwards_warn(self):
+        X, _ = mixture(400, 16)
+        labels = kmeans_labels(X, 4)
+        corners = [labels[np.argmin(((X - place) ** 2).sum(axis=1))] for place in ([0, 0], [5, 5])]
+        with pytest.warns(UserWarning, match="No stand-in reproduces"):
+            trust(X, np.where(labels == corners[0], corners[1], labels), n_jobs=1)
+
     def test_warnings_come_only_where_something_is_wrong(self):
         X, which = mixture(300, 15, spread=0.7)
         with warnings.catch_warnings():

@@ -24,6 +24,8 @@ from allegiance.results import FrameLike
 _SIZE_PARAMETERS = ("n_clusters", "n_components")
 #: Rows that are used at most: so many, or so many for each cluster.
 _MOST_ROWS, _ROWS_PER_CLUSTER = 2000, 100
+#: Share of the rows in a subsample: halves come back too well to tell clusters from data without any.
+_SHARE = 1 / 3
 #: Replication above chance that differs by less counts as equal.
 _TIE = 0.02
 #: A set of points comes back if its Jaccard index with what a repeat finds is at least this; a pair must come back
@@ -307,7 +309,7 @@ def _replication(
         if labels.classes.size < 2:
             return labels.classes.size, np.zeros(1)
         codes = labels.codes(labels.classes)
-        found = replicate(X, codes, clusterer, calibration=calibration, seed=seed, threads=threads)
+        found = replicate(X, codes, clusterer, calibration=calibration, seed=seed, threads=threads, share=_SHARE)
     except ValueError:
         if strict:
             raise
@@ -352,7 +354,9 @@ def split_and_merged(
     codes, k = given.codes(given.classes), given.classes.size
     calibration, seed = Calibration(n_resamples), resolve_seed(random_state)
     threads = effective_threads(check_jobs(n_jobs))
-    found = replicate(rows, codes, clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose)
+    found = replicate(
+        rows, codes, clusterer, calibration=calibration, seed=seed, threads=threads, verbose=verbose, share=_SHARE
+    )
     fates = [_fates(codes[codes >= 0], new[codes >= 0], k) for new in found.new]
     by_repeat, pairs, pieces = (np.array(part) for part in zip(*fates, strict=True))
     alone, together = np.median(by_repeat, axis=0), np.median(pairs, axis=0)

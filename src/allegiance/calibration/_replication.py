@@ -218,6 +218,7 @@ def replicate(
     verbose: Verbose = False,
     n_total: int | None = None,
     keys: Keys | None = None,
+    share: float = _SHARE,
 ) -> Replication:
     """Repeat a clustering on subsamples of its rows and match the new clusters to the present ones.
 
@@ -244,6 +245,8 @@ def replicate(
         How many rows the data have of which these are a sample.
     keys
         (m,) what :func:`row_keys` returns, if it is known.
+    share
+        Share of the rows in a subsample; mixtures get more if they need it.
 
     Raises
     ------
@@ -255,7 +258,7 @@ def replicate(
     if m < 2:
         raise ValueError(f"X has {m} rows: at least 2 are needed to cluster some of them.")
     keys = row_keys(rows, codes) if keys is None else keys
-    size = _subsample_size(clusterer, m, k, calibration)
+    size = _subsample_size(clusterer, m, k, calibration, share)
     total = max(n_total or m, m)
     drawn = list(_subsamples(keys, size, calibration.n_resamples, seed))
     jobs = [(rows, inside, own_seed, size / total) for inside, own_seed in drawn]
@@ -305,15 +308,15 @@ def _weight_of_pairs(with_labels: float, kept: float) -> float:
     return _WEIGHTS[0] if kept < with_labels else _WEIGHTS[1]
 
 
-def _subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration) -> int:
+def _subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration, share: float = _SHARE) -> int:
     """Return the rows of a subsample: at least a row for each cluster, and one row is left out at least."""
-    return max(1, min(max(int(_share_of_rows(clusterer) * m), k), calibration.most_rows(k), m - 1))
+    return max(1, min(max(int(_share_of_rows(clusterer, share) * m), k), calibration.most_rows(k), m - 1))
 
 
-def _share_of_rows(clusterer: Any) -> float:
+def _share_of_rows(clusterer: Any, share: float = _SHARE) -> float:
     """Return the share of the rows that a subsample has."""
     names = {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
-    return max((share for name, share in _SHARES.items() if name in names), default=_SHARE)
+    return max((needed for name, needed in _SHARES.items() if name in names), default=share)
 
 
 def _subsamples(keys: Keys, size: int, number: int, seed: int) -> Iterator[tuple[IntArray, int]]:

@@ -50,6 +50,11 @@ class StandIn:
         return self.ari >= (_REPRODUCED if self.unaided else _REPRODUCED_IF_STARTED)
 
     @property
+    def is_found(self) -> bool:
+        """Whether it found the labels unaided: if they do not come back, it is unstable, and still the right one."""
+        return self.unaided and self.ari >= _ALIKE
+
+    @property
     def is_sure(self) -> bool:
         """Whether it found the labels unaided, or stayed at them."""
         return self.unaided or self.ari >= _ALIKE

@@ -213,7 +213,8 @@ def calibrate(
             note += f" With {rival[0]}, which gives the same labels, {other.share:.0%} would come back."
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
-    unrelated = above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
+    found_again = chosen is not None and chosen.reproduces
+    unrelated = not found_again and above_chance(found.share, found.chance) < _LOST and _is_incoherent(rows, codes)
     return TrustMap(
         **parts,
         reach=reach,
@@ -375,6 +376,8 @@ def _warning(clusterer: Any, chosen: Any, found: Replication) -> str | None:
             f"The clusterer {' '.join(repr(clusterer).split())} does not reproduce the labels: {other}. Low trust may "
             "be due to the clusterer: pass clusterer= (--algorithm) with the parameters that made the labels."
         )
+    if chosen.is_found:
+        return None
     reasons = [] if chosen.reproduces else [f"the adjusted Rand index is {chosen.ari:.2f}"]
     if other is not None:
         reasons.append(other)
