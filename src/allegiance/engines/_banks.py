@@ -120,11 +120,11 @@ class BankCounts(FittedEngine):
     def prepare(self) -> None:
         """Draw and keep all rounds that a query may need before it is given up, as long as there is room."""
         self._keep = True
+        everyone = np.arange(self._tessellation.n_sites)
         with Threads(self._settings.threads) as threads:
             for index in range(-(-int(_PATIENCE * self._unit) // self._round_size)):
-                if self._begin(index, np.arange(self._tessellation.n_sites), threads, None)() is not self._kept.get(
-                    index
-                ):
+                drawn = self._begin(index, everyone, threads, None)()
+                if self._kept.get(index) is not drawn:
                     break
 
     @property
