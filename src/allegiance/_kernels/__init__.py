@@ -23,6 +23,7 @@ Rules
   one), nothing in it can raise, and the arrays it writes and reads are not the same. Look at the time per number.
 - What numba cannot say, vectors in registers and bits, is an intrinsic in LLVM's language, used by kernels only. Look
   at the time per number on an older processor, too: ``NUMBA_CPU_NAME=haswell``.
+- No assignment of one array to a part of another: the check of their shapes compiles strings, for seconds.
 - Large arrays come from the caller: NumPy asks for large pages, compiled code waits for small ones.
 - Kernels are compiled on first use and cached on disk; importing :mod:`allegiance` does not import numba.
 """

@@ -78,7 +78,8 @@ def choose_samples(
     for b in range(starts.shape[0]):
         start = b * BLOCK
         for c in range(r):
-            block[0, c + 1] = columns[c, start : start + BLOCK]
+            for s in range(BLOCK):
+                block[0, c + 1, s] = columns[c, start + s]
         _transpose(block[0], samples[start : start + BLOCK])
         for i in range(0, slopes.shape[0], N_FUNCTIONS):
             write_values(constants, slopes, i, block, 0, STRIPS, values, i)
@@ -206,9 +207,10 @@ def count_stolen(
     for p in range(n_pieces):
         at[p + 1] = at[p] + -(-(firsts[p + 1] - firsts[p]) // VECTOR)
     queries = np.zeros((at[n_pieces], r + 1, VECTOR), np.float32)
-    queries[:, 0] = -np.inf
     for p in range(n_pieces):
         site = sites[p]
+        for lane in range(VECTOR):
+            queries[at[p + 1] - 1, 0, lane] = -np.inf
         for j in range(firsts[p + 1] - firsts[p]):
             x, v, lane = rows[firsts[p] + j], at[p] + j // VECTOR, j % VECTOR
             queries[v, 0, lane] = site_b[site] - query_b[x]

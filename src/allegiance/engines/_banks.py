@@ -120,11 +120,11 @@ class BankCounts(FittedEngine):
     def prepare(self) -> None:
         """Draw and keep all rounds that a query may need before it is given up, as long as there is room."""
         self._keep = True
+        everyone = np.arange(self._tessellation.n_sites)
         with Threads(self._settings.threads) as threads:
             for index in range(-(-int(_PATIENCE * self._unit) // self._round_size)):
-                if self._begin(index, np.arange(self._tessellation.n_sites), threads, None)() is not self._kept.get(
-                    index
-                ):
+                drawn = self._begin(index, everyone, threads, None)()
+                if self._kept.get(index) is not drawn:
                     break
 
     @property
@@ -165,12 +165,10 @@ class BankCounts(FittedEngine):
         tally.active[active[~within]] = False
         going = active[within]
         tally.tested[going] += size[within]
-        # Samples are copied once for each piece; only sites with very many queries are worth more than one.
-        most = max(-(-active.size // (2 * threads.number)), 1)
-        ends = np.append(np.flatnonzero(np.diff(site[going])) + 1, going.size)
-        firsts = np.concatenate([np.arange(a, b, most) for a, b in zip(np.append(0, ends), ends, strict=False)])
-        sites = site[going[firsts]] if going.size else firsts[:0]
-        firsts = np.append(firsts, going.size)
+        # A piece has queries of one site; only sites with very many are worth more than one.
+        ends = np.flatnonzero(np.diff(site[going], prepend=-1, append=-1))
+        firsts = np.union1d(ends, np.arange(0, going.size, max(going.size // (2 * threads.number), 1)))
+        sites = site[going[firsts[:-1]]]
         given = (*kernel_ready(*queries, *self._tessellation.functions), *samples[:-1])
 
         def work(part: slice) -> None:
