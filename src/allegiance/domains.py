@@ -74,6 +74,8 @@ DOMAINS: Registry[Domain] = Registry("domain", Domain, first="box")
 _DRAW = 8192
 #: Share of points kept below which drawing and throwing away is hopeless.
 _MIN_ACCEPTANCE = 1e-3
+#: A wall farther than this on the wrong side of the cube [-1, 1]^r leaves nothing of it.
+_FAR = 1e6
 
 
 @stored(
@@ -84,7 +86,7 @@ _MIN_ACCEPTANCE = 1e-3
     half_width=Number(low=POSITIVE, infinite=True),
     radius=Number(low=POSITIVE, infinite=True),
     walls=floats("w", "r", low=-1.0 - 1e-9, high=1.0 + 1e-9),
-    wall_offsets=floats("w"),
+    wall_offsets=floats("w", low=-_FAR),
 )
 @dataclass(frozen=True, eq=False)
 class Region:

@@ -452,6 +452,9 @@ CALIBRATED: dict[str, Any] = {"calibration": 3, "influence": "within"}
         (CALIBRATED, "params", lambda _: None, "params"),
         (CALIBRATED, "region", lambda _: [], "region"),
         ({"influence": "kl"}, "diagram.sites", lambda sites: -sites, "sites lies outside the domain"),
+        # Once: an ArithmeticError inside the solver when points were scored.
+        ({"influence": "euclidean", "domain": Polytope.box(IRIS.min(axis=0), IRIS.max(axis=0))}, "region.wall_offsets",
+         lambda offsets: with_last(offsets, -1e300), "region.wall_offsets"),
         # Once: an UnboundLocalError inside scikit-learn when points were labelled.
         ({"estimator": GaussianMixture(3, random_state=0)}, "clusterer.params.covariance_type", lambda _: "text",
          "covariance_type"),
