@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -81,10 +82,6 @@ class Auto(Engine):
             sampling = SharedSamples if tessellation.region.bounded else HitAndRun
             return sampling(self.max_samples).build(tessellation, settings)
 
-    def describe(self) -> str:
-        """Say in a few words how volume is measured."""
-        return "auto" if self.max_samples == MAX_SAMPLES else repr(self)
-
 
 def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine:
     """Return what measures over a tessellation with the engine a user asked for; ValueError if it cannot.
@@ -135,7 +132,11 @@ class _Cascade(FittedEngine):
         self._tessellation = tessellation
         self._main = main
         self.block = main.block  # type: ignore[misc]
-        self._walk = FittedHitAndRun(tessellation, settings, engine.max_samples)
+        self._settings, self._max_samples = settings, engine.max_samples
+
+    @cached_property
+    def _walk(self) -> FittedHitAndRun:
+        return FittedHitAndRun(self._tessellation, self._settings, self._max_samples)
 
     def estimate(self, queries: Queries) -> Estimate:
         """Estimate the affinities of all queries."""
@@ -157,7 +158,7 @@ class _Cascade(FittedEngine):
 
     def _measure(self, queries: Queries) -> Estimate:
         estimate = self._main.estimate(queries)
-        if self._tessellation.region.bounded:
+        if self._tessellation.region.bounded and not estimate.found.all():
             estimate.fill(queries, self._walk)
         return estimate
 

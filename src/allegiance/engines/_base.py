@@ -143,10 +143,6 @@ class Engine(Parameters):
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return what measures; ValueError if that fails for a reason that cannot be known before."""
 
-    def describe(self) -> str:
-        """Say in a few words how volume is measured."""
-        return repr(self)
-
 
 ENGINES: Registry[Engine] = Registry("engine", Engine, first="auto")
 
