@@ -185,7 +185,7 @@ class FeaturePlan:
         lines += [f"left out: {c.name} {c.reason}" for c in left[:_SHOWN]]
         if len(left) > _SHOWN:
             lines.append(f"left out: {len(left) - _SHOWN:,} more columns")
-        scaled = "scaled: each column of the table has variance 1 in all"
+        scaled = "scaled: every column counts the same (variance 1)"
         lines.append(scaled if self.scaled else "not scaled: bare numbers")
         return lines + [f"note: {note}" for note in self.notes] + [f"problem: {text}" for text in self.problems]
 
@@ -481,7 +481,8 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def few(names: Iterable[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and how many more there are, if it is more than one."""
     listed = list(names)
-    more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
-    return ", ".join(listed[:_SHOWN]) + more
+    shown = _SHOWN if len(listed) > _SHOWN + 1 else len(listed)
+    more = f" and {len(listed) - shown:,} more" if len(listed) > shown else ""
+    return ", ".join(listed[:shown]) + more
