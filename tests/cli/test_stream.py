@@ -101,6 +101,15 @@ def test_review_and_scores_only_in_a_stream(table, tmp_path):
     assert "supported" not in {verdict for _, verdict in listed[0]}
 
 
+def test_the_review_list_of_a_stream_keeps_the_types_of_the_table(table, tmp_path):
+    """Once: an OverflowError for identifiers that only an unsigned integer holds."""
+    frame = pd.read_csv(table, usecols=["a", "kind"]).assign(id=np.arange(900, dtype=np.uint64) + np.uint64(2**63))
+    frame.to_parquet(tmp_path / "table.parquet")
+    output = ["-o", tmp_path / "all.parquet", "--review", 7, "--review-output", tmp_path / "first.parquet"]
+    call("score", tmp_path / "table.parquet", "--labels", "kind", "--resamples", 3, "--stream", *output)
+    assert pd.read_parquet(tmp_path / "first.parquet")["id"].dtype == np.uint64
+
+
 def test_long_tables_are_streamed_by_themselves(table, tmp_path, monkeypatch):
     monkeypatch.setattr("allegiance.cli.score.MANY_ROWS", 500)
     common = ["score", table, "--drop", "kind", "--clusters", 4, "--resamples", 3]

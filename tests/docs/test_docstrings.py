@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from allegiance import AffinityResult, trust
-from allegiance.influence import Within
+from allegiance.influence import Kernel
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
@@ -58,5 +58,5 @@ def test_they_stand_behind_the_names_of_parameters_only():
 
 
 def test_constructors_are_shown_of_what_users_make():
-    assert hide_constructor(None, "class", "", Within) is None
+    assert hide_constructor(None, "class", "", Kernel) is None
     assert hide_constructor(None, "class", "", AffinityResult) == ("", None)

@@ -182,6 +182,7 @@ class Worst:
         #: ``verdict`` is the column by which supported labels are left out; None to keep them.
         self._count, self._verdict = count, verdict
         self.rows, self._ranking = list[dict[str, Any]](), list[float]()
+        self.schema: Any = None
 
     def add(self, scores: Any, ranking: Any) -> None:
         """Look at some more rows, a record batch of the output, with what orders them (m,), NaN for noise."""
@@ -192,6 +193,7 @@ class Worst:
         if self._verdict is not None:
             ranking = np.where(np.asarray(scores.column(self._verdict)) == "supported", np.nan, ranking)
         chosen = review_rows(ranking, self._count)
+        self.schema = scores.schema
         found = zip(ranking[chosen].tolist(), scores.take(chosen).to_pylist(), strict=True)
         known = zip(self._ranking, self.rows, strict=True)
         merged = list(heapq.merge(known, found, key=lambda pair: pair[0]))[: self._count]

@@ -300,7 +300,7 @@ def _score_in_batches(
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         profiler.reset(rows)
     shown = [name for name in shown if not worst.rows or name in worst.rows[0]]
-    write_rows(o.review_output, pa.Table.from_pylist(worst.rows), o, log)
+    write_rows(o.review_output, pa.Table.from_pylist(worst.rows, worst.schema), o, log)
     trust_map = scorer.fitted_.trust_map
     note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
     described: list[Any] = []
