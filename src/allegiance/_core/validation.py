@@ -262,7 +262,7 @@ def _kind_of(values: AnyArray) -> str | None:
         return "text" if values.dtype.kind in "US" else "dates"
     if values.dtype.kind == "f" and np.isinf(values).any() and not np.isnan(values).any():
         return "infinite"
-    if values.dtype.kind not in "fO":
+    if values.dtype.kind not in ("f", "O"):
         return None
     known = [value for value in values.tolist() if not is_missing(value)]
     if any(isinstance(value, str | bytes) for value in known):
