@@ -227,7 +227,7 @@ def score_arrow(
     found = pa.Table.from_batches(parts or [score(nothing).replace_schema_metadata(None)])
     if isinstance(given, pa.Table):
         return found
-    return pa.RecordBatch.from_struct_array(found.to_struct_array().combine_chunks())
+    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in found.columns], schema=found.schema)
 
 
 def _without_plan(fitted: Fitted) -> Fitted:

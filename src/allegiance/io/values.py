@@ -255,10 +255,10 @@ def label_values(column: Any, name: str, where: str) -> tuple[AnyArray, BoolArra
     column = decoded(column)
     if not (types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)):
         column = _whole_or_text(column, name, where)
-    if is_text(column.type):
-        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
     missing = pc.is_null(column, nan_is_null=True)
     gap: Any = "" if is_text(column.type) else False if types.is_boolean(column.type) else 0
+    if is_text(column.type):
+        missing = pc.or_(missing, pc.fill_null(pc.equal(pc.utf8_trim_whitespace(column), ""), False))
     labels = pc.fill_null(column, gap).to_numpy(zero_copy_only=False)
     return np.asarray(labels), ~np.asarray(missing.to_numpy(zero_copy_only=False))
 
