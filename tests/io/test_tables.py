@@ -164,7 +164,8 @@ def test_the_profile_does_not_depend_on_blocks_or_files(tmp_path, monkeypatch, r
     for i in range(3):
         (tmp_path / f"part{i}.csv").write_text("\n".join(["a,b,c", *rows[300 * i : 300 * (i + 1)]]))
     monkeypatch.setattr("allegiance.io.text._BLOCK", 4096)
-    assert open_table(tmp_path / "part*.csv").profile() == whole
+    # By what they show: statistics of texts are NaN.
+    assert repr(open_table(tmp_path / "part*.csv").profile()) == repr(whole)
 
 
 def test_statistics_are_those_of_numpy(tmp_path, rng):
@@ -331,6 +332,7 @@ def test_damaged_files_are_refused_or_read(tmp_path, rng, ending):
             table.read()
 
 
+@pytest.mark.filterwarnings("ignore:The '.*' option is deprecated:DeprecationWarning")  # anndata asks pandas for it
 def test_observations_of_single_cells(tmp_path):
     anndata = pytest.importorskip("anndata")
     cells = pd.DataFrame({"leiden": list("aabb"), "n": [1, 2, 3, 4]}, index=[f"c{i}" for i in range(4)])

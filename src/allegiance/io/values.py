@@ -69,7 +69,7 @@ def as_times(days: FloatArray) -> AnyArray:
     """Return days since 1970-01-01 as times."""
     gaps = np.isnan(days)
     moments = np.where(gaps, 0, np.rint(days * MICROSECONDS)).astype(np.int64).astype("datetime64[us]")
-    moments[gaps] = np.datetime64("NaT")
+    moments[gaps] = np.datetime64("NaT", "us")
     return moments
 
 
