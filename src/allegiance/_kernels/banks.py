@@ -216,6 +216,7 @@ def count_stolen(
             queries[v, 0, lane] = site_b[site] - query_b[x]
             for c in range(r):
                 queries[v, c + 1, lane] = query_a[x, c] - site_a[site, c]
+    # At most one sample in 2**c of a round of 2**18 has class c, so that sums of squares stay below 2**26.
     found = np.zeros((at[n_pieces], k, 2, VECTOR), np.int32)
     near = max(_NEAR // (r * BLOCK), 1)
     at_most = near * BLOCK + N_FUNCTIONS
