@@ -221,7 +221,7 @@ def test_any_kind_of_data_gives_the_same_features_and_counts(container, rng):
     ("affinities", "label", "says"),
     [
         ([[1.0]], [0], "With one cluster there is no rival, so this says nothing about the clustering."),
-        ([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3]], [0, 1], "No label needs a review."),
+        ([[0.8, 0.1, 0.1], [0.1, 0.6, 0.3]], [0, 1], "Every label is supported."),
         ([[0.4, 0.3, 0.3], [0.3, 0.3, 0.4]], [0, 2], "0 supported, 2 contested, 0 contradicted"),
         ([[0.8, 0.1, 0.1], [0.3, 0.3, 0.4]], [0, -1], "1 noise point (50%)"),
         ([[0.8, 0.2]], [-1], "No point has a label: all are noise."),

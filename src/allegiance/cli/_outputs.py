@@ -253,10 +253,10 @@ def print_summary(
             show(f"Cluster {line['cluster']}: {line['described']}.", err=err)
     if summary["review"]:
         rows = [[_cell(row[name]) for name in shown] for row in summary["review"]]
-        why = "" if summary["replication"] is None else ": their order finds wrong labels better than trust alone"
+        why = "" if summary["replication"] is None else ", in the order of review, which is not that of trust"
         show("", f"Labels to look at first{why}", *text_table(shown, rows), err=err)
     elif summary["labels"]:
-        show("", "No label needs a review.", err=err)
+        show("", "Every label is supported.", err=err)
     show(*footer, err=err)
 
 

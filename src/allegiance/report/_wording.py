@@ -59,7 +59,7 @@ def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
         return ["With one cluster there is no rival, so this says nothing about the clustering."]
     worst = groups.clusters[0]
     if not sum(groups.counts[1:3]):
-        return ["No label needs a review."]
+        return ["Every label is supported."]
     if result.calibrated:
         word = "would come back" if result.audited is None else "are right"
         finding = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"

@@ -329,7 +329,7 @@ class AffinityResult(Shown):
     def review(self, n: int | str | None = None, *, below: float | None = None) -> pd.DataFrame:
         """Return the labels to look at, the least sure first, as a frame with the index of X.
 
-        The order is :attr:`ranking`, which finds wrong labels better than trust does.
+        The order is :attr:`ranking`, not trust: a cluster that always comes back can still hold wrong labels.
 
         Parameters
         ----------
