@@ -12,7 +12,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from allegiance import AffinityScorer, Calibration, affinity
+from allegiance import AffinityScorer, Calibration, affinity, trust
 from allegiance._core.parameters import Parameters
 from allegiance.domains import Box, Polytope
 from allegiance.engines import Auto, Exact, HitAndRun, SharedSamples
@@ -257,3 +257,16 @@ def test_an_estimator_that_cannot_serve_leaves_nothing_fitted(estimator, kind, s
         scorer.fit(X)
     with pytest.raises(NotFittedError):
         check_is_fitted(scorer)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "says"),
+    [
+        ({}, ValueError, "labels are missing: pass labels, clusterer="),
+        ({"clusterer": KMeans}, TypeError, "clusterer must be"),
+        ({"clusterer": "k-means"}, TypeError, "clusterer must be"),
+    ],
+)
+def test_trust_names_its_own_arguments(given, kind, says):
+    with pytest.raises(kind, match=f"^{says}"):
+        trust(X, **given)

@@ -168,6 +168,10 @@ def trust(
     """
     from ._scorer import AffinityScorer
 
+    calibration = Calibration(n_resamples, clusterer=clusterer)
+    calibration.check()
+    if labels is None and centers is None and clusterer is None:
+        raise ValueError("labels are missing: pass labels, clusterer=, such as KMeans(8), to make them, or centers=.")
     given: dict[str, Any] = {
         "centers": centers,
         "influence": influence,
@@ -184,7 +188,7 @@ def trust(
         representative=representative,
         engine=engine,
         eps=eps,
-        calibration=Calibration(n_resamples, clusterer=clusterer),
+        calibration=calibration,
         random_state=random_state,
         verbose=verbose,
     )
