@@ -7,6 +7,7 @@ from allegiance._kernels.affine_block import BLOCK, LANES
 from allegiance._kernels.banks import CLASSES, choose_samples, count_stolen, weighted_shares
 from allegiance._kernels.counting import (
     count_owners,
+    draw_uniform,
     group_by_owner,
     own_and_other_squares,
     owners_at,
@@ -19,6 +20,21 @@ from allegiance.engines import binomial_errors
 from allegiance.engines._tessellation import SingleFunctions
 from reference import kernels as twin
 from reference.volumes import polytope_volume
+
+
+@pytest.mark.parametrize("m", [2, 64, 66, 5000])
+@pytest.mark.parametrize("seed", [0, 1, 2**64])
+def test_draw_uniform_gives_the_numbers_of_numpy(m, seed):
+    """Both halves of the words of PCG64, as whole numbers and as ``Generator.random`` makes floats of them."""
+    numbers = np.random.PCG64(seed).state["state"]
+    state = np.array([[numbers[name] >> 64, numbers[name] % 2**64] for name in ("state", "inc")], np.uint64)
+    out = np.empty(m, np.float32)
+    draw_uniform(state, 0, out)
+    words = np.random.PCG64(seed).random_raw(m // 2)
+    np.testing.assert_array_equal(out, words.view(np.int32).astype(np.float32) / np.float32(2**31))
+    draw_uniform(state, 8, out)
+    expected = np.random.Generator(np.random.PCG64(seed)).random(m, dtype=np.float32)
+    np.testing.assert_array_equal(out, 2 * expected - 1)
 
 
 def test_project_rows(rng):
