@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from allegiance._kernels.affine_block import BLOCK, COARSE, LANES
-from allegiance._kernels.banks import CLASSES, choose_samples, count_stolen, weighted_shares
+from allegiance._kernels.affine_block import BLOCK, CLASSES, COARSE, LANES
+from allegiance._kernels.banks import choose_samples, count_stolen, weighted_shares
 from allegiance._kernels.counting import (
     count_owners,
     draw_uniform,

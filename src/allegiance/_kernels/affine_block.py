@@ -41,14 +41,17 @@ LANES, N_FUNCTIONS = (32, 8) if _FEATURES.get("avx512f") else (16, 6)
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
 
+#: Classes of samples: one of class c counts 2**c times.
+CLASSES = 8
+
 #: Numbers in a vector register, and vectors of queries that are tested together.
 VECTOR = LANES // 2
 MANY = 3 if LANES == 32 else 2
 _numba: Any = config
-#: Whether integers decide first; not if numba is told to compile for another processor, which may not be able to.
-COARSE = bool(
-    LANES == 32 and _FEATURES.get("avx512vnni") and _numba.ENABLE_AVX and not (_numba.CPU_NAME or _numba.CPU_FEATURES)
-)
+#: Whether to use instructions by name: those that move numbers inside a vector of 16, and those that multiply pairs of
+#: integers, so that these decide first. Not if numba is told to compile for another processor, which may lack them.
+WIDE = LANES == 32 and bool(_numba.ENABLE_AVX) and not (_numba.CPU_NAME or _numba.CPU_FEATURES)
+COARSE = WIDE and bool(_FEATURES.get("avx512vnni"))
 
 _ONE = ir.VectorType(ir.FloatType(), VECTOR)
 _COUNT = ir.IntType(32)
@@ -256,6 +259,86 @@ def _prefetch(typing: Any, samples: Any, place: Any) -> Any:
     return signature, generate
 
 
+def _write_chosen(typing: Any, highest: Any, values: Any, limits: Any, places: Any, classes: Any, margins: Any) -> Any:
+    """Do what ``banks._choose`` does for a block, VECTOR samples at a time, and return how many are chosen."""
+    signature = types.int64(highest, values, limits, places, classes, margins)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        best, value, limit, margin_out = (
+            _pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 2, 5)
+        )
+        bytes_out = [_pointer(context, builder, signature, arguments, i, types.uint8) for i in (3, 4)]
+        limits = [_everywhere(builder, _at(builder, limit, _INDEX(c)), _ONE) for c in range(CLASSES)]
+        few = ir.VectorType(ir.IntType(8), VECTOR)
+        n: Any = _INDEX(0)
+        for first in range(0, BLOCK, VECTOR):
+            # Half of the places are of level 0, a quarter of level 1, and so on.
+            left = [BLOCK - 1 - s for s in range(first, first + VECTOR)]
+            levels = [min((BLOCK - 1).bit_length() - each.bit_length(), CLASSES - 1) for each in left]
+            at_most = limits[levels[0]]
+            for c in range(levels[0] + 1, levels[-1] + 1):
+                lanes = [lane if levels[lane] < c else VECTOR + lane for lane in range(VECTOR)]
+                at_most = _shuffled(builder, at_most, limits[c], lanes)
+            margin = builder.fsub(
+                *(builder.load(_at(builder, each, _INDEX(first)), align=4, typ=_ONE) for each in (best, value))
+            )
+            chosen = builder.fcmp_ordered("<=", margin, at_most)
+            code: Any = ir.Constant(_COUNTS, list(range(first, first + VECTOR)))
+            for c in range(levels[-1]):
+                above = builder.zext(builder.fcmp_ordered(">", margin, limits[c]), _COUNTS)
+                code = builder.add(code, builder.shl(above, ir.Constant(_COUNTS, [8] * VECTOR)))
+            margin, code = (_compressed(builder, each, chosen) for each in (margin, code))
+            builder.store(margin, _at(builder, margin_out, n), align=4)
+            for i, out in enumerate(bytes_out):
+                number = builder.lshr(code, ir.Constant(_COUNTS, [8 * i] * VECTOR))
+                builder.store(builder.trunc(number, few), _at(builder, out, n, few.element), align=1)
+            n = builder.add(n, builder.zext(builder.ctpop(builder.bitcast(chosen, ir.IntType(VECTOR))), _INDEX))
+        return n
+
+    return signature, generate
+
+
+def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
+    """Return the numbers under a mask one after the other. In registers: writing them out in one step is slow."""
+    name = f"llvm.x86.avx512.mask.compress.v{VECTOR}{'f32' if vector.type == _ONE else 'i32'}"
+    kind = ir.FunctionType(vector.type, [vector.type, vector.type, mask.type])
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    return builder.call(function, [vector, ir.Constant(vector.type, ir.Undefined), mask])
+
+
+def _write_rows(typing: Any, columns: Any, c: Any, first: Any, rows: Any) -> Any:
+    """Write VECTOR numbers of VECTOR columns, from c + 1 and ``first`` on, to the rows from ``first`` on, from c on."""
+    signature = types.void(columns, types.int64, types.int64, rows)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source, target = (_pointer(context, builder, signature, arguments, i, signature.args[i].dtype) for i in (0, 3))
+        width = _columns(context, builder, signature, arguments, 3)
+        vectors = []
+        for i in range(VECTOR):
+            at = builder.mul(builder.add(arguments[1], _INDEX(i + 1)), _INDEX(BLOCK))
+            vectors.append(builder.load(_at(builder, source, builder.add(at, arguments[2])), align=4, typ=_ONE))
+        step = 1
+        while step < VECTOR:
+            # Of each two vectors, those numbers change places whose bit is not that of their vector.
+            lanes = range(VECTOR)
+            for i in (i for i in lanes if not i & step):
+                pair = vectors[i], vectors[i + step]
+                vectors[i] = _shuffled(builder, *pair, [j + VECTOR - step if j & step else j for j in lanes])
+                vectors[i + step] = _shuffled(builder, *pair, [j + VECTOR if j & step else j + step for j in lanes])
+            step *= 2
+        for i, vector in enumerate(vectors):
+            at = builder.add(builder.mul(builder.add(arguments[2], _INDEX(i)), width), arguments[1])
+            builder.store(vector, _at(builder, target, at), align=4)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _shuffled(builder: Any, one: Any, other: Any, lanes: list[int]) -> Any:
+    """Return the numbers of two vectors with these places, those of the other one counted on."""
+    return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), VECTOR), lanes))
+
+
 def _for_strips(
     context: Any, builder: Any, signature: Any, arguments: Any, use: Callable[[Any, list[Any]], None]
 ) -> None:
@@ -338,3 +421,5 @@ decide_stolen: Any = intrinsic(_decide_stolen(1))
 decide_stolen_many: Any = intrinsic(_decide_stolen(MANY))
 count_signs: Any = intrinsic(_count_signs)
 prefetch: Any = intrinsic(_prefetch)
+write_chosen: Any = intrinsic(_write_chosen)
+write_rows: Any = intrinsic(_write_rows)

@@ -8,22 +8,24 @@ from allegiance._core.validation import AnyArray, FloatArray
 
 from .affine_block import (
     BLOCK,
+    CLASSES,
     COARSE,
     MANY,
     N_FUNCTIONS,
     STRIPS,
     VECTOR,
+    WIDE,
     add_stolen,
     add_stolen_many,
     decide_stolen,
     decide_stolen_many,
     prefetch,
+    write_chosen,
+    write_rows,
     write_values,
 )
 from .jit import jit
 
-#: Classes of samples: one of class c counts 2**c times.
-CLASSES = 8
 #: Margins below so many times what rounding may change are computed in double precision.
 _EXACT_BELOW = 1024.0
 
@@ -130,16 +132,21 @@ def choose_samples(
             starts[b, i] = n
             if not wanted[i]:
                 continue
-            stop = n + _choose(highest, values[i], limits[i], places[n:], classes[n:], margins[n:])
+            if WIDE:
+                stop = n + write_chosen(highest, values[i], limits[i], places[n:], classes[n:], margins[n:])
+            else:
+                stop = n + _choose(highest, values[i], limits[i], places[n:], classes[n:], margins[n:])
             for t in range(n, stop):
+                # The margin of an owner is 0, or was too close to tell.
+                if margins[t] > _EXACT_BELOW * close:
+                    continue
                 other = owner[start + places[t]]
-                if other == i:
-                    margins[t] = 0.0
-                elif margins[t] <= _EXACT_BELOW * close:
+                exact = 0.0
+                if other != i:
                     exact = site_b[i] - site_b[other]
                     for c in range(r):
                         exact -= (site_a[i, c] - site_a[other, c]) * samples[start + places[t], c]
-                    margins[t] = exact
+                margins[t] = exact
             n = stop
     return n
 
@@ -147,11 +154,15 @@ def choose_samples(
 @jit()
 def _transpose(block: AnyArray, samples: AnyArray) -> None:
     """Write the samples of a block, (1 + r, BLOCK) without the first row, one after the other (BLOCK, r)."""
-    some = 16
-    for first in range(0, BLOCK, some):
-        for c in range(samples.shape[1]):
-            for s in range(some):
-                samples[first + s, c] = block[c + 1, first + s]
+    r = samples.shape[1]
+    for first in range(0, BLOCK, VECTOR):
+        if WIDE and r >= VECTOR:
+            for c in range(0, r, VECTOR):
+                write_rows(block, min(c, r - VECTOR), first, samples)
+        else:
+            for c in range(r):
+                for s in range(VECTOR):
+                    samples[first + s, c] = block[c + 1, first + s]
 
 
 @jit()

@@ -163,8 +163,10 @@ class BankCounts(FittedEngine):
         going = active[within]
         tally.tested[going] += size[within]
         # A piece has queries of one site; only sites with very many are worth more than one.
-        ends = np.flatnonzero(np.diff(site[going], prepend=-1, append=-1))
-        firsts = np.union1d(ends, np.arange(0, going.size, max(going.size // (2 * threads.number), 1)))
+        begins = np.ones(going.size + 1, dtype=bool)
+        begins[1:-1] = site[going[1:]] != site[going[:-1]]
+        begins[:: max(going.size // (2 * threads.number), 1)] = True
+        firsts = np.flatnonzero(begins)
         sites = site[going[firsts[:-1]]]
         given = (*kernel_ready(*queries[:2], *self._tessellation.functions), *samples[:-1])
 
@@ -267,7 +269,7 @@ class BankCounts(FittedEngine):
     @cached_property
     def _limits(self) -> AnyArray:
         """(k, classes) how large the margin of a sample may be for each probability of being chosen."""
-        from allegiance._kernels.banks import CLASSES
+        from allegiance._kernels.affine_block import CLASSES
 
         return margin_limits(self._tessellation, CLASSES, stream(self._settings.seed, SHARED, _SURVEY))
 
