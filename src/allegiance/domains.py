@@ -184,11 +184,7 @@ class Region:
         """Draw an even number of independent uniform points in single precision, as columns (r, n)."""
         if self.walls.shape[0] or np.isfinite(self.radius):
             return np.asarray(self.sample(n, rng).T, dtype=np.float32)
-        # Two numbers from one random word, which takes less than half of the time of single ones.
-        words = rng.integers(2**64 - 1, size=(self.dim, n // 2), dtype=np.uint64, endpoint=True)
-        z = words.view(np.int32).astype(np.float32)
-        z *= np.float32(2.0**-31)
-        return z
+        return _uniform((self.dim, n), rng, drop=0)
 
     def _sample_without_walls(self, n: int, rng: np.random.Generator) -> AnyArray:
         """Draw from the ball or the cube around the region."""
@@ -201,11 +197,10 @@ class Region:
             return direction * rng.random((n, 1)) ** (1.0 / r)
         if self.walls.shape[0]:
             return rng.uniform(-1.0, 1.0, (n, r))
-        # Single precision is drawn in half the time, and is all that the counting kernels keep.
-        z = rng.random((r, n), dtype=np.float32)
-        z *= 2.0
-        z -= 1.0
-        return z.T
+        # Single precision is all that the counting kernels keep.
+        if r * n % 2 or rng.bit_generator.state["has_uint32"]:
+            return 2.0 * rng.random((r, n), dtype=np.float32).T - 1.0
+        return _uniform((r, n), rng, drop=8).T
 
     def _sample_by_walk(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw in a region so thin that points of the cube around it hardly ever hit it."""
@@ -214,6 +209,19 @@ class Region:
                 f"domain={self.name!r} lies almost wholly outside the domain of the divergence: use domain='box'."
             )
         return sample_polytope(*self.halfspaces(), n, thin=2 * self.dim**2, directions="coordinate", random_state=rng)
+
+
+def _uniform(shape: tuple[int, int], rng: np.random.Generator, *, drop: int) -> AnyArray:
+    """Draw single-precision numbers between -1 and 1, an even number: ``rng.random`` takes six times as long."""
+    from allegiance._kernels.counting import draw_uniform
+
+    generator: Any = rng.bit_generator
+    numbers = generator.state["state"]
+    state = np.array([[numbers[name] >> 64, numbers[name] % 2**64] for name in ("state", "inc")], np.uint64)
+    z = np.empty(shape, np.float32)
+    draw_uniform(state, drop, z.reshape(-1))
+    generator.advance(z.size // 2)
+    return z
 
 
 def _no_walls(r: int) -> tuple[FloatArray, FloatArray]:

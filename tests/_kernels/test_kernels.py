@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from allegiance._kernels.affine_block import BLOCK, LANES
-from allegiance._kernels.banks import CLASSES, choose_samples, count_stolen, weighted_shares
+from allegiance._kernels.affine_block import BLOCK, CLASSES, COARSE, LANES
+from allegiance._kernels.banks import choose_samples, count_stolen, weighted_shares
 from allegiance._kernels.counting import (
     count_owners,
+    draw_uniform,
     group_by_owner,
     own_and_other_squares,
     owners_at,
@@ -19,6 +20,21 @@ from allegiance.engines import binomial_errors
 from allegiance.engines._tessellation import SingleFunctions
 from reference import kernels as twin
 from reference.volumes import polytope_volume
+
+
+@pytest.mark.parametrize("m", [2, 64, 66, 5000])
+@pytest.mark.parametrize("seed", [0, 1, 2**64])
+def test_draw_uniform_gives_the_numbers_of_numpy(m, seed):
+    """Both halves of the words of PCG64, as whole numbers and as ``Generator.random`` makes floats of them."""
+    numbers = np.random.PCG64(seed).state["state"]
+    state = np.array([[numbers[name] >> 64, numbers[name] % 2**64] for name in ("state", "inc")], np.uint64)
+    out = np.empty(m, np.float32)
+    draw_uniform(state, 0, out)
+    words = np.random.PCG64(seed).random_raw(m // 2)
+    np.testing.assert_array_equal(out, words.view(np.int32).astype(np.float32) / np.float32(2**31))
+    draw_uniform(state, 8, out)
+    expected = np.random.Generator(np.random.PCG64(seed)).random(m, dtype=np.float32)
+    np.testing.assert_array_equal(out, 2 * expected - 1)
 
 
 def test_project_rows(rng):
@@ -120,21 +136,30 @@ def _draw(rng, m, r, k):
 def _choose(site_a, site_b, points, limits, wanted=True):
     """Samples, and what is chosen among them, as the kernel that counts takes it."""
     (m, r), k = points.shape, len(site_a)
-    samples, owner = np.empty((m, r), np.float32), np.empty(m, np.uint8)
+    samples, coarse = np.empty((m, r), np.float32), np.empty((m if COARSE else 0, (r + 1) // 2), np.int32)
+    owner = np.empty(m, np.uint8)
     starts, most = np.empty((m // BLOCK, k), np.int64), m * k + BLOCK
     chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
     single = SingleFunctions.of(site_a, site_b)
     columns = np.ascontiguousarray(points.T)
-    n = choose_samples(columns, site_a, site_b, *single, limits, np.full(k, wanted), samples, owner, *chosen, starts)
+    n = choose_samples(
+        columns, site_a, site_b, *single, limits, np.full(k, wanted), samples, coarse, owner, *chosen, starts
+    )
     np.testing.assert_array_equal(samples, points)
-    return samples, owner, *(part[:n] for part in chosen), np.column_stack([starts, np.append(starts[1:, 0], n)])
+    return (
+        samples,
+        coarse,
+        owner,
+        *(part[:n] for part in chosen),
+        np.column_stack([starts, np.append(starts[1:, 0], n)]),
+    )
 
 
 @pytest.mark.parametrize(("m", "r", "k"), [(3072, 3, 5), (256, 1, 1), (768, 9, 12)])
 def test_choose_samples(rng, m, r, k):
     """A margin within 1e-5 of a limit may round to the other side; such samples are not compared."""
     site_a, site_b, points, limits = _draw(rng, m, r, k)
-    _, owner, places, classes, margins, starts = _choose(site_a, site_b, points, limits)
+    _, _, owner, places, classes, margins, starts = _choose(site_a, site_b, points, limits)
     expected_owner, expected, near = twin.choose_samples(points, site_a, site_b, limits)
     np.testing.assert_array_equal(owner, expected_owner)
     values = points.astype(np.float64) @ site_a.T - site_b
@@ -146,7 +171,7 @@ def test_choose_samples(rng, m, r, k):
             found.update(zip(samples, classes[part].tolist(), strict=True))
             np.testing.assert_allclose(margins[part], values[samples].max(axis=1) - values[samples, i], atol=1e-5)
         assert {s: c for s, c in found.items() if s not in near[i]} == expected[i]
-    assert not _choose(site_a, site_b, points, limits, wanted=False)[2].size
+    assert not _choose(site_a, site_b, points, limits, wanted=False)[3].size
 
 
 def test_owners_and_margins_of_sites_that_nearly_coincide(rng):
@@ -155,7 +180,7 @@ def test_owners_and_margins_of_sites_that_nearly_coincide(rng):
     site_a = np.vstack([np.full(r, 0.3) + 1e-9 * rng.normal(size=(4, r)), [[-0.5, 0.2, 0.1]]])
     site_b = np.square(site_a).sum(axis=1) / 4
     points = rng.uniform(-1, 1, (1024, r)).astype(np.float32)
-    _, owner, places, _, margins, starts = _choose(site_a, site_b, points, np.full((5, CLASSES), np.inf, np.float32))
+    _, _, owner, places, _, margins, starts = _choose(site_a, site_b, points, np.full((5, CLASSES), np.inf, np.float32))
     values = (site_a[:, None] * points.astype(np.float64)).sum(axis=2) - site_b[:, None]
     best = values.max(axis=0)
     assert (best - values[owner, np.arange(1024)] <= 1e-15).all()
@@ -176,7 +201,7 @@ def test_banks_count_what_is_stolen(rng, r):
     points = points[(np.abs(gaps) > 1e-4).all(axis=1)][: 12 * BLOCK]
     points = np.ascontiguousarray(points[: len(points) // BLOCK * BLOCK])
     chosen = _choose(site_a, site_b, points, limits)
-    _, owner, places, classes, _, starts = chosen
+    _, _, owner, places, classes, _, starts = chosen
     rows, firsts, sites = np.array([3, 0, 7, 9, 1]), np.array([0, 2, 4, 5]), np.array([4, 0, 2])
     sums, squares = np.zeros((2, n, k), np.int64)
     count_stolen(rows, firsts, sites, query_a, query_b, site_a, site_b, *chosen, sums, squares)
@@ -191,6 +216,42 @@ def test_banks_count_what_is_stolen(rng, r):
         np.testing.assert_array_equal(sums[mine], expected[0][mine])
         np.testing.assert_array_equal(squares[mine], expected[1][mine])
     assert not np.delete(sums, rows, axis=0).any(), "other queries are left alone"
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-36, 1e-18, 1e18, 1e36])
+@pytest.mark.parametrize("r", [1, 2, 5, 49, 127])
+def test_samples_on_the_border_are_decided_in_single_precision(rng, r, size):
+    """The plane of each query goes through a sample, up to rounding: integers cannot tell, and must not decide."""
+    k, n = 3, 200
+    site_a, site_b = rng.normal(size=(k, r)), np.zeros(k)
+    site_a[0] = 0.0
+    points = rng.uniform(-1, 1, (2 * BLOCK, r)).astype(np.float32)
+    points[:4] = np.sign(points[:4])
+    chosen = _choose(site_a, site_b, points, np.full((k, CLASSES), np.inf, np.float32))
+    samples, _, _, places, classes, margins, starts = chosen
+    query_a = size * rng.normal(size=(n, r)) * (10.0 ** rng.integers(-3, 1, (n, r)))
+    query_a[0], query_a[1, 1:] = 0.0, 0.0
+    part = np.concatenate([np.arange(starts[b, 0], starts[b, 1]) for b in range(2)])
+    y, margin = samples[np.repeat([0, BLOCK], np.diff(starts)[:, 0]) + places[part]], margins[part]
+    touched = np.arange(n) % len(part)
+    query_b = (query_a * y[touched]).sum(axis=1) - margin[touched]
+    value = np.float32(-query_b)[:, None] - margin
+    exact = value.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for c in range(r):
+            # Products of two single-precision numbers are exact in double precision: fused, the sum is rounded once.
+            slope = query_a[:, c].astype(np.float32)
+            value = (slope[:, None].astype(np.float64) * y[:, c] + value).astype(np.float32)
+            exact += slope[:, None].astype(np.float64) * y[:, c]
+    weights = 2 ** classes[part].astype(np.int64)
+    sums, squares = np.zeros((2, n, k), np.int64)
+    count_stolen(
+        np.arange(n), np.array([0, n]), np.array([0]), query_a, query_b, site_a, site_b, *chosen, sums, squares
+    )
+    np.testing.assert_array_equal(sums.sum(axis=1), (value >= 0) @ weights)
+    np.testing.assert_array_equal(squares.sum(axis=1), (value >= 0) @ weights**2)
+    if size == 1.0 and r > 2:
+        assert ((value >= 0) != (exact >= 0)).any(), "rounding decides some of them"
 
 
 def test_the_heaviest_bank_does_not_overflow():

@@ -3,7 +3,7 @@
 ================  ==================================================================================================
 ``jit``           the decorator that compiles and caches
 ``affine_block``  some affine functions at a block of samples: values, or their signs, in LLVM's language
-``counting``      projections, distances from sites, owners of samples, and how many samples each query steals
+``counting``      samples of a cube, projections, owners of samples, and how many samples each query steals
 ``banks``         which samples are worth testing for a site, and how much of them each query steals
 ``cutting``       exact volume that each query steals from each triangulated cell
 ``walking``       hit-and-run inside the cell of each query, and inside one polytope
@@ -15,8 +15,9 @@ Rules
   engine that calls it.
 - One dtype and one memory layout per kernel (float64 and C order unless its docstring says otherwise); the caller
   casts. Two dtypes would double the time of the first call.
-- A kernel draws no random numbers. Chains get directions and jumps as arrays drawn by a ``numpy.random.Generator``, so
-  that a plain NumPy twin can follow them bit for bit.
+- A kernel has no random numbers of its own. Chains get directions and jumps as arrays drawn by a
+  ``numpy.random.Generator``, and ``draw_uniform`` computes the numbers of such a generator, so that a plain NumPy twin
+  can follow them bit for bit.
 - What a kernel computes for one row does not depend on the other rows of the call. Callers may therefore split rows
   over threads and chunks in any way without changing one bit of the result.
 - A loop is vectorised only if its index counts from zero (in ``x[start + s]`` the compiler cannot rule out a negative

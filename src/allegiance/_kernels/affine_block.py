@@ -11,6 +11,12 @@ are the constants and slopes of VECTOR queries, less those of the site. The samp
 place ``places[t]`` and a margin, an owner and a weight; what a query steals is added to
 ``found[v, owner, 0]``, squares of weights to ``found[v, owner, 1]``, int32.
 
+``decide_stolen`` is the first stage of that where the processor multiplies pairs of small integers in one step
+(AVX-512 VNNI): slopes and coordinates rounded to 16 bits, products summed in 32. ``units[v, 0]`` turns a constant into
+such a sum, and a sum that is farther from zero than ``units[v, 1]`` has the sign of the product in single precision
+(:func:`allegiance._kernels.banks.count_stolen` has the bound). For the others the number t is written to
+``undecided[i, counts[i]]``, for the vector v + i, and ``add_stolen`` decides. Results are the same to the last bit.
+
 The product is written in LLVM's language, since numba's knows no vectors: of a loop over samples it keeps the sums in
 memory, which takes up to twice as long. How many sums fit into the registers depends on the processor. Each one is
 taken coordinate after coordinate, so its bits do not.
@@ -23,20 +29,29 @@ from typing import Any
 
 from llvmlite import binding, ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 #: Samples in one block. A block of coordinates stays in the inner caches.
 BLOCK = 256
 #: Samples summed at a time, and functions that share each load of a sample: AVX-512 has room for 16 vectors of sums and
 #: needs more than six, or each sum would wait for the last one.
-LANES, N_FUNCTIONS = (32, 8) if binding.get_host_cpu_features().get("avx512f") else (16, 6)
+_FEATURES = binding.get_host_cpu_features()
+LANES, N_FUNCTIONS = (32, 8) if _FEATURES.get("avx512f") else (16, 6)
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
+
+#: Classes of samples: one of class c counts 2**c times.
+CLASSES = 8
 
 #: Numbers in a vector register, and vectors of queries that are tested together.
 VECTOR = LANES // 2
 MANY = 3 if LANES == 32 else 2
+_numba: Any = config
+#: Whether to use instructions by name: those that move numbers inside a vector of 16, and those that multiply pairs of
+#: integers, so that these decide first. Not if numba is told to compile for another processor, which may lack them.
+WIDE = LANES == 32 and bool(_numba.ENABLE_AVX) and not (_numba.CPU_NAME or _numba.CPU_FEATURES)
+COARSE = WIDE and bool(_FEATURES.get("avx512vnni"))
 
 _ONE = ir.VectorType(ir.FloatType(), VECTOR)
 _COUNT = ir.IntType(32)
@@ -120,18 +135,10 @@ def _add_stolen(n_vectors: int) -> Any:
             margins = [_everywhere(builder, _at(builder, pointers[4], number), _ONE) for number in numbers]
             constants = [builder.load(tile, align=4, typ=_ONE) for tile in tiles]
             starts = [[builder.fsub(constant, margin) for constant in constants] for margin in margins]
-            zeros, nothing = ir.Constant(_ONE, [0.0] * VECTOR), ir.Constant(_COUNTS, [0] * VECTOR)
+            zeros = ir.Constant(_ONE, [0.0] * VECTOR)
             for number, values in zip(numbers, _sums(builder, starts, rows, tiles, VECTOR, r), strict=True):
-                owner = builder.load(_at(builder, pointers[5], number, _INDEX), typ=_INDEX)
-                weight = builder.load(_at(builder, pointers[6], number, _COUNT), typ=_COUNT)
-                for v, value in zip(vectors, values, strict=True):
-                    hit = builder.fcmp_ordered(">=", value, zeros)
-                    place = builder.mul(builder.add(builder.mul(v, k), owner), _INDEX(2 * VECTOR))
-                    for i, add in enumerate((weight, builder.mul(weight, weight))):
-                        where = _at(builder, pointers[8], builder.add(place, _INDEX(i * VECTOR)), _COUNT)
-                        before = builder.load(where, align=4, typ=_COUNTS)
-                        some = builder.select(hit, _splat(builder, add, _COUNTS), nothing)
-                        builder.store(builder.add(before, some), where, align=4)
+                hits = [builder.fcmp_ordered(">=", value, zeros) for value in values]
+                _add_weights(builder, pointers[5], pointers[6], number, pointers[8], vectors, k, hits)
             return context.get_dummy_value()
 
         return signature, generate
@@ -139,12 +146,105 @@ def _add_stolen(n_vectors: int) -> Any:
     return add
 
 
+def _decide_stolen(n_vectors: int) -> Any:
+    """Return the intrinsic for so many vectors of queries."""
+
+    def decide(
+        typing: Any, queries: Any, slopes: Any, units: Any, v: Any, samples: Any, places: Any, margins: Any,
+        owners: Any, weights: Any, t: Any, found: Any, undecided: Any, counts: Any,
+    ) -> Any:  # fmt: skip
+        """Test N_FUNCTIONS samples by integers, add what is certain, and write down which numbers are not."""
+        signature = types.void(
+            queries, slopes, units, types.int64, samples, places, margins, owners, weights, types.int64, found,
+            undecided, counts,
+        )  # fmt: skip
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointers = {
+                i: _pointer(context, builder, signature, arguments, i, dtype)
+                for i, dtype in ((0, types.float32), (1, types.int32), (2, types.float32), (4, types.int32),
+                                 (5, types.int64), (6, types.float32), (7, types.int64), (8, types.int32),
+                                 (10, types.int32), (11, types.int64), (12, types.int64))
+            }  # fmt: skip
+            columns = {i: _columns(context, builder, signature, arguments, i) for i in (0, 4, 10, 11)}
+            vectors = [builder.add(arguments[3], _INDEX(i)) for i in range(n_vectors)]
+            tiles, scales, bounds, constants = [], [], [], []
+            for v in vectors:
+                at = builder.mul(v, builder.mul(columns[4], _INDEX(VECTOR)))
+                tiles.append(_at(builder, pointers[1], at, _COUNT))
+                unit = _at(builder, pointers[2], builder.mul(v, _INDEX(2 * VECTOR)))
+                scales.append(builder.load(unit, align=4, typ=_ONE))
+                bounds.append(builder.load(_at(builder, unit, _INDEX(VECTOR)), align=4, typ=_ONE))
+                at = builder.mul(v, builder.mul(columns[0], _INDEX(VECTOR)))
+                constants.append(builder.load(_at(builder, pointers[0], at), align=4, typ=_ONE))
+            numbers = [builder.add(arguments[9], _INDEX(j)) for j in range(N_FUNCTIONS)]
+            rows = []
+            for number in numbers:
+                place = builder.load(_at(builder, pointers[5], number, _INDEX), typ=_INDEX)
+                rows.append(_at(builder, pointers[4], builder.mul(place, columns[4]), _COUNT))
+            for number, totals in zip(numbers, _integer_sums(builder, rows, tiles, columns[4]), strict=True):
+                margin = _everywhere(builder, _at(builder, pointers[6], number), _ONE)
+                hits = []
+                for i, total in enumerate(totals):
+                    start = builder.fmul(builder.fsub(constants[i], margin), scales[i], flags=_FUSE)
+                    value = builder.fadd(start, builder.sitofp(total, _ONE), flags=_FUSE)
+                    hits.append(builder.fcmp_ordered(">=", value, bounds[i]))
+                    missed = builder.fcmp_ordered("<", value, builder.fneg(bounds[i]))
+                    known = builder.bitcast(builder.or_(hits[-1], missed), ir.IntType(VECTOR))
+                    with builder.if_then(builder.icmp_unsigned("!=", known, known.type(-1)), likely=False):
+                        count = _at(builder, pointers[12], _INDEX(i), _INDEX)
+                        n = builder.load(count, typ=_INDEX)
+                        at = builder.add(builder.mul(columns[11], _INDEX(i)), n)
+                        builder.store(number, _at(builder, pointers[11], at, _INDEX))
+                        builder.store(builder.add(n, _INDEX(1)), count)
+                    certain = builder.icmp_unsigned("==", known, known.type(-1))
+                    hits[-1] = builder.select(certain, hits[-1], ir.Constant(hits[-1].type, [0] * VECTOR))
+                _add_weights(builder, pointers[7], pointers[8], number, pointers[10], vectors, columns[10], hits)
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return decide
+
+
+def _integer_sums(builder: Any, rows: list[Any], columns: list[Any], pairs: Any) -> list[list[Any]]:
+    """Return the sums over pairs of integers of row i times those of the vectors ``columns[j]``."""
+    kind = ir.FunctionType(_COUNTS, [_COUNTS] * 3)
+    multiply = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpwssd.512")
+    zeros = ir.Constant(_COUNTS, [0] * VECTOR)
+    sums = [[cgutils.alloca_once_value(builder, zeros) for _ in columns] for _ in rows]
+    with cgutils.for_range(builder, pairs) as pair:
+        at = builder.mul(pair.index, _INDEX(VECTOR))
+        vectors = [builder.load(_at(builder, column, at, _COUNT), align=4, typ=_COUNTS) for column in columns]
+        for row, totals in zip(rows, sums, strict=True):
+            number = _everywhere(builder, _at(builder, row, pair.index, _COUNT), _COUNTS)
+            for vector, total in zip(vectors, totals, strict=True):
+                builder.store(builder.call(multiply, [builder.load(total, typ=_COUNTS), vector, number]), total)
+    return [[builder.load(total, typ=_COUNTS) for total in totals] for totals in sums]
+
+
+def _add_weights(
+    builder: Any, owners: Any, weights: Any, number: Any, found: Any, vectors: list[Any], k: Any, hits: list[Any]
+) -> None:
+    """Add the weight of a sample, and its square, for the queries that hit it."""
+    owner = builder.load(_at(builder, owners, number, _INDEX), typ=_INDEX)
+    weight = builder.load(_at(builder, weights, number, _COUNT), typ=_COUNT)
+    nothing = ir.Constant(_COUNTS, [0] * VECTOR)
+    for v, hit in zip(vectors, hits, strict=True):
+        place = builder.mul(builder.add(builder.mul(v, k), owner), _INDEX(2 * VECTOR))
+        for i, add in enumerate((weight, builder.mul(weight, weight))):
+            where = _at(builder, found, builder.add(place, _INDEX(i * VECTOR)), _COUNT)
+            before = builder.load(where, align=4, typ=_COUNTS)
+            some = builder.select(hit, _splat(builder, add, _COUNTS), nothing)
+            builder.store(builder.add(before, some), where, align=4)
+
+
 def _prefetch(typing: Any, samples: Any, place: Any) -> Any:
-    """Ask for a row of ``samples`` (m, r) that the next loop reads: rows here and there would be waited for."""
+    """Ask for a row of ``samples`` (m, r), of 4 bytes each, that the next loop reads: it would be waited for."""
     signature = types.void(samples, types.int64)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        start = _pointer(context, builder, signature, arguments, 0, types.float32)
+        start = _pointer(context, builder, signature, arguments, 0, signature.args[0].dtype)
         r = _columns(context, builder, signature, arguments, 0)
         row = _at(builder, start, builder.mul(arguments[1], r))
         kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[ir.IntType(32)] * 3])
@@ -157,6 +257,86 @@ def _prefetch(typing: Any, samples: Any, place: Any) -> Any:
         return context.get_dummy_value()
 
     return signature, generate
+
+
+def _write_chosen(typing: Any, highest: Any, values: Any, limits: Any, places: Any, classes: Any, margins: Any) -> Any:
+    """Do what ``banks._choose`` does for a block, VECTOR samples at a time, and return how many are chosen."""
+    signature = types.int64(highest, values, limits, places, classes, margins)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        best, value, limit, margin_out = (
+            _pointer(context, builder, signature, arguments, i, types.float32) for i in (0, 1, 2, 5)
+        )
+        bytes_out = [_pointer(context, builder, signature, arguments, i, types.uint8) for i in (3, 4)]
+        limits = [_everywhere(builder, _at(builder, limit, _INDEX(c)), _ONE) for c in range(CLASSES)]
+        few = ir.VectorType(ir.IntType(8), VECTOR)
+        n: Any = _INDEX(0)
+        for first in range(0, BLOCK, VECTOR):
+            # Half of the places are of level 0, a quarter of level 1, and so on.
+            left = [BLOCK - 1 - s for s in range(first, first + VECTOR)]
+            levels = [min((BLOCK - 1).bit_length() - each.bit_length(), CLASSES - 1) for each in left]
+            at_most = limits[levels[0]]
+            for c in range(levels[0] + 1, levels[-1] + 1):
+                lanes = [lane if levels[lane] < c else VECTOR + lane for lane in range(VECTOR)]
+                at_most = _shuffled(builder, at_most, limits[c], lanes)
+            margin = builder.fsub(
+                *(builder.load(_at(builder, each, _INDEX(first)), align=4, typ=_ONE) for each in (best, value))
+            )
+            chosen = builder.fcmp_ordered("<=", margin, at_most)
+            code: Any = ir.Constant(_COUNTS, list(range(first, first + VECTOR)))
+            for c in range(levels[-1]):
+                above = builder.zext(builder.fcmp_ordered(">", margin, limits[c]), _COUNTS)
+                code = builder.add(code, builder.shl(above, ir.Constant(_COUNTS, [8] * VECTOR)))
+            margin, code = (_compressed(builder, each, chosen) for each in (margin, code))
+            builder.store(margin, _at(builder, margin_out, n), align=4)
+            for i, out in enumerate(bytes_out):
+                number = builder.lshr(code, ir.Constant(_COUNTS, [8 * i] * VECTOR))
+                builder.store(builder.trunc(number, few), _at(builder, out, n, few.element), align=1)
+            n = builder.add(n, builder.zext(builder.ctpop(builder.bitcast(chosen, ir.IntType(VECTOR))), _INDEX))
+        return n
+
+    return signature, generate
+
+
+def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
+    """Return the numbers under a mask one after the other. In registers: writing them out in one step is slow."""
+    name = f"llvm.x86.avx512.mask.compress.v{VECTOR}{'f32' if vector.type == _ONE else 'i32'}"
+    kind = ir.FunctionType(vector.type, [vector.type, vector.type, mask.type])
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    return builder.call(function, [vector, ir.Constant(vector.type, ir.Undefined), mask])
+
+
+def _write_rows(typing: Any, columns: Any, c: Any, first: Any, rows: Any) -> Any:
+    """Write VECTOR numbers of VECTOR columns, from c + 1 and ``first`` on, to the rows from ``first`` on, from c on."""
+    signature = types.void(columns, types.int64, types.int64, rows)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source, target = (_pointer(context, builder, signature, arguments, i, signature.args[i].dtype) for i in (0, 3))
+        width = _columns(context, builder, signature, arguments, 3)
+        vectors = []
+        for i in range(VECTOR):
+            at = builder.mul(builder.add(arguments[1], _INDEX(i + 1)), _INDEX(BLOCK))
+            vectors.append(builder.load(_at(builder, source, builder.add(at, arguments[2])), align=4, typ=_ONE))
+        step = 1
+        while step < VECTOR:
+            # Of each two vectors, those numbers change places whose bit is not that of their vector.
+            lanes = range(VECTOR)
+            for i in (i for i in lanes if not i & step):
+                pair = vectors[i], vectors[i + step]
+                vectors[i] = _shuffled(builder, *pair, [j + VECTOR - step if j & step else j for j in lanes])
+                vectors[i + step] = _shuffled(builder, *pair, [j + VECTOR if j & step else j + step for j in lanes])
+            step *= 2
+        for i, vector in enumerate(vectors):
+            at = builder.add(builder.mul(builder.add(arguments[2], _INDEX(i)), width), arguments[1])
+            builder.store(vector, _at(builder, target, at), align=4)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _shuffled(builder: Any, one: Any, other: Any, lanes: list[int]) -> Any:
+    """Return the numbers of two vectors with these places, those of the other one counted on."""
+    return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), VECTOR), lanes))
 
 
 def _for_strips(
@@ -237,5 +417,9 @@ def _not_negative(builder: Any, values: Any) -> Any:
 write_values: Any = intrinsic(_write_values)
 add_stolen: Any = intrinsic(_add_stolen(1))
 add_stolen_many: Any = intrinsic(_add_stolen(MANY))
+decide_stolen: Any = intrinsic(_decide_stolen(1))
+decide_stolen_many: Any = intrinsic(_decide_stolen(MANY))
 count_signs: Any = intrinsic(_count_signs)
 prefetch: Any = intrinsic(_prefetch)
+write_chosen: Any = intrinsic(_write_chosen)
+write_rows: Any = intrinsic(_write_rows)

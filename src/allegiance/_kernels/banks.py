@@ -6,11 +6,26 @@ import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray
 
-from .affine_block import BLOCK, MANY, N_FUNCTIONS, STRIPS, VECTOR, add_stolen, add_stolen_many, prefetch, write_values
+from .affine_block import (
+    BLOCK,
+    CLASSES,
+    COARSE,
+    MANY,
+    N_FUNCTIONS,
+    STRIPS,
+    VECTOR,
+    WIDE,
+    add_stolen,
+    add_stolen_many,
+    decide_stolen,
+    decide_stolen_many,
+    prefetch,
+    write_chosen,
+    write_rows,
+    write_values,
+)
 from .jit import jit
 
-#: Classes of samples: one of class c counts 2**c times.
-CLASSES = 8
 #: Margins below so many times what rounding may change are computed in double precision.
 _EXACT_BELOW = 1024.0
 
@@ -34,6 +49,7 @@ def choose_samples(
     limits: AnyArray,
     wanted: AnyArray,
     samples: AnyArray,
+    coarse: AnyArray,
     owner: AnyArray,
     places: AnyArray,
     classes: AnyArray,
@@ -61,6 +77,8 @@ def choose_samples(
         (k,) bool: the sites for which samples are chosen.
     samples
         (m, r) float32, written: the samples one after the other.
+    coarse
+        (m, (r + 1) // 2) int32, written if ``COARSE``: the same as pairs of 16-bit integers, the first one low.
     owner
         (m,) uint8, written.
     places, classes, margins
@@ -74,6 +92,7 @@ def choose_samples(
     highest = np.empty(BLOCK, np.float32)
     second = np.empty(BLOCK, np.float32)
     first = np.empty(BLOCK, np.int32)
+    pairs = np.empty((coarse.shape[1] + 1, BLOCK), np.int32)
     n = 0
     for b in range(starts.shape[0]):
         start = b * BLOCK
@@ -81,6 +100,9 @@ def choose_samples(
             for s in range(BLOCK):
                 block[0, c + 1, s] = columns[c, start + s]
         _transpose(block[0], samples[start : start + BLOCK])
+        if COARSE:
+            _round_pairs(block[0], r, pairs)
+            _transpose(pairs, coarse[start : start + BLOCK])
         for i in range(0, slopes.shape[0], N_FUNCTIONS):
             write_values(constants, slopes, i, block, 0, STRIPS, values, i)
         for s in range(BLOCK):
@@ -110,28 +132,55 @@ def choose_samples(
             starts[b, i] = n
             if not wanted[i]:
                 continue
-            stop = n + _choose(highest, values[i], limits[i], places[n:], classes[n:], margins[n:])
+            if WIDE:
+                stop = n + write_chosen(highest, values[i], limits[i], places[n:], classes[n:], margins[n:])
+            else:
+                stop = n + _choose(highest, values[i], limits[i], places[n:], classes[n:], margins[n:])
             for t in range(n, stop):
+                # The margin of an owner is 0, or was too close to tell.
+                if margins[t] > _EXACT_BELOW * close:
+                    continue
                 other = owner[start + places[t]]
-                if other == i:
-                    margins[t] = 0.0
-                elif margins[t] <= _EXACT_BELOW * close:
+                exact = 0.0
+                if other != i:
                     exact = site_b[i] - site_b[other]
                     for c in range(r):
                         exact -= (site_a[i, c] - site_a[other, c]) * samples[start + places[t], c]
-                    margins[t] = exact
+                margins[t] = exact
             n = stop
     return n
 
 
 @jit()
 def _transpose(block: AnyArray, samples: AnyArray) -> None:
-    """Write the samples of a block, (1 + r, BLOCK), one after the other (BLOCK, r)."""
-    some = 16
-    for first in range(0, BLOCK, some):
-        for c in range(samples.shape[1]):
-            for s in range(some):
-                samples[first + s, c] = block[c + 1, first + s]
+    """Write the samples of a block, (1 + r, BLOCK) without the first row, one after the other (BLOCK, r)."""
+    r = samples.shape[1]
+    for first in range(0, BLOCK, VECTOR):
+        if WIDE and r >= VECTOR:
+            for c in range(0, r, VECTOR):
+                write_rows(block, min(c, r - VECTOR), first, samples)
+        else:
+            for c in range(r):
+                for s in range(VECTOR):
+                    samples[first + s, c] = block[c + 1, first + s]
+
+
+@jit()
+def _coarse_unit(r: int) -> float:
+    """Return how many integers there are in a coordinate of 1: both roundings then matter about equally."""
+    return min(np.floor(2.0**16 / np.sqrt(1.6 * max(r, 1))), 2.0**15 - 2.0)
+
+
+@jit()
+def _round_pairs(block: AnyArray, r: int, pairs: AnyArray) -> None:
+    """Write the coordinates of a block (1 + r, BLOCK), rounded to integers, by pairs."""
+    unit = np.float32(_coarse_unit(r))
+    for c in range(0, r, 2):
+        for s in range(BLOCK):
+            pairs[c // 2 + 1, s] = np.int32(np.rint(block[c + 1, s] * unit)) & 0xFFFF
+        if c + 1 < r:
+            for s in range(BLOCK):
+                pairs[c // 2 + 1, s] |= np.int32(np.rint(block[c + 2, s] * unit)) << 16
 
 
 @jit()
@@ -171,6 +220,7 @@ def count_stolen(
     site_a: FloatArray,
     site_b: FloatArray,
     samples: AnyArray,
+    coarse: AnyArray,
     owner: AnyArray,
     places: AnyArray,
     classes: AnyArray,
@@ -193,7 +243,7 @@ def count_stolen(
         uses.
     query_a, query_b
         (n, r) and (n,).
-    samples, owner, places, classes, margins
+    samples, coarse, owner, places, classes, margins
         As from :func:`choose_samples`.
     starts
         (number of blocks, k + 1) int64: where the chosen samples of a block and site start.
@@ -220,10 +270,17 @@ def count_stolen(
     found = np.zeros((at[n_pieces], k, 2, VECTOR), np.int32)
     near = max(_NEAR // (r * BLOCK), 1)
     at_most = near * BLOCK + N_FUNCTIONS
-    some = np.empty(at_most, np.int64)
-    some_margins = np.empty(at_most, np.float32)
-    some_owners = np.empty(at_most, np.int64)
-    some_weights = np.empty(at_most, np.int32)
+    # What integers leave undecided stands behind the list.
+    some = np.empty(2 * at_most, np.int64)
+    some_margins = np.empty(2 * at_most, np.float32)
+    some_owners = np.empty(2 * at_most, np.int64)
+    some_weights = np.empty(2 * at_most, np.int32)
+    slopes = np.empty((at[n_pieces], coarse.shape[1], VECTOR), np.int32)
+    units = np.empty((at[n_pieces], 2, VECTOR), np.float32)
+    undecided = np.empty((MANY, at_most), np.int64)
+    counts = np.empty(MANY, np.int64)
+    if COARSE:
+        _round_queries(queries, slopes, units)
     for group in range(0, starts.shape[0], near):
         for p in range(n_pieces):
             site = sites[p]
@@ -231,31 +288,115 @@ def count_stolen(
             for b in range(group, min(group + near, starts.shape[0])):
                 for t in range(starts[b, site], starts[b, site + 1]):
                     some[n] = b * BLOCK + places[t]
-                    prefetch(samples, some[n])
+                    if COARSE:
+                        prefetch(coarse, some[n])
+                    else:
+                        prefetch(samples, some[n])
                     some_margins[n] = margins[t]
                     some_owners[n] = owner[some[n]]
                     some_weights[n] = 1 << classes[t]
                     n += 1
-            # The last ones are tested with samples that cannot be stolen.
-            for t in range(n, n + N_FUNCTIONS):
-                some[t] = 0
-                some_margins[t] = np.inf
-                some_owners[t] = 0
-                some_weights[t] = 0
+            _fill_up(some, some_margins, some_owners, some_weights, n)
             v = at[p]
-            while v + MANY <= at[p + 1]:
-                for t in range(0, n, N_FUNCTIONS):
-                    add_stolen_many(queries, v, samples, some, some_margins, some_owners, some_weights, t, found)
-                v += MANY
-            for last in range(v, at[p + 1]):
-                for t in range(0, n, N_FUNCTIONS):
-                    add_stolen(queries, last, samples, some, some_margins, some_owners, some_weights, t, found)
+            while v < at[p + 1]:
+                width = MANY if v + MANY <= at[p + 1] else 1
+                if COARSE:
+                    counts[:] = 0
+                    for t in range(0, n, N_FUNCTIONS):
+                        if width == MANY:
+                            decide_stolen_many(
+                                queries, slopes, units, v, coarse, some, some_margins, some_owners, some_weights, t,
+                                found, undecided, counts,
+                            )  # fmt: skip
+                        else:
+                            decide_stolen(
+                                queries, slopes, units, v, coarse, some, some_margins, some_owners, some_weights, t,
+                                found, undecided, counts,
+                            )  # fmt: skip
+                    for j in range(width):
+                        for t in range(counts[j]):
+                            number = undecided[j, t]
+                            some[at_most + t] = some[number]
+                            some_margins[at_most + t] = some_margins[number]
+                            some_owners[at_most + t] = some_owners[number]
+                            some_weights[at_most + t] = some_weights[number]
+                        _fill_up(some, some_margins, some_owners, some_weights, at_most + counts[j])
+                        for t in range(at_most, at_most + counts[j], N_FUNCTIONS):
+                            add_stolen(queries, v + j, samples, some, some_margins, some_owners, some_weights, t, found)
+                else:
+                    for t in range(0, n, N_FUNCTIONS):
+                        if width == MANY:
+                            add_stolen_many(
+                                queries, v, samples, some, some_margins, some_owners, some_weights, t, found
+                            )
+                        else:
+                            add_stolen(queries, v, samples, some, some_margins, some_owners, some_weights, t, found)
+                v += width
     for p in range(n_pieces):
         for j in range(firsts[p + 1] - firsts[p]):
             x, v, lane = rows[firsts[p] + j], at[p] + j // VECTOR, j % VECTOR
             for i in range(k):
                 sums[x, i] += found[v, i, 0, lane]
                 squares[x, i] += found[v, i, 1, lane]
+
+
+@jit()
+def _fill_up(some: AnyArray, margins: AnyArray, owners: AnyArray, weights: AnyArray, n: int) -> None:
+    """End a list with samples that cannot be stolen: N_FUNCTIONS are tested at a time."""
+    for t in range(n, n + N_FUNCTIONS):
+        some[t] = 0
+        margins[t] = np.inf
+        owners[t] = 0
+        weights[t] = 0
+
+
+@jit()
+def _round_queries(queries: AnyArray, slopes: AnyArray, units: AnyArray) -> None:
+    """Write the slopes of queries as pairs of integers, and the scale and the bound of their sums with samples.
+
+    With s and y for slopes and coordinates, of which none is larger than 1, a slope is q / a, off by at most 0.51 / a,
+    and a coordinate p / u, off by at most 0.51 / u. The product s y is then (q p) / (a u), off by at most
+    0.51 r / a + 0.51 sqrt(r) |s| / u, by Cauchy and Schwarz, and sums in single precision are off by some roundings of
+    the sum of the |s|. Where a constant is more than twice that sum it decides alone, in both ways of summing.
+    """
+    r = queries.shape[1] - 1
+    unit = np.float32(_coarse_unit(r))
+    most = np.float32(2.0**31 / unit - r)
+    total = np.empty(VECTOR, np.float32)
+    square = np.empty(VECTOR, np.float32)
+    largest = np.empty(VECTOR, np.float32)
+    per_slope = np.empty(VECTOR, np.float32)
+    for v in range(queries.shape[0]):
+        total[:] = 0.0
+        square[:] = 0.0
+        largest[:] = 0.0
+        for c in range(r):
+            for lane in range(VECTOR):
+                size = abs(queries[v, c + 1, lane])
+                total[lane] += size
+                square[lane] += size * size
+                largest[lane] = max(largest[lane], size)
+        for lane in range(VECTOR):
+            a = min(np.float32(0.999) * most / total[lane], np.float32(2.0**15 - 2.0) / largest[lane])
+            scale = a * unit
+            rounding = np.float32(4.0 * 2.0**-24 * (r + 8)) * total[lane] * scale
+            per_slope[lane] = a
+            units[v, 0, lane] = scale
+            units[v, 1, lane] = np.float32(0.52) * (r * unit + np.sqrt(r * square[lane]) * a) + rounding
+            # Numbers that single precision cannot hold are left to it; without slopes the constant is the value.
+            if total[lane] == 0.0:
+                per_slope[lane] = 0.0
+                units[v, 0, lane] = 1.0
+                units[v, 1, lane] = 0.0
+            elif not (1e-30 < scale < 1e30 and 1e-30 < square[lane] < 1e30):
+                per_slope[lane] = 0.0
+                units[v, 0, lane] = np.nan
+        for c in range(0, r, 2):
+            for lane in range(VECTOR):
+                slopes[v, c // 2, lane] = np.int32(np.rint(queries[v, c + 1, lane] * per_slope[lane])) & 0xFFFF
+            if c + 1 < r:
+                for lane in range(VECTOR):
+                    slopes[v, c // 2, lane] |= np.int32(np.rint(queries[v, c + 2, lane] * per_slope[lane])) << 16
 
 
 @jit()

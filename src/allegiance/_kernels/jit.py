@@ -19,7 +19,7 @@ CACHE = os.environ.get("ALLEGIANCE_CACHE", "1") != "0"
 _warned = False
 
 
-def jit(*, fuse: bool = False, reorder: bool = False) -> Callable[[F], F]:
+def jit(*, fuse: bool = False, reorder: bool = False, inline: bool = False) -> Callable[[F], F]:
     """Compile a kernel: cached on disk, without the GIL, in strict floating-point arithmetic.
 
     Only kernels that never feed a rounded number back into themselves may ask for less: in a Markov chain one changed
@@ -31,6 +31,8 @@ def jit(*, fuse: bool = False, reorder: bool = False) -> Callable[[F], F]:
         Allow a multiplication and an addition to be rounded once.
     reorder
         Allow the terms of a sum to be added in another order, so that it can be vectorised.
+    inline
+        Write the function out where it is called: a loop that calls one is not vectorised.
 
     Notes
     -----
@@ -44,6 +46,8 @@ def jit(*, fuse: bool = False, reorder: bool = False) -> Callable[[F], F]:
     """
     fastmath: Any = ({"contract"} if fuse else set()) | ({"reassoc"} if reorder else set()) or False
     settings: Any = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
+    if inline:
+        settings["inline"] = "always"
 
     def compile_on_first_call(function: F) -> F:
         if CACHE:

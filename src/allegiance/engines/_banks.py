@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, row_blocks, stream
+from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, slices, stream
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, row_dots
-from allegiance.influence import AffineFunctions
 
 from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
 from ._tessellation import SingleFunctions, Tessellation
@@ -33,6 +32,8 @@ _PATIENCE = 16
 _SURVEY, _DRAWS = 0, 1
 #: Samples chosen from at a time.
 _GROUP = 2**12
+#: Shares counted at a time by one thread: what is counted for them stays in a cache.
+_MAX_FOUND = 2**16
 #: Rounds are kept for the next call as long as they take less than this many bytes together.
 _KEEP_BYTES = 320 * 2**20
 
@@ -52,6 +53,7 @@ class _Round(NamedTuple):
     """Uniform samples of the region, and which of them are worth testing for each site: see ``choose_samples``."""
 
     samples: AnyArray
+    coarse: AnyArray
     owner: AnyArray
     places: AnyArray
     classes: AnyArray
@@ -90,40 +92,35 @@ class BankCounts(FittedEngine):
     def estimate(self, queries: Queries) -> Estimate:
         """Count; rows of zeros for queries that should be measured by a walk inside their cell."""
         n, k = queries.n, self._tessellation.n_sites
-        estimate, found = Estimate.blank(n, k, SHARED), Estimate.blank(n, k, SHARED)
-        tally = _Tally(n, k)
+        estimate, tally = Estimate.blank(n, k, SHARED), _Tally(n, k)
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         with Threads(self._settings.threads) as threads:
+            # Rounds are drawn ahead, so that threads are never without work while this one looks at the results.
+            ahead = min(threads.number, 2)
+            upcoming = [self._begin(index, None, threads, None) for index in range(ahead)]
             site = self._closest_sites(queries, threads)
-            # Queries of one site lie together, and so does what is counted for them: memory is read in order.
-            order = np.argsort(site, kind="stable")
-            site = site[order]
-            functions = AffineFunctions(queries.a[order], queries.b[order])
-            active = np.arange(n)
+            active = np.argsort(site, kind="stable")
             index, drawn = 0, 0
-            upcoming = self._begin(index, site, threads, None)
             memory = None
             while active.size:
-                samples = upcoming()
-                count = self._count(functions, active, site, samples, tally, threads)
-                # The next round is drawn in turn with counting, in the memory of the last one.
-                upcoming = self._begin(index + 1, site[active], threads, memory)
-                memory = None if self._keep else samples.samples
+                samples = upcoming.pop(0)()
+                count = self._count(queries, active, site, samples, tally, threads)
+                # In the memory of the last round.
+                upcoming.append(self._begin(index + ahead, site[active], threads, memory))
+                memory = None if self._keep else samples[:2]
                 count()
                 index, drawn = index + 1, drawn + self._round_size
-                self._look(active, drawn, tally, found)
+                self._look(active, drawn, tally, estimate)
                 active = active[tally.active[active]]
         self._keep = True
-        estimate.put(order, found)
         return estimate
 
     def prepare(self) -> None:
         """Draw and keep all rounds that a query may need before it is given up, as long as there is room."""
         self._keep = True
-        everyone = np.arange(self._tessellation.n_sites)
         with Threads(self._settings.threads) as threads:
             for index in range(-(-int(_PATIENCE * self._unit) // self._round_size)):
-                drawn = self._begin(index, everyone, threads, None)()
+                drawn = self._begin(index, None, threads, None)()
                 if self._kept.get(index) is not drawn:
                     break
 
@@ -150,7 +147,7 @@ class BankCounts(FittedEngine):
 
     def _count(
         self,
-        queries: AffineFunctions,
+        queries: Queries,
         active: IntArray,
         site: IntArray,
         samples: _Round,
@@ -166,16 +163,19 @@ class BankCounts(FittedEngine):
         going = active[within]
         tally.tested[going] += size[within]
         # A piece has queries of one site; only sites with very many are worth more than one.
-        ends = np.flatnonzero(np.diff(site[going], prepend=-1, append=-1))
-        firsts = np.union1d(ends, np.arange(0, going.size, max(going.size // (2 * threads.number), 1)))
+        begins = np.ones(going.size + 1, dtype=bool)
+        begins[1:-1] = site[going[1:]] != site[going[:-1]]
+        begins[:: max(going.size // (2 * threads.number), 1)] = True
+        firsts = np.flatnonzero(begins)
         sites = site[going[firsts[:-1]]]
-        given = (*kernel_ready(*queries, *self._tessellation.functions), *samples[:-1])
+        given = (*kernel_ready(*queries[:2], *self._tessellation.functions), *samples[:-1])
 
         def work(part: slice) -> None:
             pieces = firsts[part.start : part.stop + 1]
             count_stolen(going, pieces, sites[part], *given, tally.sums, tally.squares)  # type: ignore[call-arg]
 
-        return threads.start(work, row_blocks(sites.size, threads.number, least=1))
+        parts = max(4 * threads.number, going.size * self._tessellation.n_sites // _MAX_FOUND)
+        return threads.start(work, list(slices(sites.size, max(sites.size // parts, 1))))
 
     def _look(self, active: IntArray, drawn: int, tally: _Tally, estimate: Estimate) -> None:
         """Turn counts into shares, and decide who goes on."""
@@ -191,8 +191,10 @@ class BankCounts(FittedEngine):
         tally.next_look[looked] = np.minimum(needed, _MAX_GROWTH * drawn)
         tally.active[looked[precise | hopeless]] = False
 
-    def _begin(self, index: int, sites: IntArray, threads: Threads, samples: AnyArray | None) -> Callable[[], _Round]:
-        """Begin to draw round ``index`` for some sites, in the memory of ``samples`` if that is given.
+    def _begin(
+        self, index: int, sites: IntArray | None, threads: Threads, memory: tuple[AnyArray, AnyArray] | None
+    ) -> Callable[[], _Round]:
+        """Begin to draw round ``index`` for some sites or all, in the ``memory`` of other samples if that is given.
 
         Return what waits for it.
         """
@@ -201,9 +203,10 @@ class BankCounts(FittedEngine):
             return lambda: known
         # A call in another thread may say meanwhile that rounds are kept: this one would lack sites.
         kept = self._keep
-        wanted = np.full(self._tessellation.n_sites, kept)
-        wanted[sites] = True
-        choose = self._choose(index, wanted, threads, samples)
+        wanted = np.full(self._tessellation.n_sites, kept or sites is None)
+        if sites is not None:
+            wanted[sites] = True
+        choose = self._choose(index, wanted, threads, memory)
 
         def keep() -> _Round:
             found = choose()
@@ -217,10 +220,10 @@ class BankCounts(FittedEngine):
         return keep
 
     def _choose(
-        self, index: int, wanted: BoolArray, threads: Threads, samples: AnyArray | None
+        self, index: int, wanted: BoolArray, threads: Threads, memory: tuple[AnyArray, AnyArray] | None
     ) -> Callable[[], _Round]:
         """Begin to draw uniform samples and to choose among them."""
-        from allegiance._kernels.affine_block import BLOCK
+        from allegiance._kernels.affine_block import BLOCK, COARSE
         from allegiance._kernels.banks import choose_samples
 
         region, seed, limits = self._tessellation.region, self._settings.seed, self._limits
@@ -228,8 +231,10 @@ class BankCounts(FittedEngine):
         a, b = kernel_ready(*self._tessellation.functions)
         *functions, close = self._tessellation.single
         slopes, constants = kernel_ready(*functions)
-        if samples is None:
-            samples = np.empty((size, a.shape[1]), np.float32)
+        if memory is None:
+            r = a.shape[1]
+            memory = np.empty((size, r), np.float32), np.empty((size if COARSE else 0, (r + 1) // 2), np.int32)
+        samples, coarse = memory
         owner = np.empty(size, np.uint8)
         starts = np.empty((size // BLOCK, k + 1), np.int64)
         found: dict[int, tuple[AnyArray, ...]] = {}
@@ -241,7 +246,8 @@ class BankCounts(FittedEngine):
             chosen = np.empty(most, np.uint8), np.empty(most, np.uint8), np.empty(most, np.float32)
             firsts = np.empty(((part.stop - part.start) // BLOCK, k), np.int64)
             n = choose_samples(
-                columns, a, b, slopes, constants, close, limits, wanted, samples[part], owner[part], *chosen, firsts,
+                columns, a, b, slopes, constants, close, limits, wanted, samples[part], coarse[part], owner[part],
+                *chosen, firsts,
             )  # fmt: skip
             starts[part.start // BLOCK : part.stop // BLOCK, :k] = firsts
             found[part.start] = tuple(each[:n].copy() for each in chosen)
@@ -256,14 +262,14 @@ class BankCounts(FittedEngine):
                 total += found[first][0].size
             starts[:, k] = np.append(starts[1:, 0], total)
             places, classes, margins = (np.concatenate([found[first][i] for first in sorted(found)]) for i in range(3))
-            return _Round(samples, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
+            return _Round(samples, coarse, owner, places, classes, margins, starts, np.diff(starts, axis=1).sum(axis=0))
 
         return put_together
 
     @cached_property
     def _limits(self) -> AnyArray:
         """(k, classes) how large the margin of a sample may be for each probability of being chosen."""
-        from allegiance._kernels.banks import CLASSES
+        from allegiance._kernels.affine_block import CLASSES
 
         return margin_limits(self._tessellation, CLASSES, stream(self._settings.seed, SHARED, _SURVEY))
 
