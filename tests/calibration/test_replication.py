@@ -67,7 +67,7 @@ class TestReplicate:
         X, y = blobs()
         found = replicate(X, y, KMeans(4, n_init=3), calibration=FEW)
         assert found.share == 1.0
-        assert 0.0 < found.half_width() < 0.05
+        assert 0.0 < found.interval[1] - found.share < 0.05
         assert np.array_equal(found.above_chance, np.ones(4))
         # Every row is left out of one subsample of each pair, and only that counts.
         assert np.array_equal(found.times, np.full(240, 2))
@@ -100,7 +100,7 @@ class TestReplicate:
         other = (np.arange(600) % 2) + 2 * (y % 2)
         found = replicate(X, other, KMeans(4, n_init=3), calibration=FEW)
         assert found.kept > 0.99
-        assert found.share == pytest.approx(1 - 1.04 * (1 - found.shares.mean()))
+        assert found.share == pytest.approx(1 - 1.06 * (1 - found.shares.mean()))
         assert "in common" in found.finds_other_clusters()
 
     def test_a_limit_on_the_rows_does_not_lower_what_comes_back_of_smooth_borders(self):
@@ -151,15 +151,15 @@ class TestReplicate:
         with pytest.raises(ValueError, match="at least 2"):
             replicate(X[:1], y[:1], KMeans(1), calibration=FEW)
 
-    def test_interval_is_of_a_new_subsample(self):
+    def test_interval_is_of_one_repeat(self):
         X, y = blobs(spread=4.0)
         found = replicate(X, y, KMeans(4, n_init=1))
-        # Student's t with 19 degrees of freedom at 95 %, from a table; half of what the two comparisons differ by.
+        assert found.share == pytest.approx(1 - 1.06 * (1 - (found.shares.mean() + found.kept) / 2))
+        # Student's t with 19 degrees of freedom at 95 %, from a table; a repeat has twice the rows of a subsample.
         smoothed = (240 * found.share + 1) / 242
-        variance = found.shares.var(ddof=1) + smoothed * (1 - smoothed) / 240
-        variance += (0.5 * (found.shares.mean() - found.kept)) ** 2
-        assert found.half_width() == pytest.approx(1.729133 * np.sqrt(variance), rel=1e-6)
-        assert found.half_width(0.2) == pytest.approx(1.729133 * np.sqrt(variance + 0.15**2), rel=1e-6)
+        variance = found.shares.var(ddof=1) / 2 + (found.shares.mean() - found.kept) ** 2 / 2
+        half = 1.729133 * np.sqrt(variance + 1.5 * smoothed * (1 - smoothed) / 240)
+        assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
 
 
 class TestStandIn:

@@ -23,11 +23,8 @@ from ._samples import Keys, mix, row_keys
 #: Share of the rows in a subsample. Labels and the clustering of a half differ with a variance of 1/n, two disjoint
 #: halves with 4/n, two independent samples of n rows with 2/n. Mixtures need more rows to be fitted at all.
 _SHARE, _SHARES = 0.5, {"covariance_type": 0.7}
-#: Weight of what two subsamples keep of each other's clusters, if it is less than what comes back of the labels and if
-#: it is more; and how much larger than that the doubt is. Chosen on the choosing populations of docs/benchmarks.md.
-_WEIGHTS, _DOUBT = (0.6, 0.2), 1.04
-#: Variance of the comparisons, weighted, over that of independent repeats, for each row beyond a subsample.
-_VARIANCE = 0.75
+#: The doubt is the mean of both comparisons times this, chosen on the choosing populations of docs/benchmarks.md.
+_DOUBT = 1.06
 #: Growth of the doubt, in powers of the variance, that is taken for noise.
 _LEAST_GROWTH = 0.1
 #: Rows of a subsample: this many, or this many per cluster if that is more. docs/benchmarks.md has what that costs.
@@ -36,9 +33,8 @@ _ROWS_PER_CLUSTER = 25
 #: Rows of the sample that subsamples are drawn from, and how many numbers it may hold.
 _ROWS_OF_A_SAMPLE = 20_000
 _NUMBERS_OF_A_SAMPLE = 4_000_000
-#: The interval holds this share of repeats. Beyond the spread over subsamples the estimate itself is off by this much
-#: of the difference between the two comparisons, and of that between two stand-ins that give the same labels.
-_LEVEL, _OFF, _OTHER_OFF = 0.9, 0.5, 0.75
+#: The interval is to hold this share of repeats. Neighbours come back together: labels count this many times less.
+_LEVEL, _TOGETHER = 0.9, 1.5
 #: Repeats that agree with each other this much more than with the labels have found something else: of a clusterer that
 #: is known, and of one that may not have made the labels.
 _GAP, _SMALL_GAP = 0.2, 0.05
@@ -150,7 +146,7 @@ class Replication(NamedTuple):
     kept: float
     """The share of rows that keep their cluster from one subsample of a pair to the other."""
     variance: float
-    """The variance of subsamples around the whole over that of independent repeats; more than 1 if rows are limited."""
+    """The variance of the comparisons, their geometric mean, over that of independent repeats: 1 unless limited."""
     chance: float
     """The share that partitions with clusters of these sizes match if they are unrelated."""
     placed_by_neighbour: bool
@@ -171,20 +167,19 @@ class Replication(NamedTuple):
         doubt = min(_DOUBT * doubt, max(doubt, 1.0 - self.chance))
         return 1.0 - float(doubt / self.variance**power)
 
-    def half_width(self, other_off: float = 0.0) -> float:
-        """Return half of the width of the interval that holds the share of one repeat with a chance of 90 %.
-
-        ``other_off`` is how much the share of another clusterer differs that may have made the labels.
-        """
+    @property
+    def interval(self) -> tuple[float, float]:
+        """What holds the share of one repeat with a chance of 90 %; it may reach below 0 and above 1."""
         R, share = self.shares.size, self.share
         if R < 2:
-            return 1.0
-        # Labels come back or not: shares of points that all did still differ in other samples.
+            return share - 1.0, share + 1.0
         n = float((self.times > 0).sum())
-        smoothed = (share * n + 1.0) / (n + 2.0)
-        off = np.array([_OFF * (self.shares.mean() - self.kept), _OTHER_OFF * other_off])
-        variance = self.shares.var(ddof=1) + smoothed * (1.0 - smoothed) / n + off @ off
-        return float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
+        smoothed = (share * n + 1.0) / (n + 2.0)  # labels that all came back still differ in other samples
+        labels = _TOGETHER * smoothed * (1.0 - smoothed) / n
+        # A repeat has twice the rows of a subsample, and the share is about as far off as each comparison from it.
+        variance = (self.shares.var(ddof=1) + (self.shares.mean() - self.kept) ** 2) / 2.0 + labels
+        half = float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
+        return share - half, share + half
 
     @property
     def above_chance(self) -> FloatArray:
@@ -294,7 +289,7 @@ def replicate(
         times=times.astype(np.float64),
         shares=shares,
         kept=share_kept,
-        variance=max(_VARIANCE * (total / size - 1.0), 1.0),
+        variance=max(np.sqrt(total / size * (total / size - 1.0) / 2.0), 1.0),
         chance=float(chance),
         placed_by_neighbour=not hasattr(clusterer, "predict"),
         failures=failures,
@@ -303,9 +298,7 @@ def replicate(
 
 def _weight_of_pairs(with_labels: float, kept: float) -> float:
     """Return the weight of what pairs of subsamples keep: nothing if they have found other clusters than the labels."""
-    if kept - with_labels > _GAP:
-        return 0.0
-    return _WEIGHTS[0] if kept < with_labels else _WEIGHTS[1]
+    return 0.0 if kept - with_labels > _GAP else 0.5
 
 
 def _subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration, share: float = _SHARE) -> int:
