@@ -136,10 +136,10 @@ class TestReplicate:
         X, _ = blobs()
         y = (X[:, 0] > np.median(X[:, 0])).astype(int)
         Unfriendly.seen.clear()
-        assert len(replicate(X, y, Unfriendly(), calibration=Calibration(8)).shares) == 8
+        assert len(replicate(X, y, Unfriendly(), calibration=Calibration(6)).shares) == 6
         fourth = sorted(rows[0, 0] for rows in Unfriendly.seen)[3]
-        some = replicate(X, y, Unfriendly(fails_if_first_below=fourth), calibration=Calibration(8))
-        assert (len(some.shares), len(some.failures)) == (5, 3)
+        some = replicate(X, y, Unfriendly(fails_if_first_below=fourth), calibration=Calibration(6))
+        assert (len(some.shares), len(some.failures)) == (3, 3)
         assert "too small" in some.failures[0]
         with pytest.raises(ValueError, match=r"every subsample of 120 rows.*too small"):
             replicate(X, y, Unfriendly(fails_if_first_below=np.inf), calibration=FEW)

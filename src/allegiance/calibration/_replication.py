@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from math import sqrt
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -41,12 +42,13 @@ _GAP, _SMALL_GAP = 0.2, 0.05
 #: Parameters that count rows, which shrink with the rows, and those that cannot exceed the number of rows.
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
-#: Draws of data without clusters. A pair of subsamples of each is clustered.
-_NULL_DRAWS = 4
-#: Labels that come back this far above chance need no comparison with data without clusters.
-_CLEAR = 0.9
+#: Draws of data without clusters. A pair of subsamples of each is clustered. Labels that come back so far above chance
+#: need no draw, and those that come back so much better than in the first draw no other.
+_NULL_DRAWS, _CLEAR, _BETTER = 4, 0.9, 0.2
+#: Shares that differ by less are equal. Where the first subsamples agree that well, the others are left out.
+_TIE, _FIRST = 0.02, 6
 #: In data without clusters less than this times the doubt must be left for the labels to be no better.
-_CONTRAST, _TIE = 1.5, 0.02
+_CONTRAST = 1.5
 #: Rows that the covariance is estimated from; with more than half as many columns normal rows are combined from them.
 _COVARIANCE_ROWS = 2000
 
@@ -61,7 +63,7 @@ class Calibration(Parameters):
     Parameters
     ----------
     n_resamples
-        Number of subsamples that are clustered, at least 2.
+        Number of subsamples that are clustered, at least 2. After 6 that agree to 0.02 no more are.
     clusterer
         The scikit-learn clusterer that made the labels, or a pipeline that ends in one, in the user's own coordinates.
         It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
@@ -257,7 +259,9 @@ def replicate(
     total = max(n_total or m, m)
     drawn = list(_subsamples(keys, size, calibration.n_resamples, seed))
     jobs = [(rows, inside, own_seed, size / total) for inside, own_seed in drawn]
-    found = _clusterings(clusterer, jobs, threads, verbose)
+    found = _clusterings(clusterer, jobs[:_FIRST], threads, verbose)
+    if not _agree(codes, found, drawn):
+        found += _clusterings(clusterer, jobs[_FIRST:], threads, verbose)
     worked = [place for place, labels in enumerate(found) if not isinstance(labels, str)]
     failures = tuple(reason for reason in found if isinstance(reason, str))
     if not worked:
@@ -265,19 +269,16 @@ def replicate(
     new = np.array([found[place] for place in worked])
     if (new < 0).all():
         raise ValueError(f"clusterer={clusterer!r} found no cluster in any subsample: every point is noise (-1).")
-    seen = np.tile(codes >= 0, (len(new), 1))
-    for number, place in enumerate(worked):
-        seen[number, drawn[place][0]] = False
+    matched, seen = _matched(codes, new, [drawn[place][0] for place in worked])
     if not seen.any():
         raise ValueError(
             f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and none was left out of any of "
             f"{len(new)} subsamples, so nothing tells whether they come back. Pass a larger n_resamples (--resamples)."
         )
-    matched = seen & np.array([matches(codes, labels) for labels in new])
     times, shares = seen.sum(axis=0), matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     rate = matched.sum(axis=0) / np.maximum(times, 1)
-    pairs = [(place, place + 1) for place in worked if place % 2 == 0 and place + 1 in worked]
-    kept = np.array([matches(found[one], found[other]) for one, other in pairs if (found[one] >= 0).any()])
+    pairs = [(found[place], found[place + 1]) for place in worked if place % 2 == 0 and place + 1 in worked]
+    kept = np.array([matches(one, other) for one, other in pairs if (one >= 0).any()])
     share_kept = float(kept[:, codes >= 0].mean()) if kept.size else float(shares.mean())
     if kept.size:
         rate += _weight_of_pairs(float(shares.mean()), share_kept) * (kept.mean(axis=0) - rate)
@@ -289,11 +290,27 @@ def replicate(
         times=times.astype(np.float64),
         shares=shares,
         kept=share_kept,
-        variance=max(np.sqrt(total / size * (total / size - 1.0) / 2.0), 1.0),
+        variance=max(sqrt(total / size * (total / size - 1.0) / 2.0), 1.0),
         chance=float(chance),
         placed_by_neighbour=not hasattr(clusterer, "predict"),
         failures=failures,
     )
+
+
+def _matched(codes: IntArray, new: IntArray, inside: Sequence[IntArray]) -> tuple[BoolArray, BoolArray]:
+    """Return for each subsample and row (R, m) whether its label came back, and whether it was left out and has one."""
+    seen = np.tile(codes >= 0, (len(new), 1))
+    for number, rows in enumerate(inside):
+        seen[number, rows] = False
+    return seen & np.array([matches(codes, labels) for labels in new]), seen
+
+
+def _agree(codes: IntArray, found: Sequence[Any], drawn: Sequence[tuple[IntArray, int]]) -> bool:
+    """Tell whether as much comes back in all of the first subsamples."""
+    if len(found) < _FIRST or any(isinstance(labels, str) for labels in found):
+        return False
+    matched, seen = _matched(codes, np.array(found), [inside for inside, _ in drawn[:_FIRST]])
+    return bool(np.std(matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1), ddof=1) < _TIE)
 
 
 def _weight_of_pairs(with_labels: float, kept: float) -> float:
@@ -458,18 +475,17 @@ def normal_share(
         return None
     size = _subsample_size(clusterer, given.shape[0], int(found.new.max()) + 1, calibration)
     m = min(given.shape[0], round(size / _share_of_rows(clusterer)))
-    jobs: list[Any] = []
-    for drawn in _normal_like(given, m, stream(seed, *b"normal")):
+    shares, kept = [], []
+    for i, drawn in enumerate(_normal_like(given, m, stream(seed, *b"normal"))):
         table = type(rows)(drawn, columns=rows.columns) if hasattr(rows, "iloc") else drawn
-        jobs += [(table, inside, seed, size / m) for inside in (np.arange(size), np.arange(m - size, m))]
-    new = _clusterings(clusterer, jobs, threads)
-    if any(isinstance(labels, str) for labels in new):
-        return None
-    pairs = [(one, other) for one, other in zip(new[::2], new[1::2], strict=True) if (one >= 0).any()]
-    kept = [float(matches(one, other).mean()) for one, other in pairs]
-    shares = [above_chance(kept[i], _chance(*pair, seed, i)) for i, pair in enumerate(pairs)]
-    if len(shares) < 2:
-        return None
+        halves = (np.arange(size), np.arange(m - size, m))
+        one, other = _clusterings(clusterer, [(table, inside, seed, size / m) for inside in halves], threads)
+        if isinstance(one, str) or isinstance(other, str) or (one < 0).all():
+            return None
+        kept.append(float(matches(one, other).mean()))
+        shares.append(above_chance(kept[-1], _chance(one, other, seed, i)))
+        if share > shares[0] + _BETTER:
+            return None
     usual, deviation = float(np.mean(shares)), max(float(np.std(shares, ddof=1)), _TIE)
     as_good = share <= usual + deviation and (1.0 - usual + _TIE) < _CONTRAST * (1.0 - share + _TIE)
     return float(np.mean(kept)) if as_good else None

@@ -16,8 +16,8 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 _REPRODUCED, _REPRODUCED_IF_STARTED = 0.6, 0.8
 #: One with this much needs no rival at all. Among more rows than are at hand, or than linkages take, that much will do.
 _SAME, _SAME_IN_A_SAMPLE = 0.9995, 0.98
-#: Most starts of k-means, whose number in the clustering at hand is not known, and the products of rows, columns and
-#: clusters that all starts may take together.
+#: Most starts of k-means, whose number in the clustering at hand is not known, and the products of rows (3,000 at
+#: most), columns and clusters that all starts may take together.
 _STARTS, _PRODUCTS = 5, 10_000_000
 #: Labels at which a clusterer stays this much are its own.
 _ALIKE = 0.95
@@ -210,18 +210,11 @@ def _kmeans(name: str, rows: Rows, codes: IntArray, steps: int, scaler: Any = No
         rows = scaler.fit_transform(rows)
     means = _means(rows, codes)
     labels = KMeans(len(means), init=means, n_init=1, max_iter=steps).fit_predict(rows)
-    starts = int(np.clip(_PRODUCTS // (rows.shape[0] * rows.shape[1] * len(means)), 1, _STARTS))
-    clusterer = KMeans(len(means), init="k-means++" if starts == _STARTS else _seeds, n_init=starts)
+    starts = _PRODUCTS // (min(rows.shape[0], _FEW_ROWS) * rows.shape[1] * len(means))
+    clusterer = KMeans(len(means), n_init=int(np.clip(starts, 1, _STARTS)))
     from sklearn.base import clone
 
     return name, clusterer if scaler is None else make_pipeline(clone(scaler), clusterer), labels, False
-
-
-def _seeds(rows: Rows, k: int, random_state: Any) -> FloatArray:
-    """Return k-means++ centres with one trial each: scikit-learn's several take longer than all steps that follow."""
-    from sklearn.cluster import kmeans_plusplus
-
-    return np.asarray(kmeans_plusplus(rows, k, random_state=random_state, n_local_trials=1)[0])
 
 
 def _means(rows: Rows, codes: IntArray) -> FloatArray:
