@@ -47,8 +47,6 @@ _LIMITED = ("n_clusters", "n_components", "n_neighbors")
 _NULL_DRAWS, _CLEAR, _BETTER = 4, 0.9, 0.2
 #: Shares that differ by less are equal. Where the first subsamples agree that well, the others are left out.
 _TIE, _FIRST = 0.02, 6
-#: In data without clusters less than this times the doubt must be left for the labels to be no better.
-_CONTRAST = 1.5
 #: Rows that the covariance is estimated from; with more than half as many columns normal rows are combined from them.
 _COVARIANCE_ROWS = 2000
 
@@ -487,8 +485,7 @@ def normal_share(
         if share > shares[0] + _BETTER:
             return None
     usual, deviation = float(np.mean(shares)), max(float(np.std(shares, ddof=1)), _TIE)
-    as_good = share <= usual + deviation and (1.0 - usual + _TIE) < _CONTRAST * (1.0 - share + _TIE)
-    return float(np.mean(kept)) if as_good else None
+    return float(np.mean(kept)) if share <= usual + deviation else None
 
 
 def _normal_like(X: FloatArray, m: int, rng: np.random.Generator) -> Iterator[FloatArray]:
