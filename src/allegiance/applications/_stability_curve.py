@@ -229,7 +229,8 @@ def stability_curve(
     clusters, which are matched to the old ones. The share of labels that come back is put on a scale where chance is 0,
     so that few clusters have no advantage by their number alone. The same is asked of data without clusters: points
     drawn uniformly from a box around X. If any draw of these stands out from the others as much as the data does, or
-    comes back as well as one of ten subsamples, nothing is suggested. No affinity is measured, and the cost does not depend on the number of rows.
+    comes back as well as one of ten subsamples, nothing is suggested. No affinity is measured, and the cost does not
+    depend on the number of rows.
 
     Parameters
     ----------

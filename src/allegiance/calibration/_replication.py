@@ -43,8 +43,8 @@ _GAP, _SMALL_GAP = 0.2, 0.05
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
 #: Draws of data without clusters. A pair of subsamples of each is clustered. Labels that come back so far above chance
-#: need no draw, and those that come back so much better than in the first draw no other.
-_NULL_DRAWS, _CLEAR, _BETTER = 4, 0.9, 0.2
+#: need no draw, those that come back so much better than in the first draw no other, and less than that is no better.
+_NULL_DRAWS, _CLEAR, _BETTER, _NO_BETTER = 4, 0.9, 0.2, 0.05
 #: Shares that differ by less are equal. Where the first subsamples agree that well, the others are left out.
 _TIE, _FIRST = 0.02, 6
 #: Rows that the covariance is estimated from; with more than half as many columns normal rows are combined from them.
@@ -484,8 +484,7 @@ def normal_share(
         shares.append(above_chance(kept[-1], _chance(one, other, seed, i)))
         if share > shares[0] + _BETTER:
             return None
-    usual, deviation = float(np.mean(shares)), max(float(np.std(shares, ddof=1)), _TIE)
-    return float(np.mean(kept)) if share <= usual + deviation else None
+    return float(np.mean(kept)) if share <= np.mean(shares) + _NO_BETTER else None
 
 
 def _normal_like(X: FloatArray, m: int, rng: np.random.Generator) -> Iterator[FloatArray]:
