@@ -73,6 +73,14 @@ class TestReplicate:
         assert np.array_equal(found.times, np.full(240, 2))
         assert np.allclose(found.hits, found.times)
 
+    def test_six_subsamples_that_agree_are_enough(self):
+        X, y = blobs()
+        assert len(replicate(X, y, KMeans(4, n_init=3)).shares) == 6
+        X = np.random.default_rng(0).normal(size=(200, 10))  # no clusters: each subsample is cut elsewhere
+        found = replicate(X, KMeans(3, n_init=3, random_state=0).fit_predict(X), KMeans(3, n_init=3))
+        assert len(found.shares) == 20
+        assert found.shares[:6].std() > 0.02
+
     def test_chance_is_what_shuffled_labels_reach(self):
         X, y = blobs(600)
         shuffled = np.random.default_rng(0).permutation(y)
@@ -179,6 +187,16 @@ class TestStandIn:
         found = stand_in(X, clusterer.fit_predict(X))
         assert name in found.name
         assert found.ari >= 0.6
+
+    def test_k_means_keeps_its_own_labels_and_moves_those_of_a_mixture(self):
+        X = np.random.default_rng(0).normal(size=(200, 20))
+        X[:100] += 2.0
+        found = stand_in(X, GaussianMixture(4, reg_covar=1e-3, random_state=0).fit_predict(X))
+        assert (found.name, found.other) == ("a Gaussian mixture (full)", None)
+        found = stand_in(X, KMeans(12, n_init=5, random_state=0).fit_predict(X))
+        assert (found.name, found.ari) == ("k-means", 1.0)
+        # With fewer members than columns a mixture keeps any labels.
+        assert found.other.name == "a Gaussian mixture (full)"
 
     def test_columns_rings_sparse_rows_noise_and_shuffled_labels(self):
         X, y = blobs(spread=3.0)
