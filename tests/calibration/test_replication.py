@@ -166,7 +166,7 @@ class TestReplicate:
         # Student's t with 19 degrees of freedom at 95 %, from a table; a repeat has twice the rows of a subsample.
         smoothed = (240 * found.share + 1) / 242
         variance = found.shares.var(ddof=1) / 2 + (found.shares.mean() - found.kept) ** 2 / 2
-        half = 1.729133 * np.sqrt(variance + 1.5 * smoothed * (1 - smoothed) / 240)
+        half = 1.729133 * np.sqrt(variance + 2 * smoothed * (1 - smoothed) / 240)
         assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
 
 

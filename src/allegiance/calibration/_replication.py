@@ -35,18 +35,19 @@ _ROWS_PER_CLUSTER = 25
 _ROWS_OF_A_SAMPLE = 20_000
 _NUMBERS_OF_A_SAMPLE = 4_000_000
 #: The interval is to hold this share of repeats. Neighbours come back together: labels count this many times less.
-_LEVEL, _TOGETHER = 0.9, 1.5
+_LEVEL, _TOGETHER = 0.9, 2.0
 #: Repeats that agree with each other this much more than with the labels have found something else: of a clusterer that
 #: is known, and of one that may not have made the labels.
 _GAP, _SMALL_GAP = 0.2, 0.05
 #: Parameters that count rows, which shrink with the rows, and those that cannot exceed the number of rows.
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
-#: Draws of data without clusters. A pair of subsamples of each is clustered. Labels that come back so far above chance
-#: need no draw, those that come back so much better than in the first draw no other, and less than that is no better.
-_NULL_DRAWS, _CLEAR, _BETTER, _NO_BETTER = 4, 0.9, 0.2, 0.05
-#: Shares that differ by less are equal. Where the first subsamples agree that well, the others are left out.
-_TIE, _FIRST = 0.02, 6
+#: Draws of data without clusters. A pair of subsamples of each is clustered. Labels that come back so much better than
+#: in the first draw need no other, and less than that is no better.
+_NULL_DRAWS, _BETTER, _NO_BETTER = 4, 0.2, 0.05
+#: Shares that differ by less are equal. Where as much comes back in each of the first subsamples, and at least so much,
+#: the others are left out. Labels that come back so far above chance need no comparison with data without clusters.
+_TIE, _FIRST, _CLEAR = 0.02, 6, 0.9
 #: Rows that the covariance is estimated from; with more than half as many columns normal rows are combined from them.
 _COVARIANCE_ROWS = 2000
 
@@ -61,7 +62,8 @@ class Calibration(Parameters):
     Parameters
     ----------
     n_resamples
-        Number of subsamples that are clustered, at least 2. After 6 that agree to 0.02 no more are.
+        Number of subsamples that are clustered, at least 2. If nine tenths or more come back in the first 6, and as
+        much in each of them, to 0.02, the others are left out.
     clusterer
         The scikit-learn clusterer that made the labels, or a pipeline that ends in one, in the user's own coordinates.
         It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
@@ -304,11 +306,12 @@ def _matched(codes: IntArray, new: IntArray, inside: Sequence[IntArray]) -> tupl
 
 
 def _agree(codes: IntArray, found: Sequence[Any], drawn: Sequence[tuple[IntArray, int]]) -> bool:
-    """Tell whether as much comes back in all of the first subsamples."""
+    """Tell whether nearly all labels come back in the first subsamples, and as many in each."""
     if len(found) < _FIRST or any(isinstance(labels, str) for labels in found):
         return False
     matched, seen = _matched(codes, np.array(found), [inside for inside, _ in drawn[:_FIRST]])
-    return bool(np.std(matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1), ddof=1) < _TIE)
+    shares = matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    return bool(shares.mean() >= _CLEAR and shares.std(ddof=1) < _TIE)
 
 
 def _weight_of_pairs(with_labels: float, kept: float) -> float:
