@@ -70,6 +70,14 @@ class TestSuggestion:
         assert curve_of([0.4, 0.9, 0.6], as_by_chance).suggestion is None
         assert curve_of([0.4, 0.95, 0.6], as_by_chance).suggestion == 3
 
+    def test_nine_of_ten_subsamples_must_come_back_better_than_any_draw(self):
+        sizes, reference = np.array([2, 3]), np.array([[0.3, 0.5], [0.9, 0.4], [0.2, 0.3]])
+        lucky, unlucky = np.full(20, 0.97), np.where(np.arange(20) < 3, 0.5, 0.97)
+        curves = [StabilityCurve(sizes, sizes, np.array([two, lucky - 0.5]), reference) for two in (lucky, unlucky)]
+        assert [curve.contrast > curve.contrast_by_chance for curve in curves] == [True, True]
+        assert [curve.suggestion for curve in curves] == [2, None]
+        assert "one of ten subsamples" in curves[1].verdict
+
     def test_contrast_compares_doubt_for_the_same_value(self):
         sizes, reference = np.array([2, 3]), np.array([[0.9, 0.5], [0.8, 0.4], [0.95, 0.3]])
         curve = StabilityCurve(sizes, sizes, np.array([[0.7, 0.7], [0.9, 0.9]]), reference)

@@ -67,11 +67,19 @@ class TestReplicate:
         X, y = blobs()
         found = replicate(X, y, KMeans(4, n_init=3), calibration=FEW)
         assert found.share == 1.0
-        assert 0.0 < found.half_width() < 0.05
+        assert 0.0 < found.interval[1] - found.share < 0.05
         assert np.array_equal(found.above_chance, np.ones(4))
         # Every row is left out of one subsample of each pair, and only that counts.
         assert np.array_equal(found.times, np.full(240, 2))
         assert np.allclose(found.hits, found.times)
+
+    def test_six_subsamples_that_agree_are_enough(self):
+        X, y = blobs()
+        assert len(replicate(X, y, KMeans(4, n_init=3)).shares) == 6
+        X = np.random.default_rng(0).normal(size=(200, 10))  # no clusters: each subsample is cut elsewhere
+        found = replicate(X, KMeans(3, n_init=3, random_state=0).fit_predict(X), KMeans(3, n_init=3))
+        assert len(found.shares) == 20
+        assert found.shares[:6].std() > 0.02
 
     def test_chance_is_what_shuffled_labels_reach(self):
         X, y = blobs(600)
@@ -100,7 +108,7 @@ class TestReplicate:
         other = (np.arange(600) % 2) + 2 * (y % 2)
         found = replicate(X, other, KMeans(4, n_init=3), calibration=FEW)
         assert found.kept > 0.99
-        assert found.share == pytest.approx(1 - 1.04 * (1 - found.shares.mean()))
+        assert found.share == pytest.approx(1 - 1.06 * (1 - found.shares.mean()))
         assert "in common" in found.finds_other_clusters()
 
     def test_a_limit_on_the_rows_does_not_lower_what_comes_back_of_smooth_borders(self):
@@ -136,10 +144,10 @@ class TestReplicate:
         X, _ = blobs()
         y = (X[:, 0] > np.median(X[:, 0])).astype(int)
         Unfriendly.seen.clear()
-        assert len(replicate(X, y, Unfriendly(), calibration=Calibration(8)).shares) == 8
+        assert len(replicate(X, y, Unfriendly(), calibration=Calibration(6)).shares) == 6
         fourth = sorted(rows[0, 0] for rows in Unfriendly.seen)[3]
-        some = replicate(X, y, Unfriendly(fails_if_first_below=fourth), calibration=Calibration(8))
-        assert (len(some.shares), len(some.failures)) == (5, 3)
+        some = replicate(X, y, Unfriendly(fails_if_first_below=fourth), calibration=Calibration(6))
+        assert (len(some.shares), len(some.failures)) == (3, 3)
         assert "too small" in some.failures[0]
         with pytest.raises(ValueError, match=r"every subsample of 120 rows.*too small"):
             replicate(X, y, Unfriendly(fails_if_first_below=np.inf), calibration=FEW)
@@ -151,15 +159,15 @@ class TestReplicate:
         with pytest.raises(ValueError, match="at least 2"):
             replicate(X[:1], y[:1], KMeans(1), calibration=FEW)
 
-    def test_interval_is_of_a_new_subsample(self):
+    def test_interval_is_of_one_repeat(self):
         X, y = blobs(spread=4.0)
         found = replicate(X, y, KMeans(4, n_init=1))
-        # Student's t with 19 degrees of freedom at 95 %, from a table; half of what the two comparisons differ by.
+        assert found.share == pytest.approx(1 - 1.06 * (1 - (found.shares.mean() + found.kept) / 2))
+        # Student's t with 19 degrees of freedom at 95 %, from a table; a repeat has twice the rows of a subsample.
         smoothed = (240 * found.share + 1) / 242
-        variance = found.shares.var(ddof=1) + smoothed * (1 - smoothed) / 240
-        variance += (0.5 * (found.shares.mean() - found.kept)) ** 2
-        assert found.half_width() == pytest.approx(1.729133 * np.sqrt(variance), rel=1e-6)
-        assert found.half_width(0.2) == pytest.approx(1.729133 * np.sqrt(variance + 0.15**2), rel=1e-6)
+        variance = found.shares.var(ddof=1) / 2 + (found.shares.mean() - found.kept) ** 2 / 2
+        half = 1.729133 * np.sqrt(variance + 2 * smoothed * (1 - smoothed) / 240)
+        assert found.interval == pytest.approx((found.share - half, found.share + half), rel=1e-6)
 
 
 class TestStandIn:
@@ -179,6 +187,16 @@ class TestStandIn:
         found = stand_in(X, clusterer.fit_predict(X))
         assert name in found.name
         assert found.ari >= 0.6
+
+    def test_k_means_keeps_its_own_labels_and_moves_those_of_a_mixture(self):
+        X = np.random.default_rng(0).normal(size=(200, 20))
+        X[:100] += 2.0
+        found = stand_in(X, GaussianMixture(4, reg_covar=1e-3, random_state=0).fit_predict(X))
+        assert (found.name, found.other) == ("a Gaussian mixture (full)", None)
+        found = stand_in(X, KMeans(12, n_init=5, random_state=0).fit_predict(X))
+        assert (found.name, found.ari) == ("k-means", 1.0)
+        # With fewer members than columns a mixture keeps any labels.
+        assert found.other.name == "a Gaussian mixture (full)"
 
     def test_columns_rings_sparse_rows_noise_and_shuffled_labels(self):
         X, y = blobs(spread=3.0)

@@ -17,7 +17,7 @@ def trust_map(k):
         review_offsets=np.full(k, -2.0),
         reach=np.full(k, 1.0),
         share=0.8,
-        half_width=0.1,
+        margins=np.array([0.1, 0.1]),
         chance=1.0 / k,
         normal_share=None,
         note="k-means was repeated.",

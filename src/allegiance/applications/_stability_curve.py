@@ -28,6 +28,8 @@ _MOST_ROWS, _ROWS_PER_CLUSTER = 2000, 100
 _SHARE = 1 / 3
 #: Replication above chance that differs by less counts as equal.
 _TIE = 0.02
+#: Share of the subsamples that may come back no better than data without clusters do at best.
+_UNLUCKY = 0.1
 #: A set of points comes back if its Jaccard index with what a repeat finds is at least this; a pair must come back
 #: better than its parts by so much. Pieces hold at least this share of a cluster, and agree so far (adjusted Rand).
 _BACK, _GAIN, _PIECE, _ALIKE = 0.75, 0.1, 0.2, 0.5
@@ -96,16 +98,25 @@ class StabilityCurve(Shown):
 
     @property
     def suggestion(self) -> Any:
-        """The contender with most clusters; None if data without clusters have as much contrast by chance."""
-        if self.contrast <= self.contrast_by_chance:
+        """The contender with most clusters; None if data without clusters do as well by chance.
+
+        It must have more contrast than any draw of the reference, and nine of ten subsamples must come back better than
+        every draw.
+        """
+        chosen = self._finest(self.above_chance)
+        if self.contrast <= self.contrast_by_chance or self._is_reached(chosen):
             return None
-        value = self.values[self._finest(self.above_chance)]
+        value = self.values[chosen]
         return value.item() if isinstance(value, np.generic) else value
 
     def _finest(self, above_chance: FloatArray) -> int:
         """Return the position of the contender with most clusters, of equals the one that comes back best."""
         contends = above_chance >= above_chance.max() - _TIE
         return int(np.lexsort((above_chance, self.n_clusters, contends))[-1])
+
+    def _is_reached(self, chosen: int) -> bool:
+        """Tell whether a draw of the reference comes back as well as the data in an unlucky subsample."""
+        return bool(np.quantile(self.by_resample[chosen], _UNLUCKY) <= self.reference[:, chosen].max())
 
     def _contrast(self, above_chance: FloatArray, reference: FloatArray) -> float:
         chosen = self._finest(above_chance)
@@ -190,6 +201,8 @@ class StabilityCurve(Shown):
         found = f"{contrast} times less doubt than in data without clusters ({by_chance} by chance)"
         by_number = self.param == "n_clusters"
         if self.suggestion is None:
+            if self.contrast > self.contrast_by_chance:
+                found += ", but in one of ten subsamples no more comes back than there"
             return f"No {'number of clusters' if by_number else self.param} stands out: at best {found}."
         others = [f"{value:g}" for value in self.contenders if value != self.suggestion]
         close = f"; as stable: {', '.join(others)}" if others else ""
@@ -215,8 +228,9 @@ def stability_curve(
     For each value the data are clustered, then subsamples of a third of the rows; rows left out are placed in the new
     clusters, which are matched to the old ones. The share of labels that come back is put on a scale where chance is 0,
     so that few clusters have no advantage by their number alone. The same is asked of data without clusters: points
-    drawn uniformly from a box around X. If any draw of these stands out from the others as much as the data does,
-    nothing is suggested. No affinity is measured, and the cost does not depend on the number of rows.
+    drawn uniformly from a box around X. If any draw of these stands out from the others as much as the data does, or
+    comes back as well as one of ten subsamples, nothing is suggested. No affinity is measured, and the cost does not
+    depend on the number of rows.
 
     Parameters
     ----------

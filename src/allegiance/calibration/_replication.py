@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from math import sqrt
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -23,11 +24,8 @@ from ._samples import Keys, mix, row_keys
 #: Share of the rows in a subsample. Labels and the clustering of a half differ with a variance of 1/n, two disjoint
 #: halves with 4/n, two independent samples of n rows with 2/n. Mixtures need more rows to be fitted at all.
 _SHARE, _SHARES = 0.5, {"covariance_type": 0.7}
-#: Weight of what two subsamples keep of each other's clusters, if it is less than what comes back of the labels and if
-#: it is more; and how much larger than that the doubt is. Chosen on the choosing populations of docs/benchmarks.md.
-_WEIGHTS, _DOUBT = (0.6, 0.2), 1.04
-#: Variance of the comparisons, weighted, over that of independent repeats, for each row beyond a subsample.
-_VARIANCE = 0.75
+#: The doubt is the mean of both comparisons times this, chosen on the choosing populations of docs/benchmarks.md.
+_DOUBT = 1.06
 #: Growth of the doubt, in powers of the variance, that is taken for noise.
 _LEAST_GROWTH = 0.1
 #: Rows of a subsample: this many, or this many per cluster if that is more. docs/benchmarks.md has what that costs.
@@ -36,21 +34,20 @@ _ROWS_PER_CLUSTER = 25
 #: Rows of the sample that subsamples are drawn from, and how many numbers it may hold.
 _ROWS_OF_A_SAMPLE = 20_000
 _NUMBERS_OF_A_SAMPLE = 4_000_000
-#: The interval holds this share of repeats. Beyond the spread over subsamples the estimate itself is off by this much
-#: of the difference between the two comparisons, and of that between two stand-ins that give the same labels.
-_LEVEL, _OFF, _OTHER_OFF = 0.9, 0.5, 0.75
+#: The interval is to hold this share of repeats. Neighbours come back together: labels count this many times less.
+_LEVEL, _TOGETHER = 0.9, 2.0
 #: Repeats that agree with each other this much more than with the labels have found something else: of a clusterer that
 #: is known, and of one that may not have made the labels.
 _GAP, _SMALL_GAP = 0.2, 0.05
 #: Parameters that count rows, which shrink with the rows, and those that cannot exceed the number of rows.
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
-#: Draws of data without clusters. A pair of subsamples of each is clustered.
-_NULL_DRAWS = 4
-#: Labels that come back this far above chance need no comparison with data without clusters.
-_CLEAR = 0.9
-#: In data without clusters less than this times the doubt must be left for the labels to be no better.
-_CONTRAST, _TIE = 1.5, 0.02
+#: Draws of data without clusters. A pair of subsamples of each is clustered. Labels that come back so much better than
+#: in the first draw need no other, and less than that is no better.
+_NULL_DRAWS, _BETTER, _NO_BETTER = 4, 0.2, 0.05
+#: Shares that differ by less are equal. Where as much comes back in each of the first subsamples, and at least so much,
+#: the others are left out. Labels that come back so far above chance need no comparison with data without clusters.
+_TIE, _FIRST, _CLEAR = 0.02, 6, 0.9
 #: Rows that the covariance is estimated from; with more than half as many columns normal rows are combined from them.
 _COVARIANCE_ROWS = 2000
 
@@ -65,7 +62,8 @@ class Calibration(Parameters):
     Parameters
     ----------
     n_resamples
-        Number of subsamples that are clustered, at least 2.
+        Number of subsamples that are clustered, at least 2. If nine tenths or more come back in the first 6, and as
+        much in each of them, to 0.02, the others are left out.
     clusterer
         The scikit-learn clusterer that made the labels, or a pipeline that ends in one, in the user's own coordinates.
         It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
@@ -150,7 +148,7 @@ class Replication(NamedTuple):
     kept: float
     """The share of rows that keep their cluster from one subsample of a pair to the other."""
     variance: float
-    """The variance of subsamples around the whole over that of independent repeats; more than 1 if rows are limited."""
+    """The variance of the comparisons, their geometric mean, over that of independent repeats: 1 unless limited."""
     chance: float
     """The share that partitions with clusters of these sizes match if they are unrelated."""
     placed_by_neighbour: bool
@@ -171,20 +169,19 @@ class Replication(NamedTuple):
         doubt = min(_DOUBT * doubt, max(doubt, 1.0 - self.chance))
         return 1.0 - float(doubt / self.variance**power)
 
-    def half_width(self, other_off: float = 0.0) -> float:
-        """Return half of the width of the interval that holds the share of one repeat with a chance of 90 %.
-
-        ``other_off`` is how much the share of another clusterer differs that may have made the labels.
-        """
+    @property
+    def interval(self) -> tuple[float, float]:
+        """What holds the share of one repeat with a chance of 90 %; it may reach below 0 and above 1."""
         R, share = self.shares.size, self.share
         if R < 2:
-            return 1.0
-        # Labels come back or not: shares of points that all did still differ in other samples.
+            return share - 1.0, share + 1.0
         n = float((self.times > 0).sum())
-        smoothed = (share * n + 1.0) / (n + 2.0)
-        off = np.array([_OFF * (self.shares.mean() - self.kept), _OTHER_OFF * other_off])
-        variance = self.shares.var(ddof=1) + smoothed * (1.0 - smoothed) / n + off @ off
-        return float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
+        smoothed = (share * n + 1.0) / (n + 2.0)  # labels that all came back still differ in other samples
+        labels = _TOGETHER * smoothed * (1.0 - smoothed) / n
+        # A repeat has twice the rows of a subsample, and the share is about as far off as each comparison from it.
+        variance = (self.shares.var(ddof=1) + (self.shares.mean() - self.kept) ** 2) / 2.0 + labels
+        half = float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
+        return share - half, share + half
 
     @property
     def above_chance(self) -> FloatArray:
@@ -262,7 +259,9 @@ def replicate(
     total = max(n_total or m, m)
     drawn = list(_subsamples(keys, size, calibration.n_resamples, seed))
     jobs = [(rows, inside, own_seed, size / total) for inside, own_seed in drawn]
-    found = _clusterings(clusterer, jobs, threads, verbose)
+    found = _clusterings(clusterer, jobs[:_FIRST], threads, verbose)
+    if not _agree(codes, found, drawn):
+        found += _clusterings(clusterer, jobs[_FIRST:], threads, verbose)
     worked = [place for place, labels in enumerate(found) if not isinstance(labels, str)]
     failures = tuple(reason for reason in found if isinstance(reason, str))
     if not worked:
@@ -270,19 +269,16 @@ def replicate(
     new = np.array([found[place] for place in worked])
     if (new < 0).all():
         raise ValueError(f"clusterer={clusterer!r} found no cluster in any subsample: every point is noise (-1).")
-    seen = np.tile(codes >= 0, (len(new), 1))
-    for number, place in enumerate(worked):
-        seen[number, drawn[place][0]] = False
+    matched, seen = _matched(codes, new, [drawn[place][0] for place in worked])
     if not seen.any():
         raise ValueError(
             f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and none was left out of any of "
             f"{len(new)} subsamples, so nothing tells whether they come back. Pass a larger n_resamples (--resamples)."
         )
-    matched = seen & np.array([matches(codes, labels) for labels in new])
     times, shares = seen.sum(axis=0), matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     rate = matched.sum(axis=0) / np.maximum(times, 1)
-    pairs = [(place, place + 1) for place in worked if place % 2 == 0 and place + 1 in worked]
-    kept = np.array([matches(found[one], found[other]) for one, other in pairs if (found[one] >= 0).any()])
+    pairs = [(found[place], found[place + 1]) for place in worked if place % 2 == 0 and place + 1 in worked]
+    kept = np.array([matches(one, other) for one, other in pairs if (one >= 0).any()])
     share_kept = float(kept[:, codes >= 0].mean()) if kept.size else float(shares.mean())
     if kept.size:
         rate += _weight_of_pairs(float(shares.mean()), share_kept) * (kept.mean(axis=0) - rate)
@@ -294,18 +290,33 @@ def replicate(
         times=times.astype(np.float64),
         shares=shares,
         kept=share_kept,
-        variance=max(_VARIANCE * (total / size - 1.0), 1.0),
+        variance=max(sqrt(total / size * (total / size - 1.0) / 2.0), 1.0),
         chance=float(chance),
         placed_by_neighbour=not hasattr(clusterer, "predict"),
         failures=failures,
     )
 
 
+def _matched(codes: IntArray, new: IntArray, inside: Sequence[IntArray]) -> tuple[BoolArray, BoolArray]:
+    """Return for each subsample and row (R, m) whether its label came back, and whether it was left out and has one."""
+    seen = np.tile(codes >= 0, (len(new), 1))
+    for number, rows in enumerate(inside):
+        seen[number, rows] = False
+    return seen & np.array([matches(codes, labels) for labels in new]), seen
+
+
+def _agree(codes: IntArray, found: Sequence[Any], drawn: Sequence[tuple[IntArray, int]]) -> bool:
+    """Tell whether nearly all labels come back in the first subsamples, and as many in each."""
+    if len(found) < _FIRST or any(isinstance(labels, str) for labels in found):
+        return False
+    matched, seen = _matched(codes, np.array(found), [inside for inside, _ in drawn[:_FIRST]])
+    shares = matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    return bool(shares.mean() >= _CLEAR and shares.std(ddof=1) < _TIE)
+
+
 def _weight_of_pairs(with_labels: float, kept: float) -> float:
     """Return the weight of what pairs of subsamples keep: nothing if they have found other clusters than the labels."""
-    if kept - with_labels > _GAP:
-        return 0.0
-    return _WEIGHTS[0] if kept < with_labels else _WEIGHTS[1]
+    return 0.0 if kept - with_labels > _GAP else 0.5
 
 
 def _subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration, share: float = _SHARE) -> int:
@@ -465,21 +476,18 @@ def normal_share(
         return None
     size = _subsample_size(clusterer, given.shape[0], int(found.new.max()) + 1, calibration)
     m = min(given.shape[0], round(size / _share_of_rows(clusterer)))
-    jobs: list[Any] = []
-    for drawn in _normal_like(given, m, stream(seed, *b"normal")):
+    shares, kept = [], []
+    for i, drawn in enumerate(_normal_like(given, m, stream(seed, *b"normal"))):
         table = type(rows)(drawn, columns=rows.columns) if hasattr(rows, "iloc") else drawn
-        jobs += [(table, inside, seed, size / m) for inside in (np.arange(size), np.arange(m - size, m))]
-    new = _clusterings(clusterer, jobs, threads)
-    if any(isinstance(labels, str) for labels in new):
-        return None
-    pairs = [(one, other) for one, other in zip(new[::2], new[1::2], strict=True) if (one >= 0).any()]
-    kept = [float(matches(one, other).mean()) for one, other in pairs]
-    shares = [above_chance(kept[i], _chance(*pair, seed, i)) for i, pair in enumerate(pairs)]
-    if len(shares) < 2:
-        return None
-    usual, deviation = float(np.mean(shares)), max(float(np.std(shares, ddof=1)), _TIE)
-    as_good = share <= usual + deviation and (1.0 - usual + _TIE) < _CONTRAST * (1.0 - share + _TIE)
-    return float(np.mean(kept)) if as_good else None
+        halves = (np.arange(size), np.arange(m - size, m))
+        one, other = _clusterings(clusterer, [(table, inside, seed, size / m) for inside in halves], threads)
+        if isinstance(one, str) or isinstance(other, str) or (one < 0).all():
+            return None
+        kept.append(float(matches(one, other).mean()))
+        shares.append(above_chance(kept[-1], _chance(one, other, seed, i)))
+        if share > shares[0] + _BETTER:
+            return None
+    return float(np.mean(kept)) if share <= np.mean(shares) + _NO_BETTER else None
 
 
 def _normal_like(X: FloatArray, m: int, rng: np.random.Generator) -> Iterator[FloatArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,12 @@ from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is
 #: A stand-in with a lower adjusted Rand index does not reproduce the labels: one that found its clusters unaided, and
 #: one that was started at the labels, which asks for more, since it keeps what is near an optimum.
 _REPRODUCED, _REPRODUCED_IF_STARTED = 0.6, 0.8
-#: One with this much needs no rival at all, and one with that much none of a kind that costs more.
-_SAME, _CERTAIN = 0.9995, 0.98
-#: Most starts of k-means, whose number in the clustering at hand is not known, and the products of rows, columns and
-#: clusters that all starts may take together.
+#: One with this much needs no rival at all. Among more rows than are at hand, or than linkages take, that much will do.
+_SAME, _SAME_IN_A_SAMPLE = 0.9995, 0.98
+#: Most starts of k-means, whose number in the clustering at hand is not known, and the products of rows (3,000 at
+#: most), columns and clusters that all starts may take together.
 _STARTS, _PRODUCTS = 5, 10_000_000
-#: Labels at which a clusterer stays this much are its own. If k-means and a mixture do, nothing tells which made them.
+#: Labels at which a clusterer stays this much are its own.
 _ALIKE = 0.95
 #: Rows by which linkages and HDBSCAN are judged, which cost the square of them.
 _FEW_ROWS = 3000
@@ -43,6 +43,8 @@ class StandIn:
     ari: float
     """Adjusted Rand index of the labels and of what it finds: unaided, or started at the labels."""
     unaided: bool
+    other: StandIn | None = None
+    """Another kind of clusterer that keeps every label, too. Nothing in the labels tells which made them."""
 
     @property
     def reproduces(self) -> bool:
@@ -78,6 +80,31 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
     others
         More candidates by name, such as those that an influence suggests, fitted unaided.
     """
+    best = _best(rows, codes, whole, others)
+    if not best.name.startswith("k-means") or not best.reproduces:
+        return best
+    if not whole or is_sparse(rows) or not _LEAST_ROWS <= rows.shape[0] <= _FEW_ROWS or (codes < 0).any():
+        return best
+    mixture = _unmoved_mixture(rows, codes)
+    # k-means keeps each of its own labels. Where it does not, and a mixture does, the mixture made them.
+    return replace(best, other=mixture) if best.ari >= _SAME else mixture or best
+
+
+def _unmoved_mixture(rows: FloatArray, codes: IntArray) -> StandIn | None:
+    """Return a mixture with full covariances that keeps every label, if it does."""
+    from sklearn.metrics import adjusted_rand_score
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, clusterer, labels, _ in _mixtures(rows, codes, _STEPS, ("full",), rows_per_column=0):
+            ari = float(adjusted_rand_score(codes, labels))
+            if ari >= _SAME:
+                return StandIn(clusterer, name, ari, unaided=False)
+    return None
+
+
+def _best(rows: Rows, codes: IntArray, whole: bool, others: Sequence[tuple[str, Any]]) -> StandIn:
+    """Return the candidate with the greatest adjusted Rand index."""
     from sklearn.metrics import adjusted_rand_score
 
     inner = codes >= 0
@@ -85,7 +112,8 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
     left_over = smallest[smallest > 0].min(initial=codes.size) < _LEFT_OVER
     part, own = rows[inner], codes[inner]
     # Each search ends all if it finds what is as good as this.
-    searches = [(_CERTAIN, own, _usual(part, own, whole, others)), (0.0, own, _costly(part, own, whole))]
+    same = _SAME if whole and own.size <= _FEW_ROWS else _SAME_IN_A_SAMPLE
+    searches = [(same, own, _usual(part, own, whole, others)), (0.0, own, _costly(part, own, whole))]
     if not inner.all():
         searches.insert(0, (_REPRODUCED, codes, _density(rows, codes)))
     best = StandIn(None, "", -np.inf, False)
@@ -102,28 +130,6 @@ def stand_in(rows: Rows, codes: IntArray, *, whole: bool = True, others: Sequenc
             if best.ari >= enough and not left_over:
                 return best
     return best
-
-
-def indistinct(rows: Rows, codes: IntArray, chosen: StandIn) -> tuple[str, Any] | None:
-    """Return the name of another kind of clusterer that reproduces the labels, too, and the clusterer.
-
-    Labels of k-means can be those of a mixture, which come back less often, and nothing in the labels tells which.
-    """
-    from sklearn.metrics import adjusted_rand_score
-
-    if is_sparse(rows) or not _LEAST_ROWS <= rows.shape[0] <= _FEW_ROWS or (codes < 0).any():
-        return None
-    others: Iterator[Candidate] = iter(())
-    if chosen.name == "k-means":
-        others = _mixtures(rows, codes, _STEPS, ("full",), rows_per_column=0)
-    elif chosen.name == "a Gaussian mixture (full)":
-        others = iter([_kmeans("k-means", rows, codes, _STEPS)])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, clusterer, labels, _ in others:
-            if adjusted_rand_score(codes, labels) >= _ALIKE:
-                return name, clusterer
-    return None
 
 
 Candidate = tuple[str, Any, AnyArray, bool]
@@ -204,18 +210,11 @@ def _kmeans(name: str, rows: Rows, codes: IntArray, steps: int, scaler: Any = No
         rows = scaler.fit_transform(rows)
     means = _means(rows, codes)
     labels = KMeans(len(means), init=means, n_init=1, max_iter=steps).fit_predict(rows)
-    starts = int(np.clip(_PRODUCTS // (rows.shape[0] * rows.shape[1] * len(means)), 1, _STARTS))
-    clusterer = KMeans(len(means), init="k-means++" if starts == _STARTS else _seeds, n_init=starts)
+    starts = _PRODUCTS // (min(rows.shape[0], _FEW_ROWS) * rows.shape[1] * len(means))
+    clusterer = KMeans(len(means), n_init=int(np.clip(starts, 1, _STARTS)))
     from sklearn.base import clone
 
     return name, clusterer if scaler is None else make_pipeline(clone(scaler), clusterer), labels, False
-
-
-def _seeds(rows: Rows, k: int, random_state: Any) -> FloatArray:
-    """Return k-means++ centres with one trial each: scikit-learn's several take longer than all steps that follow."""
-    from sklearn.cluster import kmeans_plusplus
-
-    return np.asarray(kmeans_plusplus(rows, k, random_state=random_state, n_local_trials=1)[0])
 
 
 def _means(rows: Rows, codes: IntArray) -> FloatArray:

@@ -24,7 +24,7 @@ from ._replication import (
     take,
 )
 from ._samples import row_keys
-from ._stand_in import indistinct, stand_in
+from ._stand_in import stand_in
 
 #: Prior standard deviation of the effects of clusters on the logit; each member counts once against it.
 _EFFECTS = 0.6
@@ -56,7 +56,7 @@ _LEAST_POINTS = 20
     review_offsets=floats("k"),
     reach=floats("k", low=0.0, infinite=True),
     share=Number(0.0, 1.0),
-    half_width=Number(0.0),
+    margins=floats(2, low=0.0),
     chance=Number(0.0, 1.0),
     normal_share=OrNone(Number(0.0, 1.0)),
     note=Text(),
@@ -76,8 +76,8 @@ class TrustMap:
         (k,) distance from the representative up to which the cluster has been seen.
     share
         The share of the labels of the sample that would come back.
-    half_width
-        Of the interval that holds the share of one repeat with a chance of 90 %.
+    margins
+        (2,) how far below and above the share the interval reaches that holds one repeat with a chance of 90 %.
     chance
         The share that unrelated partitions with clusters of these sizes would match.
     normal_share
@@ -95,7 +95,7 @@ class TrustMap:
     review_offsets: FloatArray
     reach: FloatArray
     share: float
-    half_width: float
+    margins: FloatArray
     chance: float
     normal_share: float | None
     note: str
@@ -130,7 +130,7 @@ class TrustMap:
 
     def interval(self, share: float) -> tuple[float, float]:
         """Return the interval that holds the share of one repeat with a chance of 90 %, around a mean share."""
-        return max(0.0, share - self.half_width), min(1.0, share + self.half_width)
+        return max(0.0, share - float(self.margins[0])), min(1.0, share + float(self.margins[1]))
 
     def above_chance(self, share: float) -> float:
         """Return a share of labels that come back, above chance."""
@@ -203,14 +203,16 @@ def calibrate(
         keys=keys[order],
     )  # fmt: skip
     normal = normal_share(rows, found, known, calibration, seed, threads)
-    note, off = _note(known, chosen, found), 0.0
-    rival = None if chosen is None or not whole else indistinct(_moderate(rows), codes, chosen)
-    if rival is not None:
+    note, (low, high) = _note(known, chosen, found), found.interval
+    if chosen is not None and chosen.other is not None:
         fewer = replace(calibration, n_resamples=max(2, calibration.n_resamples // 2))
+        rival = chosen.other
         with suppress(ValueError):  # it may fail on every subsample
-            other = replicate(rows, codes, rival[1], calibration=fewer, seed=seed, threads=threads, keys=keys[order])
-            off = found.share - other.share
-            note += f" With {rival[0]}, which gives the same labels, {other.share:.0%} would come back."
+            other = replicate(
+                rows, codes, rival.clusterer, calibration=fewer, seed=seed, threads=threads, keys=keys[order]
+            )
+            note += f" With {rival.name}, which gives the same labels, {other.share:.0%} would come back."
+            low, high = min(low, other.interval[0]), max(high, other.interval[1])
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
     found_again = chosen is not None and chosen.reproduces
@@ -219,7 +221,7 @@ def calibrate(
         **parts,
         reach=reach,
         share=found.share,
-        half_width=found.half_width(off),
+        margins=np.array([found.share - low, high - found.share]),
         chance=found.chance,
         normal_share=None if unrelated else normal,
         note=note,
@@ -254,7 +256,7 @@ def _certain(reach: FloatArray) -> TrustMap:
     note = (
         "There is one cluster: it always comes back." if reach.size < 2 else "There is one point: nothing was repeated."
     )
-    return TrustMap(_CERTAIN, zeros, offsets, zeros + _LEAST_SLOPE, offsets, reach, 1.0, 0.0, 1.0, None, note)
+    return TrustMap(_CERTAIN, zeros, offsets, zeros + _LEAST_SLOPE, offsets, reach, 1.0, zeros, 1.0, None, note)
 
 
 def fit_map(
