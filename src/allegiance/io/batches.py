@@ -113,6 +113,7 @@ class Rows:
                 columns = [pa.array(start + numbers), *kept.columns]
                 kept = pa.RecordBatch.from_arrays(columns, [self._row, *kept.schema.names])
             made = Batch(X, found, kept, start, stop)
+            del batch, X, others, kept  # or they would be held while the next ones are read
             if self.tap is not None:
                 self.tap(made)
             yield made

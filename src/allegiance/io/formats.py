@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,12 +20,7 @@ import pyarrow.parquet as pq
 
 from allegiance._core.validation import AnyArray, require
 
-from .files import TableError
-
-
-def is_url(path: str) -> bool:
-    """Tell whether a path names a protocol."""
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
+from .files import TableError, is_url
 
 
 def filesystem_of(url: str) -> tuple[Any, str]:

@@ -115,20 +115,21 @@ def profile_of(
     most_values = min(_MOST_VALUES, max(_ALL_VALUES // len(schema), 51))
     columns = [_Column(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
     sample = Sample(schema, [place for place, column in enumerate(columns) if column.usable])
-    n_rows, end = 0, None
+    n_rows, last = 0, ""
     for batch in batches:
         sample.add(batch)
         for column, values in zip(columns, batch.columns, strict=True):
             column.add(values)
         n_rows += batch.num_rows
-        end = batch.slice(batch.num_rows - 1)
+        row = (str(values[-1].as_py() or "").strip() for values in batch.columns)
+        last = next(filter(None, row), "")
+        del batch, values, row  # or they would be held while the next one is read
     # One table has one decimal mark: a column that shows it decides for those that could have either.
     shown = {column.only_mark for column in columns} - {None}
     usual = decimal or ("," if shown == {","} else ".")
     found = [column.finish(sample, usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
     sample.thin(_KEPT_ROWS)
-    row = [] if end is None else [str(column[0].as_py() or "").strip() for column in end.columns]
-    return Profile(n_rows, {column.name: column for column in found}, next(filter(None, row), ""), sample)
+    return Profile(n_rows, {column.name: column for column in found}, last, sample)
 
 
 class Sample:

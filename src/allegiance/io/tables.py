@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
@@ -16,8 +17,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from .files import TableError
-from .formats import OPENERS, Part, as_arrow, cast_column, filesystem_of, is_url, open_bytes
+from .files import TableError, is_url
+from .formats import OPENERS, Part, as_arrow, cast_column, filesystem_of, open_bytes
 from .profile import Profile, profile_of, typed_column, typed_field
 from .text import NotUtf8Error, TextFile, open_workbook
 from .values import is_text
@@ -202,6 +203,8 @@ class Table:
                         part.fall_back()
                 self._set_columns()
                 self._profile = self._profiled()
+            # What the pass took and does not need any more would otherwise add to what the next one takes.
+            pa.default_memory_pool().release_unused()
         return self._profile
 
     def _profiled(self) -> Profile:
@@ -305,11 +308,7 @@ class Table:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that tell whether a later run reads the same data: files, sizes, times, columns."""
-        files: list[Any] = []
-        for path in self.files:
-            stat = os.stat(path) if os.path.exists(path) else None
-            files.append([path, stat and stat.st_size, stat and stat.st_mtime_ns])
-        return {"files": files, "columns": self.columns, "rules": repr(self._rules)}
+        return {"files": [_stamp(path) for path in self.files], "columns": self.columns, "rules": repr(self._rules)}
 
     def __repr__(self) -> str:
         rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
@@ -337,6 +336,17 @@ class Table:
             start = max(0, start - (part.n_rows or 0))
 
 
+def _stamp(path: str) -> list[Any]:
+    """Return what changes when a file does: its size, and its time or the tag that a server gives it."""
+    if is_url(path):
+        filesystem, name = filesystem_of(path)
+        info = filesystem.info(name)
+        tags = (str(info[key]) for key in ("ETag", "etag", "mtime", "created") if info.get(key))
+        return [path, info.get("size"), next(tags, None)]
+    stat = os.stat(path)
+    return [path, stat.st_size, stat.st_mtime_ns]
+
+
 def rows_of_batch(rows: int, width: int) -> int:
     """Return how many rows a batch has: those asked for, or fewer in wide tables, so that batches stay small."""
     return min(rows, max(_LEAST_ROWS, _BATCH_CELLS // max(width, 1)))
@@ -361,32 +371,45 @@ def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
     held: list[pa.RecordBatch] = []
     count = 0
     for chunk in chunks:
-        rest = chunk
-        while count + rest.num_rows >= rows:
-            yield _one_batch([*held, rest.slice(0, rows - count)])
-            rest, held, count = rest.slice(rows - count), [], 0
-        if rest.num_rows:
-            held.append(rest)
-            count += rest.num_rows
+        while count + chunk.num_rows >= rows:
+            held.append(chunk.slice(0, rows - count))
+            chunk, count = chunk.slice(rows - count), 0
+            yield _merged(held)
+        if chunk.num_rows:
+            held.append(chunk)
+            count += chunk.num_rows
     if held:
-        yield _one_batch(held)
+        yield _merged(held)
 
 
-def _one_batch(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
+def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return pieces as one batch, and empty their list, so that they are not held with it."""
+    whole = pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
+    pieces.clear()
+    return whole
 
 
 # Where files are
+
+
+@contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    """Say that a server cannot be reached, or wants credentials; each driver has errors of its own."""
+    try:
+        yield
+    except Exception as error:
+        raise TableError(f"{url} cannot be reached. {error}") from error
 
 
 def _locate(spec: str, format: str | None) -> list[str]:
     """Return the files that a path, pattern, folder or URL stands for."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)
-        if not (has_magic(path) or filesystem.isdir(path)):
-            return [spec]
+        with _reaching(spec):
+            if not (has_magic(path) or filesystem.isdir(path)):
+                return [spec]
+            found = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
         scheme = spec.partition("://")[0]
-        found = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
         found = [name if is_url(name) else f"{scheme}://{name}" for name in found]
     elif os.path.isdir(spec):
         found = sorted(str(path) for path in Path(spec).rglob("*") if path.is_file())
@@ -428,10 +451,8 @@ def _check_file(path: str) -> None:
     """Raise unless there is a file with something in it that may be read."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
-        try:
+        with _reaching(path):
             there = filesystem.exists(name)
-        except Exception as error:
-            raise TableError(f"{path} cannot be reached. {error}") from error
         if not there:
             raise TableError(f"{path} does not exist.")
         return
