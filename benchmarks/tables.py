@@ -1,4 +1,4 @@
-"""How long it takes to plan and prepare large tables, and how much memory: python -m benchmarks.tables [parquet|csv|wide].
+"""CPU seconds and memory to plan and prepare large tables: python -m benchmarks.tables [parquet|csv|wide].
 
 The table is made in a temporary folder; reading runs in a process of its own, so that its memory is its own.
 """

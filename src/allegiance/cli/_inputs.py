@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import is_zipfile
 
 import click
 from click.core import ParameterSource
@@ -73,9 +74,16 @@ def check_file(path: str) -> None:
         raise FileNotFoundError(f"{path} does not exist.")
 
 
+def check_model_file(path: str) -> None:
+    """Raise unless a file can be a model, before anything heavy is imported."""
+    check_file(path)
+    if not is_zipfile(path):
+        raise ValueError(f"{path} is not a model: `allegiance score DATA --clusters K --save FILE.model` writes one.")
+
+
 def _check_model(o: SimpleNamespace) -> None:
     """Raise if options contradict the model that is used, or if there is none."""
-    check_file(o.model)
+    check_model_file(o.model)
     context = click.get_current_context()
     given = [name for name in _FIXED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if given:

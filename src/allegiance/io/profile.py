@@ -473,11 +473,8 @@ def typed_field(found: ColumnProfile, kind: Any) -> Any:
     return pa.int64() if found.integer and not found.infinite else pa.float64()
 
 
-def typed_column(column: Any, found: ColumnProfile) -> Any:
-    """Return a column of text as numbers or times, if that is what the profile says; else as it is."""
-    kind = typed_field(found, column.type)
-    if kind == column.type:
-        return column
+def typed_column(column: Any, found: ColumnProfile, kind: Any) -> Any:
+    """Return a column of text as numbers or times of the type that :func:`typed_field` gave."""
     numbers, _ = read_column(column, found.reading, found.missing)
     if found.kind == "date":
         return pa.array(as_times(numbers))

@@ -40,7 +40,7 @@ _OTHER_FORMATS = {
     b"PAR1": "a Parquet file",
     b"ARROW1": "an Arrow file",
     b"\x93NUMPY": "a NumPy file",
-    b"PK\x03\x04": "a ZIP archive (an .xlsx or .npz file? Its name should then end so)",
+    b"PK\x03\x04": "a ZIP archive (an .xlsx file? Its name should then end so)",
     b"\x1f\x8b": "compressed by gzip (its name should then end in .csv.gz)",
     b"\x89HDF": "an HDF5 file",
     b"%PDF": "a PDF file",
