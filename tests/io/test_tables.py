@@ -286,7 +286,7 @@ def test_a_server_that_cannot_be_reached_is_named(monkeypatch, place):
 
     for name in ("isdir", "glob"):
         monkeypatch.setattr(fsspec.get_filesystem_class("memory"), name, fail)
-    with pytest.raises(TableError, match="cannot be reached. Unable to locate credentials"):
+    with pytest.raises(TableError, match=r"cannot be reached\. Unable to locate credentials"):
         open_table(place)
 
 

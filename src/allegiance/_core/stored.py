@@ -55,12 +55,12 @@ class OrNone:
 class Array:
     """An array of float64, in the range [low, high], without NaN; or of whole numbers, or of anything that labels.
 
-    ``shape`` has a size for each side: a number, a name, or a name with "+1"; None is any shape. ``dtype`` is "float",
-    "int", "uint64", "number" for those of any precision, or "label" for integers, truth values and texts. Infinite ends
-    of the range exclude infinity unless ``infinite``.
+    ``shape`` has a size for each side: a number, a name, or a name with "+1". ``dtype`` is "float", "int", "uint64",
+    "number" for those of any precision, or "label" for integers, truth values and texts. Infinite ends of the range
+    exclude infinity unless ``infinite``.
     """
 
-    shape: tuple[str | int, ...] | None
+    shape: tuple[str | int, ...]
     dtype: str = "float"
     low: float = -inf
     high: float = inf
@@ -72,10 +72,9 @@ class Array:
         if not isinstance(value, np.ndarray) or not self._fits(value.dtype):
             found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
             raise ValueError(f"{name} must be an array of {self.dtype}, not {found}.")
-        shape = value.shape if self.shape is None else self.shape
-        if value.ndim != len(shape):
-            raise ValueError(f"{name} must have {len(shape)} dimensions, not shape {value.shape}.")
-        for size, found in zip(shape, value.shape, strict=True):
+        if value.ndim != len(self.shape):
+            raise ValueError(f"{name} must have {len(self.shape)} dimensions, not shape {value.shape}.")
+        for size, found in zip(self.shape, value.shape, strict=True):
             sizes.agree(size, found, name)
         if value.dtype.kind in "fiu":
             self._check_range(value, name)

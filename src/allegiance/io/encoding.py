@@ -183,7 +183,7 @@ class _Codec(NamedTuple):
     fitted: Mapping[str, Spec]
     """What its fitted attributes must be in a file."""
     refit: Callable[[Any, dict[str, Any]], None] | None = None
-    """Fits the estimator to one row that gives these attributes: private ones of scikit-learn are not saved."""
+    """Fits the estimator to one row that gives these attributes, as private ones are not saved, or checks more."""
     unsupported: tuple[str, ...] = ()
     """Parameters that must have their defaults."""
 
@@ -192,6 +192,9 @@ class _Codec(NamedTuple):
 _SEEN: dict[str, Spec] = {"n_features_in_": Size("d"), "feature_names_in_": Array(("d",), "label")}
 #: The most columns that a transformer in a file may have.
 _WIDEST = 2**24
+#: What a mixture knows about the spread of its components, and its shape by the type of covariances.
+_SPREADS = ("covariances_", "precisions_", "precisions_cholesky_")
+_SPREAD_SHAPES = {"full": ("m", "d", "d"), "tied": ("d", "d"), "diag": ("m", "d"), "spherical": ("m",)}
 
 
 def _numbers(*shape: str) -> Array:
@@ -212,8 +215,7 @@ def _codecs() -> dict[str, _Codec]:
     pca = axes | {"mean_": row, "n_components_": Size("m"), "noise_variance_": Number(), "n_samples_": later}
     centers: dict[str, Spec] = {"cluster_centers_": matrix, "inertia_": later, "n_iter_": later}
     mixed: dict[str, Spec] = {"weights_": _numbers("m"), "means_": matrix, "converged_": later, "n_iter_": later}
-    inverses = ("covariances_", "precisions_", "precisions_cholesky_")
-    spreads: dict[str, Spec] = dict.fromkeys(inverses, Array(None, "number"))
+    spreads: dict[str, Spec] = dict.fromkeys(_SPREADS, later)
     grouping = ("min_frequency", "max_categories")
     known = [
         _Codec(preprocessing.StandardScaler, spread),
@@ -225,7 +227,7 @@ def _codecs() -> dict[str, _Codec]:
         _Codec(decomposition.TruncatedSVD, axes),
         _Codec(cluster.KMeans, centers, _refit_kmeans),
         _Codec(cluster.MiniBatchKMeans, centers, _refit_kmeans),
-        _Codec(mixture.GaussianMixture, mixed | spreads),
+        _Codec(mixture.GaussianMixture, mixed | spreads, _check_mixture),
         _Codec(ColumnTransformer, {"sparse_output_": Unchecked(bool), "parts": Unchecked(list)}, _refit_columns),
     ]
     found = {codec.cls.__name__: codec._replace(fitted={**_SEEN, **codec.fitted}) for codec in known}
@@ -311,6 +313,14 @@ def _refit_kmeans(kmeans: Any, fitted: dict[str, Any]) -> None:
     kmeans.set_params(n_clusters=len(centers), init=places, n_init=1, max_iter=1, tol=0.0, random_state=0).fit(places)
     kmeans.set_params(**asked)
     del kmeans.labels_  # those of the places
+
+
+def _check_mixture(mixture: Any, fitted: dict[str, Any]) -> None:
+    """Raise unless the spreads of a mixture have the shape that its type of covariances asks for."""
+    n_components, n_features = fitted["means_"].shape
+    for name in _SPREADS:
+        sizes = Sizes({"m": n_components, "d": n_features}, {})
+        _numbers(*_SPREAD_SHAPES[mixture.covariance_type])(fitted[name], name, sizes)
 
 
 def _column_parts(transformer: ColumnTransformer, name: str) -> list[list[Any]]:

@@ -87,10 +87,10 @@ def as_arrow(source: Any) -> Any:
         return source
     if hasattr(source, "iloc") and hasattr(source, "dtypes"):
         return pa.table({str(name): column_of(source.iloc[:, i]) for i, name in enumerate(source.columns)})
+    if hasattr(source, "__arrow_c_array__"):
+        return pa.record_batch(source)
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
-    if hasattr(source, "to_arrow"):
-        return source.to_arrow()
     raise TableError(f"a table must be a path, a list of paths or a frame, got {type(source).__name__}.")
 
 
