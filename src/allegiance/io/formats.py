@@ -49,14 +49,14 @@ def open_seekable(path: str) -> Any:
 
 
 @contextmanager
-def opening(path: str, what: str) -> Iterator[None]:
-    """Say that a file is not what it should be; a damaged one raises whatever the library below does."""
+def explained(sentence: str) -> Iterator[None]:
+    """Say what it means that the library below raises an error, whatever it is."""
     try:
         yield
     except TableError:
         raise
     except Exception as error:
-        raise TableError(f"{path} is not {what}, or it is damaged. {error}") from error
+        raise TableError(f"{sentence} {error}") from error
 
 
 def plain_schema(schema: Any) -> Any:
@@ -178,7 +178,7 @@ def open_parquet(path: str) -> Part:
     """
     # Of a local file, pages are read one by one, which takes half the memory; a server is asked for whole columns.
     buffer_size = 0 if is_url(path) else 1 << 16
-    with opening(path, "a Parquet file"):
+    with explained(f"{path} is not a Parquet file, or it is damaged."):
         file = pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
     groups = range(file.metadata.num_row_groups)
     starts = [0, *accumulate(file.metadata.row_group(group).num_rows for group in groups)]
@@ -209,7 +209,7 @@ def open_arrow(path: str) -> Part:
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
         return (batch.select(columns) for batch in skipped(batches(), start))
 
-    with opening(path, "an Arrow file (Feather version 2)"):
+    with explained(f"{path} is not an Arrow file (Feather version 2), or it is damaged."):
         with reader() as found:
             schema = found.schema
         return Part(path, "arrow", schema, sum(batch.num_rows for batch in batches()), read)
@@ -218,7 +218,7 @@ def open_arrow(path: str) -> Part:
 def open_array(path: str) -> Part:
     """Return the array of an .npy file, left on disk; a vector is one column."""
     place = open_seekable(path)
-    with opening(path, "a NumPy file of numbers"):
+    with explained(f"{path} is not a NumPy file of numbers, or it is damaged."):
         array = np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)
     if array.dtype.kind not in "biufUS":
         raise TableError(f"{path} holds an array of dtype {array.dtype}: numbers or text are needed.")
@@ -239,14 +239,14 @@ def open_array(path: str) -> Part:
 
 def open_json(path: str) -> Part:
     """Return JSON objects, one per line, in memory."""
-    with opening(path, "one JSON object per line"), open_bytes(path) as stream:
+    with explained(f"{path} is not one JSON object per line, or it is damaged."), open_bytes(path) as stream:
         return Part.of(path, pa.json.read_json(stream), "jsonl", written=True)
 
 
 def open_h5ad(path: str) -> Part:
     """Return the observations of an .h5ad file: their names, principal components or the matrix X, and obs."""
     anndata = require("anndata", "anndata", "reading .h5ad files")
-    with opening(path, "an .h5ad file"):
+    with explained(f"{path} is not an .h5ad file, or it is damaged."):
         data = anndata.read_h5ad(open_seekable(path))
     components = data.obsm.get("X_pca")
     matrix = data.X if components is None else components

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from .files import TableError, is_url
-from .formats import OPENERS, Part, as_arrow, cast_column, filesystem_of, open_bytes
+from .formats import OPENERS, Part, as_arrow, cast_column, explained, filesystem_of, open_bytes
 from .profile import Profile, profile_of, typed_column, typed_field
 from .text import NotUtf8Error, TextFile, open_workbook
 from .values import is_text
@@ -397,20 +396,11 @@ def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
 # Where files are
 
 
-@contextmanager
-def _reaching(url: str) -> Iterator[None]:
-    """Say that a server cannot be reached, or wants credentials; each driver has errors of its own."""
-    try:
-        yield
-    except Exception as error:
-        raise TableError(f"{url} cannot be reached. {error}") from error
-
-
 def _locate(spec: str, format: str | None) -> list[str]:
     """Return the files that a path, pattern, folder or URL stands for."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)
-        with _reaching(spec):
+        with explained(f"{spec} cannot be reached."):
             if not (has_magic(path) or filesystem.isdir(path)):
                 return [spec]
             found = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
@@ -456,7 +446,7 @@ def _check_file(path: str) -> None:
     """Raise unless there is a file with something in it that may be read."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
-        with _reaching(path):
+        with explained(f"{path} cannot be reached."):
             there = filesystem.exists(name)
         if not there:
             raise TableError(f"{path} does not exist.")

@@ -24,7 +24,7 @@ import pyarrow.csv
 from allegiance._core.validation import require
 
 from .files import TableError
-from .formats import Part, column_of, open_seekable, opening, skipped, text_of
+from .formats import Part, column_of, explained, open_seekable, skipped, text_of
 from .values import parse_number
 
 #: Rows that are looked at to find the header.
@@ -106,7 +106,7 @@ def _looks_like_data(header: Sequence[str], below: Sequence[Sequence[str]]) -> b
 def open_workbook(path: str, sheet: str | None, skip_rows: int | None) -> Part:
     """Return a sheet of a workbook, in memory."""
     library = require("python_calamine", "io", f"reading {path}")
-    with opening(path, "a workbook"):
+    with explained(f"{path} is not a workbook, or it is damaged."):
         place = open_seekable(path)
         read = library.CalamineWorkbook.from_path if isinstance(place, str) else library.CalamineWorkbook.from_filelike
         with read(place) as book:
