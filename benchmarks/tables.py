@@ -1,4 +1,4 @@
-"""How long it takes to plan and prepare large tables, and how much memory: python -m benchmarks.tables [parquet|csv].
+"""CPU seconds and memory to plan and prepare large tables: python -m benchmarks.tables [parquet|csv|wide].
 
 The table is made in a temporary folder; reading runs in a process of its own, so that its memory is its own.
 """
@@ -13,17 +13,21 @@ from pathlib import Path
 
 import numpy as np
 
-ROWS = {"parquet": 10_000_000, "csv": 5_000_000}
+TABLES = {"parquet": ("table.parquet", 10_000_000), "csv": ("table.csv", 5_000_000), "wide": ("wide.csv", 4_000)}
 
 
 def make(path: Path, rows: int) -> None:
-    """Write ten columns of decimals, four of whole numbers, one of categories and one with gaps."""
+    """Write ten columns of decimals, four of whole numbers, one of categories and one with gaps; or 10,000 columns."""
     import pyarrow as pa
 
     from allegiance.io.sinks import open_sink
 
     rng = np.random.default_rng(0)
     with open_sink(path) as sink:
+        if path.stem == "wide":
+            for _ in range(0, rows, 500):
+                sink.write(pa.table({f"x{j}": rng.normal(size=500) for j in range(10_000)}))
+            return
         for start in range(0, rows, 1_000_000):
             n = min(1_000_000, rows - start)
             columns = {f"x{j}": rng.normal(size=n) for j in range(10)}
@@ -41,7 +45,9 @@ def measure(path: str) -> None:
     table = open_table(path)
     plan = propose(table)
     planned = time.process_time()
-    rows = sum(plan.prepare(batch)[0].shape[0] for batch in table.batches(plan.used, typed=False))
+    from allegiance.io.batches import Rows
+
+    rows = sum(len(batch.X) for batch in Rows(table, plan, None).batches(65_536))
     done = time.process_time()
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     gigabytes = int(peak.split()[1]) / 1e6
@@ -53,10 +59,11 @@ def main() -> None:
     if len(sys.argv) == 3 and sys.argv[1] == "measure":
         measure(sys.argv[2])
         return
-    for kind in sys.argv[1:] or ROWS:
+    for kind in sys.argv[1:] or TABLES:
+        name, rows = TABLES[kind]
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"table.{kind}"
-            make(path, ROWS[kind])
+            path = Path(folder) / name
+            make(path, rows)
             print(kind, f"{path.stat().st_size / 1e9:.2f} GB on disk", flush=True)
             subprocess.run([sys.executable, "-m", "benchmarks.tables", "measure", str(path)], check=True)
 

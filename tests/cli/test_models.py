@@ -146,3 +146,8 @@ def test_watch_needs_a_baseline(january, tmp_path):
     object.__setattr__(fitted, "parts", {name: part for name, part in fitted.parts.items() if name != "baseline"})
     scorer.save(tmp_path / "bare.model")
     assert "no baseline" in call("watch", "--model", tmp_path / "bare.model", january / "january.csv", code=1).stderr
+
+
+@pytest.mark.parametrize("words", [["model"], ["score", "table.csv", "--model"], ["watch", "table.csv", "--model"]])
+def test_a_file_that_is_no_model_is_told_with_the_command_that_writes_one(flowers, words):
+    assert "allegiance score DATA --clusters K --save" in call(*words, flowers, code=1).stderr

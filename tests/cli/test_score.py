@@ -283,6 +283,23 @@ def test_an_audit_says_how_many_labels_are_right(flowers, tmp_path, points):
     assert same["share_right"] == found["share_right"]
     sheet.assign(right=1).to_csv(tmp_path / "numbers.csv", index=False)
     assert "write yes and no" in call(*audit, tmp_path / "numbers.csv", code=1).stderr
+    swapped = call("audit", tmp_path / "labels.csv", tmp_path / "scored.csv", code=1).stderr
+    assert "scored.csv is not the sheet of an audit" in swapped
+    assert "plain.csv is not the table" in call("audit", tmp_path / "plain.csv", tmp_path / "labels.csv", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("out.docx", "Known endings are .csv"),
+        ("s3://bucket/out.csv", "outputs are local files"),
+        ("no/out.csv", "folder"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_known_before_the_table_is_read(output, message):
+    result = call("score", "no-such-table.csv", "--clusters", 2, "-o", output, code=1)
+    assert message in result.stderr
+    assert "no-such-table.csv does not exist" not in result.stderr
 
 
 def test_several_files_and_folders_are_one_table(flowers, tmp_path):

@@ -458,6 +458,11 @@ CALIBRATED: dict[str, Any] = {"calibration": 3, "influence": "within"}
         # Once: an UnboundLocalError inside scikit-learn when points were labelled.
         ({"estimator": GaussianMixture(3, random_state=0)}, "clusterer.params.covariance_type", lambda _: "text",
          "covariance_type"),
+        # Once: an IndexError inside scikit-learn when points were labelled.
+        ({"estimator": GaussianMixture(3, random_state=0)}, "clusterer.fitted.precisions_cholesky_",
+         lambda array: array[:-1], "precisions_cholesky_ has a side of 2"),
+        ({"estimator": GaussianMixture(3, covariance_type="tied", random_state=0)}, "clusterer.fitted.covariances_",
+         lambda array: array[0], "covariances_ must have 2 dimensions"),
     ],
 )  # fmt: skip
 def test_numbers_names_and_kinds_are_checked_too(settings, path, change, says, tmp_path):

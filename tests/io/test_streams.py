@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,31 @@ def test_an_interrupted_run_goes_on_where_it_stopped(scorer, table, out, tmp_pat
     interrupted(table, scorer, out, N, force=True, **settings)
     assert score_stream(table, scorer, out, force=True, **settings).resumed == N
     assert out.read_bytes() == whole.read_bytes()
+
+
+def test_a_run_that_stops_while_it_removes_files_can_be_resumed(scorer, table, out, tmp_path, monkeypatch):
+    """Once a kill between two of them left parts without their description, and no run could go on."""
+    settings: dict[str, Any] = {"batch_rows": 300, "keep": ["id"], "force": True}
+    score_stream(table, scorer, tmp_path / "whole.parquet", **settings)
+    unlink, stops = Path.unlink, 0
+
+    def stopping(path: Path, missing_ok: bool = False) -> None:
+        nonlocal stops
+        unlink(path, missing_ok)
+        if path.parent.name == "out.parquet.partial":
+            stops -= 1
+            if stops == 0:
+                raise KeyboardInterrupt
+
+    for number in range(1, 12):
+        interrupted(table, scorer, out, 600, **settings)
+        stops = number
+        with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+            patched.setattr(Path, "unlink", stopping)
+            score_stream(table, scorer, out, **settings)
+        score_stream(table, scorer, out, **settings)
+        assert out.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert stops > 0, "the last run had nothing left to remove"
 
 
 CHILD = """

@@ -55,8 +55,9 @@ class OrNone:
 class Array:
     """An array of float64, in the range [low, high], without NaN; or of whole numbers, or of anything that labels.
 
-    ``shape`` has a size for each side: a number, a name, or a name with "+1". ``dtype`` is "float", "int", "uint64", or
-    "label" for integers, truth values and texts. Infinite ends of the range exclude infinity unless ``infinite``.
+    ``shape`` has a size for each side: a number, a name, or a name with "+1". ``dtype`` is "float", "int", "uint64",
+    "number" for those of any precision, or "label" for integers, truth values and texts. Infinite ends of the range
+    exclude infinity unless ``infinite``.
     """
 
     shape: tuple[str | int, ...]
@@ -79,9 +80,8 @@ class Array:
             self._check_range(value, name)
 
     def _fits(self, dtype: np.dtype[Any]) -> bool:
-        if self.dtype == "label":
-            return dtype.kind in "iubUSO"
-        return dtype.kind == "i" if self.dtype == "int" else dtype == np.dtype(self.dtype)
+        kinds = {"label": "iubUSO", "number": "iuf", "int": "i"}.get(self.dtype)
+        return dtype == np.dtype(self.dtype) if kinds is None else dtype.kind in kinds
 
     def _check_range(self, value: AnyArray, name: str) -> None:
         if value.dtype.kind == "f" and not (np.isnan(value).sum() == 0 if self.infinite else np.isfinite(value).all()):

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import is_zipfile
 
 import click
 from click.core import ParameterSource
@@ -21,19 +22,8 @@ if TYPE_CHECKING:
     from allegiance.io import FeaturePlan, Table
     from allegiance.results import AffinityResult
 
-#: Options that a saved model fixes, by the name of their parameter.
-_FIXED = {
-    "features": "--features",
-    "drop": "--drop",
-    "one_hot": "--one-hot",
-    "impute": "--impute",
-    "raw": "--raw",
-    "centers": "--centers",
-    "clusters": "--clusters",
-    "algorithm": "--algorithm",
-    "influence": "--influence",
-    "save": "--save",
-}
+#: Parameters that a saved model fixes.
+_FIXED = ("features", "drop", "one_hot", "impute", "raw", "centers", "clusters", "algorithm", "influence", "save")
 
 
 class Points(NamedTuple):
@@ -73,13 +63,21 @@ def check_file(path: str) -> None:
         raise FileNotFoundError(f"{path} does not exist.")
 
 
+def check_model_file(path: str) -> None:
+    """Raise unless a file can be a model, before anything heavy is imported."""
+    check_file(path)
+    if not is_zipfile(path):
+        raise ValueError(f"{path} is not a model: `allegiance score DATA --clusters K --save FILE.model` writes one.")
+
+
 def _check_model(o: SimpleNamespace) -> None:
     """Raise if options contradict the model that is used, or if there is none."""
-    check_file(o.model)
+    check_model_file(o.model)
     context = click.get_current_context()
     given = [name for name in _FIXED if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if given:
-        raise click.UsageError(f"{_FIXED[given[0]]} cannot be used with --model: {o.model} already fixes it.")
+        option = f"--{given[0].replace('_', '-')}"
+        raise click.UsageError(f"{option} cannot be used with --model: {o.model} already fixes it.")
     if getattr(o, "resamples", None):
         raise click.UsageError(
             f"--resamples {o.resamples} cannot be used with --model: trust was fitted with it. --resamples 0 leaves "

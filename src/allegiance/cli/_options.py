@@ -110,7 +110,7 @@ READING_OPTIONS = [
     option(READING, "--sep", metavar="CHARACTER", help="Separator of columns.  [default: detected]"),
     option(READING, "--encoding", metavar="NAME", help="Encoding of text, such as cp1252.  [default: detected]"),
     option(READING, "--skip-rows", metavar="N", type=click.IntRange(min=0), help="Rows before the header."),
-    option(READING, "--sheet", metavar="NAME", help="Sheet of a workbook.  [default: the first]"),
+    option(READING, "--sheet", metavar="NAME", help="Sheet of a workbook.  [default: the largest]"),
     option(
         READING, "--dates", type=click.Choice(["dayfirst", "monthfirst"]),
         help="Order of dates like 03/04/2024.  [default: detected]",
@@ -161,8 +161,8 @@ OUTPUT_OPTIONS = [
 PAGE_OPTIONS = [
     option(OUTPUT, "--text", metavar="COLUMN", help="Column of text to show with each label for review."),
 ]
-RUN_OPTIONS = [
-    option(RUNNING, "--n-jobs", metavar="N", type=int, help="Number of threads.  [default: all cores]"),
+#: Of commands that compute nothing.
+LOG_OPTIONS = [
     option(RUNNING, "--json", is_flag=True, help="Print one JSON object instead of the summary."),
     option(RUNNING, "-q", "--quiet", is_flag=True, help="Print only errors."),
     option(
@@ -174,3 +174,7 @@ RUN_OPTIONS = [
         help="Format of messages on standard error.",
     ),
 ]  # fmt: skip
+RUN_OPTIONS = [
+    option(RUNNING, "--n-jobs", metavar="N", type=int, help="Number of threads.  [default: all cores]"),
+    *LOG_OPTIONS,
+]

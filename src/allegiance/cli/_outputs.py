@@ -32,7 +32,7 @@ _SCORES = {"label": "cluster", "trust": "trust", "verdict": "verdict", "rival": 
 
 def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
     """Raise unless all outputs can be written and differ from each other; ``others`` are options and paths."""
-    from allegiance.io import check_writable
+    from allegiance.io import check_writable, open_sink
 
     named = [(option, path) for option, path in (("-o", o.output), *others) if path is not None]
     # With skip, the run that made the output made the others, too: see ``earlier_exit``.
@@ -45,7 +45,8 @@ def check_outputs(o: SimpleNamespace, *others: tuple[str, str | None]) -> None:
         if place in seen:
             raise click.UsageError(f"{seen[place]} and {option} both write {path}: name two files.")
         seen[place] = option
-        check_writable(path, force=skips or o.if_exists == "replace")
+        check = open_sink if option in ("-o", "--review-output") else check_writable
+        check(path, force=skips or o.if_exists == "replace")
     if o.json and o.output == "-":
         raise click.UsageError("--json and -o - both write to standard output: name a file with -o.")
     if getattr(o, "report", None) is not None:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ._app import begin, print_json, show
-from ._inputs import check_file
-from ._options import RUN_OPTIONS, Command, options
+from ._inputs import check_model_file
+from ._options import LOG_OPTIONS, Command, options
 
 #: Categories listed of a column.
 _LISTED = 10
@@ -24,7 +24,7 @@ Examples:
 
 @click.command(cls=Command, epilog=EPILOG, short_help="Show what is inside a saved model, or compile it.")
 @click.argument("words", metavar="[compile] MODEL", nargs=-1, required=True)
-@options(RUN_OPTIONS)
+@options(LOG_OPTIONS)
 def model(**values: Any) -> None:
     """Show the columns and clusters of MODEL, when it was made, and from what.
 
@@ -35,7 +35,7 @@ def model(**values: Any) -> None:
     if action not in ([], ["compile"]):
         raise click.UsageError("pass the file of one model, or compile and the file.")
     o, log = begin(values, where=path)
-    check_file(path)
+    check_model_file(path)
     from allegiance import load
 
     scorer = load(path)
@@ -58,7 +58,7 @@ def model(**values: Any) -> None:
         facts["by"] = f"allegiance {made['version']}: {made['command']}"
         if made["replication"] is not None:
             facts["came back"] = f"{made['replication']:.0%} of the labels"
-    missing = {"median": "filled with the median or the word 'missing'", "drop": "leave their row out"}
+    missing = {"median": "filled with the median, or a category of their own", "drop": "leave their row out"}
     facts["columns"] = f"{'scaled' if shown['scaled'] else 'not scaled'}; missing values: "
     facts["columns"] += missing.get(shown["impute"], "an error")
     facts["new rows"] = f"labelled by {shown['labels_new_points']}"

@@ -353,7 +353,7 @@ def _exit_code(o: SimpleNamespace, summary: dict[str, Any], drift: Any, log: Log
 
 
 @click.command(cls=opt.Command, short_help="Show how a table would be read, before anything is computed.")
-@opt.options(opt.DATA, opt.CLUSTERING_OPTIONS[:1], opt.COLUMN_OPTIONS, opt.READING_OPTIONS, opt.RUN_OPTIONS)
+@opt.options(opt.DATA, opt.CLUSTERING_OPTIONS[:1], opt.COLUMN_OPTIONS, opt.READING_OPTIONS, opt.LOG_OPTIONS)
 def check(**values: Any) -> int:
     """Propose which columns of DATA are features, identifiers or left out, and list all problems."""
     o, _ = begin(values, where=values["data"])
@@ -369,7 +369,7 @@ def check(**values: Any) -> int:
 @click.command(cls=opt.Command, short_help="Say how many labels are right, from a sheet that was filled in.")
 @click.argument("scored")
 @click.argument("sheet")
-@opt.options(opt.RUN_OPTIONS)
+@opt.options(opt.LOG_OPTIONS)
 def audit(**values: Any) -> int:
     """Say how many labels of SCORED are right, from the column `right` of SHEET.
 
@@ -384,9 +384,17 @@ def audit(**values: Any) -> int:
     from allegiance.io import TableError, open_table
 
     scored, sheet = open_table(o.scored), open_table(o.sheet)
-    prefix = "" if "cluster" in scored.columns and "trust" in scored.columns else "allegiance_"
-    label, trust = (scored.read([f"{prefix}{name}"]).column(0) for name in ("cluster", "trust"))
-    marks = sheet.read(sheet.check_columns(["right", "audit_row", "audit_drawn", "audit_seed"]), typed=True)
+    names = [["cluster", "trust"], ["allegiance_cluster", "allegiance_trust"]]
+    found = [pair for pair in names if {*pair} <= {*scored.columns}]
+    columns = ["right", "audit_row", "audit_drawn", "audit_seed"]
+    if not found or not {*columns} <= {*sheet.columns}:
+        wrong = f"{o.sheet} is not the sheet" if found else f"{o.scored} is not the table"
+        raise TableError(
+            f"{wrong} of an audit. Pass first what `allegiance score DATA ... -o SCORED` wrote, then what the same "
+            "command with --audit N -o SHEET wrote."
+        )
+    label, trust = (scored.read([name]).column(0) for name in found[0])
+    marks = sheet.read(columns)
     rows = np.asarray(marks.column("audit_row"), dtype=np.int64)
     if rows.size and rows.max() >= len(label):
         raise TableError(
@@ -398,12 +406,12 @@ def audit(**values: Any) -> int:
     codes = np.where(np.isnan(ranking), -1, codes)
     drawn = np.array([str(value) for value in marks.column("audit_drawn").to_pylist()])
     answers = _answers(marks.column("right").to_pylist(), classes.tolist(), o.sheet)
-    found = judge(AuditSample(rows, drawn), answers, label=texts, codes=codes, classes=classes, ranking=ranking)
+    judged = judge(AuditSample(rows, drawn), answers, label=texts, codes=codes, classes=classes, ranking=ranking)
     if o.json:
         fields = ("share_right", "interval", "wrong_left", "interval_left", "n_random", "n_least", "n_unanswered")
-        print_json({name: getattr(found, name) for name in fields} | {"sentence": found.sentence()})
+        print_json({name: getattr(judged, name) for name in fields} | {"sentence": judged.sentence()})
     else:
-        show(found.sentence(), bold=True)
+        show(judged.sentence(), bold=True)
     log.end()
     return 0
 

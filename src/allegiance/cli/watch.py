@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ._app import DRIFTED, FAILED, Log, begin, print_json, show
-from ._inputs import check_file, load_model, model_plan, open_input
+from ._inputs import check_model_file, load_model, model_plan, open_input
 from ._options import READING_OPTIONS, RUN_OPTIONS, RUNNING, Command, option, options
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class Profiler:
             return
         from allegiance.drift import profile_rows
 
-        units = in_units(self._plan, X)
-        part = profile_rows(self._fitted, X, features=units, names=list(self._plan.names), start=start)
+        units, names = self._plan.in_units(X), list(self._plan.names)
+        part = profile_rows(self._fitted, X, features=units, names=names, start=start)
         self.total = part if self.total is None else self.total.plus(part)
 
     def reset(self, rows: Any) -> None:
@@ -48,17 +48,6 @@ class Profiler:
         self.total, rows.tap = None, None
         for batch in rows.batches(BATCH_ROWS):
             self.add(batch.X, batch.first)
-
-
-def in_units(plan: FeaturePlan, X: Any) -> Any:
-    """Return prepared features (m, d) in the units of the file; days for dates, shares for categories."""
-    import numpy as np
-
-    if not plan.scaled:
-        return X
-    center = np.concatenate([np.broadcast_to(np.asarray(c.center, float), c.width) for c in plan.features])
-    spread = np.concatenate([np.full(c.width, c.spread or 1.0) for c in plan.features])
-    return X * spread + center
 
 
 def compare_with_baseline(scorer: AffinityScorer, profiler: Profiler) -> Any:
@@ -91,7 +80,7 @@ def watch(**values: Any) -> int:
     one drifted.
     """
     o, log = begin(values | {"eps": None, "resamples": None}, where=values["files"])
-    check_file(o.model)
+    check_model_file(o.model)
     from allegiance.drift import baseline_of
 
     scorer = load_model(o, log)

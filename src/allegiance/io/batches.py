@@ -16,6 +16,7 @@ from allegiance.fitting import Fitted, PreparedInput
 from allegiance.results import FrameLike
 
 from .files import TableError
+from .formats import as_arrow
 from .plan import FeaturePlan
 from .saved import plan_of
 from .tables import Table, open_table, rows_of_batch
@@ -113,6 +114,7 @@ class Rows:
                 columns = [pa.array(start + numbers), *kept.columns]
                 kept = pa.RecordBatch.from_arrays(columns, [self._row, *kept.schema.names])
             made = Batch(X, found, kept, start, stop)
+            del batch, X, others, kept  # or they would be held while the next ones are read
             if self.tap is not None:
                 self.tap(made)
             yield made
@@ -209,21 +211,18 @@ def score_arrow(
     details: bool,
 ) -> Any:
     """Score a record batch or a table; see :meth:`AffinityScorer.score_arrow`."""
-    given, where = _arrow_data(data), "the Arrow data"
+    given = as_arrow(data)
+    table = open_table(given)
     kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
-    table = given if isinstance(given, pa.Table) else pa.Table.from_batches([given])
     known = columns if columns is not None else fitted.columns.known_names
-    asked = [*(known if known is not None else []), *kept, *([labels] if labels else [])]
-    missing = [name for name in asked if name not in table.column_names]
-    if missing:
-        raise TableError(f"{where} lacks the columns {missing}: it has {table.column_names}.")
+    table.check_columns([*(known if known is not None else []), *kept, *([labels] if labels else [])])
     inner = _without_plan(fitted) if columns is None else fitted
     top = None if top is None else check_count(top, "top")
-    score = BatchScorer(inner, list(kept.values()), where, top=top, details=details)
-    rows = rows_for(fitted, open_table(table), columns, labels=labels, keep=list(kept), typed=True)
+    score = BatchScorer(inner, list(kept.values()), table.where, top=top, details=details)
+    rows = rows_for(fitted, table, columns, labels=labels, keep=list(kept), typed=True)
     empty = pa.RecordBatch.from_pylist([], pa.schema([table.schema.field(name) for name in kept]))
     nothing = Batch(np.empty((0, len(rows.names))), None, empty, 0, 0)
-    parts = [score(batch).replace_schema_metadata(None) for batch in rows.batches(max(table.num_rows, 1))]
+    parts = [score(batch).replace_schema_metadata(None) for batch in rows.batches(max(given.num_rows, 1))]
     found = pa.Table.from_batches(parts or [score(nothing).replace_schema_metadata(None)])
     if isinstance(given, pa.Table):
         return found
@@ -237,14 +236,3 @@ def _without_plan(fitted: Fitted) -> Fitted:
     if fitted not in _WITHOUT_PLAN:
         _WITHOUT_PLAN[fitted] = fitted.without_preprocessing()
     return _WITHOUT_PLAN[fitted]
-
-
-def _arrow_data(data: Any) -> Any:
-    """Return a record batch or a table; frames of other libraries that speak Arrow become tables."""
-    if isinstance(data, pa.RecordBatch | pa.Table):
-        return data
-    if hasattr(data, "__arrow_c_array__"):
-        return pa.record_batch(data)
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    raise TypeError(f"score_arrow takes a pyarrow RecordBatch or Table, got {type(data).__name__}.")

@@ -131,10 +131,11 @@ class Checkpoint:
                 yield pa.ipc.open_file(file).get_batch(0)
 
     def _remove_files(self, kept: int) -> None:
-        """Remove our files except the first ``kept`` parts and the lock."""
-        parts = {self._part(number).name for number in range(kept)}
-        for entry in list(self.folder.iterdir()):
-            if _OURS.fullmatch(entry.name) and entry.name not in parts:
+        """Remove our files except the lock, the first ``kept`` parts, and their description if there are any."""
+        stays = {self._part(number).name for number in range(kept)} | ({_MANIFEST} if kept else set())
+        # The description last: a run that is killed here leaves no parts without it.
+        for entry in sorted(self.folder.iterdir(), key=lambda entry: entry.name == _MANIFEST):
+            if _OURS.fullmatch(entry.name) and entry.name not in stays:
                 entry.unlink()
 
     def remove(self) -> None:

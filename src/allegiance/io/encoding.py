@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -31,7 +29,7 @@ from allegiance._core.stored import (
     check_parts,
     floats,
 )
-from allegiance._core.validation import is_sparse
+from allegiance._core.validation import is_sparse, require
 from allegiance.influence import DIVERGENCES, KERNELS, BregmanDivergence
 
 _CSR = ("data", "indices", "indptr")
@@ -185,30 +183,22 @@ class _Codec(NamedTuple):
     fitted: Mapping[str, Spec]
     """What its fitted attributes must be in a file."""
     refit: Callable[[Any, dict[str, Any]], None] | None = None
-    """Fits the estimator to one row that gives these attributes: private ones of scikit-learn are not saved."""
+    """Fits the estimator to one row that gives these attributes, as private ones are not saved, or checks more."""
     unsupported: tuple[str, ...] = ()
     """Parameters that must have their defaults."""
-
-
-class _Finite:
-    """An array of finite numbers of any precision; its sides by name, or any shape."""
-
-    def __init__(self, *shape: str) -> None:
-        self._shape = shape
-
-    def __call__(self, value: Any, name: str, sizes: Sizes) -> None:
-        if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or not np.isfinite(value).all():
-            raise ValueError(f"{name} must be an array of finite numbers.")
-        if self._shape and value.ndim != len(self._shape):
-            raise ValueError(f"{name} must have {len(self._shape)} dimensions, not shape {value.shape}.")
-        for size, found in zip(self._shape, value.shape, strict=False):
-            sizes.agree(size, found, name)
 
 
 #: What every estimator knows about the columns that it was fitted to.
 _SEEN: dict[str, Spec] = {"n_features_in_": Size("d"), "feature_names_in_": Array(("d",), "label")}
 #: The most columns that a transformer in a file may have.
 _WIDEST = 2**24
+#: What a mixture knows about the spread of its components, and its shape by the type of covariances.
+_SPREADS = ("covariances_", "precisions_", "precisions_cholesky_")
+_SPREAD_SHAPES = {"full": ("m", "d", "d"), "tied": ("d", "d"), "diag": ("m", "d"), "spherical": ("m",)}
+
+
+def _numbers(*shape: str) -> Array:
+    return Array(shape, "number")
 
 
 @cache
@@ -216,16 +206,16 @@ def _codecs() -> dict[str, _Codec]:
     """Return the estimators that can be saved, by name."""
     from sklearn import cluster, decomposition, impute, mixture, preprocessing
 
-    row, matrix, later = _Finite("d"), _Finite("m", "d"), Unchecked()
+    row, matrix, later = _numbers("d"), _numbers("m", "d"), Unchecked()
     spread: dict[str, Spec] = dict.fromkeys(("mean_", "var_", "scale_"), OrNone(row)) | {"n_samples_seen_": later}
     extent: dict[str, Spec] = dict.fromkeys(("min_", "scale_", "data_min_", "data_max_", "data_range_"), row)
     middle: dict[str, Spec] = dict.fromkeys(("center_", "scale_"), OrNone(row))
     explained = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
-    axes: dict[str, Spec] = {"components_": matrix, **dict.fromkeys(explained, _Finite("m"))}
+    axes: dict[str, Spec] = {"components_": matrix, **dict.fromkeys(explained, _numbers("m"))}
     pca = axes | {"mean_": row, "n_components_": Size("m"), "noise_variance_": Number(), "n_samples_": later}
     centers: dict[str, Spec] = {"cluster_centers_": matrix, "inertia_": later, "n_iter_": later}
-    mixed: dict[str, Spec] = {"weights_": _Finite("m"), "means_": matrix, "converged_": later, "n_iter_": later}
-    spreads: dict[str, Spec] = dict.fromkeys(("covariances_", "precisions_", "precisions_cholesky_"), _Finite())
+    mixed: dict[str, Spec] = {"weights_": _numbers("m"), "means_": matrix, "converged_": later, "n_iter_": later}
+    spreads: dict[str, Spec] = dict.fromkeys(_SPREADS, later)
     grouping = ("min_frequency", "max_categories")
     known = [
         _Codec(preprocessing.StandardScaler, spread),
@@ -237,7 +227,7 @@ def _codecs() -> dict[str, _Codec]:
         _Codec(decomposition.TruncatedSVD, axes),
         _Codec(cluster.KMeans, centers, _refit_kmeans),
         _Codec(cluster.MiniBatchKMeans, centers, _refit_kmeans),
-        _Codec(mixture.GaussianMixture, mixed | spreads),
+        _Codec(mixture.GaussianMixture, mixed | spreads, _check_mixture),
         _Codec(ColumnTransformer, {"sparse_output_": Unchecked(bool), "parts": Unchecked(list)}, _refit_columns),
     ]
     found = {codec.cls.__name__: codec._replace(fitted={**_SEEN, **codec.fitted}) for codec in known}
@@ -325,6 +315,14 @@ def _refit_kmeans(kmeans: Any, fitted: dict[str, Any]) -> None:
     del kmeans.labels_  # those of the places
 
 
+def _check_mixture(mixture: Any, fitted: dict[str, Any]) -> None:
+    """Raise unless the spreads of a mixture have the shape that its type of covariances asks for."""
+    n_components, n_features = fitted["means_"].shape
+    for name in _SPREADS:
+        sizes = Sizes({"m": n_components, "d": n_features}, {})
+        _numbers(*_SPREAD_SHAPES[mixture.covariance_type])(fitted[name], name, sizes)
+
+
 def _column_parts(transformer: ColumnTransformer, name: str) -> list[list[Any]]:
     """Return the name, the transformer, the columns and the width of each part; words as the user gave them."""
     given = {part: inner for part, inner, _ in transformer.transformers} | {"remainder": transformer.remainder}
@@ -362,8 +360,10 @@ def _refit_columns(made: ColumnTransformer, fitted: dict[str, Any]) -> None:
     named = [(name, columns) for name, _, columns, _ in parts if name != "remainder"]
     made.transformers = [(name, stubs[name], columns) for name, columns in named]
     made.remainder = stubs.get("remainder", "drop")
-    names = fitted.get("feature_names_in_")
-    made.fit(np.zeros((1, n)) if names is None else _one_row([str(name) for name in names]))
+    names, row = fitted.get("feature_names_in_"), np.zeros((1, n))
+    if names is not None:
+        row = require("pandas", "io", "a model that finds columns by name").DataFrame(row, columns=list(names))
+    made.fit(row)
     made.transformers_ = [
         (name, inner if isinstance(real.get(name, "drop"), str) else real[name], columns)
         for name, inner, columns in made.transformers_
@@ -371,14 +371,6 @@ def _refit_columns(made: ColumnTransformer, fitted: dict[str, Any]) -> None:
     unfitted = {name: inner if isinstance(inner, str) else clone(inner) for name, inner in real.items()}
     made.transformers = [(name, unfitted[name], columns) for name, columns in named]
     made.remainder = unfitted.get("remainder", "drop")
-
-
-def _one_row(names: list[str]) -> Any:
-    """Return a frame of zeros with these columns, of a library that is installed."""
-    backend = next((library for library in ("pandas", "polars") if find_spec(library) is not None), None)
-    if backend is None:
-        raise ImportError("this model finds columns by name, which needs frames: pip install 'allegiance[io]'.")
-    return nw.from_dict({name: [0.0] for name in names}, backend=backend).to_native()  # type: ignore[arg-type]
 
 
 class _Stub(TransformerMixin, BaseEstimator):

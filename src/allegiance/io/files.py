@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -111,9 +112,16 @@ def write_whole(path: str | os.PathLike[str], content: bytes | memoryview, *, fo
         file.write(content)
 
 
+def is_url(path: str) -> bool:
+    """Tell whether a path names a protocol."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
+
+
 def check_writable(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise unless a file of this name can be written, and may be: an existing one only if ``force``."""
     path = os.fspath(path)
+    if is_url(path):
+        raise TableError(f"{path} is a URL, and outputs are local files: write a file, and copy it there.")
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
@@ -19,14 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from allegiance._core.validation import AnyArray, require
+from allegiance._core.validation import require
 
-from .files import TableError
-
-
-def is_url(path: str) -> bool:
-    """Tell whether a path names a protocol."""
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
+from .files import TableError, is_url
 
 
 def filesystem_of(url: str) -> tuple[Any, str]:
@@ -57,14 +49,14 @@ def open_seekable(path: str) -> Any:
 
 
 @contextmanager
-def opening(path: str, what: str) -> Iterator[None]:
-    """Say that a file is not what it should be; a damaged one raises whatever the library below does."""
+def explained(sentence: str) -> Iterator[None]:
+    """Say what it means that the library below raises an error, whatever it is."""
     try:
         yield
     except TableError:
         raise
     except Exception as error:
-        raise TableError(f"{path} is not {what}, or it is damaged. {error}") from error
+        raise TableError(f"{sentence} {error}") from error
 
 
 def plain_schema(schema: Any) -> Any:
@@ -95,10 +87,10 @@ def as_arrow(source: Any) -> Any:
         return source
     if hasattr(source, "iloc") and hasattr(source, "dtypes"):
         return pa.table({str(name): column_of(source.iloc[:, i]) for i, name in enumerate(source.columns)})
+    if hasattr(source, "__arrow_c_array__"):
+        return pa.record_batch(source)
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
-    if hasattr(source, "to_arrow"):
-        return source.to_arrow()
     raise TableError(f"a table must be a path, a list of paths or a frame, got {type(source).__name__}.")
 
 
@@ -186,7 +178,7 @@ def open_parquet(path: str) -> Part:
     """
     # Of a local file, pages are read one by one, which takes half the memory; a server is asked for whole columns.
     buffer_size = 0 if is_url(path) else 1 << 16
-    with opening(path, "a Parquet file"):
+    with explained(f"{path} is not a Parquet file, or it is damaged."):
         file = pq.ParquetFile(open_seekable(path), pre_buffer=False, buffer_size=buffer_size)
     groups = range(file.metadata.num_row_groups)
     starts = [0, *accumulate(file.metadata.row_group(group).num_rows for group in groups)]
@@ -217,68 +209,45 @@ def open_arrow(path: str) -> Part:
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
         return (batch.select(columns) for batch in skipped(batches(), start))
 
-    with opening(path, "an Arrow file (Feather version 2)"):
+    with explained(f"{path} is not an Arrow file (Feather version 2), or it is damaged."):
         with reader() as found:
             schema = found.schema
         return Part(path, "arrow", schema, sum(batch.num_rows for batch in batches()), read)
 
 
-def open_arrays(path: str, format: str = "npy") -> Part:
-    """Return the array of an .npy file, left on disk, or those of an .npz file: a matrix, and perhaps vectors."""
+def open_array(path: str) -> Part:
+    """Return the array of an .npy file, left on disk; a vector is one column."""
     place = open_seekable(path)
-    with opening(path, "a NumPy file of numbers"):
-        if format == "npy":
-            arrays = {"": np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)}
-        else:
-            with open(place, "rb") if isinstance(place, str) else place as file:
-                arrays = dict(np.load(file, allow_pickle=False))
-    for array in arrays.values():
-        if array.dtype.kind not in "biufUS":
-            raise TableError(f"{path} holds an array of dtype {array.dtype}: numbers or text are needed.")
-    shapes = [array.shape for array in arrays.values()]
-    if len(shapes) == 1 and len(shapes[0]) not in (1, 2):
-        raise TableError(f"{path} holds an array of shape {shapes[0]}: two dimensions are needed, a row per point.")
-    fits = [len(shape) in (1, 2) and shape[0] == shapes[0][0] for shape in shapes]
-    if not shapes or not all(fits) or sum(len(shape) == 2 for shape in shapes) > 1:
-        raise TableError(
-            f"{path} must hold one matrix, and perhaps vectors of the same length; its arrays are: "
-            f"{', '.join(arrays) or 'none'}. Save one of them alone."
-        )
-    vectors: dict[str, AnyArray] = {}
-    for name, array in arrays.items():
-        if array.ndim == 2 or len(arrays) == 1:
-            vectors |= {f"x{i}": column for i, column in enumerate(array.T if array.ndim == 2 else [array])}
-        else:
-            vectors[name] = array
-    n_rows = int(shapes[0][0])
+    with explained(f"{path} is not a NumPy file of numbers, or it is damaged."):
+        array = np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)
+    if array.dtype.kind not in "biufUS":
+        raise TableError(f"{path} holds an array of dtype {array.dtype}: numbers or text are needed.")
+    if array.ndim not in (1, 2):
+        raise TableError(f"{path} holds an array of shape {array.shape}: two dimensions are needed, a row per point.")
+    vectors = {f"x{i}": column for i, column in enumerate(array.T if array.ndim == 2 else [array])}
 
     def batch(columns: Iterable[str], start: int, stop: int) -> pa.RecordBatch:
         return pa.record_batch({name: np.ascontiguousarray(vectors[name][start:stop]) for name in columns})
 
     def read(columns: list[str], start: int, rows: int) -> Iterator[pa.RecordBatch]:
-        return (batch(columns, first, first + rows) for first in range(start, n_rows, rows))
+        return (batch(columns, first, first + rows) for first in range(start, len(array), rows))
 
-    part = Part(path, format, batch(vectors, 0, 0).schema, n_rows, read)
+    part = Part(path, "npy", batch(vectors, 0, 0).schema, len(array), read)
     part.has_names = False
     return part
 
 
-def open_json(path: str, format: str = "json") -> Part:
-    """Return the objects of a JSON file, one per line or in one array, in memory."""
-    with opening(path, "one JSON object per line" if format == "jsonl" else "a JSON array of objects"):
-        with open_bytes(path) as stream:
-            if format == "jsonl":
-                table = pa.json.read_json(stream)
-            else:
-                table = pa.Table.from_pylist(json.loads(bytes(stream.read())))
-        return Part.of(path, table, format, written=True)
+def open_json(path: str) -> Part:
+    """Return JSON objects, one per line, in memory."""
+    with explained(f"{path} is not one JSON object per line, or it is damaged."), open_bytes(path) as stream:
+        return Part.of(path, pa.json.read_json(stream), "jsonl", written=True)
 
 
 def open_h5ad(path: str) -> Part:
     """Return the observations of an .h5ad file: their names, principal components or the matrix X, and obs."""
     anndata = require("anndata", "anndata", "reading .h5ad files")
-    with opening(path, "an .h5ad file"):
-        data = anndata.read_h5ad(path)
+    with explained(f"{path} is not an .h5ad file, or it is damaged."):
+        data = anndata.read_h5ad(open_seekable(path))
     components = data.obsm.get("X_pca")
     matrix = data.X if components is None else components
     matrix = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
@@ -298,9 +267,7 @@ def open_h5ad(path: str) -> Part:
 OPENERS: dict[str, Callable[[str], Part]] = {
     "parquet": open_parquet,
     "arrow": open_arrow,
-    "npy": open_arrays,
-    "npz": partial(open_arrays, format="npz"),
-    "jsonl": partial(open_json, format="jsonl"),
-    "json": open_json,
+    "npy": open_array,
+    "jsonl": open_json,
     "h5ad": open_h5ad,
 }

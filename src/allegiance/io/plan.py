@@ -475,9 +475,7 @@ def not_filled(gaps: Mapping[str, int]) -> str:
 
 def counted(counts: Mapping[str, int]) -> str:
     """Return names with their counts, the largest first."""
-    worst = sorted(counts.items(), key=lambda item: -item[1])
-    more = f" and {len(worst) - 10} more columns" if len(worst) > 10 else ""
-    return ", ".join(f"{name} ({count:,})" for name, count in worst[:10]) + more
+    return few(f"{name} ({count:,})" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def few(names: Iterable[str]) -> str:

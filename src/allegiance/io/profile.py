@@ -115,20 +115,21 @@ def profile_of(
     most_values = min(_MOST_VALUES, max(_ALL_VALUES // len(schema), 51))
     columns = [_Column(one.name, one.type, missing.get(one.name, ()), most_values) for one in schema]
     sample = Sample(schema, [place for place, column in enumerate(columns) if column.usable])
-    n_rows, end = 0, None
+    n_rows, last = 0, ""
     for batch in batches:
         sample.add(batch)
         for column, values in zip(columns, batch.columns, strict=True):
             column.add(values)
         n_rows += batch.num_rows
-        end = batch.slice(batch.num_rows - 1)
+        row = (str(values[-1].as_py() or "").strip() for values in batch.columns)
+        last = next(filter(None, row), "")
+        del batch, values, row  # or they would be held while the next one is read
     # One table has one decimal mark: a column that shows it decides for those that could have either.
     shown = {column.only_mark for column in columns} - {None}
     usual = decimal or ("," if shown == {","} else ".")
     found = [column.finish(sample, usual, bool(shown) or decimal is not None, dayfirst) for column in columns]
     sample.thin(_KEPT_ROWS)
-    row = [] if end is None else [str(column[0].as_py() or "").strip() for column in end.columns]
-    return Profile(n_rows, {column.name: column for column in found}, next(filter(None, row), ""), sample)
+    return Profile(n_rows, {column.name: column for column in found}, last, sample)
 
 
 class Sample:
@@ -472,11 +473,8 @@ def typed_field(found: ColumnProfile, kind: Any) -> Any:
     return pa.int64() if found.integer and not found.infinite else pa.float64()
 
 
-def typed_column(column: Any, found: ColumnProfile) -> Any:
-    """Return a column of text as numbers or times, if that is what the profile says; else as it is."""
-    kind = typed_field(found, column.type)
-    if kind == column.type:
-        return column
+def typed_column(column: Any, found: ColumnProfile, kind: Any) -> Any:
+    """Return a column of text as numbers or times of the type that :func:`typed_field` gave."""
     numbers, _ = read_column(column, found.reading, found.missing)
     if found.kind == "date":
         return pa.array(as_times(numbers))

@@ -40,7 +40,6 @@ WRITABLE = {
     ".ipc": "arrow",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-    ".json": "json",
     ".xlsx": "xlsx",
 }
 #: Rows turned into text at a time: their bytes must stay below 2 GB.
@@ -66,8 +65,8 @@ def open_sink(
     Parameters
     ----------
     path
-        The file, whose ending gives the format: .csv, .tsv, .parquet, .arrow, .jsonl (an object per line), .json (an
-        array of objects) or .xlsx. ``"-"`` is CSV on standard output. A sink is returned as it is.
+        The file, whose ending gives the format: .csv, .tsv, .parquet, .arrow, .jsonl (an object per line) or .xlsx.
+        ``"-"`` is CSV on standard output. A sink is returned as it is.
     force
         Replace the file if it exists; otherwise that is an error.
     metadata
@@ -152,8 +151,7 @@ class Sink:
             "tsv": lambda file, schema: _Delimited(file, schema, "\t", escape_formulas),
             "parquet": _Parquet,
             "arrow": pa.ipc.new_file,
-            "jsonl": lambda file, schema: _Json(file, b"", b"\n", b"\n"),
-            "json": lambda file, schema: _Json(file, b"[\n", b",\n", b"\n]\n"),
+            "jsonl": _Json,
             "xlsx": lambda file, schema: _Workbook(file, schema, self),
         }
         self._make = writers[format]
@@ -298,26 +296,20 @@ def _as_text(column: Any) -> tuple[Any, bool]:
 
 
 class _Json:
-    """JSON objects, one per line or in one array."""
+    """JSON objects, one per line."""
 
-    def __init__(self, file: IO[bytes], before: bytes, between: bytes, after: bytes) -> None:
-        self._file, self._before, self._between, self._after = file, before, between, after
-        self._next = before
+    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
+        self._file = file
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
         for row in batch.to_pylist():
             finite = {name: _json_value(value) for name, value in row.items()}
             line = json.dumps(finite, ensure_ascii=False, allow_nan=False, default=_plain)
-            self._file.write(self._next + line.encode())
-            self._next = self._between
+            self._file.write(line.encode() + b"\n")
 
     def close(self) -> None:
-        """End the last line."""
-        if self._next == self._between:
-            self._file.write(self._after)
-        else:
-            self._file.write(self._before + self._after.lstrip(b"\n"))
+        """Nothing belongs at the end."""
 
 
 def _json_text(value: Any) -> str | None:

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from .files import TableError
-from .formats import OPENERS, Part, as_arrow, cast_column, filesystem_of, is_url, open_bytes
+from .files import TableError, is_url
+from .formats import OPENERS, Part, as_arrow, cast_column, explained, filesystem_of, open_bytes
 from .profile import Profile, profile_of, typed_column, typed_field
 from .text import NotUtf8Error, TextFile, open_workbook
 from .values import is_text
@@ -33,16 +33,16 @@ FORMATS = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".ipc"),
     "npy": (".npy",),
-    "npz": (".npz",),
     "xlsx": (".xlsx", ".xlsm", ".xls", ".ods"),
     "jsonl": (".jsonl", ".ndjson"),
-    "json": (".json",),
     "h5ad": (".h5ad",),
 }
 _ENDINGS = {ending: kind for kind, endings in FORMATS.items() for ending in endings}
 _COMPRESSED = (".gz", ".bz2", ".zst")
 #: Cells of a batch at most, so that wide tables take no more memory than narrow ones, and its rows at least.
-_BATCH_CELLS, _LEAST_ROWS = 1 << 22, 256
+_BATCH_CELLS, _LEAST_ROWS = 1 << 21, 128
+#: The same for the batches that are profiled: sums are rounded at their ends.
+_PROFILE_CELLS = 1 << 22
 
 
 def open_table(
@@ -67,8 +67,8 @@ def open_table(
         columns and are read one after the other, in the order of their names. Folders named ``key=value`` become a
         column.
     format
-        "csv" (any delimited text), "parquet", "arrow", "npy", "npz", "xlsx", "jsonl", "json" or "h5ad"; by default the
-        ending of the file's name decides. Text may be compressed (``.csv.gz``).
+        "csv" (any delimited text), "parquet", "arrow", "npy", "xlsx", "jsonl" or "h5ad"; by default the ending of the
+        file's name decides. Text may be compressed (``.csv.gz``).
     sep, decimal, encoding, skip_rows
         Of delimited text: the separator, the decimal mark, the encoding, and the lines before the header. By default
         they are found.
@@ -202,6 +202,8 @@ class Table:
                         part.fall_back()
                 self._set_columns()
                 self._profile = self._profiled()
+            # What the pass took and does not need any more would otherwise add to what the next one takes.
+            pa.default_memory_pool().release_unused()
         return self._profile
 
     def _profiled(self) -> Profile:
@@ -209,7 +211,8 @@ class Table:
         if not isinstance(missing, Mapping):
             missing = dict.fromkeys(self.columns, missing)
         self.check_columns(missing)
-        batches = self._batches(self.columns, BATCH_ROWS, 0, first_pass=True)
+        rows = rows_of_batch(BATCH_ROWS, len(self.columns), _PROFILE_CELLS)
+        batches = _regrouped(self._chunks(self.columns, rows, 0, first_pass=True), rows)
         return profile_of(batches, self._raw, **{**self._rules, "missing": missing})
 
     def batches(
@@ -217,7 +220,7 @@ class Table:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, ``rows`` at a time; only the last batch may be shorter.
 
-        In wide tables batches have fewer rows, all the same number, so that none takes more than some 32 MB.
+        In wide tables batches have fewer rows, all the same number, so that none takes more than some 16 MB as numbers.
 
         Parameters
         ----------
@@ -233,7 +236,8 @@ class Table:
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
         self._schema(wanted, typed=typed)
-        batches = self._batches(wanted, rows, start)
+        rows = rows_of_batch(rows, len(wanted))
+        batches = _regrouped(self._chunks(wanted, rows, start), rows)
         return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
@@ -273,7 +277,7 @@ class Table:
             return batch
         found = self.profile().columns
         arrays = [
-            array if array.type == one.type else typed_column(array, found[one.name])
+            array if array.type == one.type else typed_column(array, found[one.name], one.type)
             for array, one in zip(batch.columns, schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -305,21 +309,13 @@ class Table:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that tell whether a later run reads the same data: files, sizes, times, columns."""
-        files: list[Any] = []
-        for path in self.files:
-            stat = os.stat(path) if os.path.exists(path) else None
-            files.append([path, stat and stat.st_size, stat and stat.st_mtime_ns])
-        return {"files": files, "columns": self.columns, "rules": repr(self._rules)}
+        return {"files": [_stamp(path) for path in self.files], "columns": self.columns, "rules": repr(self._rules)}
 
     def __repr__(self) -> str:
         rows = "unknown" if self.n_rows is None else f"{self.n_rows:,}"
         return f"Table({self.where!r}, {len(self.columns)} columns, {rows} rows)"
 
-    def _batches(self, columns: list[str], rows: int, start: int, first_pass: bool = False) -> Iterator[pa.RecordBatch]:
-        rows = rows_of_batch(rows, len(columns))
-        return _regrouped(self._chunks(columns, rows, start, first_pass), rows)
-
-    def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool) -> Iterator[pa.RecordBatch]:
+    def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool = False) -> Iterator[pa.RecordBatch]:
         """Yield all parts as written, with the columns of their folders, in pieces of any size."""
         schema = self._schema(columns, typed=False)
         for part in self._parts:
@@ -328,6 +324,9 @@ class Table:
                 continue
             own = [name for name in columns if name not in part.keys] or part.names[:1]
             for chunk in part.chunks(own, start, rows, first_pass):
+                if chunk.schema.equals(schema, check_metadata=True):
+                    yield chunk
+                    continue
                 # A batch looks its columns up one by one: a dictionary is faster where there are thousands.
                 found = dict(zip(chunk.schema.names, chunk.columns, strict=True))
                 for name, value in part.keys.items():
@@ -337,21 +336,35 @@ class Table:
             start = max(0, start - (part.n_rows or 0))
 
 
-def rows_of_batch(rows: int, width: int) -> int:
+def _stamp(path: str) -> list[Any]:
+    """Return what changes when a file does: its size, and its time or the tag that a server gives it."""
+    if is_url(path):
+        filesystem, name = filesystem_of(path)
+        info = filesystem.info(name)
+        tags = (str(info[key]) for key in ("ETag", "etag", "mtime", "created") if info.get(key))
+        return [path, info.get("size"), next(tags, None)]
+    stat = os.stat(path)
+    return [path, stat.st_size, stat.st_mtime_ns]
+
+
+def rows_of_batch(rows: int, width: int, cells: int | None = None) -> int:
     """Return how many rows a batch has: those asked for, or fewer in wide tables, so that batches stay small."""
-    return min(rows, max(_LEAST_ROWS, _BATCH_CELLS // max(width, 1)))
+    return min(rows, max(_LEAST_ROWS, (cells or _BATCH_CELLS) // max(width, 1)))
 
 
 def _unknown_columns(unknown: Sequence[str], columns: Sequence[str], where: str) -> str:
     """Return what to say of columns that are not there, with the names that come close to them."""
     by_lower_case = {name.lower(): name for name in columns}
-    sentences = []
-    for name in unknown[:5]:
-        close = get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.6)
-        hint = f" Did you mean {' or '.join(repr(by_lower_case[match]) for match in close)}?" if close else ""
-        sentences.append(f"{where} has no column {name!r}.{hint}")
-    if not all(sentence.endswith("?") for sentence in sentences):
+    close = {name: get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.6) for name in unknown[:5]}
+    sentences = [
+        f"{where} has no column {name!r}. Did you mean {' or '.join(repr(by_lower_case[match]) for match in matches)}?"
+        for name, matches in close.items()
+        if matches
+    ]
+    strange = [repr(name) for name, matches in close.items() if not matches]
+    if strange:
         shown = ", ".join(repr(name) for name in columns[:12])
+        sentences.append(f"{where} has no column {' or '.join(strange)}.")
         sentences.append(f"Its columns are {shown}{', ...' if len(columns) > 12 else ''}.")
     return " ".join(sentences)
 
@@ -363,17 +376,21 @@ def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
     for chunk in chunks:
         rest = chunk
         while count + rest.num_rows >= rows:
-            yield _one_batch([*held, rest.slice(0, rows - count)])
-            rest, held, count = rest.slice(rows - count), [], 0
+            held.append(rest.slice(0, rows - count))
+            rest, count = rest.slice(rows - count), 0
+            yield _merged(held)
         if rest.num_rows:
             held.append(rest)
             count += rest.num_rows
     if held:
-        yield _one_batch(held)
+        yield _merged(held)
 
 
-def _one_batch(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
+def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return pieces as one batch, and empty their list, so that they are not held with it."""
+    whole = pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
+    pieces.clear()
+    return whole
 
 
 # Where files are
@@ -383,10 +400,11 @@ def _locate(spec: str, format: str | None) -> list[str]:
     """Return the files that a path, pattern, folder or URL stands for."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)
-        if not (has_magic(path) or filesystem.isdir(path)):
-            return [spec]
+        with explained(f"{spec} cannot be reached."):
+            if not (has_magic(path) or filesystem.isdir(path)):
+                return [spec]
+            found = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
         scheme = spec.partition("://")[0]
-        found = sorted(filesystem.glob(path) if has_magic(path) else filesystem.find(path))
         found = [name if is_url(name) else f"{scheme}://{name}" for name in found]
     elif os.path.isdir(spec):
         found = sorted(str(path) for path in Path(spec).rglob("*") if path.is_file())
@@ -428,10 +446,8 @@ def _check_file(path: str) -> None:
     """Raise unless there is a file with something in it that may be read."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
-        try:
+        with explained(f"{path} cannot be reached."):
             there = filesystem.exists(name)
-        except Exception as error:
-            raise TableError(f"{path} cannot be reached. {error}") from error
         if not there:
             raise TableError(f"{path} does not exist.")
         return
