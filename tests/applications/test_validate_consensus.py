@@ -1,7 +1,6 @@
 """Validation of a consensus by trust in its labels and in those it was made of."""
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
@@ -26,7 +25,7 @@ def validated(overlapping):
 
 def test_figures_are_those_of_compare_clusterings(overlapping, validated):
     model, validation = validated
-    assert validation.names == list(model.labelings_)
+    assert validation.comparison.names == [*model.labelings_, "consensus"]
     comparison = compare_clusterings(overlapping, model.labelings_ | {"consensus": model.labels_}, scorer=SCORER)
     np.testing.assert_array_equal(validation.comparison.above_chance, comparison.above_chance)
     np.testing.assert_array_equal(validation.comparison.supported, comparison.supported)
@@ -37,18 +36,16 @@ def test_the_same_labels_change_nothing(overlapping, validated):
     model, _ = validated
     scorer = AffinityScorer(domain="ball", eps=0.02, calibration=4)
     validation = validate_consensus(overlapping, [model.labels_], model.labels_, scorer=scorer)
-    assert validation.names == ["labels 1"]
-    assert validation.rand_distance.tolist() == [0.0]
-    assert validation.gain.tolist() == [0.0]
-    assert not validation.turned_supported.any()
-    assert not validation.turned_doubtful.any()
+    frame = validation.frame()
+    assert frame.clustering.tolist() == ["labels", "consensus"]
+    assert not frame[["rand_distance", "gain", "turned_supported", "turned_doubtful"]].any(axis=None)
 
 
 def test_separate_blobs_are_supported_before_and_after():
     X, truth = make_blobs(90, centers=[[0, 0], [20, 0], [0, 20]], cluster_std=0.5, random_state=0)
     validation = validate_consensus(X, {"one": truth, "two": 2 - truth}, truth)
     assert (validation.comparison.above_chance > 0.9).all()
-    assert validation.verdicts == ["little changed", "little changed"]
+    assert validation.frame().verdict.tolist() == ["little changed", "little changed", ""]
     assert "nothing to gain" in validation.verdict
 
 
@@ -79,9 +76,10 @@ def test_verdicts_follow_the_gain(validated, monkeypatch):
     assert middle != 0.0
     monkeypatch.setattr(_compare, "_CONSIDERABLE", abs(middle) / 2)
     assert validation.verdict.startswith("Improved" if middle > 0 else "Lost")
-    assert [word == "improved" for word in validation.verdicts] == (validation.gain >= abs(middle) / 2).tolist()
+    verdicts = validation.frame().verdict[:-1]
+    assert (verdicts == "improved").tolist() == (validation.gain >= abs(middle) / 2).tolist()
     monkeypatch.setattr(_compare, "_CONSIDERABLE", 0.99)
-    assert set(validation.verdicts) == {"little changed"}
+    assert set(validation.frame().verdict[:-1]) == {"little changed"}
     doubtful = ~validation.comparison.supported[:, -1]
     assert f"{validation.comparison.never_supported.sum()} of the {doubtful.sum()}" in validation.verdict
 
@@ -95,8 +93,6 @@ def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
     np.testing.assert_array_equal(
         frame.supported.iloc[-1] - frame.supported, frame.turned_supported - frame.turned_doubtful
     )
-    assert frame.verdict.tolist() == [*validation.verdicts, ""]
-    assert isinstance(validation.frame(like=pl.DataFrame({"x": [1]})), pl.DataFrame)
 
 
 def test_prints_a_table_and_html(overlapping, validated):

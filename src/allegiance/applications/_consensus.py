@@ -155,7 +155,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if self.clusterings is None:
             labelings = default_labelings(X, n_clusters, seed, threads, self.verbose)
         else:
-            labelings = _base_labelings(self.clusterings, given, X.shape[0], self.verbose)
+            named, labelings = by_name(self.clusterings, "clusterings"), {}
+            with progress(len(named), "consensus", self.verbose, unit="clusterings") as advance:
+                for name, each in named.items():
+                    labelings[name] = _labels_of(each, given, X.shape[0], f"clusterings[{name!r}]")
+                    advance(1)
         codes = [check_codes(each, X.shape[0], f"clusterings ({name})") for name, each in labelings.items()]
         pool = Pool.of([one_hot(each) for each in codes])
         nearness = np.empty(pool.columns.shape)
@@ -235,19 +239,26 @@ def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> Int
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
 
 
-def _base_labelings(clusterings: Any, X: Any, n_rows: int, verbose: Verbose) -> dict[str, AnyArray]:
-    """Return the labels (n,) that each clustering gives the rows of X (n, d), by name."""
-    named = clusterings.items() if isinstance(clusterings, Mapping) else [(None, each) for each in _listed(clusterings)]
-    labelings: dict[str, AnyArray] = {}
-    with progress(len(named), "consensus", verbose, unit="clusterings") as advance:
-        for i, (name, clustering) in enumerate(named):
-            labels = _labels_of(clustering, X, n_rows, f"clusterings[{i if name is None else name!r}]")
-            kind = type(clustering).__name__ if hasattr(clustering, "fit") else "labels"
-            labelings[unique_name(kind, labelings) if name is None else str(name)] = labels
-            advance(1)
-    if not labelings:
-        raise ValueError("clusterings is empty: give at least one, or None for the default ones.")
-    return labelings
+def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
+    """Return clusterings by name; those of a list are called after their kind, such as "labels 2" or "KMeans"."""
+    if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
+        raise TypeError(
+            f"{argument} must be a dictionary by name, such as {{'k-means': KMeans(3), 'mine': labels}}, or a list, "
+            f"got {type(clusterings).__name__}."
+        )
+    named: dict[str, Any] = {}
+    if isinstance(clusterings, Mapping):
+        named = {str(name): each for name, each in clusterings.items()}
+    else:
+        for each in clusterings:
+            kind = type(each).__name__ if hasattr(each, "fit") and not isinstance(each, type) else "labels"
+            named[unique_name(kind, named)] = each
+    if not named:
+        raise ValueError(f"{argument} is empty: it needs at least one clustering.")
+    for name, each in named.items():
+        if isinstance(each, type) or (not hasattr(each, "fit") and np.ndim(each) != 1):
+            raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {each!r}.")
+    return named
 
 
 def _accept_sparse(clusterings: Any) -> bool:
@@ -325,19 +336,9 @@ def _cut_tree(tree: FloatArray, n_clusters: int) -> AnyArray:
     return np.unique(component[:n], return_inverse=True)[1]
 
 
-def _listed(clusterings: Any) -> list[Any]:
-    if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
-        raise TypeError(
-            "clusterings must be a list, or a dictionary by name, of labels and clusterers, "
-            f"got {type(clusterings).__name__}."
-        )
-    return list(clusterings)
-
-
 def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
-    if isinstance(clustering, type) or not hasattr(clustering, "fit"):
-        if np.ndim(clustering) != 1:
-            raise TypeError(f"{where} must be a clusterer or one label per row of X, got {clustering!r}.")
+    """Return the labels (n,) that a clustering gives the rows of X."""
+    if not hasattr(clustering, "fit"):
         return np.asarray(clustering)
     try:
         check_is_fitted(clustering)
