@@ -26,7 +26,7 @@ def test_counts(result, which):
         ranked = np.argsort(-result.affinity[row], kind="stable")
         rival = ranked[0] if result.classes[ranked[0]] != label else ranked[1]
         expected[label if label >= 0 else 5, rival] += 1
-    display = FlowDisplay.from_result(result, which=which)
+    display = FlowDisplay(result, which=which).plot()
     np.testing.assert_array_equal(display.counts, expected)
     assert display.frame()["label"].unique().tolist() == ["0", "1", "2", "3", "4", "noise"]
     assert (np.diag(display.counts[:5]) == 0).all()
@@ -41,7 +41,7 @@ def test_counts(result, which):
 
 
 def test_numbers_in_the_squares(result):
-    display = FlowDisplay.from_result(result, which="all")
+    display = FlowDisplay(result, which="all").plot()
     assert len(display.texts_) == np.count_nonzero(display.counts)
     for text in display.texts_:
         column, row = (int(value) for value in text.get_position())
@@ -56,7 +56,7 @@ def test_large_counts_are_shortened():
 
 def test_no_doubtful_points_at_all():
     X = np.array([[0.0, 0.0], [0.1, 0.0], [9.0, 9.0], [9.1, 9.0]])
-    display = FlowDisplay.from_result(affinity(X, [0, 0, 1, 1]))
+    display = FlowDisplay(affinity(X, [0, 0, 1, 1])).plot()
     assert display.counts.sum() == 0
     assert [text.get_text() for text in display.texts_] == ["no such points"]
 
@@ -66,14 +66,14 @@ def test_texts_do_not_overlap(texts_in_order, rng, k, names):
     X = rng.normal(size=(60 * k, 2))
     labels = rng.permutation(np.arange(60 * k) % k)
     labels = np.array([f"a long name of {i}" if names == "long" else f"c{i}" for i in labels])
-    texts_in_order(FlowDisplay.from_result(affinity(X, labels, eps=0.2), which="all").figure_)
+    texts_in_order(FlowDisplay(affinity(X, labels, eps=0.2), which="all").plot().figure_)
 
 
 def test_mistakes(result):
     with pytest.raises(ValueError, match="which must be one of"):
-        FlowDisplay.from_result(result, which="unstable")
+        FlowDisplay(result, which="unstable")
     with pytest.raises(ValueError, match="at least two clusters"):
-        FlowDisplay.from_result(affinity(np.zeros((3, 2)) + np.arange(3)[:, None], [0, 0, 0]))
-    for display in (FlowDisplay, AffinityProfileDisplay, AffinityMapDisplay):
+        FlowDisplay(affinity(np.zeros((3, 2)) + np.arange(3)[:, None], [0, 0, 0]))
+    for display in (FlowDisplay, AffinityProfileDisplay, AffinityMapDisplay.from_result):
         with pytest.raises(TypeError, match="AffinityResult"):
-            display.from_result("result")
+            display("result")

@@ -23,7 +23,7 @@ def result(request, rng):
 
 
 def test_bands_are_sorted_and_complete(result, request):
-    display = AffinityProfileDisplay.from_result(result)
+    display = AffinityProfileDisplay(result).plot()
     assert display.ranked_by == request.node.callspec.params["result"]
     ranking = getattr(result, display.ranked_by)
     assert len(display.rows) == 4
@@ -52,7 +52,7 @@ def test_bands_are_as_high_as_clusters_are_large_or_all_alike_if_names_would_not
     counts = np.array([count for one in verdicts for count in (one.sum(), (~one).sum())])
     for inches in (9.0, 1.0):
         _, ax = plt.subplots(figsize=(6, inches))
-        bands = AffinityProfileDisplay.from_result(result, ax=ax).bands_
+        bands = AffinityProfileDisplay(result).plot(ax=ax).bands_
         spans = [np.ptp(np.vstack([path.vertices for path in band.get_paths()])[:, 1]) for band in bands]
         assert [bool(band.get_hatch()) for band in bands] == [i % 2 == 1 for i in range(8) if counts[i]]
         whole = sizes if inches > 5 else np.full(4, sizes.sum() / 4)
@@ -62,21 +62,21 @@ def test_bands_are_as_high_as_clusters_are_large_or_all_alike_if_names_would_not
 
 def test_a_hundred_thousand_points_are_few_corners(rng):
     X = rng.normal(size=(100_000, 2))
-    display = AffinityProfileDisplay.from_result(affinity(X, rng.integers(0, 3, 100_000), eps=0.1))
+    display = AffinityProfileDisplay(affinity(X, rng.integers(0, 3, 100_000), eps=0.1)).plot()
     assert sum(len(path.vertices) for band in display.bands_ for path in band.get_paths()) < 20_000
 
 
 def test_clusters_without_points_and_single_points():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 5.0]])
     scorer = AffinityScorer(centers=[[0, 0], [5, 5], [9, 0]]).fit(X)
-    texts = [label.get_text() for label in AffinityProfileDisplay.from_result(scorer.affinity(X)).labels_]
+    texts = [label.get_text() for label in AffinityProfileDisplay(scorer.affinity(X)).plot().labels_]
     assert texts == ["2 points, 0% hatched", "1 point, 0% hatched", "no points"]
 
 
 @pytest.mark.parametrize("k", [1, 5, 30])
 def test_texts_do_not_overlap(texts_in_order, k):
     X, y = make_blobs(3000, centers=k, random_state=0)
-    whole, part = (AffinityProfileDisplay.from_result(affinity(X, y, top=top)) for top in (None, 2))
+    whole, part = (AffinityProfileDisplay(affinity(X, y, top=top)).plot() for top in (None, 2))
     texts_in_order(whole.figure_)
     assert whole.frame().equals(part.frame())
 
@@ -121,4 +121,4 @@ def test_matplotlib_is_needed_to_draw_only(monkeypatch):
     result = affinity([[0.0], [1.0], [9.0]], [0, 0, 1])
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"allegiance\[plot\]"):
-        AffinityProfileDisplay.from_result(result)
+        AffinityProfileDisplay(result).plot()

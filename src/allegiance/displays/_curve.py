@@ -39,19 +39,6 @@ class StabilityCurveDisplay:
     def __init__(self, curve: StabilityCurve) -> None:
         self.curve = curve
 
-    @classmethod
-    def from_curve(cls, curve: StabilityCurve, *, ax: Any = None) -> StabilityCurveDisplay:
-        """Draw a curve.
-
-        Parameters
-        ----------
-        curve
-            As for the class.
-        ax
-            Axes to draw on; by default those of a new figure.
-        """
-        return cls(curve).plot(ax=ax)
-
     def plot(self, ax: Any = None) -> StabilityCurveDisplay:
         """Draw, and return the display.
 

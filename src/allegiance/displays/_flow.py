@@ -58,7 +58,7 @@ class FlowDisplay(ResultDisplay):
     >>> from allegiance.displays import FlowDisplay
     >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
     >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
-    >>> FlowDisplay.from_result(result, which="all").counts.tolist()
+    >>> FlowDisplay(result, which="all").counts.tolist()
     [[0, 3], [2, 0]]
     """
 
@@ -76,29 +76,6 @@ class FlowDisplay(ResultDisplay):
         """(m,) all points of each label, noise last."""
         self.counts = np.bincount((row * k + result.ranks.rival)[counted], minlength=m * k).reshape(m, k)
         """(m, k) points of each label with each rival."""
-
-    @classmethod
-    def from_result(
-        cls,
-        result: AffinityResult,
-        *,
-        which: str = "doubtful",
-        names: Mapping[Any, str] | None = None,
-        ax: Any = None,
-        **kw: Any,
-    ) -> FlowDisplay:
-        """Count labels against rivals, and draw.
-
-        Parameters
-        ----------
-        result, which, names
-            As for the class.
-        ax
-            Axes to draw on; by default those of a new figure.
-        **kw
-            For :meth:`plot`.
-        """
-        return cls(result, which, names).plot(ax=ax, **kw)
 
     def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE) -> FlowDisplay:
         """Draw, and return the display.

@@ -58,7 +58,7 @@ class AffinityProfileDisplay(ResultDisplay):
     >>> from allegiance.displays import AffinityProfileDisplay
     >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
     >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
-    >>> AffinityProfileDisplay.from_result(result).frame()["own_affinity"].round(2).tolist()
+    >>> AffinityProfileDisplay(result).frame()["own_affinity"].round(2).tolist()
     [1.0, 0.9, 0.6, 1.0, 0.9]
     """
 
@@ -67,21 +67,6 @@ class AffinityProfileDisplay(ResultDisplay):
         doubtful = result.verdict != SUPPORTED
         self.rows = [rows[np.lexsort((-self.ranking[rows], doubtful[rows]))] for rows in self.members()]
         """One array per band: first the supported labels, then the others, the most trusted of each first."""
-
-    @classmethod
-    def from_result(
-        cls, result: AffinityResult, *, names: Mapping[Any, str] | None = None, ax: Any = None
-    ) -> AffinityProfileDisplay:
-        """Sort the labels of a result, and draw.
-
-        Parameters
-        ----------
-        result, names
-            As for the class.
-        ax
-            Axes to draw on; by default those of a new figure, as high as the number of clusters needs.
-        """
-        return cls(result, names).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> AffinityProfileDisplay:
         """Draw, and return the display. Bands are as high as their clusters are large, if all have room for names.
