@@ -6,7 +6,6 @@ names clusters to join or to split.
 """
 
 from . import pl
-from ._clusterers import Leiden, Louvain
-from ._trust import report, resolution_curve, result, split_and_merged, trust
+from ._trust import Leiden, Louvain, report, resolution_curve, result, split_and_merged, trust
 
 __all__ = ["Leiden", "Louvain", "pl", "report", "resolution_curve", "result", "split_and_merged", "trust"]

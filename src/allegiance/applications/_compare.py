@@ -17,7 +17,7 @@ from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArra
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
 from allegiance.metrics import rand_distance
-from allegiance.notebook import Card, Shown, count, share_bar
+from allegiance.notebook import Card, Cell, Shown, count, share_bar
 from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
 
 from ._consensus import by_name
@@ -201,7 +201,7 @@ class ClusteringComparison(Shown):
 
     def notes(self) -> list[str]:
         """Say where trust should not be believed as it is."""
-        notes = [f"{name}: {result.clusterer_note}" for name, result in self.results.items() if result.clusterer_note]
+        notes = [f"{name}: {' '.join(result.remarks)}" for name, result in self.results.items() if result.remarks]
         if any(result.noise.any() for result in self.results.values()):
             notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
         return notes
@@ -347,7 +347,7 @@ def _table_card(
     title: str, line: str, formats: dict[str, str], rows: Iterable[Any], bars: list[Any], notes: list[str]
 ) -> Card:
     """Return a card with a bar of verdicts before the number of supported labels."""
-    place, cells = list(formats).index(SUPPORTED), []
+    place, cells = list(formats).index(SUPPORTED), list[list[Cell]]()
     for row, numbers in zip(rows, bars, strict=True):
         texts = ["" if value == "" else format(value, how) for value, how in zip(row, formats.values(), strict=True)]
         bar = share_bar(dict(zip((SUPPORTED, CONTESTED, CONTRADICTED), numbers, strict=False)))

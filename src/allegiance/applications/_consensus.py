@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import estimator_html_repr, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, stream
@@ -30,8 +30,7 @@ from allegiance._core.validation import (
     is_sparse,
 )
 from allegiance.fitting import cluster, unique_name
-from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
-from allegiance.notebook import Card, Cell, share_bar
+from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
 
 METHODS = ("kmeans", "hac")
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
@@ -193,21 +192,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if self.method == "hac":
             return _group_by_linkage(gram, weights, n_groups)
         return _group_by_kmeans(gram, weights, n_groups, stream(seed, *b"lifts"))
-
-    def _html_repr(self) -> str:
-        """Return scikit-learn's diagram and, once fitted, how near the clusterings are to the consensus."""
-        diagram: str = estimator_html_repr(self)
-        if not hasattr(self, "labels_"):
-            return diagram
-        nearness = {name: 1.0 - rand_distance(labels, self.labels_) for name, labels in self.labelings_.items()}
-        bars = [share_bar({"agreeing pairs": near, "others": 1.0 - near}) for near in nearness.values()]
-        rows: list[list[Cell]] = [
-            [name, f"{check_codes(self.labelings_[name], self.labels_.size, name).max() + 1}", f"{near:.3f}", bar]
-            for (name, near), bar in zip(nearness.items(), bars, strict=True)
-        ]
-        title = f"Consensus of {len(rows)} clusterings: {self.n_clusters_} clusters of {self.labels_.size:,} points"
-        headings = ("clustering", "clusters", "Rand index with the consensus", "")
-        return diagram + Card(title, headings=headings, rows=rows, words=("clustering", "")).html()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

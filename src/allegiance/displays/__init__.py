@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ._canvas import COLOR_SCALE
-from ._curve import StabilityCurveDisplay
-from ._flow import FlowDisplay
+from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay
 from ._gallery import GalleryDisplay
 from ._map import AffinityMapDisplay
-from ._profile import AffinityProfileDisplay
 
 __all__ = [
     "AffinityMapDisplay",

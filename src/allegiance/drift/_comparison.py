@@ -44,8 +44,8 @@ _KINDS = ("unit", "shifted", "new cluster", "vanished", "moved", "mix", "atypica
 #: A group reaches no farther than so many usual spreads, and holds at least so many points of the sample, and this
 #: share of them.
 _REACH, _FEWEST, _SMALLEST = 1.5, 10, 0.15
-#: Chance of so great a loss of a cluster must be below this. A group comes from the cluster it is nearest to if typical
-#: members moved so many spreads towards it; if this share of it has the label of its origin, it is no group of its own.
+#: Chance of so great a loss of a cluster must be below this. A group is the far end of the cluster it is nearest to if
+#: the typical members moved so many spreads towards it, or if this share of it has the label of the cluster it comes from.
 _SURE, _ALONG, _MOSTLY = 0.01, 0.5, 0.9
 
 
@@ -121,7 +121,7 @@ class PeriodComparison(Shown):
         and ``moved`` and ``moved_by``: the feature whose mean moved most, and by how many standard deviations.
         """
         columns = self._clusters()
-        return self._frame.build({**columns, "cluster": [str(label) for label in columns["cluster"]]})
+        return self._frame.build(columns | {"cluster": np.array([str(label) for label in columns["cluster"]])})
 
     def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
         """Return the features whose means moved most, in the clusters that findings name.
@@ -372,18 +372,16 @@ def find_groups(then: Profile, now: Profile) -> list[Group]:
     groups.sort(key=lambda group: -group.points)
     lost, found = _lost_points(then, now, max(now.n_points - sum(group.points for group in groups), 1.0)), []
     for group in groups:
-        here, origin = group.cluster, None
-        if lost.max() >= group.points / 2.0:
-            origin = int(lost.argmax())
+        here, origin = group.cluster, int(lost.argmax())
         offset, shift = ((place - known[here])[used] / spread[used] for place in (group.center, moved[here]))
         if number[here].min(initial=np.inf) >= _FEWEST and shift @ offset >= _ALONG * np.linalg.norm(offset):
-            origin = here
-        if origin is None:
+            lost[here] = 0.0
+        elif lost[origin] < group.points / 2.0:
             found.append(group)
-            continue
-        lost[origin] = 0.0
-        if group.taken[origin] < _MOSTLY * group.points:
-            found.append(group._replace(cluster=origin, is_new=False))
+        else:
+            lost[origin] = 0.0
+            if group.taken[origin] < _MOSTLY * group.points:
+                found.append(group._replace(cluster=origin, is_new=False))
     return found
 
 

@@ -88,8 +88,8 @@ class Profile:
         if self.values is None or self.strange is None or other.values is None or other.strange is None:
             raise ValueError("a profile that was saved has no rows any more, and cannot be added to.")
         moments = _pooled(np.stack([self.moments, other.moments]), axis=2)
-        samples = {"values": self.values.plus(other.values), "strange": self.strange.plus(other.strange)}
-        return Profile(self.names, self.counts + other.counts, moments, **samples)
+        values, strange = self.values.plus(other.values), self.strange.plus(other.strange)
+        return Profile(self.names, self.counts + other.counts, moments, values=values, strange=strange)
 
     def without_rows(self) -> Profile:
         """Return the same with quantiles instead of samples of rows: this is what is saved."""
@@ -318,10 +318,10 @@ def compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
     shift = np.divide(m2 - m1, np.maximum(spread, rounding), out=np.zeros_like(m1), where=moved)
     # A few far points move the mean of all members, but not that of the typical ones; unless most are atypical.
     far = (now.counts[:, 1] > now.counts[:, 0] / 2) & ~near
-    typical = (
+    first, second = (
         np.where(far[:, None], profile.by_cluster(), profile.by_cluster(typical=True)) for profile in (then, now)
     )
-    tested = _means_differ(*typical, allowed)
+    tested = _means_differ(first, second, allowed)
     p = np.minimum(tested.p.min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
     return Moves(Change(*(values[:-1] for values in change)), shift[:-1], p[:-1])
 
