@@ -111,28 +111,19 @@ def trust(
     _check_anndata(adata, "trust")
     if copy and adata.isbacked:
         raise ValueError("copy=True needs an AnnData object in memory. Call adata.to_memory() first.")
-    matrix = _find_matrix(adata, use_rep, layer, n_pcs)
-    found, names, parameters = _score(adata, groupby, matrix, clusterer, influence=influence, **settings)
+    settings |= {"clusterer": clusterer, "use_rep": use_rep, "layer": layer, "n_pcs": n_pcs, "influence": influence}
+    found, names, parameters = _score(adata, groupby, **settings)
     target = adata.copy() if copy else adata
     _write(target, found, names, parameters, key_added or groupby)
     return target if copy else None
 
 
-def result(
-    adata: Any,
-    groupby: str,
-    *,
-    clusterer: Any = None,
-    use_rep: str | None = None,
-    layer: str | None = None,
-    n_pcs: int | None = None,
-    **settings: Any,
-) -> AffinityResult:
+def result(adata: Any, groupby: str, **settings: Any) -> AffinityResult:
     """Return trust in the labels of the cells as a result, with tables, pictures and a report; nothing is written.
 
     Parameters
     ----------
-    adata, groupby, clusterer, use_rep, layer, n_pcs, **settings
+    adata, groupby, **settings
         As in :func:`trust`.
 
     Returns
@@ -141,7 +132,7 @@ def result(
         With the names of the cells as its index.
     """
     _check_anndata(adata, "result")
-    return _score(adata, groupby, _find_matrix(adata, use_rep, layer, n_pcs), clusterer, **settings)[0]
+    return _score(adata, groupby, **settings)[0]
 
 
 def report(
@@ -302,18 +293,20 @@ def split_and_merged(
 def _score(
     adata: Any,
     groupby: str,
-    matrix: tuple[Any, str],
-    clusterer: Any,
     *,
+    clusterer: Any = None,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    n_pcs: int | None = None,
     influence: Any = "within",
     n_resamples: int = Calibration.n_resamples,
     **settings: Any,
 ) -> tuple[AffinityResult, AnyArray, dict[str, Any]]:
     """Score the cells; return the result, the categories, and the parameters that it was found with."""
+    rows, name = _find_matrix(adata, use_rep, layer, n_pcs)
     codes, names = _find_groups(adata, groupby)
     made_by = _made_by(adata, groupby) if clusterer is None else clusterer
     scorer = AffinityScorer(influence=influence, calibration=Calibration(n_resamples, clusterer=made_by), **settings)
-    rows, name = matrix
     found = scorer.fit_affinity(rows, codes)
     label = np.where(found.noise, _NOISE, names[np.maximum(codes, 0)])
     found = replace(found, classes=names[found.classes], label=label, frame_like=FrameLike(index=adata.obs_names))

@@ -45,7 +45,7 @@ _KINDS = ("unit", "shifted", "new cluster", "vanished", "moved", "mix", "atypica
 #: share of them.
 _REACH, _FEWEST, _SMALLEST = 1.5, 10, 0.15
 #: Chance of so great a loss of a cluster must be below this. A group is the far end of the cluster it is nearest to if
-#: the typical members moved so many spreads towards it, or if this share of it has the label of the cluster it comes from.
+#: typical members moved so many spreads towards it, or of the one it comes from if this share of it has its label.
 _SURE, _ALONG, _MOSTLY = 0.01, 0.5, 0.9
 
 
