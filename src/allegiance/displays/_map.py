@@ -149,18 +149,13 @@ class AffinityMapDisplay(ResultDisplay):
             (n, d) points to draw.
         labels
             (n,) their labels; by default those that the scorer gives to new points.
-        which
-            "trust" in the label that a point there would get, "affinity" (the largest), or the label of a cluster to
-            show the affinity to. By default trust if the scorer is calibrated, else affinity.
+        which, names
+            As for the class; "trust" is that in the label that a point there would get.
         features
             Two features, by number or name: a slice along them.
         resolution
             Places of the grid along each axis.
-        names
-            Names of clusters by label, which are shown with the labels.
-        ax
-            Axes to draw on; by default those of a new figure.
-        **kw
+        ax, **kw
             For :meth:`plot`.
         """
         if not hasattr(scorer, "calibration"):
@@ -209,20 +204,13 @@ class AffinityMapDisplay(ResultDisplay):
 
         Parameters
         ----------
-        result
-            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        result, which, names
+            As for the class.
         X
             (n, d) the data, whose two principal axes make the map; without it the affinities take its place.
         projection
             (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
-        which
-            "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if
-            there is any, else affinity.
-        names
-            Names of clusters by label, which are shown with the labels.
-        ax
-            Axes to draw on; by default those of a new figure.
-        **kw
+        ax, **kw
             For :meth:`plot`.
         """
         check_result(result, "AffinityMapDisplay")

@@ -8,7 +8,7 @@ from copy import copy
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -303,26 +303,16 @@ NBSP_PERCENT = "\u00a0%"
 _LIBRARIES = ("allegiance", "numpy", "scipy", "scikit-learn", "numba", "bokeh")
 
 
-class Answer(NamedTuple):
-    """What stands at the top of the page."""
-
-    first: str
-    """What a manager can repeat."""
-    second: list[str | int]
-    """Where the trouble is; a number stands for the name of the cluster in that place of the page."""
-    warning: str
-    """Why trust should not be believed as it is."""
-    notes: list[str]
-    """What else a reader should know."""
-
-
 def percent(share: float) -> str:
     """Return a share with a percent sign that stays on its line; a dash for NaN."""
     return "-" if np.isnan(share) else f"{100.0 * share:.0f}{NBSP_PERCENT}"
 
 
-def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> Answer:
-    """Say how many labels would come back, and which cluster to look at first."""
+def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> dict[str, Any]:
+    """Say how many labels would come back, which cluster to look at first, and what else a reader should know.
+
+    A number in the second sentence stands for the name of the cluster in that place of the page.
+    """
     tally = result.tally()
     first, *notes = headlines(tally)
     second = _trouble(result, groups)
@@ -336,7 +326,7 @@ def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> Answer:
     elif not result.calibrated:
         notes.append("How many labels would come back was not estimated: trust(X, labels) does it")
     first, *notes = (f"{line.removesuffix('.').replace(' %', NBSP_PERCENT)}." for line in (first, *notes))
-    return Answer(first, second, " ".join(result.remarks), notes)
+    return {"first": first, "second": second, "warning": " ".join(result.remarks), "notes": notes}
 
 
 def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
