@@ -106,7 +106,7 @@ def trust(
 
         al.trust(adata, groupby="leiden")
         adata.obs["leiden_trust"]
-        al.pl.umap(adata, groupby="leiden")
+        scanpy.pl.umap(adata, color=["leiden", "leiden_trust", "leiden_verdict"])
     """
     _check_anndata(adata, "trust")
     if copy and adata.isbacked:
