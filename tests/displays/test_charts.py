@@ -1,4 +1,4 @@
-"""Labels sorted by trust, band by band; and pictures as methods of a result."""
+"""Labels sorted by trust, labels against rivals, the curve of a parameter; and pictures as methods of a result."""
 
 import subprocess
 import sys
@@ -7,10 +7,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from allegiance import AffinityScorer, affinity, trust
-from allegiance.displays import AffinityMapDisplay, AffinityProfileDisplay, FlowDisplay, GalleryDisplay
+from allegiance import AffinityScorer, affinity, stability_curve, trust
+from allegiance.applications import StabilityCurve
+from allegiance.displays import (
+    AffinityMapDisplay,
+    AffinityProfileDisplay,
+    FlowDisplay,
+    GalleryDisplay,
+    StabilityCurveDisplay,
+)
 
 
 @pytest.fixture(params=["trust", "own_affinity"])
@@ -122,3 +130,103 @@ def test_matplotlib_is_needed_to_draw_only(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"allegiance\[plot\]"):
         AffinityProfileDisplay(result).plot()
+
+
+@pytest.fixture(params=["trust", "affinity"])
+def confused(request, rng):
+    X = rng.normal(size=(400, 3))
+    # Five parts that do not follow the nearest mean everywhere.
+    labels = np.digitize(X[:, 0] + 0.3 * X[:, 1], [-1.0, -0.3, 0.3, 1.0])
+    labels[:30] = -1
+    return trust(X, labels, n_resamples=5) if request.param == "trust" else affinity(X, labels)
+
+
+@pytest.mark.parametrize("which", ["doubtful", "all"])
+def test_counts_of_a_flow(confused, which):
+    expected = np.zeros((6, 5), dtype=int)
+    for row in range(len(confused)):
+        if which == "doubtful" and confused.verdict[row] == "supported":
+            continue
+        label = confused.label[row]
+        ranked = np.argsort(-confused.affinity[row], kind="stable")
+        rival = ranked[0] if confused.classes[ranked[0]] != label else ranked[1]
+        expected[label if label >= 0 else 5, rival] += 1
+    display = FlowDisplay(confused, which=which).plot()
+    np.testing.assert_array_equal(display.counts, expected)
+    assert display.frame()["label"].unique().tolist() == ["0", "1", "2", "3", "4", "noise"]
+    assert (np.diag(display.counts[:5]) == 0).all()
+    np.testing.assert_array_equal(display.points, np.bincount(confused.label % 6, minlength=6))
+    title = " ".join(display.ax_.get_title().split())
+    assert (f"{expected[:5].sum()} of 370" if which == "doubtful" else "370 labels") in title
+    assert "30 noise points" in title
+    frame = display.frame()
+    assert len(frame) == 6 * 5 - 5
+    assert frame["points"].sum() == expected.sum()
+    np.testing.assert_allclose(frame["share"], frame["points"] / np.repeat(display.points, [4, 4, 4, 4, 4, 5]))
+
+
+def test_numbers_in_the_squares(confused):
+    display = FlowDisplay(confused, which="all").plot()
+    assert len(display.texts_) == np.count_nonzero(display.counts)
+    for text in display.texts_:
+        column, row = (int(value) for value in text.get_position())
+        assert text.get_text() == str(display.counts[row, column])
+
+
+def test_large_counts_are_shortened():
+    display = FlowDisplay(affinity([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1]))
+    display.counts = np.array([[0, 123_456], [9_999, 0]])
+    assert [text.get_text() for text in display.plot().texts_] == ["123k", "9999"]
+
+
+def test_no_doubtful_points_at_all():
+    X = np.array([[0.0, 0.0], [0.1, 0.0], [9.0, 9.0], [9.1, 9.0]])
+    display = FlowDisplay(affinity(X, [0, 0, 1, 1])).plot()
+    assert display.counts.sum() == 0
+    assert [text.get_text() for text in display.texts_] == ["no such points"]
+
+
+@pytest.mark.parametrize(("k", "names"), [(2, "long"), (8, "long"), (30, "short")])
+def test_texts_of_a_flow_do_not_overlap(texts_in_order, rng, k, names):
+    X = rng.normal(size=(60 * k, 2))
+    labels = rng.permutation(np.arange(60 * k) % k)
+    labels = np.array([f"a long name of {i}" if names == "long" else f"c{i}" for i in labels])
+    texts_in_order(FlowDisplay(affinity(X, labels, eps=0.2), which="all").plot().figure_)
+
+
+def test_mistakes(confused):
+    with pytest.raises(ValueError, match="which must be one of"):
+        FlowDisplay(confused, which="unstable")
+    with pytest.raises(ValueError, match="at least two clusters"):
+        FlowDisplay(affinity(np.zeros((3, 2)) + np.arange(3)[:, None], [0, 0, 0]))
+    for display in (FlowDisplay, AffinityProfileDisplay, AffinityMapDisplay.from_result):
+        with pytest.raises(TypeError, match="AffinityResult"):
+            display("confused")
+
+
+@pytest.fixture
+def curve(blobs):
+    return stability_curve(blobs[0], KMeans(n_init=2), range(2, 7), n_references=2)
+
+
+def test_draws_the_numbers_of_the_curve(curve):
+    _, ax = plt.subplots()
+    display = curve.plot(ax=ax)
+    assert isinstance(display, StabilityCurveDisplay)
+    assert display.ax_ is ax
+    columns = list(curve.columns().values())
+    np.testing.assert_array_equal(display.line_.get_xydata(), np.column_stack(columns[:2]))
+    assert display.suggestion_.get_xydata()[0, 0] == 4
+    assert len(display.reference_) == 2
+    np.testing.assert_array_equal(display.frame()["above_chance"], columns[1])
+    assert display.frame()["suggested"].sum() == 1
+
+
+def test_a_curve_over_another_parameter_without_a_suggestion():
+    flat = StabilityCurve(
+        np.array([0.1, 0.3, 1.0]), np.arange(3), np.full((3, 4), 0.4), np.full((2, 3), 0.4), "resolution"
+    )
+    display = flat.plot()
+    assert display.suggestion_ is None
+    assert display.ax_.get_xlabel() == "resolution"
+    assert not display.frame()["suggested"].any()
