@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,11 +16,10 @@ from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
+from allegiance.fitting import unique_name
 from allegiance.metrics import rand_distance
 from allegiance.notebook import Card, Cell, Shown, count, share_bar
 from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
-
-from ._consensus import by_name
 
 #: How the columns of the printed tables are written: those of candidates, and those of a consensus.
 _CANDIDATE_FORMATS = {
@@ -408,6 +407,28 @@ def validate_consensus(
         raise ValueError("labelings must not call one of them 'consensus': rename it.")
     comparison = _score_all("labelings", X, named | {_CONSENSUS: consensus}, scorer, verbose)
     return ConsensusValidation(comparison, np.array([rand_distance(each, consensus) for each in named.values()]))
+
+
+def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
+    """Return clusterings by name; those of a list are called after their kind, such as "labels 2" or "KMeans"."""
+    if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
+        raise TypeError(
+            f"{argument} must be a dictionary by name, such as {{'k-means': KMeans(3), 'mine': labels}}, or a list, "
+            f"got {type(clusterings).__name__}."
+        )
+    named: dict[str, Any] = {}
+    if isinstance(clusterings, Mapping):
+        named = {str(name): each for name, each in clusterings.items()}
+    else:
+        for each in clusterings:
+            kind = type(each).__name__ if hasattr(each, "fit") and not isinstance(each, type) else "labels"
+            named[unique_name(kind, named)] = each
+    if not named:
+        raise ValueError(f"{argument} is empty: it needs at least one clustering.")
+    for name, each in named.items():
+        if isinstance(each, type) or (not hasattr(each, "fit") and np.ndim(each) != 1):
+            raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {each!r}.")
+    return named
 
 
 def _score_all(

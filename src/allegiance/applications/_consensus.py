@@ -29,8 +29,10 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
-from allegiance.fitting import cluster, unique_name
+from allegiance.fitting import cluster
 from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
+
+from ._compare import by_name
 
 METHODS = ("kmeans", "hac")
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
@@ -221,28 +223,6 @@ def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> Int
     """Return the number (n,) of the centre nearest to each point: the least |c|² - 2 <x, c>."""
     squares = ((centers @ gram) * centers).sum(axis=1)
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
-
-
-def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
-    """Return clusterings by name; those of a list are called after their kind, such as "labels 2" or "KMeans"."""
-    if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
-        raise TypeError(
-            f"{argument} must be a dictionary by name, such as {{'k-means': KMeans(3), 'mine': labels}}, or a list, "
-            f"got {type(clusterings).__name__}."
-        )
-    named: dict[str, Any] = {}
-    if isinstance(clusterings, Mapping):
-        named = {str(name): each for name, each in clusterings.items()}
-    else:
-        for each in clusterings:
-            kind = type(each).__name__ if hasattr(each, "fit") and not isinstance(each, type) else "labels"
-            named[unique_name(kind, named)] = each
-    if not named:
-        raise ValueError(f"{argument} is empty: it needs at least one clustering.")
-    for name, each in named.items():
-        if isinstance(each, type) or (not hasattr(each, "fit") and np.ndim(each) != 1):
-            raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {each!r}.")
-    return named
 
 
 def _accept_sparse(clusterings: Any) -> bool:
