@@ -17,6 +17,7 @@ from allegiance._core.validation import (
     check_count,
     check_rows,
     dense,
+    in_spreads,
     is_sparse,
 )
 
@@ -207,7 +208,8 @@ class AffinityMapDisplay(ResultDisplay):
         result, which, names
             As for the class.
         X
-            (n, d) the data, whose two principal axes make the map; without it the affinities take its place.
+            (n, d) the data, whose two principal axes make the map, with ``influence="within"`` scaled within clusters;
+            without it the affinities take its place.
         projection
             (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
         ax, **kw
@@ -224,6 +226,8 @@ class AffinityMapDisplay(ResultDisplay):
             check_length(rows, result.n_points)
             if rows.shape[1] < 2:
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
+            if X is not None and rows.shape[1] > 2 and result.how.influence.startswith("within"):
+                rows = in_spreads(rows, result.codes)  # as closeness was measured
             plane = _principal_plane(rows)
             position, axes = plane.project(rows), plane.names
         return cls(result, position, which=which, axes=axes, names=names).plot(ax=ax, **kw)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, in_spreads
 from allegiance.results import AffinityResult
 
 from ._inputs import Column, Features, check_inputs, shorten
@@ -174,18 +174,6 @@ def _in_unit(column: Column, value: float) -> str:
     if column.kind == "date":
         return str(np.datetime64(round(value), "ms").astype("datetime64[D]"))
     return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
-
-
-def in_spreads(rows: Rows, codes: IntArray) -> Rows:
-    """Return features (n, d) in standard deviations within clusters; sparse ones as they are."""
-    if is_sparse(rows):
-        return rows
-    squares = np.zeros(rows.shape[1])
-    for cluster in np.unique(codes[codes >= 0]).tolist():
-        members = rows[codes == cluster]
-        squares += len(members) * members.var(axis=0, dtype=np.float64)
-    spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
-    return rows / np.where(spread > 0, spread, 1.0)
 
 
 class Neighbours:
