@@ -255,7 +255,7 @@ def compare_clusterings(
     >>> comparison.best
     'species'
     """
-    return _score_all("clusterings", X, by_name(clusterings, "clusterings"), scorer, verbose)
+    return _score_all(X, by_name(clusterings, "clusterings"), scorer, verbose)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -405,7 +405,7 @@ def validate_consensus(
     named = by_name(labelings, "labelings")
     if _CONSENSUS in named:
         raise ValueError("labelings must not call one of them 'consensus': rename it.")
-    comparison = _score_all("labelings", X, named | {_CONSENSUS: consensus}, scorer, verbose)
+    comparison = _score_all(X, named | {_CONSENSUS: consensus}, scorer, verbose)
     return ConsensusValidation(comparison, np.array([rand_distance(each, consensus) for each in named.values()]))
 
 
@@ -427,12 +427,13 @@ def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
         raise ValueError(f"{argument} is empty: it needs at least one clustering.")
     for name, each in named.items():
         if isinstance(each, type) or (not hasattr(each, "fit") and np.ndim(each) != 1):
-            raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {each!r}.")
+            kind = each.__name__ if isinstance(each, type) else type(each).__name__
+            raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {kind}.")
     return named
 
 
 def _score_all(
-    argument: str, X: Any, candidates: dict[str, Any], scorer: AffinityScorer | None, verbose: Verbose
+    X: Any, candidates: dict[str, Any], scorer: AffinityScorer | None, verbose: Verbose
 ) -> ClusteringComparison:
     """Score labels (n,) and clusterers, of which clones are fitted, with one seed; errors get a note with the name."""
     checked, results = _check_scorer(scorer), {}
@@ -446,7 +447,7 @@ def _score_all(
                 else:
                     results[name] = clone(checked).fit_affinity(X, candidate)
             except (TypeError, ValueError) as error:
-                error.add_note(f"This happened with {argument}[{name!r}].")
+                error.add_note(f"This happened with the clustering {name!r}.")
                 raise
             advance(1)
     return ClusteringComparison(results, FrameLike.of(X))
