@@ -68,17 +68,17 @@ def digits() -> AffinityResult:
 
 def profile() -> AffinityProfileDisplay:
     """Draw the labels of each cluster of digits, sorted by trust."""
-    return AffinityProfileDisplay.from_result(digits())
+    return digits().plot()
 
 
 def flow() -> FlowDisplay:
     """Draw which clusters of digits are confused."""
-    return FlowDisplay.from_result(digits())
+    return digits().plot.flow()
 
 
 def gallery() -> GalleryDisplay:
     """Draw the most and the least trusted digits."""
-    return GalleryDisplay.from_result(digits(), load_digits().images, cmap="gray_r")
+    return digits().plot.gallery(load_digits().images, cmap="gray_r")
 
 
 class _Drawn(NamedTuple):

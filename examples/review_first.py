@@ -11,7 +11,6 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from allegiance import trust
-from allegiance.displays import AffinityProfileDisplay, GalleryDisplay
 
 digits = load_digits()
 # Letters, since the numbers of k-means would read like digits.
@@ -24,11 +23,11 @@ print(result)
 
 # %%
 # Each band is a cluster, its labels sorted by trust; labels that are not supported are hatched.
-AffinityProfileDisplay.from_result(result)
+result.plot()
 
 # %%
 # The most and the least trusted members of each cluster.
-GalleryDisplay.from_result(result, digits.images, cmap="gray_r")
+result.plot.gallery(digits.images, cmap="gray_r")
 
 # %%
 # The rows to review, the least sure first. How many of them are wrong? A label counts as wrong here if the image

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
+from sklearn.metrics.cluster import pair_confusion_matrix
 
 from ._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, slices, stream
 from ._core.validation import (
@@ -142,15 +143,8 @@ def rand_distance(labels_a: Any, labels_b: Any) -> float:
     """
     codes_a = separate_noise(check_codes(labels_a, _length(labels_a, "labels_a"), "labels_a"))
     codes_b = separate_noise(check_codes(labels_b, codes_a.size, "labels_b"))
-    pairs = codes_a.size * (codes_a.size - 1) // 2
-    together_in_both = _pairs_together(codes_a * (int(codes_b.max()) + 1) + codes_b)
-    treated_differently = _pairs_together(codes_a) + _pairs_together(codes_b) - 2 * together_in_both
-    return treated_differently / pairs if pairs else 0.0
-
-
-def _pairs_together(codes: IntArray) -> int:
-    sizes = np.unique(codes, return_counts=True)[1]
-    return int((sizes * (sizes - 1) // 2).sum())
+    pairs = pair_confusion_matrix(codes_a, codes_b)
+    return float((pairs[0, 1] + pairs[1, 0]) / max(pairs.sum(), 1))
 
 
 def _length(labels: Any, name: str) -> int:

@@ -87,12 +87,11 @@ def test_too_fine_a_resolution_is_named(adata):
             assert set(found["problem"]) == {""}
 
 
-def test_pictures(adata):
+def test_scanpy_draws_what_is_written(adata):
     import matplotlib.pyplot as plt
+    import scanpy
 
-    with pytest.raises(KeyError, match=r"call allegiance\.anndata\.trust"):
-        al.pl.umap(adata, "leiden", show=False)
     al.trust(adata, "leiden", use_rep="X", n_resamples=3)
-    axes = al.pl.umap(adata, "leiden", show=False)
-    assert [ax.get_title() for ax in axes] == ["leiden", "leiden_trust", "leiden_verdict"]
+    names = ["leiden_trust", "leiden_verdict", "leiden_rival"]
+    assert [ax.get_title() for ax in scanpy.pl.umap(adata, color=names, show=False)] == names
     plt.close("all")

@@ -18,7 +18,7 @@ def digits():
 
 def test_extremes_overall(digits):
     X, result = digits
-    display = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=6)
+    display = GalleryDisplay(result, X, image_shape=(8, 8), n=6).plot()
     shown = display.shown
     order = np.sort(result.trust)
     most, least = shown["group"] == "most trusted", shown["group"] == "least trusted"
@@ -35,7 +35,7 @@ def test_extremes_overall(digits):
 def test_without_calibration_rows_are_ranked_by_own_affinity(digits):
     X, result = digits
     plain = affinity(X, result.label, eps=0.1)
-    display = GalleryDisplay.from_result(plain, X, image_shape=(8, 8), n=3)
+    display = GalleryDisplay(plain, X, image_shape=(8, 8), n=3).plot()
     np.testing.assert_array_equal(display.frame()["own_affinity"][3:], np.sort(plain.own_affinity)[:3])
     assert "label and own affinity" in display.ax_.get_title()
 
@@ -44,15 +44,13 @@ def test_without_calibration_rows_are_ranked_by_own_affinity(digits):
 def test_every_row_is_shown_once_and_noise_never(digits, per_cluster):
     X, result = digits
     labels = np.where(np.arange(300) % 3 == 0, -1, result.label)
-    shown = GalleryDisplay.from_result(
-        affinity(X, labels, eps=0.1), X, image_shape=(8, 8), n=200, per_cluster=per_cluster
-    ).shown
+    shown = GalleryDisplay(affinity(X, labels, eps=0.1), X, image_shape=(8, 8), n=200, per_cluster=per_cluster).shown
     assert sorted(shown["row"]) == np.flatnonzero(labels >= 0).tolist()
 
 
 def test_extremes_of_each_cluster(digits):
     X, result = digits
-    shown = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=3, per_cluster=True).shown
+    shown = GalleryDisplay(result, X, image_shape=(8, 8), n=3, per_cluster=True).shown
     for name in range(10):
         order = np.sort(result.trust[result.label == name])
         mine = shown["cluster"] == str(name)
@@ -62,16 +60,16 @@ def test_extremes_of_each_cluster(digits):
 
 def test_images_are_those_of_the_rows(digits):
     X, result = digits
-    display = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=4)
+    display = GalleryDisplay(result, X, image_shape=(8, 8), n=4).plot()
     assert len(display.images_) == 8
     for image, row in zip(display.images_, display.shown["row"], strict=True):
         np.testing.assert_array_equal(image.get_array(), X[row].reshape(8, 8))
     for same in (X.reshape(-1, 8, 8), sp.csr_matrix(X)):
         shape = None if same.ndim == 3 else (8, 8)
-        again = GalleryDisplay.from_result(result, same, image_shape=shape, n=4)
+        again = GalleryDisplay(result, same, image_shape=shape, n=4)
         np.testing.assert_array_equal(again.images, display.images)
     colours = np.repeat(X[:, :, None] * 15.9, 3, axis=2).reshape(-1, 8, 8, 3)
-    display = GalleryDisplay.from_result(result, colours.reshape(300, -1), image_shape=(8, 8, 3), n=2)
+    display = GalleryDisplay(result, colours.reshape(300, -1), image_shape=(8, 8, 3), n=2).plot()
     np.testing.assert_allclose(display.images_[0].get_array(), colours[display.shown["row"][0]] / 255)
 
 
@@ -82,16 +80,16 @@ def test_texts_do_not_overlap(texts_in_order, per_cluster, names):
     X = data.data[:120]
     labels = np.array([f"the cluster called {c}" if names == "long" else str(c) for c in data.target[:120]])
     result = affinity(X, labels, eps=0.1)
-    display = GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=3, per_cluster=per_cluster)
+    display = GalleryDisplay(result, X, image_shape=(8, 8), n=3, per_cluster=per_cluster).plot()
     texts_in_order(display.figure_)
 
 
 def test_mistakes(digits):
     X, result = digits
     with pytest.raises(ValueError, match="X has 299 rows but result has 300 points"):
-        GalleryDisplay.from_result(result, X[1:])
+        GalleryDisplay(result, X[1:])
     for shape in (None, (8, 9), 64, (8, 8, 1)):
         with pytest.raises(ValueError, match="image_shape"):
-            GalleryDisplay.from_result(result, X, image_shape=shape)
+            GalleryDisplay(result, X, image_shape=shape)
     with pytest.raises(ValueError, match="n must be at least 1"):
-        GalleryDisplay.from_result(result, X, image_shape=(8, 8), n=0)
+        GalleryDisplay(result, X, image_shape=(8, 8), n=0)

@@ -136,6 +136,13 @@ def test_a_map_of_a_result(blobs, rng):
     np.testing.assert_array_equal(result.plot.map(which=2).frame()["affinity_2"], result.affinity[:, 2])
 
 
+def test_units_do_not_change_the_map_where_closeness_ignores_them(rng):
+    codes = np.arange(60) % 3
+    X = rng.normal(size=(60, 4)) + 5.0 * codes[:, None]
+    maps = [affinity(Y, codes).plot.map(Y).frame()[["x", "y"]].abs() for Y in (X, X * [1.0, 1e3, 1e-3, 1.0])]
+    np.testing.assert_allclose(maps[0], maps[1], rtol=1e-6)
+
+
 def test_a_map_of_the_largest_affinities_only(blobs):
     X, y = blobs
     whole, part = affinity(X, y), affinity(X, y, top=2)

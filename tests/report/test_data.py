@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+from allegiance import affinity
 from allegiance.report import _data, _figures
 from allegiance.report._inputs import Column, check_inputs
 from browsing.colours import contrast, luminance
@@ -138,6 +139,14 @@ def test_two_directions_of_a_plane_keep_all_distances(random_result, rng):
     xy = project(random_result(50, 3), X).xy
     np.testing.assert_allclose(pdist(xy), pdist(X))
     assert xy[:, 0].var() >= xy[:, 1].var()
+
+
+def test_units_do_not_change_the_map_where_closeness_ignores_them(rng):
+    codes = np.arange(60) % 3
+    X = rng.normal(size=(60, 4)) + 5.0 * codes[:, None]
+    maps = [project(affinity(X * unit, codes), X * unit) for unit in ([1.0] * 4, [1.0, 1e3, 1e-3, 1.0])]
+    np.testing.assert_allclose(pdist(maps[0].xy), pdist(maps[1].xy), rtol=1e-6)
+    assert "within clusters" in maps[0].description
 
 
 @pytest.mark.parametrize("shape", [(40, 5), (30, 1500), (2, 3), (3, 1200)])

@@ -89,7 +89,7 @@ def test_a_record_is_whole_and_every_export_is_read_back(reader, serving, scored
     reader.click("[data-cluster='0']")
     reader.find("#cluster-name").clear()
     reader.find("#cluster-name").send_keys("the sea", Keys.ENTER)
-    for name in ("decisions.csv", "decisions.json", "table.csv", "table.parquet", "table.xlsx"):
+    for name in ("decisions.csv", "table.csv", "table.parquet", "table.xlsx"):
         path = tmp_path / name
         path.write_bytes(reader.export(name))
         assert (apply_decisions(result.label, path) == review.labels).all()

@@ -25,7 +25,7 @@ def as_file(path):
     if path.suffix in (".csv", ".tsv"):
         pd.DataFrame(MADE).to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
     elif path.suffix == ".json":
-        path.write_text(json.dumps({"decisions": MADE, "names": {"a": "first"}}))
+        path.write_text(json.dumps(MADE))
     else:
         path.write_text("".join(json.dumps(record) + "\n" for record in MADE))
     return path

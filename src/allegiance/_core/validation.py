@@ -57,6 +57,18 @@ def row_sums(A: FloatArray) -> FloatArray:
     return total
 
 
+def in_spreads(rows: Rows, codes: IntArray) -> Rows:
+    """Return features (n, d) in standard deviations within clusters; sparse ones as they are."""
+    if is_sparse(rows):
+        return rows
+    squares = np.zeros(rows.shape[1])
+    for cluster in np.unique(codes[codes >= 0]).tolist():
+        members = rows[codes == cluster]
+        squares += len(members) * members.var(axis=0, dtype=np.float64)
+    spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
+    return rows / np.where(spread > 0, spread, 1.0)
+
+
 def row_dots(A: FloatArray, B: FloatArray) -> FloatArray:
     """Return the product (n,) of each row of A (n, m) with the same row of B, or with the vector B (m,)."""
     if not 0 < A.shape[1] <= _FEW:

@@ -1,33 +1,27 @@
-"""trust, result and report: the labels of cells, scored and written next to them."""
+"""The labels of cells, scored and written next to them; Leiden and Louvain clustering as scikit-learn clusterers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+import random
+from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
-from functools import reduce
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
 
 from allegiance import applications
-from allegiance._core.parallel import effective_threads
 from allegiance._core.progress import Verbose
-from allegiance._core.validation import AnyArray, IntArray, check_count, is_sparse, require
+from allegiance._core.validation import AnyArray, IntArray, dense, is_sparse, require
 from allegiance._scorer import AffinityScorer
 from allegiance.applications import StabilityCurve, stability_curve
 from allegiance.calibration import Calibration
-from allegiance.fitting import Chunk, Columns, Specification, fit
-from allegiance.influence import AnySummary
 from allegiance.notebook import SHARE_COLOURS
 from allegiance.results import VERDICTS, AffinityResult, FrameLike
 
-from ._clusterers import Leiden, Louvain, recorded
-
-#: Cells of a backed object in memory at a time.
-_CHUNK = 20_000
 #: Where scanpy keeps principal components, which most cells are clustered by.
 _PCA = "X_pca"
 #: The category by which clusterers such as HDBSCAN mark cells of no cluster.
@@ -49,7 +43,6 @@ def trust(
     influence: Any = "within",
     key_added: str | None = None,
     copy: bool = False,
-    chunk_size: int = _CHUNK,
     **settings: Any,
 ) -> Any:
     """Say which labels of the cells can be trusted, and write it next to them.
@@ -60,7 +53,7 @@ def trust(
     Parameters
     ----------
     adata
-        The annotated data; may be backed, and is then read in chunks.
+        The annotated data; may be backed: what is used of it is read into memory.
     groupby
         The column of ``obs`` that holds the labels, such as "leiden". Missing values, and the category "-1", are cells
         of no cluster.
@@ -81,8 +74,6 @@ def trust(
         What the names below start with, instead of ``groupby``.
     copy
         Return a changed copy instead of changing ``adata``.
-    chunk_size
-        Cells in memory at a time, if the matrix is on disk.
     **settings
         Further parameters of :func:`allegiance.trust`, such as ``n_resamples``, ``eps``, ``random_state``, ``n_jobs``.
 
@@ -115,34 +106,24 @@ def trust(
 
         al.trust(adata, groupby="leiden")
         adata.obs["leiden_trust"]
-        al.pl.umap(adata, groupby="leiden")
+        scanpy.pl.umap(adata, color=["leiden", "leiden_trust", "leiden_verdict"])
     """
     _check_anndata(adata, "trust")
     if copy and adata.isbacked:
         raise ValueError("copy=True needs an AnnData object in memory. Call adata.to_memory() first.")
-    matrix = _find_matrix(adata, use_rep, layer, n_pcs, chunk_size)
-    found, names, parameters = _score(adata, groupby, matrix, clusterer, influence, **settings)
+    settings |= {"clusterer": clusterer, "use_rep": use_rep, "layer": layer, "n_pcs": n_pcs, "influence": influence}
+    found, names, parameters = _score(adata, groupby, **settings)
     target = adata.copy() if copy else adata
     _write(target, found, names, parameters, key_added or groupby)
     return target if copy else None
 
 
-def result(
-    adata: Any,
-    groupby: str,
-    *,
-    clusterer: Any = None,
-    use_rep: str | None = None,
-    layer: str | None = None,
-    n_pcs: int | None = None,
-    chunk_size: int = _CHUNK,
-    **settings: Any,
-) -> AffinityResult:
+def result(adata: Any, groupby: str, **settings: Any) -> AffinityResult:
     """Return trust in the labels of the cells as a result, with tables, pictures and a report; nothing is written.
 
     Parameters
     ----------
-    adata, groupby, clusterer, use_rep, layer, n_pcs, chunk_size, **settings
+    adata, groupby, **settings
         As in :func:`trust`.
 
     Returns
@@ -151,7 +132,7 @@ def result(
         With the names of the cells as its index.
     """
     _check_anndata(adata, "result")
-    return _score(adata, groupby, _find_matrix(adata, use_rep, layer, n_pcs, chunk_size), clusterer, **settings)[0]
+    return _score(adata, groupby, **settings)[0]
 
 
 def report(
@@ -251,7 +232,7 @@ def resolution_curve(
     """
     _check_anndata(adata, "resolution_curve")
     made_by = Leiden.like(adata, "leiden") if clusterer is None else clusterer
-    rows = _dense_rows(_find_matrix(adata, use_rep, layer, n_pcs))
+    rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
     settings |= {"n_references": n_references, "n_jobs": n_jobs, "verbose": verbose}
     return stability_curve(rows, made_by, resolutions, param="resolution", **settings)
 
@@ -301,7 +282,7 @@ def split_and_merged(
     made_by = _made_by(adata, groupby) if clusterer is None else clusterer
     if made_by is None:
         raise ValueError(f"uns does not say what made the labels {groupby!r}. Pass clusterer=, such as Leiden(0.5).")
-    rows = _dense_rows(_find_matrix(adata, use_rep, layer, n_pcs))
+    rows = dense(_find_matrix(adata, use_rep, layer, n_pcs)[0])
     # igraph has one random generator for the whole process.
     settings = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": 1, "verbose": verbose}
     found = applications.split_and_merged(rows, codes, made_by, **settings)
@@ -309,35 +290,30 @@ def split_and_merged(
     return found.assign(cluster=names[found["cluster"]])
 
 
-def _dense_rows(matrix: _Matrix) -> Any:
-    rows = matrix.rows()
-    return rows.toarray() if is_sparse(rows) else rows
-
-
 def _score(
     adata: Any,
     groupby: str,
-    matrix: _Matrix,
-    clusterer: Any,
+    *,
+    clusterer: Any = None,
+    use_rep: str | None = None,
+    layer: str | None = None,
+    n_pcs: int | None = None,
     influence: Any = "within",
     n_resamples: int = Calibration.n_resamples,
     **settings: Any,
 ) -> tuple[AffinityResult, AnyArray, dict[str, Any]]:
     """Score the cells; return the result, the categories, and the parameters that it was found with."""
+    rows, name = _find_matrix(adata, use_rep, layer, n_pcs)
     codes, names = _find_groups(adata, groupby)
     made_by = _made_by(adata, groupby) if clusterer is None else clusterer
     scorer = AffinityScorer(influence=influence, calibration=Calibration(n_resamples, clusterer=made_by), **settings)
-    on_disk = not isinstance(matrix.values, np.ndarray) and not is_sparse(matrix.values)
-    if on_disk:
-        found = _score_parts(scorer, replace(matrix, codes=codes))
-    else:
-        found = scorer.fit_affinity(matrix.rows(), codes)
+    found = scorer.fit_affinity(rows, codes)
     label = np.where(found.noise, _NOISE, names[np.maximum(codes, 0)])
     found = replace(found, classes=names[found.classes], label=label, frame_like=FrameLike(index=adata.obs_names))
     parameters = scorer.get_params(deep=False) | {
         "groupby": groupby,
-        "matrix": matrix.name,
-        "n_columns": matrix.n_features,
+        "matrix": name,
+        "n_columns": rows.shape[1],
         "n_resamples": n_resamples,
         "clusterer": "stand-in" if made_by is None else made_by,
         "seed": found.how.seed,
@@ -356,18 +332,6 @@ def _made_by(adata: Any, groupby: str) -> Any:
         return None
     kind = Louvain if recorded(adata, groupby, "n_iterations") is None else Leiden
     return kind.like(adata, groupby)
-
-
-def _score_parts(scorer: AffinityScorer, matrix: _Matrix) -> AffinityResult:
-    """Fit to a matrix on disk and score it, part by part."""
-    columns, threads = Columns(matrix.n_features), effective_threads(scorer.n_jobs)
-    found = fit(Specification.of(scorer), matrix, columns, threads=threads)
-    assert found.sample is not None
-    fitted = found.fitted.calibrated(found.sample)
-    parts = [fitted.score(chunk.X, labels=chunk.labels) for chunk in matrix.chunks()]
-    joined = AffinityResult.concatenate(parts, FrameLike())
-    fitted.warn_if_imprecise(joined)
-    return joined
 
 
 def _write(adata: Any, found: AffinityResult, names: AnyArray, parameters: dict[str, Any], key: str) -> None:
@@ -437,43 +401,11 @@ def _find_groups(adata: Any, groupby: str) -> tuple[IntArray, AnyArray]:
     return codes, names
 
 
-@dataclass(frozen=True)
-class _Matrix:
-    """Rows that belong to the cells, in memory or on disk, as the chunks that a fit goes through."""
+def _find_matrix(adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None) -> tuple[Any, str]:
+    """Return the matrix asked for, in memory, and its name.
 
-    values: Any
-    """(n, d) array, sparse matrix, or a data set on disk with the same slices of rows."""
-    name: str
-    """Such as "X_pca"."""
-    n_features: int
-    """How many of the columns are used: the first ones."""
-    codes: AnyArray | None = None
-    chunk_size: int = _CHUNK
-    labelled: bool = True
-
-    def rows(self, part: slice = slice(None)) -> Any:
-        """Return some rows, in memory."""
-        values = self.values[part]
-        values = values if is_sparse(values) else np.asarray(values)
-        return values if values.shape[1] == self.n_features else values[:, : self.n_features]
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Read the rows, a chunk at a time."""
-        assert self.codes is not None
-        for start in range(0, self.codes.size, self.chunk_size):
-            part = slice(start, min(start + self.chunk_size, self.codes.size))
-            yield Chunk(self.rows(part), self.codes[part], start)
-
-    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
-        """Read the matrix once, and merge what each chunk gives."""
-        found = (summarise(chunk) for chunk in self.chunks())
-        return reduce(lambda total, each: total.plus(each), (each for each in found if each is not None))
-
-
-def _find_matrix(
-    adata: Any, use_rep: str | None, layer: str | None, n_pcs: int | None, chunk_size: int = _CHUNK
-) -> _Matrix:
-    """Return the matrix asked for; by default what scanpy's neighbours were computed from, else X_pca, else X."""
+    By default it is what scanpy's neighbours were computed from, else X_pca, else X.
+    """
     if layer is not None and use_rep is not None:
         raise ValueError(f"pass use_rep={use_rep!r} or layer={layer!r}, not both: they name the matrix to use.")
     if use_rep is None and layer is None:
@@ -488,9 +420,123 @@ def _find_matrix(
         name, values = str(use_rep), _entry(adata.obsm, str(use_rep), "use_rep", "adata.obsm")
     if values is None:
         raise ValueError(f"adata has no {name}. Pass use_rep=, a key of adata.obsm, or layer=.")
-    values = values.to_numpy() if hasattr(values, "to_numpy") else values
-    n_columns = int(values.shape[1])
-    if n_pcs is not None and not 0 < n_pcs <= n_columns:
-        raise ValueError(f"n_pcs must be from 1 to {n_columns}, the columns of {name}, got {n_pcs!r}.")
-    columns = n_columns if n_pcs is None else int(n_pcs)
-    return _Matrix(values, name, columns, chunk_size=check_count(chunk_size, "chunk_size"))
+    values = values.to_numpy() if hasattr(values, "to_numpy") else values[:]
+    values = values if is_sparse(values) else np.asarray(values)
+    if n_pcs is not None and not 0 < n_pcs <= values.shape[1]:
+        raise ValueError(f"n_pcs must be from 1 to {values.shape[1]}, the columns of {name}, got {n_pcs!r}.")
+    return values[:, :n_pcs], name
+
+
+class Leiden(ClusterMixin, BaseEstimator):
+    """scanpy's neighbours and Leiden clustering as a scikit-learn clusterer.
+
+    Parameters
+    ----------
+    resolution
+        How fine the clusters are.
+    n_neighbors
+        Neighbours of each cell in the graph; fewer if there are fewer cells.
+    metric
+        Distance between cells.
+    n_iterations
+        Iterations of the algorithm; -1 for as many as improve the result.
+    random_state
+        Seed.
+
+    Attributes
+    ----------
+    labels_
+        (n,) cluster of each cell.
+    """
+
+    def __init__(
+        self,
+        resolution: float = 1.0,
+        *,
+        n_neighbors: int = 15,
+        metric: str = "euclidean",
+        n_iterations: int = 2,
+        random_state: int = 0,
+    ) -> None:
+        self.resolution = resolution
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.n_iterations = n_iterations
+        self.random_state = random_state
+
+    @classmethod
+    def like(cls, adata: Any, groupby: str) -> Leiden:
+        """Return one with the parameters that made the groups of ``adata``, as far as scanpy recorded them.
+
+        Parameters
+        ----------
+        adata
+            The annotated data.
+        groupby
+            The key of ``uns`` under which ``scanpy.tl.leiden`` or ``scanpy.tl.louvain`` recorded them: its
+            ``key_added``.
+        """
+        found = {
+            "resolution": recorded(adata, groupby, "resolution"),
+            "n_iterations": recorded(adata, groupby, "n_iterations"),
+            "n_neighbors": recorded(adata, "neighbors", "n_neighbors"),
+            "metric": recorded(adata, "neighbors", "metric"),
+        }
+        return cls(**{name: value for name, value in found.items() if value is not None})
+
+    def fit(self, X: Any, y: Any = None) -> Leiden:
+        """Build the graph of neighbours and cluster it.
+
+        Parameters
+        ----------
+        X
+            (n, d) cells.
+        y
+            Ignored.
+        """
+        caller = type(self).__name__
+        anndata, scanpy = require("anndata", "anndata", caller), require("scanpy", "anndata", caller)
+        require("igraph", "anndata", caller)
+        cells = anndata.AnnData(X)
+        neighbors = {"n_neighbors": min(self.n_neighbors, max(cells.n_obs - 1, 1)), "metric": self.metric}
+        scanpy.pp.neighbors(cells, use_rep="X", random_state=self.random_state, **neighbors)
+        self.labels_: IntArray = np.asarray(self._partition(scanpy, cells), dtype=np.int64)
+        self.n_features_in_ = int(cells.n_vars)
+        return self
+
+    def _partition(self, scanpy: Any, cells: Any) -> Any:
+        """Return the cluster (n,) of each cell of a graph."""
+        scanpy.tl.leiden(
+            cells,
+            resolution=self.resolution,
+            random_state=self.random_state,
+            n_iterations=self.n_iterations,
+            flavor="igraph",
+            directed=False,
+        )
+        return cells.obs["leiden"].to_numpy()
+
+
+class Louvain(Leiden):
+    """scanpy's neighbours and Louvain clustering as a scikit-learn clusterer; parameters as in ``Leiden``."""
+
+    def _partition(self, scanpy: Any, cells: Any) -> Any:
+        igraph = require("igraph", "anndata", "Louvain")
+        edges = cells.obsp["connectivities"].tocoo()
+        upper = edges.row < edges.col
+        pairs = np.column_stack([edges.row[upper], edges.col[upper]])
+        graph = igraph.Graph(n=cells.n_obs, edges=pairs.tolist())
+        igraph.set_random_number_generator(random.Random(self.random_state))
+        try:
+            weights = edges.data[upper].astype(np.float64).tolist()
+            return graph.community_multilevel(weights=weights, resolution=self.resolution).membership
+        finally:
+            igraph.set_random_number_generator(random)
+
+
+def recorded(adata: Any, key: str, name: str) -> Any:
+    """Return a parameter of ``uns[key]["params"]``, which old files hold as an array of one; None if it is missing."""
+    found = adata.uns.get(key, {})
+    params = found.get("params", {}) if hasattr(found, "get") else {}
+    value = params.get(name) if hasattr(params, "get") else None
+    return None if value is None else np.asarray(value).ravel()[0].item()

@@ -194,7 +194,6 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         """
         self._forget()
         k, n_init = check_count(self.n_clusters, "n_clusters"), check_count(self.n_init, "n_init")
-        _check_sample_size(self.sample_size)
         fraction = self.stable_fraction
         if fraction is not None and check_number(fraction, "stable_fraction", low=0.0, closed=True) > 1.0:
             raise ValueError(f"stable_fraction must be None or a number from 0 to 1, got {fraction!r}.")
@@ -203,10 +202,11 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         n = X.shape[0]
         if n < k:
             raise ValueError(f"n_samples={n} must be at least n_clusters={k}: X has too few rows.")
+        size = _size_of_sample(self.sample_size, n, k)
         seeds = dense(kmeans_plusplus(X, k, random_state=int(stream(seed, _SEEDS).integers(2**31)))[0])
         extremes = X[NearestCenters.of(seeds, n_jobs).extreme_rows(X)]
         stable = stability(fit_to_centers(seeds, extremes, seed, n_jobs, self.verbose), X)[0] > 0.5
-        sample = _draw_sample(stable, _size_of_sample(self.sample_size, n, k), fraction, stream(seed, _SAMPLE))
+        sample = _draw_sample(stable, size, fraction, stream(seed, _SAMPLE))
         best = best_kmeans(X[sample], k, n_init, stream(seed, _STARTS), seeds=seeds)
         warn_if_empty(np.unique(best.labels_).size, k, stacklevel=2)
         centers = np.asarray(best.cluster_centers_, dtype=np.float64)
@@ -241,22 +241,16 @@ def _draw_sample(stable: BoolArray, size: int, fraction: float | None, rng: np.r
     return np.sort(np.concatenate([pools[0][:taken], pools[1][: size - taken]]))
 
 
-def _check_sample_size(sample_size: Any) -> None:
-    """Raise unless ``sample_size`` is None, a number of points or a share of them."""
-    if isinstance(sample_size, Integral):
-        check_count(sample_size, "sample_size")
-    elif sample_size is not None and check_number(sample_size, "sample_size", low=0.0) > 1.0:
-        raise ValueError(f"sample_size={sample_size!r} is more than all points: use an integer for a number of points.")
-
-
 def _size_of_sample(sample_size: Any, n: int, n_clusters: int) -> int:
     """Return the number of points to take of ``n``."""
     if sample_size is None:
         size = round(2.0 * np.sqrt(n))
     elif isinstance(sample_size, Integral):
-        size = int(sample_size)
+        size = check_count(sample_size, "sample_size")
+    elif (share := check_number(sample_size, "sample_size", low=0.0)) <= 1.0:
+        size = round(share * n)
     else:
-        size = round(float(sample_size) * n)
+        raise ValueError(f"sample_size={sample_size!r} is more than all points: use an integer for a number of points.")
     return min(max(size, n_clusters), n)
 
 

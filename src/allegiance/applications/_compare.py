@@ -16,12 +16,13 @@ from allegiance._core.progress import Verbose, progress
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
 from allegiance._scorer import AffinityScorer
 from allegiance.calibration import Calibration
+from allegiance.fitting import unique_name
 from allegiance.metrics import rand_distance
-from allegiance.notebook import Card, Shown, count, share_bar
+from allegiance.notebook import Card, Cell, Shown, count, share_bar
 from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
 
-#: The columns of the printed tables, and how their numbers are written.
-_CANDIDATE_COLUMNS = {
+#: How the columns of the printed tables are written: those of candidates, and those of a consensus.
+_CANDIDATE_FORMATS = {
     "candidate": "",
     "clusters": ",",
     "labelled": ".0%",
@@ -33,7 +34,7 @@ _CANDIDATE_COLUMNS = {
     "best for": ",",
     "stable": ".0%",
 }
-_CONSENSUS_COLUMNS = {
+_CONSENSUS_FORMATS = {
     "clustering": "",
     "clusters": ",",
     "above chance": ".2f",
@@ -45,8 +46,6 @@ _CONSENSUS_COLUMNS = {
     "Rand distance": ".3f",
     "verdict": "",
 }
-#: Those that compare with the consensus, which have no entry for itself.
-_COMPARED = ("gain", "gained", "lost", "Rand distance", "verdict")
 _CONSENSUS = "consensus"
 #: The change of replication above chance from which on a consensus counts as improved, or lost.
 _CONSIDERABLE = 0.05
@@ -149,22 +148,23 @@ class ClusteringComparison(Shown):
 
     def candidates(self) -> list[CandidateLine]:
         """Return the figures of each candidate, in the order given."""
-        return [self._line(name, result) for name, result in self.results.items()]
-
-    def _line(self, name: str, result: AffinityResult) -> CandidateLine:
-        tally = result.tally()
-        return CandidateLine(
-            name=name,
-            n_clusters=result.n_clusters,
-            labelled=tally.n_labelled / max(tally.n_points, 1),
-            replication=result.replication,
-            above_chance=result.above_chance(),
-            supported=tally.total(SUPPORTED),
-            contested=tally.total(CONTESTED),
-            contradicted=tally.total(CONTRADICTED),
-            best_for=int((self.best_by_point == name).sum()),
-            stable=tally.stable / max(tally.n_points, 1),
-        )
+        lines = []
+        for name, result in self.results.items():
+            tally = result.tally()
+            line = CandidateLine(
+                name=name,
+                n_clusters=result.n_clusters,
+                labelled=tally.n_labelled / max(tally.n_points, 1),
+                replication=result.replication,
+                above_chance=result.above_chance(),
+                supported=tally.total(SUPPORTED),
+                contested=tally.total(CONTESTED),
+                contradicted=tally.total(CONTRADICTED),
+                best_for=int((self.best_by_point == name).sum()),
+                stable=tally.stable / max(tally.n_points, 1),
+            )
+            lines.append(line)
+        return lines
 
     def frame(self, like: Any = None) -> Any:
         """Return one row per point, in the order of the input.
@@ -195,28 +195,19 @@ class ClusteringComparison(Shown):
             f"Most replication above chance: {self.best}. Labels supported under every candidate: {everywhere:,} "
             f"points, under some {self.n_points - everywhere - nowhere:,}, under none {nowhere:,}"
         )
-        bars = [
-            share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)}) for line in lines
-        ]
-        return _table_card(
-            f"{count(m, 'clustering')} of {self.n_points:,} points",
-            headline,
-            _CANDIDATE_COLUMNS,
-            [list(map(format, line, _CANDIDATE_COLUMNS.values())) for line in lines],
-            bars,
-            self.notes(),
-        )
+        title, bars = f"{count(m, 'clustering')} of {self.n_points:,} points", [line[5:8] for line in lines]
+        return _table_card(title, headline, _CANDIDATE_FORMATS, lines, bars, self.notes())
 
     def notes(self) -> list[str]:
         """Say where trust should not be believed as it is."""
-        notes = [f"{name}: {result.clusterer_note}" for name, result in self.results.items() if result.clusterer_note]
+        notes = [f"{name}: {' '.join(result.remarks)}" for name, result in self.results.items() if result.remarks]
         if any(result.noise.any() for result in self.results.values()):
             notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
         return notes
 
 
 def compare_clusterings(
-    X: Any, clusterings: Mapping[str, Any], *, scorer: AffinityScorer | None = None, verbose: Verbose = False
+    X: Any, clusterings: Any, *, scorer: AffinityScorer | None = None, verbose: Verbose = False
 ) -> ClusteringComparison:
     """Score every point under several candidate clusterings, and say which labels can be trusted more.
 
@@ -229,8 +220,8 @@ def compare_clusterings(
     X
         (n, d) data: array, sparse matrix, or frame (pandas, polars).
     clusterings
-        The candidates by name. Each is (n,) labels, -1 for noise, or a clusterer, of which a clone is fitted; a fitted
-        one is kept as it is inside a :class:`~sklearn.frozen.FrozenEstimator`.
+        The candidates, in a dictionary by name or a list. Each is (n,) labels, -1 for noise, or a clusterer, of which a
+        clone is fitted; a fitted one is kept as it is inside a :class:`~sklearn.frozen.FrozenEstimator`.
     scorer
         How labels are scored, with calibration and without clusters of its own. By default
         ``AffinityScorer(influence="within", calibration=20)``.
@@ -264,24 +255,7 @@ def compare_clusterings(
     >>> comparison.best
     'species'
     """
-    _check_clusterings(clusterings)
-    checked = calibrated_scorer(scorer, "compare_clusterings")
-    named = {f"clusterings[{name!r}]": candidate for name, candidate in clusterings.items()}
-    results = dict(zip(clusterings, _score_all(checked, X, named, verbose), strict=True))
-    return ClusteringComparison(results, FrameLike.of(X))
-
-
-def _check_clusterings(clusterings: Any) -> None:
-    if not isinstance(clusterings, Mapping):
-        raise TypeError(
-            "clusterings must be a dictionary of names and candidates, such as {'k-means': KMeans(3), 'mine': labels}, "
-            f"got {type(clusterings).__name__}."
-        )
-    if not clusterings:
-        raise ValueError("clusterings is empty: it needs at least one candidate.")
-    for name in clusterings:
-        if not isinstance(name, str):
-            raise TypeError(f"clusterings must have strings as names, got {name!r}.")
+    return _score_all(X, by_name(clusterings, "clusterings"), scorer, verbose)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -306,38 +280,16 @@ class ConsensusValidation(Shown):
     rand_distance: FloatArray
 
     @property
-    def names(self) -> list[str]:
-        """The names of the m clusterings."""
-        return self.comparison.names[:-1]
-
-    @property
     def gain(self) -> FloatArray:
         """(m,) replication above chance in the consensus minus that in each clustering."""
         *others, consensus = self.comparison.above_chance
         return consensus - np.array(others)
 
     @property
-    def turned_supported(self) -> BoolArray:
-        """(m, n) points whose label is supported in the consensus, but not in a clustering."""
-        *others, consensus = self.comparison.supported.T
-        return ~np.array(others) & consensus
-
-    @property
-    def turned_doubtful(self) -> BoolArray:
-        """(m, n) points whose label is supported in a clustering, but not in the consensus."""
-        *others, consensus = self.comparison.supported.T
-        return np.array(others) & ~consensus
-
-    @property
-    def verdicts(self) -> list[str]:
-        """Whether the consensus "improved" on each clustering, "little changed" or "lost"."""
-        return [self._word(float(gain)) for gain in self.gain]
-
-    @property
     def verdict(self) -> str:
         """What the median gain over the clusterings says about the consensus, in words."""
         gain, doubtful = float(np.median(self.gain)), ~self.comparison.supported[:, -1]
-        typical, word = f"replication above chance {gain:+.2f} at the median", self._word(gain)
+        typical, word = f"replication above chance {gain:+.2f} at the median", _verdict(gain)
         if word == "improved":
             return f"Improved: the labels of the consensus can be trusted more ({typical})."
         if word == "lost":
@@ -354,70 +306,53 @@ class ConsensusValidation(Shown):
             f"same points are doubtful in all of them ({always:,} of the {int(doubtful.sum()):,} in the consensus are)."
         )
 
-    def frame(self, like: Any = None) -> Any:
+    def frame(self) -> Any:
         """Return one row per clustering and one for the consensus, which is compared with itself.
 
         Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``supported``, ``turned_supported``,
         ``turned_doubtful`` (numbers of points), ``stable_share``, ``rand_distance`` and ``verdict``.
-
-        Parameters
-        ----------
-        like
-            A frame of the kind to build; pandas by default.
         """
-        kind = FrameLike() if like is None else FrameLike(FrameLike.of(like).backend)
-        return kind.build({name: np.array(values) for name, values in self._columns().items()})
-
-    def _columns(self) -> dict[str, list[Any]]:
-        lines = self.comparison.candidates()
-        return {
+        lines, gain = self.comparison.candidates(), [*self.gain, 0.0]
+        before, after = self.comparison.supported, self.comparison.supported[:, -1:]
+        columns = {
             "clustering": [line.name for line in lines],
             "n_clusters": [line.n_clusters for line in lines],
             "above_chance": [line.above_chance for line in lines],
-            "gain": [*self.gain, 0.0],
+            "gain": gain,
             "supported": [line.supported for line in lines],
-            "turned_supported": [*self.turned_supported.sum(axis=1), 0],
-            "turned_doubtful": [*self.turned_doubtful.sum(axis=1), 0],
+            "turned_supported": (~before & after).sum(axis=0),
+            "turned_doubtful": (before & ~after).sum(axis=0),
             "stable_share": [line.stable for line in lines],
             "rand_distance": [*self.rand_distance, 0.0],
-            "verdict": [*self.verdicts, ""],
+            "verdict": [*map(_verdict, gain[:-1]), ""],
         }
-
-    def _word(self, gain: float) -> str:
-        if gain >= _CONSIDERABLE:
-            return "improved"
-        return "lost" if gain <= -_CONSIDERABLE else "little changed"
+        return FrameLike().build({name: np.array(values) for name, values in columns.items()})
 
     def _card(self) -> Card:
-        rows = [
-            list(map(format, row, _CONSENSUS_COLUMNS.values())) for row in zip(*self._columns().values(), strict=True)
-        ]
-        rows[-1] = ["" if name in _COMPARED else cell for name, cell in zip(_CONSENSUS_COLUMNS, rows[-1], strict=True)]
-        supported = self.comparison.supported.mean(axis=0)
-        return _table_card(
-            f"Consensus of {len(self.names)} clusterings of {self.comparison.n_points:,} points",
-            self.verdict,
-            _CONSENSUS_COLUMNS,
-            rows,
-            [share_bar({SUPPORTED: share, "doubtful": 1.0 - share}) for share in supported],
-            self.comparison.notes(),
-        )
+        n, rows = self.comparison.n_points, [list(row) for row in self.frame().itertuples(index=False)]
+        # The consensus is not compared with itself: gain, points gained and lost, Rand distance.
+        rows[-1] = ["" if place in (3, 5, 6, 8) else value for place, value in enumerate(rows[-1])]
+        title = f"Consensus of {len(rows) - 1} clusterings of {n:,} points"
+        bars = [(row[4], n - row[4]) for row in rows]
+        return _table_card(title, self.verdict, _CONSENSUS_FORMATS, rows, bars, self.comparison.notes())
+
+
+def _verdict(gain: float) -> str:
+    """Say what a gain in replication above chance means."""
+    return "improved" if gain >= _CONSIDERABLE else "lost" if gain <= -_CONSIDERABLE else "little changed"
 
 
 def _table_card(
-    title: str, line: str, headings: Iterable[str], rows: list[list[str]], bars: list[Any], notes: list[str]
+    title: str, line: str, formats: dict[str, str], rows: Iterable[Any], bars: list[Any], notes: list[str]
 ) -> Card:
-    """Return a card with a bar before the number of supported labels."""
-    names = list(headings)
-    place = names.index(SUPPORTED)
-    return Card(
-        title=title,
-        lines=[line],
-        headings=[*names[:place], "", *names[place:]],
-        rows=[[*row[:place], bar, *row[place:]] for row, bar in zip(rows, bars, strict=True)],
-        words=(names[0], "verdict", ""),
-        notes=notes,
-    )
+    """Return a card with a bar of verdicts before the number of supported labels."""
+    place, cells = list(formats).index(SUPPORTED), list[list[Cell]]()
+    for row, numbers in zip(rows, bars, strict=True):
+        texts = ["" if value == "" else format(value, how) for value, how in zip(row, formats.values(), strict=True)]
+        bar = share_bar(dict(zip((SUPPORTED, CONTESTED, CONTRADICTED), numbers, strict=False)))
+        cells.append([*texts[:place], bar, *texts[place:]])
+    headings = [*list(formats)[:place], "", *list(formats)[place:]]
+    return Card(title, [line], headings=headings, rows=cells, words=(headings[0], "verdict", ""), notes=notes)
 
 
 def validate_consensus(
@@ -439,7 +374,7 @@ def validate_consensus(
     X
         (n, d) data: array, sparse matrix or frame.
     labelings
-        A dictionary by name, or a list, of labels (n,): ``labelings_`` of a fitted :class:`ConsensusClustering`.
+        Labels (n,) of each, in a dictionary by name or a list: ``labelings_`` of a fitted :class:`ConsensusClustering`.
     consensus
         (n,) labels of the consensus.
     scorer
@@ -464,67 +399,69 @@ def validate_consensus(
     >>> X, _ = make_blobs(300, centers=4, cluster_std=2.0, random_state=1)
     >>> model = ConsensusClustering(n_clusters=4, random_state=0).fit(X)
     >>> validation = validate_consensus(X, model.labelings_, model.labels_)
-    >>> dict(zip(validation.names, validation.verdicts))["single"]
+    >>> validation.frame().set_index("clustering").verdict["single"]
     'improved'
     """
-    checked = calibrated_scorer(scorer, "validate_consensus")
-    named = _by_name(labelings)
-    candidates = {f"labelings[{name!r}]": labels for name, labels in named.items()} | {_CONSENSUS: consensus}
-    results = dict(zip([*named, _CONSENSUS], _score_all(checked, X, candidates, verbose), strict=True))
-    distances = np.array([rand_distance(labels, consensus) for labels in named.values()])
-    return ConsensusValidation(ClusteringComparison(results, FrameLike.of(X)), distances)
-
-
-def _by_name(labelings: Any) -> dict[str, Any]:
-    """Return labelings by name, those of a list as "labels 1", "labels 2", ..."""
-    if isinstance(labelings, str) or not hasattr(labelings, "__iter__"):
-        raise TypeError(f"labelings must be a dictionary or a list of labels, got {type(labelings).__name__}.")
-    if isinstance(labelings, Mapping):
-        named = {str(name): labels for name, labels in labelings.items()}
-    else:
-        named = {f"labels {i}": labels for i, labels in enumerate(labelings, start=1)}
-    if not named:
-        raise ValueError("labelings is empty: there is nothing to compare.")
+    named = by_name(labelings, "labelings")
     if _CONSENSUS in named:
         raise ValueError("labelings must not call one of them 'consensus': rename it.")
+    comparison = _score_all(X, named | {_CONSENSUS: consensus}, scorer, verbose)
+    return ConsensusValidation(comparison, np.array([rand_distance(each, consensus) for each in named.values()]))
+
+
+def by_name(clusterings: Any, argument: str) -> dict[str, Any]:
+    """Return clusterings by name; those of a list are called after their kind, such as "labels 2" or "KMeans"."""
+    if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
+        raise TypeError(
+            f"{argument} must be a dictionary by name, such as {{'k-means': KMeans(3), 'mine': labels}}, or a list, "
+            f"got {type(clusterings).__name__}."
+        )
+    named: dict[str, Any] = {}
+    if isinstance(clusterings, Mapping):
+        named = {str(name): each for name, each in clusterings.items()}
+    else:
+        for each in clusterings:
+            kind = type(each).__name__ if hasattr(each, "fit") and not isinstance(each, type) else "labels"
+            named[unique_name(kind, named)] = each
+    if not named:
+        raise ValueError(f"{argument} is empty: it needs at least one clustering.")
+    for name, each in named.items():
+        if isinstance(each, type) or (not hasattr(each, "fit") and np.ndim(each) != 1):
+            kind = each.__name__ if isinstance(each, type) else type(each).__name__
+            raise TypeError(f"{argument}[{name!r}] must be a clusterer or labels, one for each row of X, got {kind}.")
     return named
 
 
-def calibrated_scorer(scorer: AffinityScorer | None, caller: str, influence: str = "within") -> AffinityScorer:
+def _score_all(
+    X: Any, candidates: dict[str, Any], scorer: AffinityScorer | None, verbose: Verbose
+) -> ClusteringComparison:
+    """Score labels (n,) and clusterers, of which clones are fitted, with one seed; errors get a note with the name."""
+    checked, results = _check_scorer(scorer), {}
+    with progress(len(candidates), "comparison", verbose, unit="clusterings") as advance, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*stand-in")  # the table says it, with the candidate's name
+        for name, candidate in candidates.items():
+            clusters_itself = hasattr(candidate, "fit") and not isinstance(candidate, type)
+            try:
+                if clusters_itself:
+                    results[name] = clone(checked).set_params(estimator=candidate).fit_affinity(X)
+                else:
+                    results[name] = clone(checked).fit_affinity(X, candidate)
+            except (TypeError, ValueError) as error:
+                error.add_note(f"This happened with the clustering {name!r}.")
+                raise
+            advance(1)
+    return ClusteringComparison(results, FrameLike.of(X))
+
+
+def _check_scorer(scorer: AffinityScorer | None) -> AffinityScorer:
     """Return a copy of the scorer, or the default one, with one seed for everything that it will score."""
     if scorer is None:
-        return AffinityScorer(influence=influence, calibration=20)
+        return AffinityScorer(influence="within", calibration=20)
     if not isinstance(scorer, AffinityScorer):
         raise TypeError(f"scorer must be an AffinityScorer, such as AffinityScorer(calibration=20), got {scorer!r}.")
     for name in ("estimator", "centers"):
         if getattr(scorer, name) is not None:
-            raise ValueError(f"scorer has {name}, but {caller} brings the clusters: pass a scorer without it.")
+            raise ValueError(f"scorer has {name}, but the clusters are those to compare: pass a scorer without it.")
     if Calibration.resolve(scorer.calibration) is None:
-        raise ValueError(
-            f"scorer has no calibration, but {caller} judges by trust: pass AffinityScorer(calibration=20)."
-        )
+        raise ValueError("scorer has no calibration, but trust is compared: pass AffinityScorer(calibration=20).")
     return clone(scorer).set_params(random_state=resolve_seed(scorer.random_state))
-
-
-def _score_all(scorer: AffinityScorer, X: Any, candidates: dict[str, Any], verbose: Verbose) -> list[AffinityResult]:
-    """Score candidates, by the names that errors give them."""
-    results = []
-    with progress(len(candidates), "comparison", verbose, unit="clusterings") as advance:
-        for where, candidate in candidates.items():
-            results.append(_score(scorer, X, candidate, where))
-            advance(1)
-    return results
-
-
-def _score(scorer: AffinityScorer, X: Any, candidate: Any, where: str) -> AffinityResult:
-    """Score labels (n,), or a clusterer of which a clone is fitted; errors get a note that names ``where`` it is."""
-    clusters_itself = hasattr(candidate, "fit") and not isinstance(candidate, type)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*stand-in")  # the table says it, with the candidate's name
-            if clusters_itself:
-                return clone(scorer).set_params(estimator=candidate).fit_affinity(X)
-            return clone(scorer).fit_affinity(X, candidate)
-    except (TypeError, ValueError) as error:
-        error.add_note(f"This happened with {where}.")
-        raise

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import estimator_html_repr, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.parallel import effective_threads, for_row_blocks, on_one_thread, resolve_seed, stream
@@ -29,9 +29,10 @@ from allegiance._core.validation import (
     dense,
     is_sparse,
 )
-from allegiance.fitting import cluster, unique_name
-from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot, rand_distance
-from allegiance.notebook import Card, Cell, share_bar
+from allegiance.fitting import cluster
+from allegiance.metrics import Pool, check_codes, lift_clusters, lift_kernel, one_hot
+
+from ._compare import by_name
 
 METHODS = ("kmeans", "hac")
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
@@ -155,7 +156,11 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if self.clusterings is None:
             labelings = default_labelings(X, n_clusters, seed, threads, self.verbose)
         else:
-            labelings = _base_labelings(self.clusterings, given, X.shape[0], self.verbose)
+            named, labelings = by_name(self.clusterings, "clusterings"), {}
+            with progress(len(named), "consensus", self.verbose, unit="clusterings") as advance:
+                for name, each in named.items():
+                    labelings[name] = _labels_of(each, given, X.shape[0], f"clusterings[{name!r}]")
+                    advance(1)
         codes = [check_codes(each, X.shape[0], f"clusterings ({name})") for name, each in labelings.items()]
         pool = Pool.of([one_hot(each) for each in codes])
         nearness = np.empty(pool.columns.shape)
@@ -190,21 +195,6 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
             return _group_by_linkage(gram, weights, n_groups)
         return _group_by_kmeans(gram, weights, n_groups, stream(seed, *b"lifts"))
 
-    def _html_repr(self) -> str:
-        """Return scikit-learn's diagram and, once fitted, how near the clusterings are to the consensus."""
-        diagram: str = estimator_html_repr(self)
-        if not hasattr(self, "labels_"):
-            return diagram
-        nearness = {name: 1.0 - rand_distance(labels, self.labels_) for name, labels in self.labelings_.items()}
-        bars = [share_bar({"agreeing pairs": near, "others": 1.0 - near}) for near in nearness.values()]
-        rows: list[list[Cell]] = [
-            [name, f"{check_codes(self.labelings_[name], self.labels_.size, name).max() + 1}", f"{near:.3f}", bar]
-            for (name, near), bar in zip(nearness.items(), bars, strict=True)
-        ]
-        title = f"Consensus of {len(rows)} clusterings: {self.n_clusters_} clusters of {self.labels_.size:,} points"
-        headings = ("clustering", "clusters", "Rand index with the consensus", "")
-        return diagram + Card(title, headings=headings, rows=rows, words=("clustering", "")).html()
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = _accept_sparse(self.clusterings)
@@ -233,21 +223,6 @@ def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> Int
     """Return the number (n,) of the centre nearest to each point: the least |c|² - 2 <x, c>."""
     squares = ((centers @ gram) * centers).sum(axis=1)
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
-
-
-def _base_labelings(clusterings: Any, X: Any, n_rows: int, verbose: Verbose) -> dict[str, AnyArray]:
-    """Return the labels (n,) that each clustering gives the rows of X (n, d), by name."""
-    named = clusterings.items() if isinstance(clusterings, Mapping) else [(None, each) for each in _listed(clusterings)]
-    labelings: dict[str, AnyArray] = {}
-    with progress(len(named), "consensus", verbose, unit="clusterings") as advance:
-        for i, (name, clustering) in enumerate(named):
-            labels = _labels_of(clustering, X, n_rows, f"clusterings[{i if name is None else name!r}]")
-            kind = type(clustering).__name__ if hasattr(clustering, "fit") else "labels"
-            labelings[unique_name(kind, labelings) if name is None else str(name)] = labels
-            advance(1)
-    if not labelings:
-        raise ValueError("clusterings is empty: give at least one, or None for the default ones.")
-    return labelings
 
 
 def _accept_sparse(clusterings: Any) -> bool:
@@ -325,19 +300,9 @@ def _cut_tree(tree: FloatArray, n_clusters: int) -> AnyArray:
     return np.unique(component[:n], return_inverse=True)[1]
 
 
-def _listed(clusterings: Any) -> list[Any]:
-    if isinstance(clusterings, str) or not hasattr(clusterings, "__iter__"):
-        raise TypeError(
-            "clusterings must be a list, or a dictionary by name, of labels and clusterers, "
-            f"got {type(clusterings).__name__}."
-        )
-    return list(clusterings)
-
-
 def _labels_of(clustering: Any, X: Any, n_rows: int, where: str) -> AnyArray:
-    if isinstance(clustering, type) or not hasattr(clustering, "fit"):
-        if np.ndim(clustering) != 1:
-            raise TypeError(f"{where} must be a clusterer or one label per row of X, got {clustering!r}.")
+    """Return the labels (n,) that a clustering gives the rows of X."""
+    if not hasattr(clustering, "fit"):
         return np.asarray(clustering)
     try:
         check_is_fitted(clustering)

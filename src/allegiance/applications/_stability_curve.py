@@ -192,7 +192,7 @@ class StabilityCurve(Shown):
         """
         from allegiance.displays import StabilityCurveDisplay
 
-        return StabilityCurveDisplay.from_curve(self, ax=ax, **kw)
+        return StabilityCurveDisplay(self).plot(ax=ax, **kw)
 
     @property
     def verdict(self) -> str:

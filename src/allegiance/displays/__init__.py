@@ -1,14 +1,13 @@
-"""Pictures of affinities, as scikit-learn displays: ``from_estimator`` or ``from_result`` computes and draws."""
+"""Pictures of affinities, as displays of scikit-learn: ``plot`` draws, ``frame`` returns the numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ._curve import StabilityCurveDisplay
-from ._flow import FlowDisplay
+from ._canvas import COLOR_SCALE
+from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay
 from ._gallery import GalleryDisplay
 from ._map import AffinityMapDisplay
-from ._profile import AffinityProfileDisplay
 
 __all__ = [
     "AffinityMapDisplay",
@@ -40,51 +39,57 @@ class ResultPlots:
     def __init__(self, result: Any) -> None:
         self._result = result
 
-    def profile(self, **kw: Any) -> AffinityProfileDisplay:
+    def profile(self, *, ax: Any = None, **settings: Any) -> AffinityProfileDisplay:
         """Draw the labels of each cluster, sorted by trust: the usual picture.
 
         Parameters
         ----------
-        **kw
-            As in :meth:`AffinityProfileDisplay.from_result`.
+        ax
+            Axes to draw on; by default those of a new figure.
+        **settings
+            As in :class:`AffinityProfileDisplay`.
         """
-        return AffinityProfileDisplay.from_result(self._result, **kw)
+        return AffinityProfileDisplay(self._result, **settings).plot(ax=ax)
 
     __call__ = profile
 
-    def map(self, X: Any = None, **kw: Any) -> AffinityMapDisplay:
+    def map(self, X: Any = None, **settings: Any) -> AffinityMapDisplay:
         """Draw the points on a map, coloured by trust.
 
         Parameters
         ----------
         X
             (n, d) the data, whose principal axes make the map; without it the affinities take its place.
-        **kw
+        **settings
             As in :meth:`AffinityMapDisplay.from_result`, such as ``projection``, coordinates (n, 2) of your own.
         """
-        return AffinityMapDisplay.from_result(self._result, X, **kw)
+        return AffinityMapDisplay.from_result(self._result, X, **settings)
 
-    def flow(self, **kw: Any) -> FlowDisplay:
+    def flow(self, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> FlowDisplay:
         """Draw which clusters the labels that are not supported are confused with.
 
         Parameters
         ----------
-        **kw
-            As in :meth:`FlowDisplay.from_result`.
+        ax, cmap
+            Axes to draw on, by default those of a new figure, and the colour map.
+        **settings
+            As in :class:`FlowDisplay`.
         """
-        return FlowDisplay.from_result(self._result, **kw)
+        return FlowDisplay(self._result, **settings).plot(ax=ax, cmap=cmap)
 
-    def gallery(self, X: Any, **kw: Any) -> GalleryDisplay:
+    def gallery(self, X: Any, *, ax: Any = None, cmap: Any = "gray", **settings: Any) -> GalleryDisplay:
         """Draw the most and the least trusted rows as images.
 
         Parameters
         ----------
         X
             (n, height, width) or (n, height, width, 3) images, or (n, d) the data.
-        **kw
-            As in :meth:`GalleryDisplay.from_result`, such as ``image_shape``.
+        ax, cmap
+            Axes to draw on, by default those of a new figure, and the colour map of images without colours.
+        **settings
+            As in :class:`GalleryDisplay`, such as ``image_shape``.
         """
-        return GalleryDisplay.from_result(self._result, X, **kw)
+        return GalleryDisplay(self._result, X, **settings).plot(ax=ax, cmap=cmap)
 
     def __repr__(self) -> str:
         return "pictures of a result: plot(), plot.profile(), plot.map(X), plot.flow(), plot.gallery(X)"

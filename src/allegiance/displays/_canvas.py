@@ -24,7 +24,6 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "<", "X")
 ALARM = "#D55E00"
 #: The scale of affinity in colours, and in grey where lower is brighter.
 COLOR_SCALE, GREY_SCALE = "cividis", "gray_r"
-SUPPORTED, NOISE = "supported", "noise"
 
 #: Average width of a character, as a share of the font size.
 _CHARACTER = 0.52

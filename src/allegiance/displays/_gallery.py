@@ -63,7 +63,7 @@ class GalleryDisplay(ResultDisplay):
     >>> from allegiance.displays import GalleryDisplay
     >>> images = np.array([0.0, 1.0, 4.0, 9.0, 10.0])[:, None, None] * np.ones((2, 2))
     >>> result = affinity(images.reshape(5, 4), [0, 0, 0, 1, 1], influence="euclidean")
-    >>> GalleryDisplay.from_result(result, images, n=2).frame()["row"].tolist()
+    >>> GalleryDisplay(result, images, n=2).frame()["row"].tolist()
     [1, 4, 2, 3]
     """
 
@@ -93,21 +93,6 @@ class GalleryDisplay(ResultDisplay):
             )
         self.images: AnyArray = picked.reshape(-1, *shape)
         """(m, height, width) or (m, height, width, 3) in the order of ``shown``."""
-
-    @classmethod
-    def from_result(
-        cls, result: AffinityResult, X: Any, *, ax: Any = None, cmap: Any = "gray", **kw: Any
-    ) -> GalleryDisplay:
-        """Choose the rows, and draw.
-
-        Parameters
-        ----------
-        result, X, **kw
-            As for the class.
-        ax, cmap
-            As in :meth:`plot`.
-        """
-        return cls(result, X, **kw).plot(ax=ax, cmap=cmap)
 
     def plot(self, ax: Any = None, *, cmap: Any = "gray") -> GalleryDisplay:
         """Draw, and return the display.

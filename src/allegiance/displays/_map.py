@@ -17,6 +17,7 @@ from allegiance._core.validation import (
     check_count,
     check_rows,
     dense,
+    in_spreads,
     is_sparse,
 )
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from allegiance._scorer import AffinityScorer
     from allegiance.results import AffinityResult
 
-_TRUST, _LARGEST = "trust", "affinity"
 #: Steps between contours, and by how much the view is wider than the data, on each side.
 _STEP, _MARGIN = 0.05, 0.1
 #: Views up to this many times longer than wide are drawn with one unit for both axes.
@@ -114,12 +114,11 @@ class AffinityMapDisplay(ResultDisplay):
         grid: _Grid | None = None,
     ) -> None:
         super().__init__(result, names)
-        self.which = _choose(result, which)
         self.position, self.axes, self.grid = position, axes, grid
         self.field = None if grid is None else grid.values
         """(m, m) values over the view, rows from bottom to top; None for a map of points."""
-        self.value = _values(result, self.which)
-        """(n,) trust or affinity of the points; NaN for the trust of noise."""
+        self.value_name, self.subject, self.value = _measure(result, which)
+        """What is shown: its name in :meth:`frame`, in words, and (n,) of the points; NaN for the trust of noise."""
         self.lower, self.upper = _around(position, None if grid is None else grid.sites)
 
     @classmethod
@@ -151,18 +150,13 @@ class AffinityMapDisplay(ResultDisplay):
             (n, d) points to draw.
         labels
             (n,) their labels; by default those that the scorer gives to new points.
-        which
-            "trust" in the label that a point there would get, "affinity" (the largest), or the label of a cluster to
-            show the affinity to. By default trust if the scorer is calibrated, else affinity.
+        which, names
+            As for the class; "trust" is that in the label that a point there would get.
         features
             Two features, by number or name: a slice along them.
         resolution
             Places of the grid along each axis.
-        names
-            Names of clusters by label, which are shown with the labels.
-        ax
-            Axes to draw on; by default those of a new figure.
-        **kw
+        ax, **kw
             For :meth:`plot`.
         """
         if not hasattr(scorer, "calibration"):
@@ -181,7 +175,7 @@ class AffinityMapDisplay(ResultDisplay):
             raise ValueError("AffinityMapDisplay needs at least two features. Use AffinityProfileDisplay.")
         rows = rows.astype(np.float64) if is_sparse(rows) else dense(rows)
         scored = fitted.score(X, labels=labels)
-        chosen = _choose(scored, which)
+        _measure(scored, which)  # before the grid is scored
         plane = _choose_plane(rows, fitted.columns.prepared_names, features)
         position = plane.project(rows)
         sites = plane.project(fitted.centers) if fitted.influence.flat_sides else None
@@ -190,10 +184,10 @@ class AffinityMapDisplay(ResultDisplay):
         defined = ((places > low) & (places < high)).all(axis=1)
         found = fitted.without_preprocessing().score(places[defined])
         values, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
-        values[defined], owner[defined] = _values(found, chosen), found.codes
+        values[defined], owner[defined] = _measure(found, which)[2], found.codes
         square = (resolution, resolution)
         grid = _Grid(values.reshape(square), owner.reshape(square), sites, plane.note)
-        return cls(scored, position, which=chosen, axes=plane.names, names=names, grid=grid).plot(ax=ax, **kw)
+        return cls(scored, position, which=which, axes=plane.names, names=names, grid=grid).plot(ax=ax, **kw)
 
     @classmethod
     def from_result(
@@ -211,20 +205,14 @@ class AffinityMapDisplay(ResultDisplay):
 
         Parameters
         ----------
-        result
-            What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+        result, which, names
+            As for the class.
         X
-            (n, d) the data, whose two principal axes make the map; without it the affinities take its place.
+            (n, d) the data, whose two principal axes make the map, with ``influence="within"`` scaled within clusters;
+            without it the affinities take its place.
         projection
             (n, 2) coordinates to draw the points at, such as those of UMAP; they need no X.
-        which
-            "trust", "affinity" (the largest), or the label of a cluster to show the affinity to. By default trust if
-            there is any, else affinity.
-        names
-            Names of clusters by label, which are shown with the labels.
-        ax
-            Axes to draw on; by default those of a new figure.
-        **kw
+        ax, **kw
             For :meth:`plot`.
         """
         check_result(result, "AffinityMapDisplay")
@@ -238,6 +226,8 @@ class AffinityMapDisplay(ResultDisplay):
             check_length(rows, result.n_points)
             if rows.shape[1] < 2:
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
+            if X is not None and rows.shape[1] > 2 and result.how.influence.startswith("within"):
+                rows = in_spreads(rows, result.codes)  # as closeness was measured
             plane = _principal_plane(rows)
             position, axes = plane.project(rows), plane.names
         return cls(result, position, which=which, axes=axes, names=names).plot(ax=ax, **kw)
@@ -307,25 +297,14 @@ class AffinityMapDisplay(ResultDisplay):
         points
             Return the points instead, with their labels. Without a grid they are all there is.
         """
-        name = self.which if self._is_named else f"affinity_{self.which}"
         if points or self.grid is None:
             x, y = self.position.T
-            return frame_of({"x": x, "y": y, "label": self.result.label, name: self.value})
+            return frame_of({"x": x, "y": y, "label": self.result.label, self.value_name: self.value})
         x, y = _grid(self.lower, self.upper, self.grid.values.shape[0]).T
-        return frame_of({"x": x, "y": y, name: self.grid.values.ravel()})
-
-    @property
-    def _is_named(self) -> bool:
-        return isinstance(self.which, str) and self.which in (_TRUST, _LARGEST)
-
-    @property
-    def _subject(self) -> str:
-        if not self._is_named:
-            return f"affinity to cluster {self.which}"
-        return "largest affinity" if self.which == _LARGEST else _TRUST
+        return frame_of({"x": x, "y": y, self.value_name: self.grid.values.ravel()})
 
     def _titles(self) -> tuple[str, ...]:
-        subject = self._subject[0].upper() + self._subject[1:]
+        subject = self.subject[0].upper() + self.subject[1:]
         if self.grid is None:
             return (f"{subject} of the points", "each by its own value, with no field between them")
         side = "above" if np.nanmin(self.grid.values) >= 0.5 else "below"
@@ -386,7 +365,7 @@ class AffinityMapDisplay(ResultDisplay):
     def _draw_colorbar(self, ax: Axes) -> None:
         # Inside the axes' own frame of reference, so that it stays as high as they are.
         bar = ax.inset_axes((1.04, 0.0, 0.045, 1.0))
-        self.colorbar_ = ax.figure.colorbar(self.field_, cax=bar, label=self._subject)
+        self.colorbar_ = ax.figure.colorbar(self.field_, cax=bar, label=self.subject)
         low, high = self.colorbar_.mappable.get_clim()
         self.colorbar_.set_ticks([tick for tick in np.arange(0, 11) / 10 if low - 1e-9 <= tick <= high + 1e-9])
         if low < 0.5 < high:
@@ -478,28 +457,27 @@ def _grid(lower: FloatArray, upper: FloatArray, m: int) -> FloatArray:
     return np.column_stack([x.ravel(), y.ravel()])
 
 
-def _choose(result: Any, which: Any) -> Any:
-    """Return "trust" or "affinity", or the label of the cluster asked for."""
-    calibrated = result.calibrated
+def _measure(result: Any, which: Any) -> tuple[str, str, FloatArray]:
+    """Return the name of trust, the largest affinity, or the affinity to a cluster, what it is, and its values (n,).
+
+    An affinity that was not kept is NaN.
+    """
     if which is None:
-        return _TRUST if calibrated else _LARGEST
-    if isinstance(which, str) and which == _TRUST and not calibrated:
-        raise ValueError("which='trust' needs calibration. Call trust(X, labels), or pass calibration=20.")
-    if isinstance(which, str) and which in (_TRUST, _LARGEST):
-        return which
-    found = [name for name in result.classes.tolist() if str(name) == str(which)]
-    if not found:
-        known = ", ".join(repr(name) for name in result.classes.tolist())
+        which = "trust" if result.calibrated else "affinity"
+    if isinstance(which, str) and which == "trust":
+        if not result.calibrated:
+            raise ValueError("which='trust' needs calibration. Call trust(X, labels), or pass calibration=20.")
+        return which, which, np.asarray(result.trust)
+    if isinstance(which, str) and which == "affinity":
+        return which, "largest affinity", np.asarray(result.affinity.max(axis=1))
+    names = result.classes.tolist()
+    place = next((i for i, name in enumerate(names) if str(name) == str(which)), None)
+    if place is None:
+        known = ", ".join(map(repr, names))
         raise ValueError(f"which must be 'trust', 'affinity' or the label of a cluster ({known}), got {which!r}.")
-    return found[0]
-
-
-def _values(result: Any, which: Any) -> FloatArray:
-    """Return "trust" or the largest "affinity" (n,), or the affinity to a cluster, NaN where it was not kept."""
-    if isinstance(which, str) and which in (_TRUST, _LARGEST):
-        return np.asarray(result.trust if which == _TRUST else result.affinity.max(axis=1))
-    kept = getattr(result, "clusters", None)
-    if kept is None:
-        return np.asarray(result.affinity[:, result.classes.tolist().index(which)])
-    chosen = kept == which
-    return np.where(chosen.any(axis=1), np.where(chosen, result.affinity, 0.0).sum(axis=1), np.nan)
+    if result.clusters is None:
+        values = np.asarray(result.affinity[:, place])
+    else:
+        chosen = result.clusters == names[place]
+        values = np.where(chosen.any(axis=1), np.where(chosen, result.affinity, 0.0).sum(axis=1), np.nan)
+    return f"affinity_{names[place]}", f"affinity to cluster {names[place]}", values

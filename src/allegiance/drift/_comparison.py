@@ -11,11 +11,11 @@ from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.progress import Verbose, progress
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_number, dense, is_lazy
+from allegiance._core.validation import AnyArray, FloatArray, check_number, dense, is_lazy
 from allegiance.engines import Z95
 from allegiance.fitting import Fitted
 from allegiance.notebook import Card, Shown, count
-from allegiance.results import ATYPICAL, FrameLike
+from allegiance.results import FrameLike
 
 from ._profile import (
     SMALL_MOVE,
@@ -31,7 +31,6 @@ from ._profile import (
     compare_means,
     member_sizes,
     shares_differ,
-    variance_of,
     with_total,
 )
 
@@ -42,12 +41,12 @@ _HEADINGS = ("cluster", "share", "atypical", "moved most")
 _MOST_CLUSTERS = 20
 #: Kinds of findings, those that explain most first.
 _KINDS = ("unit", "shifted", "new cluster", "vanished", "moved", "mix", "atypical")
-#: A group reaches no farther than so many usual spreads, lies at least so many spreads of its cluster away from it,
-#: and holds at least so many points of the sample, and this share of them.
-_REACH, _AWAY, _FEWEST, _SMALLEST = 1.5, 4.0, 10, 0.15
-#: Chance of so many points in a group, or of so great a loss of a cluster, must be below this. A group belongs to a
-#: cluster if so much of it is nearest to it, or if the typical members moved as many spreads towards it.
-_SURE, _MOSTLY, _ALONG = 0.01, 0.9, 1.0
+#: A group reaches no farther than so many usual spreads, and holds at least so many points of the sample, and this
+#: share of them.
+_REACH, _FEWEST, _SMALLEST = 1.5, 10, 0.15
+#: Chance of so great a loss of a cluster must be below this. A group is the far end of the cluster it is nearest to if
+#: typical members moved so many spreads towards it, or of the one it comes from if this share of it has its label.
+_SURE, _ALONG, _MOSTLY = 0.01, 0.5, 0.9
 
 
 class Finding(NamedTuple):
@@ -99,7 +98,9 @@ class PeriodComparison(Shown):
     then: Profile = field(repr=False)
     now: Profile = field(repr=False)
     level: float
-    _changes: tuple[Change, Change, Moves | None] = field(repr=False)
+    _shares: Change = field(repr=False)
+    _atypical: Change = field(repr=False)
+    _moves: Moves = field(repr=False)
     _frame: FrameLike = field(repr=False)
 
     @property
@@ -119,8 +120,8 @@ class PeriodComparison(Shown):
         interval of the difference (``share_low``, ``share_high``, ...) and its p-value, adjusted for all comparisons;
         and ``moved`` and ``moved_by``: the feature whose mean moved most, and by how many standard deviations.
         """
-        lines = [line | {"cluster": str(line["cluster"])} for line in self._lines()]
-        return self._frame.build({name: np.array([line[name] for line in lines]) for name in lines[0]})
+        columns = self._clusters()
+        return self._frame.build(columns | {"cluster": np.array([str(label) for label in columns["cluster"]])})
 
     def features(self, cluster: Any = None, *, n: int | None = 10) -> Any:
         """Return the features whose means moved most, in the clusters that findings name.
@@ -135,7 +136,7 @@ class PeriodComparison(Shown):
         n
             How many features of each cluster; None for all.
         """
-        rows = self._feature_lines(cluster, n)
+        rows = self._features(cluster, n)
         names = ("cluster", "feature", "then", "now", "low", "high", "shift")
         return self._frame.build({name: np.array([row[name] for row in rows]) for name in names})
 
@@ -148,38 +149,39 @@ class PeriodComparison(Shown):
             "points": {"then": self.then.n_points, "now": self.now.n_points},
             "findings": [_plain(finding._asdict()) for finding in self.findings],
             "clusters": [_plain(line) for line in self._lines()],
-            "features": [_plain(line) for line in self._feature_lines(None, 10)],
+            "features": [_plain(line) for line in self._features(None, 10)],
         }
 
-    def _lines(self) -> list[dict[str, Any]]:
-        """Return the figures of the clusters, of noise if there is any, and of all points."""
-        k = self.classes.size
-        share, atypical, moves = self._changes
-        points = {"then": with_total(self.then.counts[:, 0]), "now": with_total(self.now.counts[:, 0])}
-        noise = [k] if points["then"][k] or points["now"][k] else []
-        lines = []
-        for row in [*range(k), *noise, k + 1]:
-            line: dict[str, Any] = {"cluster": "all" if row > k else label_of(self.classes, row)}
-            line |= {f"points_{when}": int(number[row]) for when, number in points.items()}
-            for name, change in (("share", share), ("atypical", atypical)):
-                line |= {f"{name}_{part}": float(values[row]) for part, values in change._asdict().items()}
-            line |= {"moved": "", "moved_by": 0.0}
-            if moves is not None and row < k and moves.shift.shape[1]:
-                first = int(np.abs(moves.shift[row]).argmax())
-                line |= {"moved": str(self.then.names[first]), "moved_by": float(moves.shift[row, first])}
-            lines.append(line)
-        return lines
+    def _clusters(self) -> dict[str, Any]:
+        """Return the columns of :meth:`frame`: one entry per cluster, for noise if there is any, for all points."""
+        k, moves = self.classes.size, self._moves
+        points = [with_total(profile.counts[:, 0]).astype(np.int64) for profile in (self.then, self.now)]
+        rows = [*range(k), *([k] if points[0][k] or points[1][k] else []), k + 1]
+        columns: dict[str, Any] = {"cluster": [*(label_of(self.classes, row) for row in rows[:-1]), "all"]}
+        columns |= {"points_then": points[0][rows], "points_now": points[1][rows]}
+        for name, change in (("share", self._shares), ("atypical", self._atypical)):
+            columns |= {f"{name}_{part}": values[rows] for part, values in change._asdict().items()}
+        moved, moved_by = [""] * len(rows), np.zeros(len(rows))
+        if moves.shift.shape[1]:
+            first = np.abs(moves.shift).argmax(axis=1)
+            moved[:k] = [str(self.then.names[i]) for i in first]
+            moved_by[:k] = moves.shift[np.arange(k), first]
+        return columns | {"moved": moved, "moved_by": moved_by}
 
-    def _feature_lines(self, cluster: Any, n: int | None) -> list[dict[str, Any]]:
+    def _lines(self) -> list[dict[str, Any]]:
+        columns = self._clusters()
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def _features(self, cluster: Any, n: int | None) -> list[dict[str, Any]]:
         labels = [str(label) for label in self.classes]
         named = {str(label) for finding in self.findings for label in finding.clusters} or set(labels)
         if cluster is not None:
             if str(cluster) not in labels:
                 raise ValueError(f"cluster={cluster!r} is not among the clusters: {', '.join(labels)}.")
             named = {str(cluster)}
-        moves, lines = self._changes[2], []
+        moves, lines = self._moves, []
         for i, label in enumerate(labels):
-            if moves is None or label not in named:
+            if label not in named:
                 continue
             for feature in np.argsort(-np.abs(moves.shift[i]), kind="stable")[:n]:
                 then, now, (low, high) = moves.change.at(i, feature)
@@ -189,21 +191,20 @@ class PeriodComparison(Shown):
 
     def headline(self) -> str:
         """Say in one sentence whether it drifted."""
-        shares = [float(np.nan_to_num(values[-1])) for values in self._changes[1][:2]]
+        shares = [float(np.nan_to_num(values[-1])) for values in self._atypical[:2]]
         atypical = "Atypical points: {:.1%} then, {:.1%} now".format(*shares)
         if not self.drifted:
             return f"Nothing changed beyond chance. {atypical}"
         return f"Drifted: {count(len(self.findings), 'finding')}. {atypical}"
 
-    def _sentences(self) -> list[str]:
-        p = [("< 0.0001" if each.p_value < 1e-4 else f"= {each.p_value:.2g}") for each in self.findings]
-        return [f"- {each.sentence} (p {p})" for each, p in zip(self.findings, p, strict=True)]
-
     def _card(self) -> Card:
+        lines = [self.headline()]
+        for each in self.findings:
+            p = "< 0.0001" if each.p_value < 1e-4 else f"= {each.p_value:.2g}"
+            lines.append(f"- {each.sentence} (p {p})")
         cells, more = self._cells()
         title = f"{count(self.then.n_points, 'point')} then, {self.now.n_points:,} now"
-        lines, words = [self.headline(), *self._sentences()], ("cluster", "moved most")
-        return Card(title, lines, headings=_HEADINGS, rows=cells, words=words, notes=[more])
+        return Card(title, lines, headings=_HEADINGS, rows=cells, words=("cluster", "moved most"), notes=[more])
 
     def _cells(self) -> tuple[list[tuple[str, ...]], str]:
         """Return the rows to show, those that changed most surely first, and a line about the others."""
@@ -315,23 +316,19 @@ def compare_profiles(
     for name, profile in (("X_then", then), ("X_now", now)):
         if not profile.n_points:
             raise ValueError(f"{name} has no points: there is nothing to compare.")
-    atypical = compare_atypical(then, now, member_sizes(fitted))
-    groups: list[Group] = []
-    moves, columns = None, list[Column]()
-    if then.moments is not None and now.moments is not None:
-        groups = find_groups(then, now, max(float(np.nan_to_num(atypical.then[-1])), ATYPICAL))
-        near = np.sum([group.taken for group in groups], axis=0) > 0.0 if groups else np.zeros(len(then.counts), bool)
-        moves = compare_means(then, now, near)
-        columns = compare_columns(then, now, moves)
-    shares = compare_shares(then, now, groups)
+    groups = find_groups(then, now)
+    near = np.sum([group.taken for group in groups], axis=0) > 0.0 if groups else np.zeros(len(then.counts), bool)
+    moves = compare_means(then, now, near)
+    columns = compare_columns(then, now, moves)
+    shares, atypical = compare_shares(then, now, groups), compare_atypical(then, now, member_sizes(fitted))
     # Bonferroni's correction for all comparisons: shares, atypical shares, means of clusters, columns.
-    tests = 2 * shares.p.size + (0 if moves is None else moves.p.size) + len(columns)
-    moves = None if moves is None else moves._replace(p=np.minimum(tests * moves.p, 1.0))
+    tests = 2 * shares.p.size + moves.p.size + len(columns)
+    moves = moves._replace(p=np.minimum(tests * moves.p, 1.0))
     columns = [column._replace(p=min(tests * column.p, 1.0)) for column in columns]
     atypical, shares = atypical.adjusted(tests), shares.adjusted(tests)
-    findings = Causes(fitted.classes, then, now, level, tests).find(columns, groups, moves, shares, atypical)
+    findings = _Causes(fitted.classes, then, now, level, tests).find(columns, groups, moves, shares, atypical)
     shown = compare_shares(then, now, [])._replace(p=shares.p)
-    return PeriodComparison(findings, fitted.classes, then, now, level, (shown, atypical, moves), frame or FrameLike())
+    return PeriodComparison(findings, fitted.classes, then, now, level, shown, atypical, moves, frame or FrameLike())
 
 
 class Group(NamedTuple):
@@ -340,13 +337,61 @@ class Group(NamedTuple):
     points: float
     """Their number, estimated from the sample."""
     cluster: int
-    """The cluster that most of them are nearest to."""
+    """The cluster that they are likely to be, since it lost about as many points; else that which most are nearest to.
+    """
     taken: FloatArray
     """(k + 1,) how many points of each cluster they are."""
     center: FloatArray
     """(d,) their mean."""
-    origin: int | None = None
-    """The cluster that they are likely to be, since it lost about as many points; None for a new cluster."""
+    is_new: bool = True
+    """Whether no cluster lost as many."""
+
+
+def find_groups(then: Profile, now: Profile) -> list[Group]:
+    """Find groups among the atypical points of now, the largest first, and the clusters that they are likely to be.
+
+    Groups that are the far end of the cluster they are nearest to, which moved, are left out: its mean tells.
+    """
+    spread = then.spread()
+    used = spread > 0.0
+    if now.strange is None or now.strange.codes.size < _FEWEST or not used.any():
+        return []
+    from sklearn.cluster import DBSCAN
+
+    known, (number, moved, _) = then.by_cluster(typical=True)[1], now.by_cluster(typical=True)
+    codes, rows = now.strange.codes, dense(now.strange.rows).astype(np.float64)
+    rows = np.where(np.isnan(rows), known[codes], rows)
+    each, fewest = now.counts[:, 1].sum() / codes.size, max(_FEWEST, _SMALLEST * codes.size)
+    within = DBSCAN(eps=_REACH * np.sqrt(2.0 * used.sum()), min_samples=round(fewest))
+    together = within.fit_predict(rows[:, used] / spread[used])
+    groups = []
+    for place in range(together.max() + 1):
+        inside = together == place
+        taken = np.bincount(codes[inside], minlength=len(then.counts)) * each
+        groups.append(Group(float(taken.sum()), int(taken.argmax()), taken, rows[inside].mean(axis=0)))
+    groups.sort(key=lambda group: -group.points)
+    lost, found = _lost_points(then, now, max(now.n_points - sum(group.points for group in groups), 1.0)), []
+    for group in groups:
+        here, origin = group.cluster, int(lost.argmax())
+        offset, shift = ((place - known[here])[used] / spread[used] for place in (group.center, moved[here]))
+        if number[here].min(initial=np.inf) >= _FEWEST and shift @ offset >= _ALONG * np.linalg.norm(offset):
+            lost[here] = 0.0
+        elif lost[origin] < group.points / 2.0:
+            found.append(group)
+        else:
+            lost[origin] = 0.0
+            if group.taken[origin] < _MOSTLY * group.points:
+                found.append(group._replace(cluster=origin, is_new=False))
+    return found
+
+
+def _lost_points(then: Profile, now: Profile, outside: float) -> FloatArray:
+    """Return how many typical points each cluster (k,) surely lost, compared with all points ``outside`` of groups."""
+    before, after = ((profile.counts[:-1, 0] - profile.counts[:-1, 1]).astype(float) for profile in (then, now))
+    n = np.full_like(before, then.n_points), np.full_like(before, outside)
+    change = shares_differ(before, np.minimum(after, outside), n, (0.0, 0.0))
+    shrank = (change.now < change.then) & (change.p * before.size <= _SURE)
+    return np.where(shrank, before / then.n_points * now.n_points - after, 0.0)
 
 
 def compare_shares(
@@ -363,8 +408,8 @@ def compare_shares(
         counts.append(with_total(points))
     for group in groups:
         moved = -np.rint(group.taken)
-        if group.origin is not None:
-            moved[group.origin] -= moved.sum()
+        if not group.is_new:
+            moved[group.cluster] -= moved.sum()
         counts[1] = np.maximum(counts[1] + with_total(moved), 0.0)
     n1, n2 = (np.full_like(each, each[-1]) for each in counts)
     small = np.minimum(SMALL_SHARE, SMALL_PART * counts[0] / max(counts[0][-1], 1.0)) + leak
@@ -373,29 +418,24 @@ def compare_shares(
     return change
 
 
-class Causes:
+class _Causes:
     """From figures that changed to what happened: a change that another one explains is not told again."""
 
     def __init__(self, classes: AnyArray, then: Profile, now: Profile, level: float, tests: int) -> None:
         self.classes, self.then, self.now, self.level, self.tests = classes, then, now, level, tests
 
     def find(
-        self, columns: list[Column], groups: list[Group], moves: Moves | None, shares: Change, atypical: Change
+        self, columns: list[Column], groups: list[Group], moves: Moves, shares: Change, atypical: Change
     ) -> tuple[Finding, ...]:
         """Return the findings, those that explain most first."""
         found = [self._changed_column(i, column) for i, column in enumerate(columns) if column.p <= self.level]
         if not found:
-            moved: set[int] = set()
-            if moves is not None:
-                found, moved = self._grouped(groups, atypical)
+            found, left = self._grouped(groups, atypical)
             vanished = (shares.p <= self.level) & (shares.now <= SMALL_PART * shares.then)
-            gone = set(np.flatnonzero(vanished[: self.classes.size]).tolist()) - moved
-            if moves is not None:
-                more, which = self._moved(moves, moved, gone)
-                found, moved = found + more, moved | which
-            found += self._mix(shares, groups, moved, gone)
-        if not found:
-            found = self._more_atypical(atypical)
+            gone = set(np.flatnonzero(vanished[: self.classes.size]).tolist()) - left
+            more, moved = self._moved(moves, left, gone)
+            found += more + self._mix(shares, groups, left | moved, gone)
+        found = found or self._more_atypical(atypical)
         return tuple(sorted(found, key=lambda finding: (_KINDS.index(finding.kind), -finding.severity)))
 
     def _changed_column(self, i: int, column: Column) -> Finding:
@@ -414,20 +454,19 @@ class Causes:
         return Finding("unit", (), name, 1.0, column.factor, None, column.p, column.difference, text)
 
     def _grouped(self, groups: list[Group], atypical: Change) -> tuple[list[Finding], set[int]]:
-        """Name groups; return also the clusters that moved away."""
+        """Name groups; return also the clusters that left for another place."""
         found: list[Finding] = []
-        away: set[int] = set()
+        left: set[int] = set()
         spread, known = self.then.spread(), self.then.by_cluster(typical=True)[1]
         for group in groups:
             p = float(min(atypical.p[-1], atypical.p[group.cluster]))
             if p > self.level:
                 continue
-            number = group.cluster if group.origin is None else group.origin
-            offset = group.center - known[number]
+            number, offset = group.cluster, group.center - known[group.cluster]
             shift = np.divide(offset, spread, out=np.zeros_like(offset), where=spread > 0.0)
             first, label = int(np.abs(shift).argmax()), label_of(self.classes, number)
             feature, share = str(self.then.names[first]), group.points / self.now.n_points
-            if group.origin is None:
+            if group.is_new:
                 seen = self._share_change(np.zeros(1), np.array([group.points]))
                 text = (
                     f"A new cluster appeared: {share:.1%} of the points ({round(group.points):,}) lie together in a "
@@ -436,29 +475,31 @@ class Causes:
                 )
                 found.append(Finding("new cluster", (label,), feature, 0.0, share, seen.at(0)[2], p, share, text))
                 continue
-            away.add(number)
+            left.add(number)
             half = Z95 * spread[first] / np.sqrt(max(group.points, 1.0))
             interval = (float(offset[first] - half), float(offset[first] + half))
             means = float(known[number, first]), float(group.center[first])
             text = f"Cluster {label} moved to a region with no earlier data: {self._shifts(shift)}"
             found.append(Finding("moved", (label,), feature, *means, interval, p, share, text))
-        return found, away
+        return found, left
 
-    def _moved(self, moves: Moves, away: set[int], gone: set[int]) -> tuple[list[Finding], set[int]]:
+    def _moved(self, moves: Moves, left: set[int], gone: set[int]) -> tuple[list[Finding], set[int]]:
         """Name clusters that moved, one finding for all that moved along the same feature; return also which."""
         shift = moves.shift
-        first = np.abs(shift).argmax(axis=1) if shift.shape[1] else np.zeros(len(shift), dtype=np.int64)
+        if not shift.shape[1]:
+            return [], set()
+        first = np.abs(shift).argmax(axis=1)
         by = shift[np.arange(first.size), first]
         severity = self.now.counts[:-1, 0] / self.now.n_points * special.erf(np.abs(by) / np.sqrt(8.0))
-        which = (moves.p <= self.level) & (np.abs(by) >= SMALL_MOVE) & self._typical_too(first, by)
+        which = (moves.p <= self.level) & (np.abs(by) >= SMALL_MOVE)
         raw = self._share_change(self.then.counts[:-1, 0], self.now.counts[:-1, 0])
-        which[sorted(away | gone)] = False
+        which[sorted(left | gone)] = False
         exchanged = np.sign(raw.now - raw.then) * (raw.p <= _SURE)
         if which.any():
             # Points that the cluster that moved most loses to others, or takes from them, move their means, too.
             lead = int(np.where(which, severity, -1.0).argmax())
             which &= exchanged * np.sign(raw.now[lead] - raw.then[lead]) >= 0
-        if away | gone:
+        if left | gone:
             which &= exchanged <= 0
         together: dict[tuple[int, bool], list[int]] = {}
         for number in np.flatnonzero(which).tolist():
@@ -478,18 +519,6 @@ class Causes:
             p, severe = float(moves.p[numbers].min()), float(severity[numbers].sum())
             found.append(Finding("moved", labels, feature, then, now, interval, p, severe, text))
         return found, set(np.flatnonzero(which).tolist())
-
-    def _typical_too(self, first: IntArray, by: FloatArray) -> BoolArray:
-        """Tell of each cluster (k,) whether its typical members moved as well: else a few far points moved the mean."""
-        then, now = (profile.by_cluster(typical=True) for profile in (self.then, self.now))
-        cells = np.arange(first.size), first
-        variance = variance_of(then)[cells]
-        spread = np.where(variance > 0.0, np.sqrt(variance), self.then.spread()[first])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            shift = np.nan_to_num((now[1][cells] - then[1][cells]) / spread, posinf=np.inf)
-        points, atypical = self.now.counts[:-1].T
-        few = (now[0][cells] < _FEWEST) | (atypical > points / 2)
-        return few | (shift * np.sign(by) >= np.abs(by) / 4.0)
 
     def _mix(self, change: Change, groups: list[Group], moved: set[int], gone: set[int]) -> list[Finding]:
         """Name clusters that vanished, or else grew or shrank, beyond what moved clusters gave and took."""
@@ -549,73 +578,6 @@ class Causes:
         order = np.argsort(-np.abs(shift), kind="stable")[:3]
         large = [i for i in order if abs(shift[i]) >= max(SMALL_MOVE, abs(shift[order[0]]) / 5)]
         return ", ".join(f"{self.then.names[i]} {shift[i]:+.1f} sd" for i in large)
-
-
-def find_groups(then: Profile, now: Profile, usual: float) -> list[Group]:
-    """Find groups among the atypical points of now, the largest first; ``usual`` is the share of atypical points."""
-    scale = then.spread()
-    used = scale > 0.0
-    if now.strange is None or now.strange.codes.size < _FEWEST or not used.any():
-        return []
-    from sklearn.cluster import DBSCAN
-
-    known = then.by_cluster(typical=True)[1]
-    codes, rows = now.strange.codes, dense(now.strange.rows).astype(np.float64)
-    rows = np.where(np.isnan(rows), known[codes], rows)
-    scaled, fewest = rows[:, used] / scale[used], max(_FEWEST, _SMALLEST * codes.size)
-    each = now.counts[:, 1].sum() / codes.size
-    n = np.array([float(then.n_points)]), np.array([float(now.n_points)])
-    found: list[Group] = []
-    together = DBSCAN(eps=_REACH * np.sqrt(2.0 * used.sum()), min_samples=round(fewest)).fit_predict(scaled)
-    for number in range(together.max() + 1):
-        inside = together == number
-        host = int(np.bincount(codes[inside]).argmax())
-        points = float(inside.sum() * each)
-        by_chance = shares_differ(n[0] * usual / 2.0, np.array([points]), n, (-1.0, 0.0)).p[0]
-        if by_chance <= _SURE and _lies_away(now, host, scaled[inside], known[host], scale):
-            taken = np.bincount(codes[inside], minlength=then.counts.shape[0]) * each
-            found.append(Group(points, host, taken, rows[inside].mean(axis=0)))
-    return _with_origins(sorted(found, key=lambda group: -group.points), then, now)
-
-
-def _lies_away(now: Profile, cluster: int, group: FloatArray, mean: FloatArray, scale: FloatArray) -> bool:
-    """Tell whether a group, in units of spread, lies outside a cluster with this mean."""
-    assert now.values is not None
-    used = scale > 0.0
-    offset = group.mean(axis=0) - mean[used] / scale[used]
-    distance = float(np.linalg.norm(offset))
-    members = dense(now.values.rows[now.values.codes == cluster])[:, used] / scale[used]
-    along = members[~np.isnan(members).any(axis=1)] @ (offset / max(distance, 1e-300))
-    return distance >= _AWAY * max(float(along.std()) if along.size >= _FEWEST else 1.0, 0.25)
-
-
-def _with_origins(groups: list[Group], then: Profile, now: Profile) -> list[Group]:
-    """Return groups with the clusters that they are likely to be, each cluster once.
-
-    Groups that are the far end of the cluster they are nearest to, which moved, are left out: its mean tells.
-    """
-    typical = [(profile.counts[:-1, 0] - profile.counts[:-1, 1]).astype(float) for profile in (then, now)]
-    outside = max(now.n_points - sum(group.points for group in groups), 1.0)
-    n = np.full_like(typical[0], then.n_points), np.full_like(typical[0], outside)
-    change = shares_differ(typical[0], np.minimum(typical[1], outside), n, (0.0, 0.0))
-    shrank = (change.now < change.then) & (change.p * typical[0].size <= _SURE)
-    lost = np.where(shrank, typical[0] / then.n_points * now.n_points - typical[1], 0.0)
-    scale, known = then.spread(), then.by_cluster(typical=True)[1]
-    number, moved, _ = now.by_cluster(typical=True)
-    used, found = scale > 0.0, []
-    for group in groups:
-        origin = int(lost.argmax()) if lost.max() >= group.points / 2.0 else None
-        here = group.cluster
-        offset, shift = (
-            ((place - known[here]) / np.where(used, scale, 1.0))[used] for place in (group.center, moved[here])
-        )
-        if number[here].min(initial=np.inf) >= _FEWEST and shift @ offset >= _ALONG * np.linalg.norm(offset):
-            origin = here
-        if origin is not None:
-            lost[origin] = 0.0
-        if origin is None or group.taken[origin] < _MOSTLY * group.points:
-            found.append(group._replace(origin=origin))
-    return found
 
 
 def label_of(classes: AnyArray, number: int) -> Any:

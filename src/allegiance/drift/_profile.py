@@ -34,7 +34,7 @@ _BASELINE = "baseline"
     "profile",
     names=Array(("d",), "label"),
     counts=Array(("k+1", 2), "int", low=0),
-    moments=OrNone(floats(2, 3, "k+1", "d")),
+    moments=floats(2, 3, "k+1", "d"),
     quantiles=OrNone(floats(len(LEVELS), "d")),
     n_values=OrNone(Array(("d",), "int", low=0)),
 )
@@ -45,12 +45,12 @@ class Profile:
     Attributes
     ----------
     names
-        (d,) names of the features.
+        (d,) names of the features; none if there are more than 1,000, which are not compared one by one.
     counts
         (k + 1, 2) points and atypical points of each cluster; the last row is noise.
     moments
         (2, 3, k + 1, d) counts, means and sums of squared deviations of the features in each cluster, of its typical
-        points and of its atypical ones. None if there are more than 1,000 features.
+        points and of its atypical ones.
     quantiles, n_values
         (129, d) quantiles of each feature, and (d,) how many values they come from: set by :meth:`without_rows`.
     values, strange
@@ -59,7 +59,7 @@ class Profile:
 
     names: AnyArray
     counts: IntArray
-    moments: FloatArray | None
+    moments: FloatArray
     quantiles: FloatArray | None = None
     n_values: IntArray | None = None
     values: RowSample | None = field(default=None, repr=False)
@@ -72,7 +72,7 @@ class Profile:
         """Take points with cluster numbers (n,), -1 for noise, and features (n, d); ``start`` numbers the first."""
         counts = count_by_cluster(codes, k, [np.ones(codes.size, dtype=bool), atypical])
         if features.shape[1] > _MOST_FEATURES:
-            return cls(np.array([], dtype=object), counts, None)
+            features, names = features[:, :0], []
         group = np.where(codes < 0, k, codes) + (k + 1) * atypical
         strange = np.where(atypical, codes, -1)
         return cls(
@@ -85,13 +85,10 @@ class Profile:
 
     def plus(self, other: Profile) -> Profile:
         """Return the profile of both sets of points, which must not overlap."""
-        moments = values = strange = None
-        if self.moments is not None and other.moments is not None:
-            moments = _pooled(np.stack([self.moments, other.moments]), axis=2)
-        if self.values is not None and other.values is not None:
-            values = self.values.plus(other.values)
-        if self.strange is not None and other.strange is not None:
-            strange = self.strange.plus(other.strange)
+        if self.values is None or self.strange is None or other.values is None or other.strange is None:
+            raise ValueError("a profile that was saved has no rows any more, and cannot be added to.")
+        moments = _pooled(np.stack([self.moments, other.moments]), axis=2)
+        values, strange = self.values.plus(other.values), self.strange.plus(other.strange)
         return Profile(self.names, self.counts + other.counts, moments, values=values, strange=strange)
 
     def without_rows(self) -> Profile:
@@ -110,7 +107,6 @@ class Profile:
 
     def by_cluster(self, *, typical: bool = False) -> FloatArray:
         """Return counts, means and squares (3, k + 1, d) of the members of each cluster, or of the typical ones."""
-        assert self.moments is not None
         return self.moments[0] if typical else _pooled(self.moments)
 
     def overall(self) -> FloatArray:
@@ -316,10 +312,17 @@ def compare_means(then: Profile, now: Profile, near: BoolArray) -> Moves:
     (n1, m1, _), (n2, m2, _), variance = first, second, variance_of(first)
     rounding = ROUNDING * np.maximum(np.abs(m1), np.abs(m2))
     spread = np.where(variance > rounding**2, np.sqrt(variance), then.spread())
-    change = _means_differ(first, second, np.maximum(SMALL_MOVE * spread, rounding))
+    allowed = np.maximum(SMALL_MOVE * spread, rounding)
+    change = _means_differ(first, second, allowed)
     moved = (np.abs(m2 - m1) > rounding) & (n1 > 0) & (n2 > 0)
     shift = np.divide(m2 - m1, np.maximum(spread, rounding), out=np.zeros_like(m1), where=moved)
-    p = np.minimum(change.p.min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
+    # A few far points move the mean of all members, but not that of the typical ones; unless most are atypical.
+    far = (now.counts[:, 1] > now.counts[:, 0] / 2) & ~near
+    first, second = (
+        np.where(far[:, None], profile.by_cluster(), profile.by_cluster(typical=True)) for profile in (then, now)
+    )
+    tested = _means_differ(first, second, allowed)
+    p = np.minimum(tested.p.min(axis=1, initial=1.0) * max(spread.shape[1], 1), 1.0)
     return Moves(Change(*(values[:-1] for values in change)), shift[:-1], p[:-1])
 
 

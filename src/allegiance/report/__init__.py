@@ -1,13 +1,12 @@
 """A result as one HTML page: a file to send on, a notebook's cell, or served by :mod:`allegiance.review`.
 
-``_inputs`` and ``_images`` check what the user passes along with the result, ``_describe`` says what clusters and
-points are like, ``_data`` chooses what travels with the page, ``_figures`` draws, ``_wording`` puts it in words,
-``_page`` puts it together. In the browser ``static/state.js`` holds what the reader looks at, and everything else
-follows it.
+``_inputs`` checks what the user passes along with the result, ``_describe`` says what clusters and points are like,
+``_data`` chooses what travels with the page, ``_figures`` draws, ``_page`` puts it in words and together. In the
+browser ``static/state.js`` holds what the reader looks at, and everything else follows it.
 """
 
 from ._describe import Description, center_descriptions, cluster_descriptions
-from ._images import check_images
+from ._inputs import check_images
 from ._page import InlinePage, Page, page_frame, render_report, write_report
 
 __all__ = [

@@ -1,10 +1,12 @@
-"""The page: put together, as text, as a file, or inside a notebook; and what a server answers about single points."""
+"""The page and its words: as text, as a file, or inside a notebook; and what a server answers about single points."""
 
 from __future__ import annotations
 
 import hashlib
+import platform
 from copy import copy
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,22 @@ from allegiance._core.validation import IntArray, require
 from allegiance.fitting import NOISE
 from allegiance.io import check_writable, write_whole
 from allegiance.notebook import element, markup
-from allegiance.results import ATYPICAL, VERDICTS, AffinityResult, check_names, count, shown_name
+from allegiance.results import (
+    ATYPICAL,
+    VERDICTS,
+    AffinityResult,
+    check_names,
+    count,
+    headlines,
+    how_measured,
+    shown_name,
+)
 
 from . import _data
+from ._data import Groups, PageSample
 from ._describe import Neighbours, describe, described, result_traits
-from ._figures import VERDICT_COLOURS, cluster_colours, draw_figures, project, trust_palette
+from ._figures import VERDICT_COLOURS, Projection, cluster_colours, draw_figures, project, trust_palette
 from ._inputs import check_inputs
-from ._wording import answer, computed, percent, sample_note
 
 _FOLDER = Path(__file__).parent
 #: The page's scripts, in the order in which they run.
@@ -286,3 +297,95 @@ def page_frame(height: int, title: str, **settings: Any) -> str:
     """Return the markup of a frame with a page, by ``src`` or ``srcdoc``."""
     style = {"width": "100%", "height": height, "style": "border: 0; background: white"}
     return markup(element("iframe", **settings, title=title, **style))
+
+
+NBSP_PERCENT = "\u00a0%"
+_LIBRARIES = ("allegiance", "numpy", "scipy", "scikit-learn", "numba", "bokeh")
+
+
+def percent(share: float) -> str:
+    """Return a share with a percent sign that stays on its line; a dash for NaN."""
+    return "-" if np.isnan(share) else f"{100.0 * share:.0f}{NBSP_PERCENT}"
+
+
+def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> dict[str, Any]:
+    """Say how many labels would come back, which cluster to look at first, and what else a reader should know.
+
+    A number in the second sentence stands for the name of the cluster in that place of the page.
+    """
+    tally = result.tally()
+    first, *notes = headlines(tally)
+    second = _trouble(result, groups)
+    if not tally.n_labelled:
+        first, second = "No point has a label: all are noise", []
+    elif audit is not None:
+        first = audit.sentence()
+    elif result.audited is not None:
+        share, labels = percent(float(np.nanmean(result.trust))), count(tally.n_labelled, "label")
+        first = f"After the audit about {share} of {labels} are right"
+    elif not result.calibrated:
+        notes.append("How many labels would come back was not estimated: trust(X, labels) does it")
+    first, *notes = (f"{line.removesuffix('.').replace(' %', NBSP_PERCENT)}." for line in (first, *notes))
+    return {"first": first, "second": second, "warning": " ".join(result.remarks), "notes": notes}
+
+
+def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
+    """Say which cluster to look at first."""
+    if result.n_clusters == 1:
+        return ["With one cluster there is no rival, so this says nothing about the clustering."]
+    worst = groups.clusters[0]
+    if not sum(groups.counts[1:3]):
+        return ["Every label is supported."]
+    if result.calibrated:
+        word = "would come back" if result.audited is None else "are right"
+        finding = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
+    else:
+        finding = f"{worst.points - worst.supported:,} of its {count(worst.points, 'label')} are not supported"
+    said: list[str | int] = ["Look first at cluster ", 0, f": {finding}"]
+    if groups.rivals[0]:
+        said += ["; its usual rival is ", groups.rivals[0][0][0]]
+    return [*said, "."]
+
+
+def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -> str:
+    """Say which points are on the page, how many have an image or a text, and which columns had no room."""
+    note = f"The page holds all {count(sample.rows.size, 'point')}."
+    if not sample.is_complete:
+        kinds = (
+            ("those to review first and a sample, together", "labels that are not supported"),
+            ("a random sample of", "supported labels"),
+            ("a random sample of", "noise points"),
+        )
+        parts = [
+            f"all {of:,} {kind}" if there == of else f"{sampled} {there:,} of {of:,} {kind}"
+            for (there, of), (sampled, kind) in zip(sample.parts, kinds, strict=True)
+            if of
+        ]
+        note = (
+            f"The page holds {', '.join(parts)}. Counts of clusters, histogram and threshold refer to all points; "
+            "counts of a selection or a search are scaled up from the points on the page."
+        )
+    for name, number in kept.items():
+        if number < sample.rows.size:
+            note += f" {name.capitalize()} are kept for {count(number, 'point')}: typical members and those to review."
+    if left_out:
+        listed = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+        note += f" The page has no room for {count(len(left_out), 'column')} of the table ({listed})."
+    return note
+
+
+def computed(result: AffinityResult, projection: Projection) -> dict[str, str]:
+    """Say how everything was computed."""
+    trust = "not estimated: use trust(X, labels), or calibration=20"
+    if result.trust_map is not None:
+        what = "right, from the audit and" if result.audited is not None else "there again in a repeat, from"
+        trust = f"the chance that a label is {what} what comes back when parts of the data are clustered again"
+    versions = [f"{library} {version(library)}" for library in _LIBRARIES]
+    return {
+        "trust": trust,
+        **({} if result.trust_map is None else {"repeats": result.trust_map.note}),
+        **how_measured(result.tally(), result.how),
+        "precision": f"95 % intervals within ±{result.how.eps:g} asked for (eps)",
+        "map": projection.description,
+        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+    }

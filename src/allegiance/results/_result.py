@@ -428,7 +428,7 @@ class AffinityResult(Shown):
             of the frame that was scored, or of X.
             ``texts``: (n,) documents that the points stand for.
             ``images``: (n, height, width) or (n, height, width, 3) pictures of the points, or (n,) paths of files.
-            ``coordinates``: (n, 2) where the points lie on the map, or the names of two columns of X; by default two
+            ``coordinates``: (n, 2) where the points lie on the map, or a frame of two columns; by default two
             principal components.
             ``feature_names``: (d,) names of the columns of X; by default those of a frame.
             ``describe_by``: the columns that describe clusters, such as the features; by default all of them.

@@ -32,7 +32,7 @@ def apply_decisions(labels: Any, decisions: Any) -> Any:
     labels
         (n,) labels as they were reviewed: array, list or Series.
     decisions
-        What the page exported (decisions, list or table) or the log of a server: a path (CSV, TSV, JSON, JSON Lines,
+        What the page exported (decisions or table) or the log of a server: a path (CSV, TSV, JSON, JSON Lines,
         Parquet, Arrow, XLSX), a frame, or a list of dicts. Needed are ``row`` (from 0) and ``decision`` ("keep",
         "move", "noise" or "unsure"), ``new_label`` for "move"; ``label`` is compared with ``labels`` if it is there. Of
         several decisions about one row the last one counts.
@@ -102,8 +102,6 @@ def read_decisions(decisions: Any) -> list[dict[str, Any]]:
     """Return decisions of any kind that :func:`apply_decisions` takes as checked records, in their order."""
     if isinstance(decisions, str | os.PathLike):
         decisions = _read_file(Path(decisions))
-    if isinstance(decisions, Mapping) and "decisions" in decisions:  # The JSON that the page exports.
-        decisions = decisions["decisions"]
     frame = nw.from_native(decisions, pass_through=True, eager_only=True)
     found = frame.rows(named=True) if isinstance(frame, nw.DataFrame) else decisions
     records = (_checked(record, number) for number, record in enumerate(found))

@@ -55,19 +55,11 @@ function tableAsCsv(decisions) {
   return csv([...ids, ...kept, ...added], listed);
 }
 
-function decisionsAsJson(decisions) {
-  const { page } = decisions.points;
-  const names = Object.fromEntries(page.clusterNames.map((name, code) => [page.labels[code], name]));
-  const content = { decisions: Array.from(decisions.taken.values()), names, audit: auditParagraph(decisions) || null };
-  return JSON.stringify(content, null, 1);
-}
-
 function connectExports(decisions) {
   const { points, store } = decisions;
   const fromServer = async (name) => save(name, await (await store.ask(`export/${name}`)).blob());
   const exports = {
     "decisions.csv": (name) => save(name, decisionsAsCsv(decisions)),
-    "decisions.json": (name) => save(name, decisionsAsJson(decisions), "application/json"),
     "table.csv": (name) => (points.page.served ? fromServer(name) : save(name, tableAsCsv(decisions))),
     "table.parquet": fromServer,
     "table.xlsx": fromServer,

@@ -153,9 +153,7 @@ function connectReview(state, decisions, table) {
   decisions.follow((point) => {
     table.decided(point);
     say("decision-status", decisions.summary());
-    for (const name of ["decisions.csv", "decisions.json"]) {
-      document.querySelector(`[data-export="${name}"]`).disabled = !decisions.taken.size;
-    }
+    document.querySelector('[data-export="decisions.csv"]').disabled = !decisions.taken.size;
     byId("undo").disabled = !decisions.canUndo;
     showAudit(decisions);
   });

@@ -1,0 +1,355 @@
+"""Trust in the labels of each cluster, which clusters are confused, and trust against a parameter of the clusterer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allegiance._core.validation import FloatArray, check_choice, require
+from allegiance.notebook import count
+from allegiance.results import SUPPORTED
+
+from ._canvas import (
+    ALARM,
+    COLOR_SCALE,
+    ResultDisplay,
+    axes_to_draw_on,
+    frame_of,
+    look_of,
+    outlined,
+    run_layout,
+    set_title,
+    shortened,
+    text_color,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from allegiance.applications import StabilityCurve
+    from allegiance.results import AffinityResult
+
+#: Steps that a band is drawn with at most, and the share of the height that separates bands.
+_STEPS, _GAP = 400, 0.14
+#: Largest and smallest size of the texts, and the height in points that one line of text needs per point of size.
+_LARGEST, _SMALLEST, _LINE = 9.0, 3.5, 1.25
+
+
+class AffinityProfileDisplay(ResultDisplay):
+    """One horizontal band per cluster, its labels sorted by trust, those that are not supported hatched.
+
+    Read it like a silhouette plot: full bands are trusted clusters, tapering and hatched ones are not. Without
+    calibration, own affinity takes the place of trust. Noise, which has no label to trust, has no band.
+
+    Parameters
+    ----------
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns.
+    names
+        Names of clusters by label, which are shown with the labels.
+
+    See Also
+    --------
+    FlowDisplay : Which clusters the labels that are not supported are confused with.
+
+    Examples
+    --------
+    >>> from allegiance import affinity
+    >>> from allegiance.displays import AffinityProfileDisplay
+    >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
+    >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
+    >>> AffinityProfileDisplay(result).frame()["own_affinity"].round(2).tolist()
+    [1.0, 0.9, 0.6, 1.0, 0.9]
+    """
+
+    def __init__(self, result: AffinityResult, names: Mapping[Any, str] | None = None) -> None:
+        super().__init__(result, names)
+        doubtful = result.verdict != SUPPORTED
+        self.rows = [rows[np.lexsort((-self.ranking[rows], doubtful[rows]))] for rows in self.members()]
+        """One array per band: first the supported labels, then the others, the most trusted of each first."""
+
+    def plot(self, ax: Any = None) -> AffinityProfileDisplay:
+        """Draw, and return the display. Bands are as high as their clusters are large, if all have room for names.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        """
+        names = [shortened(name, 32) for name in self.names]
+        size = 6.7 + 0.07 * max(map(len, names)), float(np.clip(1.6 + 0.42 * len(names), 3.0, 11.0))
+        ax = axes_to_draw_on(ax, "AffinityProfileDisplay.plot", size)
+        self.ax_, self.figure_ = ax, ax.figure
+        subject = self.ranked_by.replace("_", " ")
+        meaning = "replication of the label" if subject == "trust" else "share of its territory from its own cluster"
+        ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel=f"{subject}: {meaning}")
+        n_noise = int(self.result.noise.sum())
+        noise = f"; {count(n_noise, 'noise point')} left out" if n_noise else ""
+        set_title(ax, f"Labels of each cluster, sorted by {subject}", f"hatched: not supported{noise}")
+        by_size, font = self._choose(ax)
+        tops, heights = self._layout(by_size)
+        self.bands_ = []
+        for i, rows in enumerate(self.rows):
+            supported = int((self.result.verdict[rows] == SUPPORTED).sum())
+            self.bands_.extend(_draw_band(ax, self.ranking[rows], supported, tops[i], heights[i], look_of(i)[0]))
+        self.threshold_ = None
+        if self.ranked_by == "trust":
+            self.threshold_ = ax.axvline(
+                0.5, color=ALARM, linestyle="--", linewidth=1.5, path_effects=outlined(ax, 3.0)
+            )
+        self._name_bands(ax, names, tops + heights / 2.0, font)
+        ax.set_ylabel("cluster (bands as high as it is large)" if by_size else "cluster (bands of equal height)")
+        return self
+
+    def frame(self) -> Any:
+        """Return one row per label, cluster by cluster: ``cluster``, ``rank``, ``row``, ``trust``, ``verdict``.
+
+        Without calibration there is ``own_affinity`` instead of ``trust``.
+        """
+        row, result = np.concatenate(self.rows), self.result
+        rank = np.concatenate([np.arange(rows.size) for rows in self.rows])
+        ranked = {self.ranked_by: self.ranking[row], "verdict": result.verdict[row]}
+        return frame_of({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
+
+    def _choose(self, ax: Axes) -> tuple[bool, float]:
+        """Return whether bands are drawn by size, and the size of their names in points."""
+        run_layout(ax)
+        height = ax.get_window_extent().height * 72.0 / ax.figure.figure.dpi
+        narrow = {by_size: float(self._layout(by_size)[1].min()) * height for by_size in (True, False)}
+        by_size = narrow[True] >= _LARGEST * _LINE
+        return by_size, float(np.clip(narrow[by_size] / _LINE, _SMALLEST, _LARGEST))
+
+    def _layout(self, by_size: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the top (m,) and the height (m,) of each band, between 0 at the top and 1."""
+        sizes = np.array([rows.size for rows in self.rows], dtype=np.float64)
+        m = sizes.size
+        gap = _GAP / m
+        heights = (1.0 - _GAP) * (sizes / max(sizes.sum(), 1.0) if by_size else np.full(m, 1.0 / m))
+        tops = np.concatenate([[0.0], np.cumsum(heights + gap)[:-1]]) + gap / 2.0
+        return tops, heights
+
+    def _name_bands(self, ax: Axes, names: list[str], middles: FloatArray, size: float) -> None:
+        """Write the name of each cluster to its left; to its right how many labels it has, and the doubtful share."""
+        ax.set_yticks(middles, names, fontsize=size)
+        ax.tick_params(axis="y", length=0)
+        style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": min(size, 8.0)}
+        self.labels_ = []
+        for y, rows in zip(middles, self.rows, strict=True):
+            doubtful = self.result.verdict[rows] != SUPPORTED
+            text = f"{count(doubtful.size, 'point')}, {doubtful.mean():.0%} hatched" if doubtful.size else "no points"
+            self.labels_.append(ax.text(1.01, y, text, color=text_color(ax), **style))
+
+
+def _draw_band(ax: Axes, values: FloatArray, supported: int, top: float, height: float, color: str) -> list[Any]:
+    """Fill one band from top to bottom: the first ``supported`` values plain, the others hatched."""
+    drawn = []
+    for start, stop, hatch in ((0, supported, None), (supported, values.size, "/////")):
+        if start == stop:
+            continue
+        edges = np.unique(np.linspace(start, stop, min(stop - start, _STEPS) + 1).round().astype(int))
+        x = values[(edges[:-1] + edges[1:]) // 2]
+        y = top + height * np.repeat(edges, 2)[1:-1] / values.size
+        style: dict[str, Any] = {"facecolor": color, "alpha": 0.9, "linewidth": 0.0}
+        if hatch:
+            style = {"facecolor": (color, 0.3), "edgecolor": text_color(ax), "hatch": hatch, "linewidth": 0.4}
+        drawn.append(ax.fill_betweenx(y, 0.0, np.repeat(x, 2), **style))
+    return drawn
+
+
+#: Width of a digit as a share of the font size, the share of a square that a number may fill, and sizes in points.
+_DIGIT, _FILL, _LARGEST_NUMBER, _SMALLEST_NUMBER = 0.62, 0.85, 10.0, 3.5
+#: Names longer than this are cut, and from this many columns on they are written upright.
+_LONG, _MANY = 30, 12
+
+
+class FlowDisplay(ResultDisplay):
+    """From label to rival, k x k: which clusters are confused, by the labels that are not supported or by all.
+
+    The rival of a point is the best cluster other than its own; for noise, the best of all.
+
+    Parameters
+    ----------
+    result
+        What :func:`allegiance.trust` or :func:`allegiance.affinity` returns, of two clusters or more.
+    which
+        Count only "doubtful" points, which are noise and labels that are not supported, or "all".
+    names
+        Names of clusters by label, which are shown with the labels.
+
+    See Also
+    --------
+    AffinityProfileDisplay : How many labels of each cluster are doubtful.
+
+    Examples
+    --------
+    >>> from allegiance import affinity
+    >>> from allegiance.displays import FlowDisplay
+    >>> X = [[0.0], [1.0], [4.0], [9.0], [10.0]]
+    >>> result = affinity(X, [0, 0, 0, 1, 1], centers=[[0.0], [10.0]])
+    >>> FlowDisplay(result, which="all").counts.tolist()
+    [[0, 3], [2, 0]]
+    """
+
+    def __init__(self, result: AffinityResult, which: str = "doubtful", names: Mapping[Any, str] | None = None) -> None:
+        super().__init__(result, names)
+        check_choice(which, "which", ("doubtful", "all"))
+        self.which = which
+        k = result.n_clusters
+        if k < 2:
+            raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
+        m = k + bool(result.noise.any())
+        row = np.where(result.codes < 0, k, result.codes)
+        counted = slice(None) if which == "all" else result.verdict != SUPPORTED
+        self.points = np.bincount(row, minlength=m)
+        """(m,) all points of each label, noise last."""
+        self.counts = np.bincount((row * k + result.ranks.rival)[counted], minlength=m * k).reshape(m, k)
+        """(m, k) points of each label with each rival."""
+
+    def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE) -> FlowDisplay:
+        """Draw, and return the display.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        cmap
+            Colour map.
+        """
+        side = float(np.clip(2.2 + 0.4 * self.counts.shape[1], 4.2, 13.0))
+        # Names stand left of the picture and, upright, below it.
+        room = 0.07 * min(max(map(len, self.names)), _LONG)
+        ax = axes_to_draw_on(ax, "FlowDisplay.plot", (side + 0.5 + room, side + room))
+        self.ax_, self.figure_ = ax, ax.figure
+        values = self.counts.astype(np.float64)
+        self.image_ = ax.imshow(
+            np.ma.masked_equal(values, 0.0), cmap=cmap, vmin=0.0, vmax=max(float(values.max()), 1.0), aspect="auto"
+        )
+        self._draw_frame(ax)
+        counted = "doubtful points" if self.which == "doubtful" else "points"
+        self.colorbar_ = ax.figure.colorbar(self.image_, ax=ax, label=counted)
+        set_title(ax, "Which clusters are confused: from label to rival", self._note)
+        self.texts_ = self._write_numbers(ax, values)
+        return self
+
+    def frame(self) -> Any:
+        """Return one row per pair: ``label``, ``rival``, ``points`` and their ``share`` of all points of the label."""
+        m, k = self.counts.shape
+        classes = self.result.classes
+        labels = classes if m == k else np.array([*map(str, classes), "noise"])
+        row, column = np.nonzero(~np.eye(m, k, dtype=bool))
+        counts = self.counts[row, column]
+        numbers = {"points": counts, "share": counts / np.maximum(self.points, 1)[row]}
+        return frame_of({"label": labels[row], "rival": classes[column], **numbers})
+
+    @property
+    def _note(self) -> str:
+        k = self.counts.shape[1]
+        counted, labelled, noise = (int(part.sum()) for part in (self.counts[:k], self.points[:k], self.counts[k:]))
+        labels = f"{counted:,} of {count(labelled, 'label')} are not supported"
+        if self.which == "all":
+            labels = count(counted, "label")
+        return f"{labels}; {count(noise, 'noise point')}" if noise else labels
+
+    def _draw_frame(self, ax: Axes) -> None:
+        """Name rows and columns, draw a grid, and grey the diagonal, where nothing can be."""
+        m, k = self.counts.shape
+        names = [shortened(name, _LONG) for name in self.names]
+        upright = k > _MANY or max(map(len, names)) * k > 40
+        size = float(np.clip(220.0 / max(m, k), 5.0, 9.0))
+        ax.set_xticks(range(k), names, rotation=90 if upright else 0, fontsize=size)
+        ax.set_yticks(range(m), [*names, *(["noise"] if m > k else [])], fontsize=size)
+        ax.set(xlabel="rival: the best cluster other than the label", ylabel="label")
+        ax.set(xlim=(-0.5, k - 0.5), ylim=(m - 0.5, -0.5))
+        line: dict[str, Any] = {"color": text_color(ax), "linewidth": 0.3, "alpha": 0.4}
+        ax.hlines(np.arange(m + 1) - 0.5, -0.5, k - 0.5, **line)
+        ax.vlines(np.arange(k + 1) - 0.5, -0.5, m - 0.5, **line)
+        corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+        for i in range(min(m, k)):
+            ax.fill(*(corners + i).T, color=text_color(ax), alpha=0.12, linewidth=0)
+
+    def _write_numbers(self, ax: Axes, values: FloatArray) -> list[Any]:
+        """Write the numbers in the largest size at which all fit their squares; none if they would be too small."""
+        colors = require("matplotlib.colors", "plot", "FlowDisplay.plot")
+        centered: dict[str, Any] = {"ha": "center", "va": "center"}
+        rows, columns = np.nonzero(values)
+        texts = [f"{value:.0f}" if value < 10_000 else f"{value / 1000:.0f}k" for value in values[rows, columns]]
+        if not texts:
+            return [ax.text(0.5, 0.5, "no such points", transform=ax.transAxes, color=text_color(ax), **centered)]
+        run_layout(ax)
+        box = ax.get_window_extent()
+        width, height = (box.width / values.shape[1], box.height / values.shape[0])
+        points = 72.0 / ax.figure.figure.dpi
+        size = _FILL * points * min(width / (_DIGIT * max(map(len, texts))), height / 1.3)
+        if size < _SMALLEST_NUMBER:
+            return []
+        drawn = []
+        for row, column, text in zip(rows.tolist(), columns.tolist(), texts, strict=True):
+            red, green, blue = colors.to_rgb(self.image_.cmap(self.image_.norm(values[row, column])))
+            color = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
+            drawn.append(ax.text(column, row, text, fontsize=min(size, _LARGEST_NUMBER), color=color, **centered))
+        return drawn
+
+
+#: Values of the parameter written along the axis at most.
+_TICKS = 15
+
+
+class StabilityCurveDisplay:
+    """Trust above chance against a parameter of the clusterer: of the data, and of data without clusters.
+
+    Where the two run together, labels replicate no better than those of data without any clusters.
+
+    Parameters
+    ----------
+    curve
+        What :func:`allegiance.stability_curve` returns.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> from allegiance import stability_curve
+    >>> X, _ = make_blobs(200, centers=[[0, 0], [8, 0], [0, 8]], random_state=0)
+    >>> curve = stability_curve(X, KMeans(n_init=2), range(2, 5), n_references=2)
+    >>> curve.plot().curve.suggestion
+    3
+    """
+
+    def __init__(self, curve: StabilityCurve) -> None:
+        self.curve = curve
+
+    def plot(self, ax: Any = None) -> StabilityCurveDisplay:
+        """Draw, and return the display.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        """
+        ax = axes_to_draw_on(ax, "StabilityCurveDisplay.plot", (6.4, 4.0))
+        self.ax_, self.figure_ = ax, ax.figure
+        (name, x), (_, above_chance), *others = self.curve.columns().items()
+        low, high, reference, reference_high = (column for _, column in others)
+        color, _ = look_of(0)
+        grey: dict[str, Any] = {"color": text_color(ax), "linewidth": 1.2, "linestyle": "--"}
+        band = ax.fill_between(x, reference, reference_high, color=grey["color"], alpha=0.12, linewidth=0)
+        self.reference_ = [*ax.plot(x, reference, **grey, label="data without clusters"), band]
+        self.band_ = ax.fill_between(x, low, high, color=color, alpha=0.25, linewidth=0)
+        (self.line_,) = ax.plot(x, above_chance, color=color, marker="o", markersize=4, label="the data")
+        self.suggestion_, suggestion = None, self.curve.suggestion
+        if suggestion is not None:
+            place = int(np.flatnonzero(x == suggestion)[0])
+            style: dict[str, Any] = {"color": ALARM, "markersize": 9, "label": f"suggested: {suggestion}"}
+            (self.suggestion_,) = ax.plot(x[place], above_chance[place], "o", **style)
+        named = "number of clusters" if name == "n_clusters" else name.replace("_", " ")
+        ax.set(xlabel=named, ylabel="trust above chance", ylim=(min(0.0, *ax.get_ylim()), 1.03))
+        ax.set_xticks(x[:: -(-x.size // _TICKS)])
+        ax.legend(frameon=False, loc="best")
+        set_title(ax, "How far labels come back on subsamples", "bands: middle 50 %; median to largest")
+        return self
+
+    def frame(self) -> Any:
+        """Return one row per value of the parameter."""
+        return self.curve.frame()
