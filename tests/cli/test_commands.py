@@ -26,6 +26,16 @@ def test_compare_ranks_candidates_and_writes_their_labels(flowers, tmp_path):
     assert all(line["above_chance"] <= 1 for line in summary["candidates"])
 
 
+def test_compare_says_which_rows_are_left_out(flowers, tmp_path):
+    frame = pd.read_csv(flowers)
+    frame.loc[:4, "species"] = None
+    frame.to_csv(tmp_path / "gaps.csv", index=False)
+    words = ["--labels", "species", "--algorithm", "kmeans", "--clusters", 3, "--resamples", 2]
+    found = call("compare", tmp_path / "gaps.csv", *words)
+    assert found.stdout.startswith("2 clusterings of 55 points")
+    assert "5 of 60 rows have no label in 'species' and are left out" in found.stderr
+
+
 def test_curve_suggests_the_number_of_blobs(flowers, tmp_path):
     words = ["curve", flowers, "--drop", "species", "--clusters", "2-5", "--resamples", 5, "--references", 3]
     found = json.loads(call(*words, "--json").stdout)

@@ -431,6 +431,7 @@ def saved(array):
         ("wrong.parquet", b"a,b\n1,2\n", "not a Parquet file"),
         ("wrong.arrow", b"a,b\n1,2\n", "not an Arrow file"),
         ("wrong.npy", b"a,b\n1,2\n", "not a NumPy file"),
+        ("zip.npy", b"PK\x05\x06" + bytes(18), "not a NumPy file"),
         ("wrong.xlsx", b"a,b\n1,2\n", "not a workbook"),
         ("wrong.json", b"a,b\n1,2\n", "Known endings"),
         ("wrong.jsonl", b"a,b\n1,2\n", "JSON object per line"),

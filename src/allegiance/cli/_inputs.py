@@ -130,6 +130,15 @@ def plan_features(o: SimpleNamespace, table: Table, *, labels: Any = None, keep:
     )
 
 
+def plan_or_raise(o: SimpleNamespace, table: Table, log: Log, *, labels: Any = None) -> FeaturePlan:
+    """Return the plan for a table that is read into memory, after saying how it is read; raise with all problems."""
+    plan = plan_features(o, table, labels=labels)
+    plan.raise_problems()
+    for note in [*table.notes, *plan.notes]:
+        log.note(note)
+    return plan
+
+
 def _names(values: tuple[str, ...], table: Table) -> list[str]:
     """Return names and patterns, which may come with commas between them."""
     found: list[str] = []

@@ -8,7 +8,7 @@ import click
 
 from . import _options as opt
 from ._app import begin, print_json, show
-from ._inputs import clusterer, load_points, make_scorer, open_input, plan_features, run_fingerprint
+from ._inputs import clusterer, load_points, make_scorer, open_input, plan_or_raise, run_fingerprint
 from ._outputs import check_inputs, check_outputs, earlier_exit, write_record, write_rows
 
 EPILOG = """\b
@@ -56,8 +56,7 @@ def compare(**values: Any) -> None:
     run = run_fingerprint(o, table)
     if earlier_exit(o, run, log) is not None:
         return
-    plan = plan_features(o, table, labels=list(o.labels) or None)
-    plan.raise_problems()
+    plan = plan_or_raise(o, table, log, labels=list(o.labels) or None)
     from allegiance import compare_clusterings
     from allegiance.io.values import label_values
 

@@ -9,7 +9,7 @@ import click
 
 from . import _options as opt
 from ._app import begin, print_json, show
-from ._inputs import clusterer, load_points, open_input, plan_features, run_fingerprint
+from ._inputs import clusterer, load_points, open_input, plan_or_raise, run_fingerprint
 from ._outputs import check_inputs, check_outputs, earlier_exit, write_record, write_rows
 
 EPILOG = """\b
@@ -77,8 +77,7 @@ def curve(**values: Any) -> None:
     run = run_fingerprint(o, table)
     if earlier_exit(o, run, log) is not None:
         return
-    plan = plan_features(o, table)
-    plan.raise_problems()
+    plan = plan_or_raise(o, table, log)
     from allegiance import stability_curve
 
     points = load_points(table, plan, None, typed=True)

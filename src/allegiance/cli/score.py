@@ -362,7 +362,7 @@ def check(**values: Any) -> int:
     if o.json:
         print_json({"plan": plan.to_dict(), "notes": [*table.notes, *plan.notes], "problems": list(plan.problems)})
     else:
-        show(*plan.describe(), *table.notes)
+        show(*plan.describe(), *(f"note: {note}" for note in table.notes))
     return FAILED if plan.problems else 0
 
 

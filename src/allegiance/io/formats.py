@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from allegiance._core.validation import require
+from allegiance._core.validation import AnyArray, require
 
 from .files import TableError, is_url
 
@@ -219,7 +219,11 @@ def open_array(path: str) -> Part:
     """Return the array of an .npy file, left on disk; a vector is one column."""
     place = open_seekable(path)
     with explained(f"{path} is not a NumPy file of numbers, or it is damaged."):
-        array = np.load(place, mmap_mode="r" if isinstance(place, str) else None, allow_pickle=False)
+        array: AnyArray
+        if isinstance(place, str):
+            array = np.lib.format.open_memmap(place, mode="r")
+        else:
+            array = np.lib.format.read_array(place, allow_pickle=False)
     if array.dtype.kind not in "biufUS":
         raise TableError(f"{path} holds an array of dtype {array.dtype}: numbers or text are needed.")
     if array.ndim not in (1, 2):

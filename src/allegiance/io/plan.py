@@ -350,7 +350,7 @@ class FeaturePlan:
         lacking = [name for name in self.used if name not in there]
         if lacking:
             plural = "columns that the model needs are" if len(lacking) > 1 else "column that the model needs is"
-            raise TableError(f"{table.where}: {len(lacking)} {plural} missing: {', '.join(map(repr, lacking))}.")
+            raise TableError(f"{table.where}: {len(lacking)} {plural} missing: {few(map(repr, lacking))}.")
         profile = table.profile()
         if profile.n_rows == 0:
             raise TableError(f"{table.where} has a header, but no rows.")

@@ -340,7 +340,8 @@ def _stamp(path: str) -> list[Any]:
     """Return what changes when a file does: its size, and its time or the tag that a server gives it."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
-        info = filesystem.info(name)
+        with explained(f"{path} cannot be reached."):
+            info = filesystem.info(name)
         tags = (str(info[key]) for key in ("ETag", "etag", "mtime", "created") if info.get(key))
         return [path, info.get("size"), next(tags, None)]
     stat = os.stat(path)
