@@ -2,7 +2,7 @@
 
 ================  ==================================================================================================
 ``jit``           the decorator that compiles and caches
-``affine_block``  some affine functions at a block of samples: values, or their signs, in LLVM's language
+``affine_block``  some affine functions at a block of samples: values, or their signs, and vectors, in LLVM's language
 ``counting``      samples of a cube, projections, owners of samples, and how many samples each query steals
 ``banks``         which samples are worth testing for a site, and how much of them each query steals
 ``cutting``       exact volume that each query steals from each triangulated cell

@@ -14,7 +14,7 @@ place ``places[t]`` and a margin, an owner and a weight; what a query steals is 
 ``decide_stolen`` is the first stage of that where the processor multiplies pairs of small integers in one step
 (AVX-512 VNNI): slopes and coordinates rounded to 16 bits, products summed in 32. ``units[v, 0]`` turns a constant into
 such a sum, and a sum that is farther from zero than ``units[v, 1]`` has the sign of the product in single precision
-(:func:`allegiance._kernels.banks.count_stolen` has the bound). For the others the number t is written to
+(``banks._round_queries`` has the bound). For the others the number t is written to
 ``undecided[i, counts[i]]``, for the vector v + i, and ``add_stolen`` decides. Results are the same to the last bit.
 
 The product is written in LLVM's language, since numba's knows no vectors: of a loop over samples it keeps the sums in
@@ -34,9 +34,9 @@ from numba.extending import intrinsic
 
 #: Samples in one block. A block of coordinates stays in the inner caches.
 BLOCK = 256
+_FEATURES = binding.get_host_cpu_features()
 #: Samples summed at a time, and functions that share each load of a sample: AVX-512 has room for 16 vectors of sums and
 #: needs more than six, or each sum would wait for the last one.
-_FEATURES = binding.get_host_cpu_features()
 LANES, N_FUNCTIONS = (32, 8) if _FEATURES.get("avx512f") else (16, 6)
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
@@ -191,14 +191,14 @@ def _decide_stolen(n_vectors: int) -> Any:
                     hits.append(builder.fcmp_ordered(">=", value, bounds[i]))
                     missed = builder.fcmp_ordered("<", value, builder.fneg(bounds[i]))
                     known = builder.bitcast(builder.or_(hits[-1], missed), ir.IntType(VECTOR))
-                    with builder.if_then(builder.icmp_unsigned("!=", known, known.type(-1)), likely=False):
+                    unsure = builder.icmp_unsigned("!=", known, known.type(-1))
+                    with builder.if_then(unsure, likely=False):
                         count = _at(builder, pointers[12], _INDEX(i), _INDEX)
                         n = builder.load(count, typ=_INDEX)
                         at = builder.add(builder.mul(columns[11], _INDEX(i)), n)
                         builder.store(number, _at(builder, pointers[11], at, _INDEX))
                         builder.store(builder.add(n, _INDEX(1)), count)
-                    certain = builder.icmp_unsigned("==", known, known.type(-1))
-                    hits[-1] = builder.select(certain, hits[-1], ir.Constant(hits[-1].type, [0] * VECTOR))
+                    hits[-1] = builder.select(unsure, ir.Constant(hits[-1].type, [0] * VECTOR), hits[-1])
                 _add_weights(builder, pointers[7], pointers[8], number, pointers[10], vectors, columns[10], hits)
             return context.get_dummy_value()
 

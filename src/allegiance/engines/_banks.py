@@ -32,6 +32,8 @@ _PATIENCE = 16
 _SURVEY, _DRAWS = 0, 1
 #: Samples chosen from at a time.
 _GROUP = 2**12
+#: Coordinates in a round up to which two of them are drawn ahead: a third one of many takes much memory.
+_MAX_AHEAD = 2**23
 #: Shares counted at a time by one thread: what is counted for them stays in a cache.
 _MAX_FOUND = 2**16
 #: Rounds are kept for the next call as long as they take less than this many bytes together.
@@ -96,7 +98,8 @@ class BankCounts(FittedEngine):
         tally.next_look[:] = min(_FIRST_LOOK * self._unit, self._max_samples)
         with Threads(self._settings.threads) as threads:
             # Rounds are drawn ahead, so that threads are never without work while this one looks at the results.
-            ahead = min(threads.number, 2)
+            small = self._round_size * self._tessellation.dim <= _MAX_AHEAD
+            ahead = 2 if small and threads.number > 1 else 1
             upcoming = [self._begin(index, None, threads, None) for index in range(ahead)]
             site = self._closest_sites(queries, threads)
             active = np.argsort(site, kind="stable")
