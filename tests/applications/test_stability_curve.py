@@ -77,6 +77,11 @@ class TestSuggestion:
         assert [curve.contrast > curve.contrast_by_chance for curve in curves] == [True, True]
         assert [curve.suggestion for curve in curves] == [2, None]
         assert "one of ten subsamples" in curves[1].verdict
+        # Of two contenders the finer one has bad luck too often: the other is suggested.
+        coarser = StabilityCurve(
+            sizes, sizes, np.array([lucky, unlucky]), np.array([[0.3, 0.6], [0.9, 0.5], [0.2, 0.4]])
+        )
+        assert coarser.suggestion == 2
 
     def test_contrast_compares_doubt_for_the_same_value(self):
         sizes, reference = np.array([2, 3]), np.array([[0.9, 0.5], [0.8, 0.4], [0.95, 0.3]])

@@ -75,9 +75,9 @@ class TestReplicate:
 
     def test_six_subsamples_that_agree_are_enough(self):
         X, y = blobs()
-        assert len(replicate(X, y, KMeans(4, n_init=3)).shares) == 6
+        assert len(replicate(X, y, KMeans(4, n_init=3), may_stop=True).shares) == 6
         X = np.random.default_rng(0).normal(size=(200, 10))  # no clusters: each subsample is cut elsewhere
-        found = replicate(X, KMeans(3, n_init=3, random_state=0).fit_predict(X), KMeans(3, n_init=3))
+        found = replicate(X, KMeans(3, n_init=3, random_state=0).fit_predict(X), KMeans(3, n_init=3), may_stop=True)
         assert len(found.shares) == 20
         assert found.shares[:6].std() > 0.02
 
@@ -144,10 +144,10 @@ class TestReplicate:
         X, _ = blobs()
         y = (X[:, 0] > np.median(X[:, 0])).astype(int)
         Unfriendly.seen.clear()
-        assert len(replicate(X, y, Unfriendly(), calibration=Calibration(6)).shares) == 6
+        assert len(replicate(X, y, Unfriendly(), calibration=Calibration(8)).shares) == 8
         fourth = sorted(rows[0, 0] for rows in Unfriendly.seen)[3]
-        some = replicate(X, y, Unfriendly(fails_if_first_below=fourth), calibration=Calibration(6))
-        assert (len(some.shares), len(some.failures)) == (3, 3)
+        some = replicate(X, y, Unfriendly(fails_if_first_below=fourth), calibration=Calibration(8))
+        assert (len(some.shares), len(some.failures)) == (5, 3)
         assert "too small" in some.failures[0]
         with pytest.raises(ValueError, match=r"every subsample of 120 rows.*too small"):
             replicate(X, y, Unfriendly(fails_if_first_below=np.inf), calibration=FEW)

@@ -98,28 +98,31 @@ class StabilityCurve(Shown):
 
     @property
     def suggestion(self) -> Any:
-        """The contender with most clusters; None if data without clusters do as well by chance.
+        """The contender with most clusters of which nine of ten subsamples come back better than every reference draw.
 
-        It must have more contrast than any draw of the reference, and nine of ten subsamples must come back better than
-        every draw.
+        None if there is none, or if a draw has as much contrast by chance.
         """
-        chosen = self._finest(self.above_chance)
-        if self.contrast <= self.contrast_by_chance or self._is_reached(chosen):
+        chosen = self._chosen()
+        if chosen is None:
             return None
         value = self.values[chosen]
         return value.item() if isinstance(value, np.generic) else value
 
-    def _finest(self, above_chance: FloatArray) -> int:
+    def _chosen(self) -> int | None:
+        """Return the position of the suggestion, if there is one."""
+        above = self.above_chance
+        contends = above >= above.max() - _TIE
+        contends &= np.quantile(self.by_resample, _UNLUCKY, axis=1) > self.reference.max(axis=0)
+        if self.contrast <= self.contrast_by_chance or not contends.any():
+            return None
+        return self._finest(above, contends)
+
+    def _finest(self, above_chance: FloatArray, contends: AnyArray) -> int:
         """Return the position of the contender with most clusters, of equals the one that comes back best."""
-        contends = above_chance >= above_chance.max() - _TIE
         return int(np.lexsort((above_chance, self.n_clusters, contends))[-1])
 
-    def _is_reached(self, chosen: int) -> bool:
-        """Tell whether a draw of the reference comes back as well as the data in an unlucky subsample."""
-        return bool(np.quantile(self.by_resample[chosen], _UNLUCKY) <= self.reference[:, chosen].max())
-
     def _contrast(self, above_chance: FloatArray, reference: FloatArray) -> float:
-        chosen = self._finest(above_chance)
+        chosen = self._finest(above_chance, above_chance >= above_chance.max() - _TIE)
         return float((1.0 - np.median(reference[:, chosen]) + _TIE) / (1.0 - above_chance[chosen] + _TIE))
 
     def columns(self) -> dict[str, AnyArray]:
@@ -206,7 +209,7 @@ class StabilityCurve(Shown):
             return f"No {'number of clusters' if by_number else self.param} stands out: at best {found}."
         others = [f"{value:g}" for value in self.contenders if value != self.suggestion]
         close = f"; as stable: {', '.join(others)}" if others else ""
-        number = self.n_clusters[self._finest(self.above_chance)]
+        number = self.n_clusters[self._chosen()]
         named = f"{self.suggestion} clusters" if by_number else f"{self.param}={self.suggestion:g}, {number} clusters"
         return f"Suggested: {named}{close}; {found}."
 
@@ -228,9 +231,9 @@ def stability_curve(
     For each value the data are clustered, then subsamples of a third of the rows; rows left out are placed in the new
     clusters, which are matched to the old ones. The share of labels that come back is put on a scale where chance is 0,
     so that few clusters have no advantage by their number alone. The same is asked of data without clusters: points
-    drawn uniformly from a box around X. If any draw of these stands out from the others as much as the data does, or
-    comes back as well as one of ten subsamples, nothing is suggested. No affinity is measured, and the cost does not
-    depend on the number of rows.
+    drawn uniformly from a box around X. If any draw of these stands out from the others as much as the data does,
+    nothing is suggested, nor is a value for which one of ten subsamples comes back no better than a draw. No affinity
+    is measured, and the cost does not depend on the number of rows.
 
     Parameters
     ----------

@@ -216,6 +216,7 @@ def replicate(
     n_total: int | None = None,
     keys: Keys | None = None,
     share: float = _SHARE,
+    may_stop: bool = False,
 ) -> Replication:
     """Repeat a clustering on subsamples of its rows and match the new clusters to the present ones.
 
@@ -244,6 +245,8 @@ def replicate(
         (m,) what :func:`row_keys` returns, if it is known.
     share
         Share of the rows in a subsample; mixtures get more if they need it.
+    may_stop
+        Whether to leave out further subsamples where the first agree.
 
     Raises
     ------
@@ -259,9 +262,10 @@ def replicate(
     total = max(n_total or m, m)
     drawn = list(_subsamples(keys, size, calibration.n_resamples, seed))
     jobs = [(rows, inside, own_seed, size / total) for inside, own_seed in drawn]
-    found = _clusterings(clusterer, jobs[:_FIRST], threads, verbose)
-    if not _agree(codes, found, drawn):
-        found += _clusterings(clusterer, jobs[_FIRST:], threads, verbose)
+    first = _FIRST if may_stop else len(jobs)
+    found = _clusterings(clusterer, jobs[:first], threads, verbose)
+    if first < len(jobs) and not _agree(codes, found, drawn):
+        found += _clusterings(clusterer, jobs[first:], threads, verbose)
     worked = [place for place, labels in enumerate(found) if not isinstance(labels, str)]
     failures = tuple(reason for reason in found if isinstance(reason, str))
     if not worked:
@@ -307,9 +311,9 @@ def _matched(codes: IntArray, new: IntArray, inside: Sequence[IntArray]) -> tupl
 
 def _agree(codes: IntArray, found: Sequence[Any], drawn: Sequence[tuple[IntArray, int]]) -> bool:
     """Tell whether nearly all labels come back in the first subsamples, and as many in each."""
-    if len(found) < _FIRST or any(isinstance(labels, str) for labels in found):
+    if any(isinstance(labels, str) for labels in found):
         return False
-    matched, seen = _matched(codes, np.array(found), [inside for inside, _ in drawn[:_FIRST]])
+    matched, seen = _matched(codes, np.array(found), [inside for inside, _ in drawn[: len(found)]])
     shares = matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     return bool(shares.mean() >= _CLEAR and shares.std(ddof=1) < _TIE)
 

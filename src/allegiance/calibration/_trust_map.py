@@ -200,7 +200,7 @@ def calibrate(
         known = chosen.clusterer
     found = replicate(
         rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total,
-        keys=keys[order],
+        keys=keys[order], may_stop=True,
     )  # fmt: skip
     normal = normal_share(rows, found, known, calibration, seed, threads)
     note, (low, high) = _note(known, chosen, found), found.interval
@@ -209,8 +209,9 @@ def calibrate(
         rival = chosen.other
         with suppress(ValueError):  # it may fail on every subsample
             other = replicate(
-                rows, codes, rival.clusterer, calibration=fewer, seed=seed, threads=threads, keys=keys[order]
-            )
+                rows, codes, rival.clusterer, calibration=fewer, seed=seed, threads=threads, keys=keys[order],
+                may_stop=True,
+            )  # fmt: skip
             note += f" With {rival.name}, which gives the same labels, {other.share:.0%} would come back."
             low, high = min(low, other.interval[0]), max(high, other.interval[1])
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
