@@ -94,6 +94,7 @@ class TestShareRight:
         assert mixed.n_random == 40
         assert mixed.share_right > right[worst].mean() + 0.2
         sample = AuditSample(np.array([4, 7]), np.array(["random", "random"]), 0).with_rows([7, 9])
+        assert repr(sample) == "AuditSample(3 rows: 2 random, 1 listed; seed 0)"
         assert sample.rows.tolist() == [4, 7, 9]
         assert sample.drawn.tolist() == ["random", "random", "listed"]
 

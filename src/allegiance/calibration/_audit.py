@@ -26,7 +26,7 @@ _STEPS = 30
 _NAMED, _MOST_OF_THEM = 3, 0.5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditSample:
     """Rows to look at, and how each of them was chosen. Used as an array, it is the row numbers.
 
@@ -68,6 +68,11 @@ class AuditSample:
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.rows.tolist())
+
+    def __repr__(self) -> str:
+        kinds = (f"{np.count_nonzero(self.drawn == kind):,} {kind}" for kind in dict.fromkeys(self.drawn.tolist()))
+        seeded = "" if self.seed is None else f"; seed {self.seed}"
+        return f"AuditSample({len(self):,} rows: {', '.join(kinds)}{seeded})"
 
 
 def audit_sample(ranking: FloatArray, n: int, *, random: float = 0.5, seed: Any = 0) -> AuditSample:
