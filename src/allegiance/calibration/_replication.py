@@ -148,7 +148,7 @@ class Replication(NamedTuple):
     kept: float
     """The share of rows that keep their cluster from one subsample of a pair to the other."""
     variance: float
-    """The variance of the comparisons, their geometric mean, over that of independent repeats: 1 unless limited."""
+    """Geometric mean of the variances of both comparisons over that of independent repeats: 1 unless rows are few."""
     chance: float
     """The share that partitions with clusters of these sizes match if they are unrelated."""
     placed_by_neighbour: bool
@@ -178,7 +178,7 @@ class Replication(NamedTuple):
         n = float((self.times > 0).sum())
         smoothed = (share * n + 1.0) / (n + 2.0)  # labels that all came back still differ in other samples
         labels = _TOGETHER * smoothed * (1.0 - smoothed) / n
-        # A repeat has twice the rows of a subsample, and the share is about as far off as each comparison from it.
+        # A repeat has twice the rows of a subsample; the further the two comparisons differ, the more the share is off.
         variance = (self.shares.var(ddof=1) + (self.shares.mean() - self.kept) ** 2) / 2.0 + labels
         half = float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
         return share - half, share + half
