@@ -109,7 +109,18 @@ class TestReplicate:
         found = replicate(X, other, KMeans(4, n_init=3), calibration=FEW)
         assert found.kept > 0.99
         assert found.share == pytest.approx(1 - 1.06 * (1 - found.shares.mean()))
-        assert "in common" in found.finds_other_clusters()
+        assert "in common" in found.other_clusters
+
+    def test_a_stand_in_that_is_not_sure_speaks_for_what_it_brings_back_only(self):
+        X, y = blobs(600)
+        changed = np.where(np.arange(600) % 10 == 0, (y + 1) % 4, y)
+        sure, unsure = (
+            replicate(X, changed, KMeans(4, n_init=3), calibration=FEW, sure=sure) for sure in (True, False)
+        )
+        assert sure.share == pytest.approx(1 - 1.06 * 0.05, abs=0.02)
+        assert unsure.share == pytest.approx(1 - 1.06 * 0.1, abs=0.02)
+        assert sure.other_clusters is None
+        assert "in common" in unsure.other_clusters
 
     def test_a_limit_on_the_rows_does_not_lower_what_comes_back_of_smooth_borders(self):
         # One cut across a long cloud: its place varies with the square root of the rows.

@@ -155,6 +155,8 @@ class Replication(NamedTuple):
     """Whether rows were placed with their nearest neighbour, since the clusterer has no ``predict``."""
     failures: tuple[str, ...]
     """Why some subsamples could not be clustered. They are left out."""
+    gap: float
+    """If subsamples have this much more in common with each other than with the labels, they found other clusters."""
 
     @property
     def share(self) -> float:
@@ -165,7 +167,7 @@ class Replication(NamedTuple):
         """
         lost, left = 1.0 - float(self.shares.mean()), 1.0 - self.kept
         power = np.clip(np.log2(max(left, _TIE) / max(lost, _TIE)) - _LEAST_GROWTH, 0.0, 0.5)
-        doubt = lost + _weight_of_pairs(1.0 - lost, self.kept) * (left - lost)
+        doubt = lost + _weight_of_pairs(lost - left, self.gap) * (left - lost)
         doubt = min(_DOUBT * doubt, max(doubt, 1.0 - self.chance))
         return 1.0 - float(doubt / self.variance**power)
 
@@ -188,15 +190,14 @@ class Replication(NamedTuple):
         """(R,) the shares of the subsamples above chance: 1 at best, 0 for labels unrelated to the data."""
         return np.array([above_chance(share, self.chance) for share in self.shares])
 
-    def finds_other_clusters(self, sure: bool = True) -> str | None:
-        """Say that subsamples agree with each other and not with the labels; None if they agree with the labels.
-
-        If it is not sure that the clusterer made the labels, a small difference is enough.
-        """
+    @property
+    def other_clusters(self) -> str | None:
+        """Says that subsamples agree with each other and not with the labels; None if they agree with the labels."""
         with_labels = float(self.shares.mean())
-        if self.kept - with_labels <= (_GAP if sure else _SMALL_GAP):
+        if self.kept - with_labels <= self.gap:
             return None
-        return f"its repeats have {self.kept:.0%} of the labels in common, and {with_labels:.0%} with those at hand"
+        among = f"its repeats have {100 * self.kept:.0f} % of the labels in common"
+        return f"{among}, and {100 * with_labels:.0f} % with those at hand"
 
 
 def above_chance(share: float, chance: float) -> float:
@@ -216,6 +217,7 @@ def replicate(
     n_total: int | None = None,
     keys: Keys | None = None,
     share: float = _SHARE,
+    sure: bool = True,
     may_stop: bool = False,
 ) -> Replication:
     """Repeat a clustering on subsamples of its rows and match the new clusters to the present ones.
@@ -245,6 +247,9 @@ def replicate(
         (m,) what :func:`row_keys` returns, if it is known.
     share
         Share of the rows in a subsample; mixtures get more if they need it.
+    sure
+        Whether the clusterer is sure to have made the labels. If not, subsamples have found other clusters when they
+        have a little more in common with each other than with the labels.
     may_stop
         Whether to leave out further subsamples where the first agree.
 
@@ -279,13 +284,14 @@ def replicate(
             f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and none was left out of any of "
             f"{len(new)} subsamples, so nothing tells whether they come back. Pass a larger n_resamples (--resamples)."
         )
+    gap = _GAP if sure else _SMALL_GAP
     times, shares = seen.sum(axis=0), matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     rate = matched.sum(axis=0) / np.maximum(times, 1)
     pairs = [(found[place], found[place + 1]) for place in worked if place % 2 == 0 and place + 1 in worked]
     kept = np.array([matches(one, other) for one, other in pairs if (one >= 0).any()])
     share_kept = float(kept[:, codes >= 0].mean()) if kept.size else float(shares.mean())
     if kept.size:
-        rate += _weight_of_pairs(float(shares.mean()), share_kept) * (kept.mean(axis=0) - rate)
+        rate += _weight_of_pairs(share_kept - float(shares.mean()), gap) * (kept.mean(axis=0) - rate)
     in_order = np.argsort(keys, kind="stable")
     chance = np.mean([_chance(codes[in_order], labels[in_order], seed, i) for i, labels in enumerate(new)])
     return Replication(
@@ -298,6 +304,7 @@ def replicate(
         chance=float(chance),
         placed_by_neighbour=not hasattr(clusterer, "predict"),
         failures=failures,
+        gap=gap,
     )
 
 
@@ -318,9 +325,9 @@ def _agree(codes: IntArray, found: Sequence[Any], drawn: Sequence[tuple[IntArray
     return bool(shares.mean() >= _CLEAR and shares.std(ddof=1) < _TIE)
 
 
-def _weight_of_pairs(with_labels: float, kept: float) -> float:
+def _weight_of_pairs(more_in_common: float, gap: float) -> float:
     """Return the weight of what pairs of subsamples keep: nothing if they have found other clusters than the labels."""
-    return 0.0 if kept - with_labels > _GAP else 0.5
+    return 0.0 if more_in_common > gap else 0.5
 
 
 def _subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration, share: float = _SHARE) -> int:

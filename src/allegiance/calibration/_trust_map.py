@@ -143,7 +143,7 @@ class TrustMap:
         if self.normal_share is not None:
             found.append(
                 "No more labels come back than in data without clusters: of a normal distribution with the same "
-                f"covariance {self.normal_share:.0%} would."
+                f"covariance {100 * self.normal_share:.0f} % would."
             )
         return found
 
@@ -200,7 +200,7 @@ def calibrate(
         known = chosen.clusterer
     found = replicate(
         rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total,
-        keys=keys[order], may_stop=True,
+        keys=keys[order], sure=chosen is None or chosen.is_sure, may_stop=True,
     )  # fmt: skip
     normal = normal_share(rows, found, known, calibration, seed, threads)
     note, (low, high) = _note(known, chosen, found), found.interval
@@ -212,7 +212,7 @@ def calibrate(
                 rows, codes, rival.clusterer, calibration=fewer, seed=seed, threads=threads, keys=keys[order],
                 may_stop=True,
             )  # fmt: skip
-            note += f" With {rival.name}, which gives the same labels, {other.share:.0%} would come back."
+            note += f" With {rival.name}, which gives the same labels, {100 * other.share:.0f} % would come back."
             low, high = min(low, other.interval[0]), max(high, other.interval[1])
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
     parts["intercept"] += _shift_to(found.share, own, close, codes, parts)
@@ -371,7 +371,7 @@ def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
 
 def _warning(clusterer: Any, chosen: Any, found: Replication) -> str | None:
     """Say why trust should not be taken at face value; None if nothing speaks against it."""
-    other = found.finds_other_clusters(chosen is None or chosen.is_sure)
+    other = found.other_clusters
     if chosen is None:
         if other is None:
             return None
