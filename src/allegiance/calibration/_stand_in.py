@@ -244,7 +244,6 @@ def _mixtures(
             started = GaussianMixture(
                 present.size, covariance_type=kind, reg_covar=reg, max_iter=steps, weights_init=sizes / sizes.sum(),
                 means_init=means, precisions_init=_precisions(residuals, place, sizes, kind, reg),
-                init_params="random_from_data",  # not used, but k-means would be refused under array_api_dispatch
             )  # fmt: skip
             labels = started.fit_predict(rows)
         except (ValueError, np.linalg.LinAlgError):
