@@ -344,7 +344,9 @@ def span_axes(centred: FloatArray, size: float) -> FloatArray:
     Directions at the level of rounding are left out, where ``size`` is that of the numbers before they were centred.
     The largest entry of each axis is positive, so that the axes do not turn round.
     """
-    _, singular, rows = np.linalg.svd(centred, full_matrices=False)
+    # Threads of BLAS change last bits, and wait busily for more work while ours need the core.
+    with on_one_thread():
+        _, singular, rows = np.linalg.svd(centred, full_matrices=False)
     noise = 4 * np.finfo(float).eps * max(centred.shape) * (singular[0] + size)
     axes = rows[: int(np.count_nonzero(singular > noise))]
     largest = np.abs(axes).argmax(axis=1)
