@@ -443,21 +443,21 @@ def test_bad_input_leaves_nothing_in_the_way(settings, says, scorer, table, tmp_
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_table(tmp_path):
-    """Ten times the rows, the same peak."""
+    """Twenty-five times the rows, the same peak, which varies by up to 25 MB from run to run."""
     script = (
         "import sys\n"
         "from allegiance.io import score_stream\n"
         "score_stream(sys.argv[1], sys.argv[2], sys.argv[3], batch_rows=5000, top=1)\n"
     )
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400_000, 2))
+    X = rng.normal(size=(1_000_000, 2))
     AffinityScorer(centers=X[:4]).fit(X[:100]).save(tmp_path / "a.model")
     peaks = []
-    for n in (40_000, 400_000):
+    for n in (40_000, 1_000_000):
         path = tmp_path / f"{n}.parquet"
         pq.write_table(pa.table({"a": X[:n, 0], "b": X[:n, 1]}), path, row_group_size=10_000)
         peaks.append(run_with_peak(script, path, tmp_path / "a.model", tmp_path / f"{n}.out.parquet")[1])
-    scores = 400_000 * 14 * 8
+    scores = 1_000_000 * 14 * 8
     assert peaks[1] - peaks[0] < scores / 2
 
 

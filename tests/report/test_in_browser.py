@@ -243,7 +243,7 @@ def test_box_lasso_profile_and_histogram_select(reader, scene):
     ]
     assert len(reader.looked_at() ^ set(np.flatnonzero(np.all([s < 0 for s in sides], axis=0)).tolist())) <= 4
     reader.click("#clear")
-    reader.brush("profile", (0.05, 1.02), (1.0, 1.98))
+    reader.brush("profile", (0.005, 1.02), (1.0, 1.98))
     # The ends of the band lie on the edge of the box.
     assert reader.looked_at() <= scene.members(1)
     assert len(scene.members(1) - reader.looked_at()) <= 3
