@@ -146,7 +146,7 @@ def test_units_do_not_change_the_map_where_closeness_ignores_them(rng):
     X = rng.normal(size=(60, 4)) + 5.0 * codes[:, None]
     maps = [project(affinity(X * unit, codes), X * unit) for unit in ([1.0] * 4, [1.0, 1e3, 1e-3, 1.0])]
     np.testing.assert_allclose(pdist(maps[0].xy), pdist(maps[1].xy), rtol=1e-6)
-    assert "within clusters" in maps[0].description
+    assert "standardised" in maps[0].description
 
 
 @pytest.mark.parametrize("shape", [(40, 5), (30, 1500), (2, 3), (3, 1200)])

@@ -57,15 +57,11 @@ def row_sums(A: FloatArray) -> FloatArray:
     return total
 
 
-def in_spreads(rows: Rows, codes: IntArray) -> Rows:
-    """Return features (n, d) in standard deviations within clusters; sparse ones as they are."""
+def standardised(rows: Rows) -> Rows:
+    """Return features (n, d) in standard deviations of their columns; sparse ones as they are."""
     if is_sparse(rows):
         return rows
-    squares = np.zeros(rows.shape[1])
-    for cluster in np.unique(codes[codes >= 0]).tolist():
-        members = rows[codes == cluster]
-        squares += len(members) * members.var(axis=0, dtype=np.float64)
-    spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
+    spread = rows.std(axis=0, dtype=np.float64)
     return rows / np.where(spread > 0, spread, 1.0)
 
 

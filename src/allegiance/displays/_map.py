@@ -17,8 +17,8 @@ from allegiance._core.validation import (
     check_count,
     check_rows,
     dense,
-    in_spreads,
     is_sparse,
+    standardised,
 )
 
 from ._canvas import (
@@ -227,7 +227,7 @@ class AffinityMapDisplay(ResultDisplay):
             if rows.shape[1] < 2:
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
             if X is not None and rows.shape[1] > 2 and result.how.influence.startswith("within"):
-                rows = in_spreads(rows, result.codes)  # as closeness was measured
+                rows = standardised(rows)  # closeness takes no notice of units
             plane = _principal_plane(rows)
             position, axes = plane.project(rows), plane.names
         return cls(result, position, which=which, axes=axes, names=names).plot(ax=ax, **kw)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from allegiance._core.validation import AnyArray, FloatArray, IntArray, in_spreads
+from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 from allegiance.results import AffinityResult
 
 from ._inputs import Column, Features, check_inputs, shorten
@@ -180,7 +180,14 @@ class Neighbours:
     """Finds the nearest members of a cluster; features, unless sparse, are in standard deviations within clusters."""
 
     def __init__(self, features: Features, codes: IntArray) -> None:
-        self._codes, self._rows = codes, in_spreads(features.rows, codes)
+        self._codes, self._rows = codes, features.rows
+        if not is_sparse(self._rows):
+            squares = np.zeros(self._rows.shape[1])
+            for cluster in np.unique(codes[codes >= 0]).tolist():
+                members = self._rows[codes == cluster]
+                squares += len(members) * members.var(axis=0, dtype=np.float64)
+            spread = np.sqrt(squares / max(int((codes >= 0).sum()), 1))
+            self._rows = self._rows / np.where(spread > 0, spread, 1.0)
 
     def of(self, queries: IntArray, cluster: int, n: int, among: IntArray | None = None) -> list[IntArray]:
         """Return for each query the n nearest members of a cluster, without the point itself."""

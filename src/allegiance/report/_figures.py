@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.decomposition import PCA
 
-from allegiance._core.validation import FloatArray, IntArray, Rows, dense, in_spreads, is_sparse, require
+from allegiance._core.validation import FloatArray, IntArray, Rows, dense, is_sparse, require, standardised
 from allegiance.results import AffinityResult
 
 from ._data import STEPS, Groups, Profile, all_affinities
@@ -70,8 +70,8 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> Projectio
         return Projection(xy, (names[0], groups.word), f"{names[0]}, against {groups.word}")
     if rows.shape[1] == 2 or rows.shape[0] == 1:
         return Projection(dense(rows[:, :2]), (names[0], names[1]), f"{names[0]} and {names[1]}, as they are")
-    if inputs.features is not None and result.how.influence.startswith("within"):  # as closeness was measured
-        rows, subject = in_spreads(rows, result.codes), f"{subject}, scaled within clusters"
+    if inputs.features is not None and result.how.influence.startswith("within"):  # which takes no notice of units
+        rows, subject = standardised(rows), f"{subject}, standardised"
     components, shares = _principal_components(rows, result.how.seed)
     first, second = (f"principal component ({share:.0%} of the variance)" for share in shares)
     description = f"the first two principal components of {subject}"
