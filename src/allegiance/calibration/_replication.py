@@ -42,8 +42,8 @@ _GAP, _SMALL_GAP = 0.2, 0.05
 #: Parameters that count rows, which shrink with the rows, and those that cannot exceed the number of rows.
 _SHRINKING = ("min_cluster_size", "min_samples")
 _LIMITED = ("n_clusters", "n_components", "n_neighbors")
-#: Draws of data without clusters. A pair of subsamples of each is clustered. Labels that come back so much better than
-#: in the first draw need no other, and less than that is no better.
+#: Draws of data without clusters, of each of which a pair of subsamples is clustered. One draw is enough if labels come
+#: back better by the second number. If they do not come back better by the third, the data have no more to show.
 _NULL_DRAWS, _BETTER, _NO_BETTER = 4, 0.2, 0.05
 #: Shares that differ by less are equal. Where as much comes back in each of the first subsamples, and at least so much,
 #: the others are left out. Labels that come back so far above chance need no comparison with data without clusters.
