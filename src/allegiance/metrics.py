@@ -356,7 +356,7 @@ def _lengths(squares: FloatArray) -> FloatArray:
 
 
 def transport_cost(cost: FloatArray, source: FloatArray, target: FloatArray) -> float:
-    """Return the minimal mean cost (a, b) of moving positive masses ``source`` (a,) to ``target`` (b,), of equal sum."""
+    """Return the least mean cost (a, b) of moving positive masses ``source`` (a,) to ``target`` (b,), of equal sum."""
     from scipy.optimize import linprog
 
     leaving = sp.kron(sp.eye_array(source.size), np.ones((1, target.size)))
