@@ -116,7 +116,7 @@ def depends_on_size(clusterer: Any) -> bool:
 def _changes(parameters: dict[str, Any], half: Any, rows: Any, share: float) -> dict[str, Any]:
     """Return new values of one estimator's parameters for ``half``, a share of all rows."""
     changes: dict[str, Any] = {}
-    count = parameters.get("min_samples")
+    count: Any = parameters.get("min_samples")
     has_radius = _is_number(parameters.get("eps")) and _is_count(count)
     for name, value in parameters.items():
         if name in _LIMITS and _is_count(value):
