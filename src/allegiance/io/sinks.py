@@ -381,7 +381,8 @@ class _Workbook:
         if isinstance(value, bool):
             sheet.write_boolean(row, place, value, style)
         elif isinstance(value, float | Decimal) or (isinstance(value, int) and abs(value) < 10**15):
-            sheet.write_number(row, place, value, self._percent if isinstance(value, Percent) else style)
+            exact = _Exact(value) if isinstance(value, float) else value
+            sheet.write_number(row, place, exact, self._percent if isinstance(value, Percent) else style)
         elif isinstance(value, date) and value.year >= 1900:
             moment: Any = value
             moment = moment.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
@@ -419,6 +420,13 @@ class _Workbook:
                 for place, value in enumerate(line):
                     self._write(sheet, row, place, value, self._bold if is_header else None)
             row += 2
+
+
+class _Exact(float):
+    """A number that is written with all its digits, one more than XlsxWriter writes."""
+
+    def __format__(self, spec: str) -> str:
+        return repr(float(self))
 
 
 def _width(value: Any) -> int:
