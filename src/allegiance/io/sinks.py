@@ -19,7 +19,6 @@ from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from allegiance._core.validation import require
@@ -44,6 +43,8 @@ WRITABLE = {
     ".ndjson": "jsonl",
     ".xlsx": "xlsx",
 }
+#: Rows joined to one text at a time, which must stay below 2 GB.
+_TEXT_ROWS = 65_536
 #: Prefixes that make a spreadsheet program evaluate a text as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: Rows and characters that a worksheet and a cell hold.
@@ -260,46 +261,39 @@ class _Parquet:
 
 
 class _Delimited:
-    """Text with a header, quoted where needed; missing values and NaN are empty."""
+    """Text with a header; missing values and NaN are empty. Unlike pyarrow.csv, it quotes only where needed."""
 
     def __init__(self, file: IO[bytes], schema: pa.Schema, sep: str, escape_formulas: bool) -> None:
-        self._escapes = escape_formulas
+        self._file, self._sep, self._escapes = file, sep, escape_formulas
         names = [f"'{name}" if escape_formulas and name.startswith(_FORMULA) else name for name in schema.names]
         header = io.StringIO()
         csv.writer(header, delimiter=sep, lineterminator="\n").writerow(names)
         file.write(header.getvalue().encode())
-        self._schema = pa.schema([(name, _text_type(kind)) for name, kind in zip(names, schema.types, strict=True)])
-        options = pacsv.WriteOptions(include_header=False, delimiter=sep, quoting_style="needed")
-        self._writer = pacsv.CSVWriter(file, self._schema, write_options=options)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
-        pairs = zip(batch.columns, self._schema.types, strict=True)
-        arrays = [self._prepare(column) if kind == pa.string() else _without_nan(column) for column, kind in pairs]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        for start in range(0, batch.num_rows, _TEXT_ROWS):
+            columns = [self._render(column) for column in batch.slice(start, _TEXT_ROWS).columns]
+            lines = pc.binary_join_element_wise(*columns, self._sep, null_handling="replace")
+            text = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
+            self._file.write(text[0].as_buffer())
+            self._file.write(b"\n")
 
-    def _prepare(self, column: Any) -> Any:
+    def _render(self, column: Any) -> Any:
+        kind = column.type
+        if pa.types.is_floating(kind):
+            return pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
         text = _as_text(column)
-        # An empty text is written like a missing value, as other programs do.
-        text = pc.if_else(pc.equal(text, ""), None, text)
+        if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
+            return text
         if self._escapes:
             formula = pc.match_substring_regex(text, f"^[{''.join(_FORMULA)}]".replace("-", r"\-"))
             text = pc.if_else(formula, pc.binary_join_element_wise("'", text, ""), text)
-        return text
+        quoted = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
+        return pc.if_else(pc.match_substring_regex(text, f'[{self._sep}"\r\n]'), quoted, text)
 
     def close(self) -> None:
-        """Flush the last rows."""
-        self._writer.close()
-
-
-def _text_type(kind: Any) -> Any:
-    """Return the type that is handed to the CSV writer: numbers and truth values as they are, everything else text."""
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    return kind if plain and kind != pa.float16() else pa.string()
-
-
-def _without_nan(column: Any) -> Any:
-    return pc.if_else(pc.is_nan(column), None, column) if pa.types.is_floating(column.type) else column
+        """Delimited text has no footer."""
 
 
 def _as_text(column: Any) -> Any:
