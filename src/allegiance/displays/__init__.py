@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._canvas import COLOR_SCALE
-from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay
+from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay, plot_shares
 from ._gallery import GalleryDisplay
 from ._map import AffinityMapDisplay
 
@@ -16,6 +16,7 @@ __all__ = [
     "GalleryDisplay",
     "ResultPlots",
     "StabilityCurveDisplay",
+    "plot_shares",
 ]
 
 
