@@ -506,7 +506,8 @@ def _condition(
     left = X[:, place] <= tree.threshold[node]
     low, high = float(values[left].max()), float(values[~left].min())
     if values[left].min() == low and values[~left].max() == high:
-        return name, *(f"{name} = {_between(value, np.nextafter(value, np.inf), column.kind)}" for value in (low, high))
+        below, above = (_between(value, np.nextafter(value, np.inf), column.kind) for value in (low, high))
+        return name, f"{name} = {below}", f"{name} = {above}"
     text = _between(low, high, column.kind)
     return name, f"{name} <= {text}", f"{name} > {text}"
 
