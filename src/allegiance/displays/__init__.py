@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ._canvas import COLOR_SCALE
-from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay, plot_shares
+from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay
+from ._charts import plot_shares as plot_shares
 from ._gallery import GalleryDisplay
 from ._map import AffinityMapDisplay
 
@@ -16,7 +17,6 @@ __all__ = [
     "GalleryDisplay",
     "ResultPlots",
     "StabilityCurveDisplay",
-    "plot_shares",
 ]
 
 
