@@ -293,7 +293,7 @@ def _text_column(name: str, entries: list[Any]) -> Column:
     # Texts that are all numbers are codes, if they are few.
     is_numeric = n_numbers >= max(_NUMBER_SHARE * n_values, 1)
     if is_numeric and (n_numbers < len(texts) - texts.count(None) or len(levels) > _MAX_LEVELS):
-        return Column(name, "number", np.array([numbers.get(text, np.nan) for text in texts], dtype=np.float64))
+        return Column(name, "number", np.array([numbers.get(text or "", np.nan) for text in texts], dtype=np.float64))
     if len(levels) > max(2, min(_MAX_LEVELS, _LEVEL_SHARE * len(texts))):
         return Column(name, "text", texts)
     code = {level: number for number, level in enumerate(levels)} | {None: -1}
