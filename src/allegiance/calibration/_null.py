@@ -19,8 +19,8 @@ _NULL_SAMPLES = 6
 #: Replication above chance that exceeds the first null sample's by the first number needs no more of them; if it does
 #: not exceed the mean by the second, the clustering is no better than one of null data.
 _CLEARLY_BETTER, _BETTER = 0.2, 0.05
-#: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are combinations
-#: of these rows, which avoids a covariance matrix.
+#: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are
+#: combinations of these rows, which avoids a covariance matrix.
 _NULL_ROWS = 2000
 
 

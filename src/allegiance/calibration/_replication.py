@@ -385,7 +385,7 @@ def _summarize(
     seed: int,
     ratio: float,
 ) -> Replication:
-    """Compare the clusterings of subsamples with the labels and with each other; ``ratio`` is all rows to a subsample."""
+    """Compare clusterings of subsamples with the labels and with each other; ``ratio`` is all rows to a subsample."""
     failures = tuple(reason for reason in clusterings if isinstance(reason, str))
     numbers = [i for i, labels in enumerate(clusterings) if not isinstance(labels, str)]
     if not numbers:
@@ -393,9 +393,7 @@ def _summarize(
         raise ValueError(f"clusterer={refit.clusterer!r} failed on every subsample of {size} rows: {failures[0]}")
     new = np.array([clusterings[i] for i in numbers])
     if (new < 0).all():
-        raise ValueError(
-            f"clusterer={refit.clusterer!r} found no cluster in any subsample: every point is noise (-1)."
-        )
+        raise ValueError(f"clusterer={refit.clusterer!r} found no cluster in any subsample: every point is noise (-1).")
     held_out = np.tile(codes >= 0, (len(new), 1))
     for row, i in enumerate(numbers):
         held_out[row, subsamples[i][0]] = False
