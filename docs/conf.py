@@ -41,7 +41,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
+exclude_patterns = ["_build", "dev", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 templates_path = ["_templates"]
 
 # Pages are MyST Markdown, and read well as plain files too: links between them are links to files.

@@ -1,12 +1,14 @@
-"""Is the package ready to be released? ``make release-check``.
+"""Check the release artifacts: ``make release-check``, with ``TAG=v0.1.0`` to compare the tag with the version.
 
-Builds the source distribution and, from it, the wheel; checks their metadata, what they hold and what they do not;
-installs the wheel into empty environments without and with extras, and uses it there. Versions agree everywhere.
+Builds the sdist and, from it, the wheel into ``dist/``; checks their metadata and contents; installs the wheel into
+empty environments with and without extras, and uses it there. These files are the ones to publish.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -17,30 +19,31 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).parent
-#: Nothing of these belongs into a wheel.
-FOREIGN = ("tests/", "attacks/", "benchmarks/", "reproduction/", "docs/", "examples/", "release/")
+DIST = ROOT / "dist"
+#: Folders that do not belong in a wheel.
+EXCLUDED = ("tests/", "attacks/", "benchmarks/", "reproduction/", "docs/", "examples/", "release/")
 
 
 def main() -> None:
-    """Build, look inside, install, use."""
-    version = stated_version()
+    """Build, check the contents, install and use."""
+    version = check_versions(os.environ.get("TAG"))
+    shutil.rmtree(DIST, ignore_errors=True)
+    run(sys.executable, "-m", "build", "--outdir", DIST, ROOT)
+    run(sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir())
+    (wheel,) = DIST.glob("*.whl")
+    (sdist,) = DIST.glob("*.tar.gz")
+    check_contents(wheel, sdist, version)
     with tempfile.TemporaryDirectory() as folder:
-        dist = Path(folder) / "dist"
-        run(sys.executable, "-m", "build", "--outdir", dist, ROOT)
-        run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir())
-        (wheel,) = dist.glob("*.whl")
-        (sdist,) = dist.glob("*.tar.gz")
-        look_inside(wheel, sdist, version)
         for name, extras in (("core", ""), ("cli", "[cli]"), ("all", "[all]")):
             python = new_environment(Path(folder) / name)
             run(python, "-m", "pip", "install", "--quiet", f"{wheel}{extras}")
             run(python, "-m", "pip", "check")
             run(python, HERE / "smoke.py", name, cwd=folder)
-    print(f"allegiance {version} is ready to be released.")
+    print(f"allegiance {version} is ready to be published from {DIST.name}/.")
 
 
-def stated_version() -> str:
-    """Return the version, which the package states; the citation file must name the same."""
+def check_versions(tag: str | None) -> str:
+    """Return the package version; the citation file, the changelog and the tag must have the same."""
     source = (ROOT / "src" / "allegiance" / "__init__.py").read_text()
     version = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
     assert version is not None
@@ -48,17 +51,18 @@ def stated_version() -> str:
     assert cited is not None
     assert cited[1] == version[1], f"CITATION.cff says {cited[1]}, the package {version[1]}"
     assert f"## [{version[1]}]" in (ROOT / "CHANGELOG.md").read_text(), f"CHANGELOG.md lacks {version[1]}"
+    assert tag in (None, "", f"v{version[1]}"), f"the tag is {tag}, the package version {version[1]}"
     return version[1]
 
 
-def look_inside(wheel: Path, sdist: Path, version: str) -> None:
-    """Check names and contents of what was built."""
+def check_contents(wheel: Path, sdist: Path, version: str) -> None:
+    """Check the names and contents of the artifacts."""
     assert wheel.name == f"allegiance-{version}-py3-none-any.whl", wheel.name
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    assert not [name for name in names if name.startswith(FOREIGN)]
-    kept_back = {path.relative_to(ROOT / "src").as_posix() for path in tracked("src")} - set(names)
-    assert not kept_back, f"missing in the wheel: {sorted(kept_back)}"
+    assert not [name for name in names if name.startswith(EXCLUDED)]
+    missing = {path.relative_to(ROOT / "src").as_posix() for path in tracked("src")} - set(names)
+    assert not missing, f"missing in the wheel: {sorted(missing)}"
     assert sdist.name == f"allegiance-{version}.tar.gz", sdist.name
     with tarfile.open(sdist) as archive:
         kept = {name.split("/", 1)[-1] for name in archive.getnames()}
@@ -67,7 +71,7 @@ def look_inside(wheel: Path, sdist: Path, version: str) -> None:
 
 
 def tracked(folder: str) -> list[Path]:
-    """Return the files of a folder that belong to the project."""
+    """Return the tracked files in a folder."""
     listed = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     return [ROOT / name for name in listed.stdout.split("\0") if name]
 
@@ -79,7 +83,7 @@ def new_environment(folder: Path) -> Path:
 
 
 def run(*command: object, cwd: str | Path = ROOT) -> None:
-    """Run a command, and stop here if it fails."""
+    """Run a command and stop if it fails."""
     print("$", *(str(word) for word in command), flush=True)
     subprocess.run([str(word) for word in command], check=True, cwd=cwd)
 

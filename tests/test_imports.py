@@ -22,7 +22,6 @@ HOMES = {
     "dask": {"io"},
     "distributed": {"io"},
     "click": {"cli"},
-    "ot": {"metrics"},
     "polars": set(),
 }
 SOURCES = sorted(PACKAGE.rglob("*.py"))

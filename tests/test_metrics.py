@@ -1,6 +1,5 @@
 """LiftEMD and Rand distance against their definitions, as metrics, and at size."""
 
-import sys
 import tracemalloc
 from functools import partial
 from itertools import combinations
@@ -198,14 +197,6 @@ def test_ten_thousand_points_need_no_matrix_of_all_pairs(rng):
     tracemalloc.stop()
     assert 0 < value < 0.2
     assert peak < 60e6  # all pairs would take 800 MB
-
-
-def test_works_without_pot(data, monkeypatch):
-    X, a, b = data
-    with_pot = lift_emd(X, a, b)
-    monkeypatch.setitem(sys.modules, "ot", None)
-    assert lift_emd(X, a, b) == pytest.approx(with_pot, abs=1e-9)
-    assert lift_emd(X, a, a) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_optimal_transport_on_a_line_is_the_area_between_the_distribution_functions(rng):

@@ -57,7 +57,7 @@ CALLED_BY_USERS = [name for name in CALLED_BY_USERS if not name.endswith(("Preci
 
 ATTRIBUTES = ["affinity", "classes", "clusters", "label", "own_affinity", "priority", "replication"]
 ATTRIBUTES += ["replication_interval", "rival", "stable", "standard_error", "trust", "typicality", "verdict"]
-METHODS = ["audit", "audit_sample", "by_cluster", "frame", "plot", "report", "review", "serve", "summary"]
+METHODS = ["audit", "audit_sample", "by_cluster", "drivers", "frame", "plot", "report", "review", "serve", "summary"]
 
 
 def public(name: str) -> Any:

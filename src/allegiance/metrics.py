@@ -23,7 +23,6 @@ from ._core.validation import (
     dense,
     is_sparse,
     real_array,
-    require,
     row_dots,
 )
 from .fitting import Labels
@@ -39,8 +38,6 @@ _LIFTING_KERNELS = {"rbf": "euclidean", "laplacian": "manhattan"}
 _SAMPLE = 1000
 #: Rows whose products with all clusters are held at a time: a multiple of the rows of a block.
 _CHUNK = 4096
-#: Iterations after which POT gives up: more than any number of clusters needs.
-_MAX_ITERATIONS = 100_000_000
 
 
 def lift_emd(
@@ -359,27 +356,13 @@ def _lengths(squares: FloatArray) -> FloatArray:
 
 
 def transport_cost(cost: FloatArray, source: FloatArray, target: FloatArray) -> float:
-    """Return the least mean cost (a, b) of moving positive masses ``source`` (a,) to ``target`` (b,), of equal sum.
-
-    POT's network simplex if it is installed, else SciPy's linear programming. Both are exact; the latter is slower from
-    about 100 clusters on.
-    """
-    source, target = source / source.sum(), target / target.sum()
-    try:
-        ot = require("ot", "transport", "lift_emd")
-    except ImportError:
-        return by_linear_programming(cost, source, target)
-    return float(ot.emd2(source, target, cost, numItermax=_MAX_ITERATIONS))
-
-
-def by_linear_programming(cost: FloatArray, source: FloatArray, target: FloatArray) -> float:
-    """Solve the same problem as a linear program over the (a, b) transported masses."""
+    """Return the least mean cost (a, b) of moving positive masses ``source`` (a,) to ``target`` (b,), of equal sum."""
     from scipy.optimize import linprog
 
     leaving = sp.kron(sp.eye_array(source.size), np.ones((1, target.size)))
     arriving = sp.kron(np.ones((1, source.size)), sp.eye_array(target.size))
     constraints: Any = sp.vstack([leaving, arriving])
-    masses = np.concatenate([source, target])
+    masses = np.concatenate([source / source.sum(), target / target.sum()])
     solution: Any = linprog(cost.ravel(), A_eq=constraints, b_eq=masses, method="highs-ds")
     if not solution.success:
         raise RuntimeError(f"optimal transport failed: {solution.message}")

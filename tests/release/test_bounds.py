@@ -1,4 +1,4 @@
-"""Lower bounds are stated in pyproject.toml; the constraints and the recipe say the same."""
+"""Lower bounds live in pyproject.toml; the constraints file and the conda recipe repeat them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import allegiance
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 METADATA = PROJECT["project"]
-#: Names that differ on conda-forge, where matplotlib and dask are packages that bring others along.
+#: Names that differ on conda-forge, where matplotlib and dask are metapackages.
 ON_CONDA = {"matplotlib": "matplotlib-base", "dask": "dask-core", "igraph": "python-igraph"}
 
 
@@ -30,14 +30,15 @@ def parsed(lines: list[str]) -> list[Requirement]:
 
 def bounds(lines: list[str]) -> dict[str, Version]:
     """Return the one version that each line names."""
-    found = {}
+    versions = {}
     for requirement in parsed(lines):
         (specifier,) = requirement.specifier
-        found[requirement.name.lower()] = Version(specifier.version)
-    return found
+        versions[requirement.name.lower()] = Version(specifier.version)
+    return versions
 
 
 CORE = bounds(METADATA["dependencies"])
+COMMAND = bounds([line for extra in ("cli", "io") for line in METADATA["optional-dependencies"][extra]])
 OPTIONAL = bounds([line for lines in METADATA["optional-dependencies"].values() for line in lines])
 GROUPS = {name: bounds(lines) for name, lines in PROJECT["dependency-groups"].items()}
 
@@ -59,16 +60,16 @@ def test_groups_and_extras_state_the_same_bound(group):
     assert shared == {name: promised[name] for name in shared}
 
 
-def test_all_brings_every_extra_but_the_one_that_holds_pandas_back():
+def test_all_includes_every_extra_but_anndata_and_the_remote_stores():
     (everything,) = METADATA["optional-dependencies"]["all"]
-    assert Requirement(everything).extras == set(METADATA["optional-dependencies"]) - {"all", "anndata"}
+    assert Requirement(everything).extras == set(METADATA["optional-dependencies"]) - {"all", "anndata", "s3", "gcs"}
 
 
 def test_errors_name_extras_that_exist():
     sources = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
     named = {extra for text in sources for extra in re.findall(r"require\(\s*\"[\w.]+\", \"(\w+)\"", text)}
     named |= {
-        extra for text in sources for found in re.findall(r"allegiance\[([\w,]+)\]", text) for extra in found.split(",")
+        extra for text in sources for names in re.findall(r"allegiance\[([\w,]+)\]", text) for extra in names.split(",")
     }
     assert named <= set(METADATA["optional-dependencies"])
 
@@ -103,9 +104,9 @@ def test_the_recipe_is_of_this_package(recipe):
 def test_the_recipe_needs_what_the_package_needs(recipe):
     python = {"python": Version(METADATA["requires-python"].removeprefix(">="))}
     needed = recipe["requirements"]
-    assert conda_bounds(needed["run"]) == python | CORE
+    assert conda_bounds(needed["run"]) == python | CORE | COMMAND
     assert conda_bounds(needed["run_constrained"]) == {
-        ON_CONDA.get(name, name): version for name, version in OPTIONAL.items()
+        ON_CONDA.get(name, name): version for name, version in OPTIONAL.items() if name not in COMMAND
     }
     host = [line for line in needed["host"] if line != "pip"]
     assert conda_bounds(host) == python | bounds(PROJECT["build-system"]["requires"])

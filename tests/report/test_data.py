@@ -22,7 +22,7 @@ def choose_points(result, always=()):
 
 @pytest.fixture
 def small_page(monkeypatch):
-    for name, limit in (("POINTS", 200), ("LISTED", 30), ("DOUBTFUL", 20), ("SUPPORTED", 20), ("NOISE", 10)):
+    for name, limit in (("POINTS", 200), ("LISTED", 30), ("DOUBTFUL", 20), ("FIRM", 20), ("NOISE", 10)):
         monkeypatch.setattr(_data, f"MAX_{name}", limit)
 
 

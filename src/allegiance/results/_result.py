@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allegiance.displays import ResultPlots
+    from allegiance.drivers import Drivers
     from allegiance.report import InlinePage
     from allegiance.review import Review
 
@@ -414,6 +415,20 @@ class AffinityResult(Shown):
         from allegiance.displays import ResultPlots
 
         return ResultPlots(self)
+
+    def drivers(self, data: Any, **settings: Any) -> Drivers:
+        """Find the columns that separate the clusters, and a short rule that reproduces the labels.
+
+        Parameters
+        ----------
+        data
+            (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
+        **settings
+            As in :func:`allegiance.drivers.drivers`.
+        """
+        from allegiance.drivers import drivers
+
+        return drivers(self, data, **settings)
 
     def report(
         self,

@@ -1,0 +1,178 @@
+"""Clusterers as users pass them, and how each parameter adapts to a smaller sample, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+
+from allegiance._core.validation import AnyArray
+
+#: Parameters that count rows. They shrink with the sample, but not below the floor, where density estimates break down.
+_COUNTS, _FLOOR = ("min_cluster_size", "max_cluster_size", "min_samples", "min_bin_freq"), 5
+#: Parameters that cannot exceed the number of rows.
+_LIMITS = ("n_clusters", "n_components", "n_neighbors")
+#: Parameters of density and graph clusterers.
+_DENSITY = ("min_cluster_size", "min_samples", "eps", "xi", "n_neighbors", "resolution")
+#: Rows whose neighbor distances and similarities are measured: the standard error of a median is about 5%.
+_MAX_QUERIES = 500
+
+
+class FunctionClusterer(ClusterMixin, BaseEstimator):
+    """A function from rows to labels as a clusterer.
+
+    Parameters
+    ----------
+    function
+        Takes X (n, d) and returns labels (n,), -1 for noise.
+
+    Attributes
+    ----------
+    labels_
+        (n,) the labels it returned.
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __sklearn_clone__(self) -> FunctionClusterer:
+        return FunctionClusterer(self.function)  # never copied: it may hold a device or a connection
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"the function {getattr(self.function, '__qualname__', repr(self.function))}"
+
+    def fit(self, X: Any, y: Any = None) -> FunctionClusterer:
+        """Call the function.
+
+        Parameters
+        ----------
+        X
+            (n, d) data.
+        y
+            Ignored.
+        """
+        labels = np.asarray(self.function(X))
+        if labels.shape != (X.shape[0],):
+            raise ValueError(f"{self!r} must return one label for each of {X.shape[0]} rows, got {labels.shape}.")
+        self.labels_: AnyArray = labels
+        self.n_features_in_ = int(X.shape[1])
+        return self
+
+
+def as_clusterer(value: Any, argument: str = "clusterer") -> Any:
+    """Return an estimator, a pipeline or a function ``f(X) -> labels`` as a clusterer that can be cloned and fitted."""
+    if isinstance(value, type) or not (hasattr(value, "fit") or callable(value)):
+        raise TypeError(
+            f"{argument} must be a clusterer such as KMeans(8), a pipeline that ends in one, or a function from X to "
+            f"labels, got {value!r}."
+        )
+    return value if hasattr(value, "fit") else FunctionClusterer(value)
+
+
+def adapt(clusterer: Any, half: Any, rows: Any, share: float) -> Any:
+    """Return a clone of a clusterer with its parameters adapted to a smaller sample.
+
+    Counts shrink with the sample, but not below 5 or the user's own value. The radius of DBSCAN grows with the distance
+    to the ``min_samples``-th neighbor, so its count stays. Ward's distances grow with the square root of the rows, the
+    sum that affinity propagation weighs against its preference grows with the rows. Parameters that no rule names, such
+    as resolutions and bandwidths, describe the population and stay as they are.
+
+    Parameters
+    ----------
+    clusterer
+        Any estimator or pipeline; not changed.
+    half
+        (h, d) the rows that it will cluster.
+    rows
+        (m, d) the rows that ``half`` was drawn from.
+    share
+        The share of all rows in ``half``: h / m, or less if ``rows`` is a sample itself.
+    """
+    adapted = clone(clusterer)
+    if not hasattr(adapted, "get_params"):
+        return adapted
+    owners: dict[str, dict[str, Any]] = {}
+    for name, value in adapted.get_params().items():
+        owner, _, last = name.rpartition("__")
+        owners.setdefault(owner, {})[last] = value
+    for owner, parameters in owners.items():
+        spaces = half, rows
+        if _is_number(parameters.get("eps")) or "preference" in parameters:
+            spaces = tuple(_clustered_space(clusterer, space) for space in spaces)
+        changes = _changes(parameters, *spaces, share)
+        adapted.set_params(**{f"{owner}__{name}" if owner else name: value for name, value in changes.items()})
+    return adapted
+
+
+def depends_on_size(clusterer: Any) -> bool:
+    """Tell whether the clusters depend on the sample size, as those of density and graph clusterers do."""
+    names = {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
+    return not names.isdisjoint(_DENSITY) and "init" not in names
+
+
+def _changes(parameters: dict[str, Any], half: Any, rows: Any, share: float) -> dict[str, Any]:
+    """Return new values of one estimator's parameters for ``half``, a share of all rows."""
+    changes: dict[str, Any] = {}
+    count: Any = parameters.get("min_samples")
+    has_radius = _is_number(parameters.get("eps")) and _is_count(count)
+    for name, value in parameters.items():
+        if name in _LIMITS and _is_count(value):
+            changes[name] = min(int(value), half.shape[0])
+        elif name in _COUNTS and _is_count(value) and not has_radius:
+            changes[name] = max(min(int(value), _FLOOR), round(share * int(value)))
+    if has_radius:
+        changes["eps"] = float(parameters["eps"]) * _radius_ratio(half, rows, int(count), share, parameters)
+    if "preference" in parameters and "damping" in parameters and np.ndim(parameters["preference"]) == 0:
+        preference = parameters["preference"]
+        whole = _median_similarity(half, parameters) if preference is None else float(preference)
+        changes["preference"] = share * whole
+    if _is_number(parameters.get("distance_threshold")) and parameters.get("linkage") == "ward":
+        changes["distance_threshold"] = float(parameters["distance_threshold"]) * share**0.5
+    return changes
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _clustered_space(clusterer: Any, rows: Any) -> Any:
+    """Return rows as the last step of a pipeline clusters them."""
+    return clone(clusterer[:-1]).fit_transform(rows) if len(getattr(clusterer, "steps", ())) > 1 else rows
+
+
+def _radius_ratio(half: Any, rows: Any, count: int, share: float, parameters: dict[str, Any]) -> float:
+    """Return the median distance to the ``count``-th neighbor in half of the rows, over that in all of them.
+
+    If ``rows`` is itself a sample, the distance is extrapolated as a power of the number of rows.
+    """
+    here_share = half.shape[0] / rows.shape[0]
+    here, there = (_neighbor_distance(space, count, parameters) for space in (half, rows))
+    if not (here_share < 1.0 and 0.0 < there < here):
+        return 1.0
+    return float((here / there) ** (np.log(share) / np.log(here_share)))
+
+
+def _neighbor_distance(rows: Any, count: int, parameters: dict[str, Any]) -> float:
+    """Return the median distance to the ``count``-th neighbor."""
+    from sklearn.neighbors import NearestNeighbors
+
+    names = ("metric", "p", "metric_params", "algorithm")
+    metric = {name: parameters[name] for name in names if parameters.get(name) is not None}
+    neighbors = NearestNeighbors(n_neighbors=min(count + 1, rows.shape[0]), **metric).fit(rows)
+    return float(np.median(neighbors.kneighbors(rows[:_MAX_QUERIES])[0][:, -1]))
+
+
+def _median_similarity(rows: Any, parameters: dict[str, Any]) -> float:
+    """Return the median similarity of rows, the default preference of affinity propagation."""
+    from sklearn.metrics import euclidean_distances
+
+    precomputed = parameters.get("affinity") == "precomputed"
+    few = rows[:_MAX_QUERIES]
+    return float(np.median(few if precomputed else -euclidean_distances(few, squared=True)))
