@@ -16,9 +16,8 @@ from allegiance._core.validation import AnyArray, is_lazy, require
 from allegiance.drift import Profile, profile_rows
 from allegiance.fitting import Chunk, Columns, Fitted, Specification, align, fit
 from allegiance.influence import AnySummary
-from allegiance.results import AffinityResult, FrameLike
+from allegiance.results import AffinityResult, FrameLike, join_results
 
-from .profile import SAMPLE_ROWS
 from .saved import predict_points, prepare_points, profile_matrix
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ def connect(address: str, *, timeout: float = 30.0) -> Iterator[Executor]:
         yield client.get_executor(pure=False)
 
 
+#: Rows on the client to which an estimator is fitted.
+_SAMPLE_ROWS = 16_384
 #: The column that carries labels through one Dask collection.
 _LABELS = "allegiance labels"
 
@@ -196,9 +197,8 @@ class DaskChunks:
         each, work = _delayed(_summarize), _delayed(summarise)
         starts = np.cumsum([0, *self._partitions.lengths[:-1]]).astype(int).tolist()
         pairs = zip(self._partitions.pairs(), starts, strict=True)
-        total: AnySummary | None = _merge_all(
-            [each(work, rows, labels, start) for (rows, labels), start in pairs], lambda first, second: first.plus(second)
-        ).compute()
+        parts = [each(work, rows, labels, start) for (rows, labels), start in pairs]
+        total: AnySummary | None = _merge_all(parts, _plus).compute()
         if total is None:
             raise ValueError("X has no rows: all of its partitions are empty.")
         return total
@@ -206,6 +206,10 @@ class DaskChunks:
 
 def _summarize(work: Callable[[Chunk], Any], rows: Any, labels: Any, start: int) -> Any:
     return work(Chunk(rows, labels, start))
+
+
+def _plus(first: AnySummary, second: AnySummary) -> AnySummary:
+    return first.plus(second)
 
 
 def _merge_all(level: list[Any], add: Callable[[Any, Any], Any]) -> Any:
@@ -230,7 +234,7 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
         raise TypeError(f"fit got {', '.join(sorted(fit_params))}, but there is no estimator to pass it to.")
     partitions = Partitions.of(X, labels)
     if scorer.estimator is not None:
-        return scorer.fit(partitions.sample(SAMPLE_ROWS, Specification.of(scorer).settings.seed))
+        return scorer.fit(partitions.sample(_SAMPLE_ROWS, Specification.of(scorer).settings.seed))
     columns = Columns(partitions.n_features, partitions.names)
     # One thread: partitions already run in parallel.
     found = fit(Specification.of(scorer), DaskChunks(partitions), columns, threads=1)
@@ -305,18 +309,18 @@ def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
     return predict_points(fitted, plan, X) if X.shape[0] else fitted.classes[:0]
 
 
-#: Arrays of a result with one entry per point, and those that need trust.
-_ARRAYS = ("label", "rival", "affinity", "own_affinity", "standard_error", "stable", "typicality", "priority")
-_NEED_TRUST = ("trust", "verdict")
+#: Arrays of a result with one entry per point.
+_ARRAYS = ("label", "trust", "verdict", "rival", "priority", "affinity", "own_affinity", "standard_error", "stable",
+           "typicality", "clusters", "_ranking")  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LazyAffinityResult:
     """The affinities of a Dask array or frame, partition by partition.
 
-    The arrays of :class:`AffinityResult` are lazy Dask arrays here: ``label``, ``rival``, ``affinity``,
-    ``own_affinity``, ``standard_error``, ``stable``, ``typicality`` and ``priority``, with trust also ``trust`` and
-    ``verdict``. Compute several of them together to score each partition only once.
+    The arrays of :class:`AffinityResult` are lazy Dask arrays here: ``label``, ``trust``, ``verdict``, ``rival``,
+    ``priority``, ``affinity``, ``own_affinity``, ``standard_error``, ``stable``, ``typicality`` and, with ``top``,
+    ``clusters``. Compute several of them together to score each partition only once.
 
     Attributes
     ----------
@@ -334,21 +338,17 @@ class LazyAffinityResult:
         """(k,) the labels of the clusters."""
         return self._fitted.classes
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _NEED_TRUST and self._fitted.trust_map is None:
-            raise AttributeError(f"{name} needs trust: fit with calibration=20, or call trust().")
-        if name not in (*_ARRAYS, *_NEED_TRUST):
-            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}; compute() returns a full result")
+    def _array(self, name: str) -> Any:
         array = require("dask.array", "dask", "a lazy result")
         like = getattr(self._empty, name)
+        if like is None:
+            raise AttributeError(f"{name} is missing: pass top= to keep only the largest affinities.")
+        get = _delayed(getattr)
         blocks = [
-            array.from_delayed(getattr(part, name), (length, *like.shape[1:]), dtype=like.dtype)
+            array.from_delayed(get(part, name), (length, *like.shape[1:]), dtype=like.dtype)
             for part, length in zip(self.parts, self._lengths, strict=True)
         ]
         return array.concatenate(blocks)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *_ARRAYS, *(_NEED_TRUST if self._fitted.trust_map is not None else ())})
 
     def frame(self, *, details: bool = False) -> Any:
         """Return a lazy Dask frame with one row per point; ``to_parquet(folder)`` writes a file per partition.
@@ -380,8 +380,8 @@ class LazyAffinityResult:
             Passed to ``dask.compute``, such as ``scheduler="processes"``.
         """
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
-        results = [part for part in parts if part.label.size] or list(parts[:1])
-        result = AffinityResult.concatenate(results, _joined([part.frame_like for part in results]))
+        results = [part for part in parts if len(part)] or list(parts[:1])
+        result = join_results(results, _joined([part._frame_like for part in results]))
         self._fitted.warn_if_imprecise(result)
         return result
 
@@ -389,6 +389,10 @@ class LazyAffinityResult:
         n = float(np.sum(self._lengths))
         points = "an unknown number of points" if np.isnan(n) else f"{int(n):,} points"
         return f"LazyAffinityResult({points} in {len(self.parts)} partitions, {self.classes.size} clusters)"
+
+
+for _name in _ARRAYS:
+    setattr(LazyAffinityResult, _name, property(partial(LazyAffinityResult._array, name=_name)))
 
 
 def _joined(frames: list[FrameLike]) -> FrameLike:
