@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from allegiance import affinity
 from allegiance.domains import Region
 from allegiance.engines import Exact, Settings, Tessellation
-from allegiance.influence import Bregman, BregmanDiagram, Weights
+from allegiance.influence import Bregman, BregmanDiagram, Kernel, Weights
 from reference import rational
 from reference.volumes import default_box
 from scenes import euclidean
@@ -31,7 +32,7 @@ def test_shares_keep_their_digits(rng, r, n, spacing):
     centers, X = _close_sites(rng, r, spacing, n)
     lower, upper = default_box(X, centers)
     result = euclidean(X, centers=centers, engine="exact")
-    assert set(result.engine) == {"exact"}
+    assert set(result.frame(details=True)["engine"]) == {"exact"}
     for x, alpha in zip(X[:n], result.affinity[:n], strict=True):
         np.testing.assert_allclose(alpha, rational.affinity(centers, x, lower, upper), atol=ROUNDINGS * EPS / spacing)
 
@@ -45,8 +46,8 @@ def test_weighted_shares_keep_their_digits(rng, r, n, spacing):
     query_weight = 0.1 * spacing**2
     lower, upper = default_box(X, centers)
     result = euclidean(X, centers=centers, engine="exact", weights=Weights(weights, query=query_weight))
-    assert (result.engine[:n] == "exact").any()
-    for x, alpha, engine in zip(X[:n], result.affinity[:n], result.engine[:n], strict=True):
+    assert (result.frame(details=True)["engine"][:n] == "exact").any()
+    for x, alpha, engine in zip(X[:n], result.affinity[:n], result.frame(details=True)["engine"][:n], strict=True):
         if engine == "exact":
             expected = rational.affinity(centers, x, lower, upper, weights, query_weight)
             np.testing.assert_allclose(alpha, expected, atol=ROUNDINGS * EPS / spacing)
@@ -60,7 +61,7 @@ def test_ratios_of_distances_on_a_line_of_two_thousand_sites(rng, domain):
     right = rng.integers(1, 2000, 300)
     x = centers[right] - rng.uniform(0.1, 0.9, 300) * (centers[right] - centers[right - 1])
     result = euclidean(x[:, None], centers=centers[:, None], engine="exact", domain=domain)
-    assert set(result.engine) == {"exact"}
+    assert set(result.frame(details=True)["engine"]) == {"exact"}
     spacing = centers[right] - centers[right - 1]
     error = np.abs(result.affinity[np.arange(300), right - 1] - (centers[right] - x) / spacing)
     assert (error <= ROUNDINGS * EPS / spacing).all()
@@ -74,8 +75,43 @@ def test_sibson_identity_at_the_largest_sizes(rng, r, k):
     centers = rng.random((k, r))
     X = rng.uniform(0.25, 0.75, (50, r))
     result = euclidean(X, centers=centers, engine="exact", domain="space")
-    assert set(result.engine) == {"exact"}
+    assert set(result.frame(details=True)["engine"]) == {"exact"}
     np.testing.assert_allclose(result.affinity @ centers, X, atol=1e-11)
+
+
+@pytest.mark.parametrize("spacing", [1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("seed", range(3))
+def test_half_way_between_two_sites_with_a_long_territory(seed, spacing):
+    """The cell of the midpoint is a slab across the box: rational arithmetic gives each of the two sites one half."""
+    rng = np.random.default_rng(seed)
+    centers, direction, X = rng.normal(size=(6, 2)), rng.normal(size=2), rng.normal(size=(40, 2))
+    centers[1] = centers[0] + spacing * direction
+    X[0] = (centers[0] + centers[1]) / 2
+    result = euclidean(X, centers=centers)
+    expected = rational.affinity(centers, X[0], *default_box(X, centers))
+    tolerance = ROUNDINGS * EPS / spacing if result.frame(details=True)["engine"][0] == "exact" else 0.06
+    np.testing.assert_allclose(result.affinity[0], expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e7, 1e9])
+def test_a_wide_column_does_not_hide_a_narrow_one(scale):
+    """The two sites on the side of each point share it like the ends of a line."""
+    centers = np.array([[-scale, 0.0], [-scale, 1.0], [scale, 0.0], [scale, 1.0]])
+    result = euclidean([[scale, 0.3], [-scale, 0.9], [scale, 1.0]], centers=centers)
+    np.testing.assert_allclose(result.affinity, [[0, 0, 0.7, 0.3], [0.1, 0.9, 0, 0], [0, 0, 0, 1]], atol=1e-7)
+    assert list(result.frame(details=True)["engine"]) == ["exact", "exact", "closed-form"]
+
+
+@pytest.mark.parametrize("engine", ["auto", "hit-and-run"])
+def test_the_unit_of_a_kernel_does_not_matter(rng, engine):
+    """Powers of two change no bit of a precomputed kernel's affinities; a tolerance that is not relative would."""
+    X, labels = rng.normal(size=(60, 3)), np.arange(60) % 6
+    gram = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    one, tiny = (
+        affinity(gram * unit, labels, influence=Kernel("precomputed"), engine=engine) for unit in (1.0, 2.0**-60)
+    )
+    assert "closed-form" not in set(one.engine)
+    np.testing.assert_array_equal(one.affinity, tiny.affinity)
 
 
 def _half_square(Y):

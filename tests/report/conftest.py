@@ -19,7 +19,7 @@ def trust_map(k):
         share=0.8,
         margins=np.array([0.1, 0.1]),
         chance=1.0 / k,
-        normal_share=None,
+        null_replication=None,
         note="k-means was repeated.",
     )
 
@@ -41,15 +41,15 @@ def make_result():
             standard_error=np.zeros((n, k)),
             label=label,
             classes=classes,
-            empty_cell=np.zeros(n, dtype=bool),
-            residual=np.zeros(n),
-            how=HowMeasured("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
-            codes=codes,
-            distances=Lazy(lambda: (distance, np.zeros(n))),
-            members=Lazy.known(MemberDistances.of(np.arange(codes.size, dtype=np.uint64), codes, distance, k)),
-            trust_map=trust_map(k) if calibrated else None,
-            engine_codes=np.zeros(n, dtype=np.int8),
-            frame_like=FrameLike() if frame is None else FrameLike.of(frame),
+            _empty_cell=np.zeros(n, dtype=bool),
+            _residual=np.zeros(n),
+            _how=HowMeasured("euclidean", "box", "auto", 0.03, seed, min(2, k), 3, 0.5),
+            _codes=codes,
+            _distances=Lazy(lambda: (distance, np.zeros(n))),
+            _members=Lazy.known(MemberDistances.of(np.arange(codes.size, dtype=np.uint64), codes, distance, k)),
+            _trust_map=trust_map(k) if calibrated else None,
+            _engine_codes=np.zeros(n, dtype=np.int8),
+            _frame_like=FrameLike() if frame is None else FrameLike.of(frame),
         )
 
     return build

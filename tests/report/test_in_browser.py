@@ -53,6 +53,13 @@ def test_decisions_survive_a_reload_and_undo_is_right_after_a_second_decision(re
     assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
     reader.open(scene.path)
     assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+    reader.press("z")  # Keys act while a point is open, unless they are switched off.
+    assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+    reader.click("#next")
+    reader.click("#shortcuts")
+    reader.press("z")
+    assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+    reader.click("#shortcuts")
     reader.press("z")
     assert reader.open_row() == rows[0]
     assert reader.text("#decision-status") == "2 decided: 2 kept."
@@ -61,6 +68,35 @@ def test_decisions_survive_a_reload_and_undo_is_right_after_a_second_decision(re
     reader.press("z")
     assert reader.text("#decision-status") == "No decisions yet."
     assert not reader.find("#undo").is_enabled()
+
+
+@SLOW
+def test_two_tabs_and_another_render_share_their_decisions(reader, scene, tmp_path):
+    reader.open(scene.path)
+    first = reader.driver.current_window_handle
+    reader.driver.switch_to.new_window("tab")
+    try:
+        reader.open(scene.path)
+        reader.click("#next")
+        reader.press("k")
+    finally:
+        reader.driver.close()
+        reader.driver.switch_to.window(first)
+    reader.wait("return document.getElementById('decision-status').textContent === '1 decided: 1 kept.'")
+    reader.click("#next")
+    assert reader.open_row() == scene.review[1]
+    reader.press("n")
+    again = scene.result.report(scene.path.with_name("again.html"), scene.X, ids=pd.DataFrame({"height": scene.ids}))
+    reader.open(again)
+    assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+
+
+@SLOW
+def test_escape_in_a_field_leaves_the_selection(reader, scene):
+    reader.open(scene.path)
+    reader.click("[data-cluster='0']")
+    reader.find("#cluster-name").send_keys("the sea", Keys.ESCAPE)
+    assert reader.looked_at() == scene.members(0)
 
 
 @SLOW
@@ -206,7 +242,7 @@ def test_the_table_sorts_and_grows(reader, scene):
     assert options == ["doubtful", "audit", "selection", "below", "decided"]
     reader.choose("#listed", "selection")
     for shown in (25, 125, 225, 240):
-        assert reader.listed() == scene.result.least_trusted(shown).tolist()
+        assert reader.listed() == scene.result.review(shown).index.to_numpy().tolist()
         if shown < 240:
             reader.find("#more").send_keys(Keys.ENTER)
     reader.click("th[data-key='id-0'] button")
@@ -372,7 +408,7 @@ def test_noise_is_on_the_map_but_has_no_trust(reader, tmp_path, scene):
     labels = np.where(np.arange(240) % 6 == 0, "-1", scene.result.label)
     result = trust(scene.X, labels)
     reader.open(result.report(tmp_path / "noise.html", scene.X))
-    noise = np.flatnonzero(result.noise)
+    noise = np.flatnonzero(result.label == -1)
     assert len(reader.data("crosses-data", "row")) == noise.size
     reader.click("[data-cluster='4']")
     reader.choose("#listed", "selection")
@@ -395,7 +431,7 @@ def test_noise_is_on_the_map_but_has_no_trust(reader, tmp_path, scene):
 def test_without_calibration_own_affinity_takes_the_place_of_trust(reader, tmp_path, scene):
     result = affinity(scene.X, scene.result.label)
     reader.open(result.report(tmp_path / "plain.html", scene.X))
-    expected = [row for row in result.least_trusted(240) if result.verdict[row] != "supported"]
+    expected = [row for row in result.review(240).index.to_numpy() if result.verdict[row] != "firm"]
     assert reader.listed() == expected[:25]
     assert "come back" not in reader.text("#counts")
     assert reader.console_errors() == []

@@ -6,6 +6,7 @@ from typing import Any
 
 from ._canvas import COLOR_SCALE
 from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay
+from ._charts import plot_shares as plot_shares
 from ._gallery import GalleryDisplay
 from ._map import AffinityMapDisplay
 
@@ -66,7 +67,7 @@ class ResultPlots:
         return AffinityMapDisplay.from_result(self._result, X, **settings)
 
     def flow(self, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> FlowDisplay:
-        """Draw which clusters the labels that are not supported are confused with.
+        """Draw which clusters the labels that are not firm are confused with.
 
         Parameters
         ----------
