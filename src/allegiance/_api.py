@@ -11,7 +11,7 @@ from ._core.validation import RandomState
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine
-from .influence import INFLUENCES, Influence, Weights, Within
+from .influence import Influence, Weights
 from .results import AffinityResult
 
 
@@ -169,27 +169,19 @@ def trust(
     """
     from ._scorer import AffinityScorer
 
-    calibration = Calibration(n_resamples, clusterer=clusterer)
-    calibration.check()
     if labels is None and centers is None and clusterer is None:
         raise ValueError("labels are missing: pass labels, clusterer=, such as KMeans(8), to make them, or centers=.")
-    given: dict[str, Any] = {
-        "centers": centers,
-        "influence": influence,
-        "weights": weights,
-        "domain": domain,
-        "n_jobs": n_jobs,
-    }
-    if labels is None and centers is not None and not isinstance(INFLUENCES.resolve(influence), Within):
-        # Labels are those that affinity(X, centers=centers) gives. Sampling needs no triangulation.
-        labels = AffinityScorer(**given, engine="shared").fit(X).labels_
     scorer = AffinityScorer(
         clusterer if labels is None and centers is None else None,
-        **given,
+        centers=centers,
+        influence=influence,
+        weights=weights,
         representative=representative,
+        domain=domain,
         engine=engine,
         eps=eps,
-        calibration=calibration,
+        calibration=Calibration(n_resamples, clusterer=clusterer),
+        n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,
     )
