@@ -58,7 +58,7 @@ def test_labels_to_review_are_kept_and_others_sampled(random_result, rng, calibr
 @pytest.mark.usefixtures("small_page")
 def test_firm_labels_are_drawn_evenly_and_by_the_seed(make_result):
     n = 4_000
-    result = make_result(np.column_stack([np.linspace(0.88, 0.98, n), np.linspace(0.12, 0.02, n)]))
+    result = make_result(np.column_stack([np.linspace(0.88, 0.95, n), np.linspace(0.12, 0.05, n)]))
     assert choose_points(result).rows.tolist() == choose_points(result).rows.tolist()
     drawn = np.concatenate([choose_points(make_result(result.affinity, seed=seed)).rows for seed in range(200)])
     # 4,000 draws from 0 .. n - 1: the standard error of their mean is n / sqrt(12 * 4000). False alarm rate: 6e-5.
