@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from allegiance._core.parallel import for_row_blocks, on_one_thread
 from allegiance._core.validation import (
     AnyArray,
     BoolArray,
@@ -71,7 +72,7 @@ class Within(Influence):
         if not training.labelled:
             raise ValueError("influence='within' needs labels, to know which points vary around which centre.")
         sites = training.sites
-        whitening = training.total(partial(scatter_sums, sites)).whitening(sites)
+        whitening = training.total(partial(scatter_sums, sites, threads=training.threads)).whitening(sites)
         return PowerDiagram(LinearEmbedding.of_sites(sites, keep_axes=keep_axes, whitening=whitening)), None
 
 
@@ -157,6 +158,10 @@ def _lengths(X: Rows) -> FloatArray:
 MOST_CORRELATED = 1024
 #: Rows, and entries, converted to float64 at a time where correlations are used.
 _SCATTER_ROWS, _SCATTER_ENTRIES = 8192, 2**19
+#: Columns up to which all sums are float64.
+_FEW_COLUMNS = 128
+#: Sums that are added up side by side, always as many so that threads change no bit.
+_SCATTER_STRANDS = 4
 #: Numbers converted to float64 at a time where they are not.
 _BLOCK = 1 << 21
 #: A column varies if its deviation is more than this many units in the last place of its values.
@@ -197,12 +202,13 @@ class ScatterSums(NamedTuple):
         scale = np.maximum(scale, _LEAST_SCALE)
         if correlation is None:
             return 1.0 / scale
-        variances, axes = np.linalg.eigh(correlation * np.outer(scale, scale))
-        if variances[0] > _SINGULAR * variances[-1]:
-            return (axes / np.sqrt(variances)) @ axes.T
-        variances, axes = np.linalg.eigh(correlation)
-        variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
-        return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
+        with on_one_thread():
+            variances, axes = np.linalg.eigh(correlation * np.outer(scale, scale))
+            if variances[0] > _SINGULAR * variances[-1]:
+                return (axes / np.sqrt(variances)) @ axes.T
+            variances, axes = np.linalg.eigh(correlation)
+            variances = np.maximum(variances, _LEAST_VARIANCE * variances.mean())
+            return ((axes / np.sqrt(variances)) @ axes.T) / scale[:, None]
 
     def covariance(self, centers: FloatArray) -> tuple[FloatArray, FloatArray | None]:
         """Return the scale (d,) of the columns, and their shrunk covariance (d, d) in it; None for the identity."""
@@ -223,7 +229,7 @@ class ScatterSums(NamedTuple):
         return found, shrunk
 
 
-def scatter_sums(centers: FloatArray, X: Rows, codes: AnyArray) -> ScatterSums:
+def scatter_sums(centers: FloatArray, X: Rows, codes: AnyArray, threads: int = 1) -> ScatterSums:
     """Sum over rows X (n, d), dense or CSR, around the ``centers`` (k, d) of their clusters (n,), -1 for noise.
 
     Sums over other rows with the same centres are of the same kind, so that they can be merged.
@@ -233,12 +239,34 @@ def scatter_sums(centers: FloatArray, X: Rows, codes: AnyArray) -> ScatterSums:
     resolution = _ROUNDING * float(np.finfo(X.dtype if X.dtype.kind == "f" else np.float64).eps)
     if d > MOST_CORRELATED:
         return ScatterSums(sizes, _squared_residuals(X, codes, centers), None, resolution)
-    products, squares = np.zeros((d, d)), np.zeros((d, d))
-    for residuals in _residuals(X, codes, centers, min(_SCATTER_ROWS, _SCATTER_ENTRIES // d)):
-        products += residuals.T @ residuals
+    starts = range(0, X.shape[0], min(_SCATTER_ROWS, _SCATTER_ENTRIES // d))
+    products, squares = np.zeros((2, _SCATTER_STRANDS, d, d))
+
+    def work(strands: slice) -> None:
+        for strand in range(strands.start, strands.stop):
+            for start in starts[strand::_SCATTER_STRANDS]:
+                for residuals in _residuals(
+                    X[start : start + starts.step], codes[start : start + starts.step], centers
+                ):
+                    products[strand] += residuals.T @ residuals
+                    squares[strand] += _squared_products(residuals)
+
+    with on_one_thread():
+        for_row_blocks(work, min(_SCATTER_STRANDS, len(starts)), threads, products=X.shape[0] * d * d, least=1)
+    return ScatterSums(sizes, products.sum(axis=0), squares.sum(axis=0), resolution)
+
+
+def _squared_products(residuals: FloatArray) -> FloatArray:
+    """Return the sums (d, d) of products of two squared residuals.
+
+    Only their total matters, for the shrinkage: with many columns, where they take time, float32 is enough.
+    """
+    if residuals.shape[1] <= _FEW_COLUMNS:
         squared = residuals**2
-        squares += squared.T @ squared
-    return ScatterSums(sizes, products, squares, resolution)
+        return squared.T @ squared
+    exponents = np.frexp(np.abs(residuals).max(axis=0))[1]
+    small = np.square(np.ldexp(residuals, -exponents).astype(np.float32))
+    return np.ldexp((small.T @ small).astype(np.float64), 2 * (exponents[:, None] + exponents))
 
 
 def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, Rows]]:
@@ -250,8 +278,8 @@ def _members(X: Rows, codes: AnyArray, chunk: int) -> Iterator[tuple[AnyArray, R
             yield part[members], X[start : start + chunk][members]
 
 
-def _residuals(X: Rows, codes: AnyArray, centers: FloatArray, chunk: int) -> Iterator[FloatArray]:
-    for part, rows in _members(X, codes, chunk):
+def _residuals(X: Rows, codes: AnyArray, centers: FloatArray, chunk: int | None = None) -> Iterator[FloatArray]:
+    for part, rows in _members(X, codes, chunk or X.shape[0]):
         yield dense(rows) - centers[part]
 
 
