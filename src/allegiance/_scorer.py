@@ -408,7 +408,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         from .io.batches import score_arrow
 
         check_is_fitted(self)
-        return score_arrow(self.fitted_, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
+        return score_arrow(self, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
 
     def profile(self, X: Any) -> Profile:
         """Return the profile of a period, which :func:`allegiance.drift.compare_profiles` compares with another.

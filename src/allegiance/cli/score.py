@@ -203,7 +203,7 @@ def _score_in_memory(
     sink = open_output(o.output, o)
     points = load_points(table, plan, o.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
     result, scorer = score_points(o, points, plan, scorer, log)
-    profiler = Profiler(scorer.fitted_.without_preprocessing(), plan)
+    profiler = Profiler(scorer.fitted_, plan)
     profiler.add(points.X, 0)
     scores, whole = result.columns(), points.columns
     kept, names, shown = _columns(o, plan, table, whole.column_names[0], scores)
@@ -270,8 +270,9 @@ def _score_in_batches(
         if o.clusters is not None:
             log.note("clusters are found by k-means of a random sample, since the table is read in batches.")
         log.step(f"fitting clusters and trust to {table.where}, in batches")
-        scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan)
-    inner = scorer.fitted_.without_preprocessing()
+        scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan).scorer
+    assert scorer is not None
+    inner = scorer.fitted_
     row = free_name("row", table.columns)
     kept, names, shown = _columns(o, plan, table, row, inner.nothing(FrameLike(), None).columns())
     rows = Rows(
@@ -293,7 +294,7 @@ def _score_in_batches(
     log.resume = "The same command resumes where this one stopped." if table.files else ""
     log.step(f"scoring {n_rows:,} rows in batches")
     how = {"resume": not o.restart, "verbose": log.progress, "rank": worst.add}
-    done = score_rows(rows, scorer, sink, names=kept, scores=names, **how)
+    done = score_rows(rows, inner, sink, names=kept, scores=names, **how)
     log.resume = ""
     log.wrote(o.output)
     if done.resumed:
@@ -315,9 +316,10 @@ def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> N
     """Save the model, with the profile of its data and where it comes from."""
     import platform
     from copy import copy
+    from dataclasses import replace
     from datetime import UTC, datetime
 
-    from allegiance.io.saved import with_plan, write_state
+    from allegiance.io import Model
 
     figures = ("cluster", "points", "replication", "name")
     about = {
@@ -329,14 +331,10 @@ def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> N
         "replication": done.summary["replication"],
         "clusters": [{name: finite(line[name]) for name in figures} for line in done.summary["clusters"]],
     }
-    whole, fitted = copy(done.scorer).set_params(verbose=False), done.scorer.fitted_
-    fitted = fitted.without_preprocessing() if "plan" in fitted.parts else fitted
+    scorer = copy(done.scorer).set_params(verbose=False)
     if done.profiler.total is not None:
-        from allegiance.drift import with_baseline
-
-        fitted = with_baseline(fitted, done.profiler.total)
-    whole._set_fitted(with_plan(fitted, plan, about))
-    write_state(whole.to_dict(), o.save, force=o.if_exists == "replace")
+        scorer.fitted_ = replace(scorer.fitted_, baseline=done.profiler.total.without_rows())
+    Model(plan, scorer, about).save(o.save, force=o.if_exists == "replace")
 
 
 def _exit_code(o: SimpleNamespace, summary: dict[str, Any], drift: Any, log: Log) -> int:

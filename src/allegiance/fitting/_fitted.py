@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,8 +76,8 @@ class Fitted:
     """The result of calibration; None without it."""
     clusterer: Any = None
     """The fitted estimator that labels new points, after the transformers; None for the nearest representative."""
-    parts: Mapping[str, Any] = field(default_factory=dict)
-    """Other things that are saved with it, by name: texts, or objects of a ``stored`` class."""
+    baseline: Any = None
+    """The profile of a first period, which later ones are compared with; None if none is kept."""
 
     @property
     def influence(self) -> Influence:
@@ -108,21 +108,16 @@ class Fitted:
         settings = replace(self.specification.settings, threads=threads, verbose=False)
         return replace(self, specification=replace(self.specification, settings=settings))
 
-    def with_part(self, name: str, value: Any) -> Fitted:
-        """Return a copy with another object that is saved with it."""
-        return replace(self, parts={**self.parts, name: value})
-
     def without_preprocessing(self) -> Fitted:
         """Return a copy for points that have passed the transformers already."""
         return replace(self, columns=Columns(self.columns.n_prepared), clusterer=without_feature_names(self.clusterer))
 
-    def with_preprocessing(self, preparation: Any, columns: Columns) -> Fitted:
-        """Return a copy for points that have to pass fitted transformers first."""
-        return replace(self, columns=Columns(columns.n_features, columns.names, preparation, self.columns.n_prepared))
-
-    def _prepared(self, X: Any) -> Prepared:
-        """Return points as the clusterer takes them, and as the diagram needs them."""
-        given, rows = self.columns.prepare(X)
+    def _prepared(self, X: Any, named: bool = True) -> Prepared:
+        """Return points as the clusterer takes them, and as the diagram needs them; ``named`` checks column names."""
+        columns = self.columns
+        if not named:
+            columns = Columns(columns.n_features, None, columns.preparation, columns.n_prepared)
+        given, rows = columns.prepare(X)
         if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
             given = rows  # it was fitted to arrays, and would complain about names
         return Prepared(given, self.specification.influence.prepare(rows))
@@ -138,10 +133,11 @@ class Fitted:
 
     def _predicted(self, X: Any, n: int) -> IntArray | None:
         """Return the clusters (n,) that the estimator gives new points; None if it gives none."""
-        if self.clusterer is None or not hasattr(self.clusterer, "predict"):
+        clusterer = self.clusterer if hasattr(X, "columns") else without_feature_names(self.clusterer)
+        if clusterer is None or not hasattr(clusterer, "predict"):
             return None
         # scikit-learn's k-means fails on rows of another precision than that of its centres.
-        precision = getattr(getattr(self.clusterer, "cluster_centers_", None), "dtype", None)
+        precision = getattr(getattr(clusterer, "cluster_centers_", None), "dtype", None)
         # In parts, since some estimators need much more memory than their labels take.
         codes = np.empty(n, np.int64)
         for start in range(0, n, _PART):
@@ -149,23 +145,28 @@ class Fitted:
             some = X.iloc[part] if hasattr(X, "iloc") else X[part]
             if precision is not None and isinstance(some, np.ndarray):
                 some = some.astype(precision, copy=False)
-            codes[part] = Labels.of(self.clusterer.predict(some), part.stop - start).codes(self.classes)
+            codes[part] = Labels.of(clusterer.predict(some), part.stop - start).codes(self.classes)
         return codes
 
     def _nearest(self, located: Located) -> IntArray:
         return nearest_sites(self.tessellation.diagram, located.position, self.specification.settings.threads)
+
+    def codes_of(self, points: PreparedInput, located: Located) -> IntArray:
+        """Return the clusters (n,) of points that passed :meth:`prepare_input`."""
+        return self._nearest(located) if points.codes is None else points.codes
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
         given, rows = self._prepared(X)
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
-    def prepare_input(self, X: Any, labels: Any = None) -> PreparedInput:
+    def prepare_input(self, X: Any, labels: Any = None, *, named: bool = True) -> PreparedInput:
         """Return points (n, d) as they are scored; transformers and the estimator run here.
 
-        ``labels`` are (n,), -1 for noise; None labels them as new points.
+        ``labels`` are (n,), -1 for noise; None labels them as new points. ``named=False`` takes an array for columns
+        that had names in the fit, in their order.
         """
-        given, rows = self._prepared(X)
+        given, rows = self._prepared(X, named)
         if labels is None:
             codes = self._predicted(given, rows.shape[0])
         else:
