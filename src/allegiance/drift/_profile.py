@@ -184,7 +184,7 @@ def profile_rows(
         prepared = columns.check(X)
         codes, typicality = _typicality(fitted.without_preprocessing(), prepared)
     else:
-        codes, typicality = result.codes, result.typicality
+        codes, typicality = result._codes, result.typicality
     if features is None:
         known = columns.known_names
         features = _numbers(X, known) if columns.preparation is not None else columns.check(X)

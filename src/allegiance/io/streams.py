@@ -22,9 +22,9 @@ from allegiance._core.progress import Progress, Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, check_count
 from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.results import Tally
+from allegiance.results import FrameLike, Summary
 
-from .batches import IMPRECISE, RANKING, TALLY, Batch, BatchScorer, Rows, rows_for
+from .batches import RANKING, SUMMARY, Batch, BatchScorer, Rows, rows_for
 from .checkpoint import Checkpoint
 from .encoding import encode
 from .files import TableError, refuse_inputs
@@ -61,8 +61,8 @@ class StreamSummary(NamedTuple):
     resumed: int
     """Rows that an earlier, interrupted run had scored."""
     seconds: float
-    tally: Tally
-    """Counts by cluster, over all rows."""
+    summary: Summary
+    """Counts by cluster, replication and the head of the review list, over all rows."""
 
 
 def score_stream(
@@ -127,7 +127,7 @@ def score_stream(
     Returns
     -------
     StreamSummary
-        Numbers of rows, seconds, and counts by cluster.
+        Numbers of rows, seconds, and the summary of all rows.
 
     See Also
     --------
@@ -148,7 +148,7 @@ def score_stream(
     >>> summary.rows
     150
     >>> header.split(",")[:4]
-    ['target', 'label', 'verdict', 'rival']
+    ['target', 'label', 'rival', 'own_affinity']
     """
     if not isinstance(sink, Sink) and os.fspath(sink) == "-":
         raise TableError("sink must be a file: streaming to standard output cannot be resumed.")
@@ -220,11 +220,11 @@ def score_rows(
     plain = rows.plan is not None and (fitted.columns.preparation is None or "plan" in fitted.parts)
     inner = fitted.without_preprocessing() if plain else fitted
     score = BatchScorer(inner, names, table.where, scores, top, details, rank is not None)
-    counted: list[tuple[Tally, int]] = []
+    empty = inner.nothing(FrameLike(), 1).summary()
+    summaries: list[Summary] = []
 
     def write(part: pa.RecordBatch) -> None:
-        noted = part.schema.metadata
-        counted.append((Tally.from_json(noted[TALLY], fitted.classes, fitted.trust_map), int(noted[IMPRECISE])))
+        summaries.append(empty.from_json(part.schema.metadata[SUMMARY]))
         part = part.replace_schema_metadata(None)
         if rank is not None:
             ranking = part.column(RANKING).to_numpy(zero_copy_only=False)
@@ -243,15 +243,13 @@ def score_rows(
                 parts.add(scored, batch.consumed)
                 write(scored)
                 advance(batch.consumed - batch.first)
-            if not counted:
+            if not summaries:
                 parts.remove()
                 raise TableError(f"{table.where} has no rows.")
         parts.remove()
-    tally = counted[0][0]
-    for more, _ in counted[1:]:
-        tally = tally.plus(more)
-    fitted.warn(sum(imprecise for _, imprecise in counted), output.n_rows)
-    return StreamSummary(output.n_rows, done, time.perf_counter() - started, tally)
+    summary = sum(summaries[1:], summaries[0])
+    fitted.warn(summary.imprecise, output.n_rows)
+    return StreamSummary(output.n_rows, done, time.perf_counter() - started, summary)
 
 
 def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:
