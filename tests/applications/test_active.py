@@ -79,7 +79,7 @@ class TestSample:
         largest, owner = stability(fit_to_centers(seeds, extremes, 0, None), X)
         result = AffinityScorer(centers=seeds, random_state=0, influence="euclidean").fit(X).affinity(X)
         np.testing.assert_array_equal(largest, result.affinity.max(axis=1))
-        np.testing.assert_array_equal(owner, result.owner)
+        np.testing.assert_array_equal(owner, result.frame(details=True)["owner"])
         assert extremes.shape[0] <= 2 * min(d, 4)
 
     @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.6, 1.0])

@@ -125,7 +125,9 @@ class TestWaiting:
         waiting = (X[:, None] == model.pending_).all(axis=2).any(axis=1)
         # Those absorbed last moved the centroids a little, so that only clear cases must agree.
         assert waiting[result.affinity.max(axis=1) < 0.45].all()
-        assert not waiting[(result.affinity.max(axis=1) > 0.55) & (result.owner == result.label)].any()
+        assert not waiting[
+            (result.affinity.max(axis=1) > 0.55) & (result.frame(details=True)["owner"] == result.label)
+        ].any()
         assert 10 < waiting.sum() < 200
 
     def test_centroids_are_the_means_of_what_was_folded(self):

@@ -32,8 +32,8 @@ class Scene:
         self.path = self.result.report(
             folder / "report.html", frame, images=rng.random((240, 6, 6)), texts=self.texts, title=columns[0]
         )
-        doubtful = self.result.verdict != "supported"
-        order = self.result.least_trusted(240)
+        doubtful = self.result.verdict != "firm"
+        order = self.result.review(240).index.to_numpy()
         self.review = order[doubtful[order]]
         mean = {name: self.result.trust[self.result.label == name].mean() for name in names}
         self.order = sorted(mean, key=mean.get)

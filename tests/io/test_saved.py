@@ -77,16 +77,16 @@ def fitted(**settings: Any) -> AffinityScorer:
     return AffinityScorer(**{"random_state": None} | settings).fit(IRIS, LABELS)
 
 
-SCORES = ("affinity", "standard_error", "label", "classes", "empty_cell", "residual", "engine", "closeness",
-          "typicality")  # fmt: skip
-TRUST = ("trust", "replication", "replication_interval", "clusterer_note")
+SCORES = ("affinity", "standard_error", "label", "classes", "typicality")
+TRUST = ("trust", "replication", "replication_interval")
 
 
 def assert_scores_alike(one: AffinityScorer, other: AffinityScorer, X: Any = IRIS) -> None:
     first, second = one.affinity(X), other.affinity(X)
-    assert first.calibrated == second.calibrated
-    for name in (*SCORES, *TRUST) if first.calibrated else SCORES:
+    for name in (*SCORES, *TRUST) if first.summary().replication is not None else SCORES:
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+    assert first.frame(details=True).equals(second.frame(details=True))
+    assert first.summary().note == second.summary().note
 
 
 def saved_and_loaded(scorer: AffinityScorer, folder: Path, X: Any = IRIS) -> AffinityScorer:

@@ -321,5 +321,5 @@ def stability(fitted: Fitted, X: Rows) -> tuple[FloatArray, IntArray]:
 
     Precision does not matter here, so there is no warning.
     """
-    ranks = fitted.score(X, top=1).ranks
+    ranks = fitted.score(X, top=1)._ranks
     return ranks.largest, ranks.first

@@ -179,7 +179,7 @@ def profile_rows(
     if result is None:
         codes, typicality = _typicality(fitted, fitted.prepare_input(X, named=features is None))
     else:
-        codes, typicality = result.codes, result.typicality
+        codes, typicality = result._codes, result.typicality
     if features is None:
         known = columns.known_names
         features = _numbers(X, known) if columns.preparation is not None else columns.check(X)

@@ -35,7 +35,7 @@ from allegiance.engines import (
     measure_blocks,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness
+from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness, join_results
 
 from ._inputs import Columns, Prepared, has_pipeline, last_step, repeatable, without_feature_names
 from ._labels import Labels, align, labels_of
@@ -189,7 +189,7 @@ class Fitted:
             located = self.locate(points.rows[some] if n > size else points.rows)
             codes = self._nearest(located) if points.codes is None else points.codes[some]
             parts.append(self.score_located(located, codes, points.frame, started, top=top))
-        return parts[0] if len(parts) == 1 else AffinityResult.concatenate(parts, points.frame)
+        return parts[0] if len(parts) == 1 else join_results(parts, points.frame)
 
     def score_located(
         self, located: Located, codes: IntArray, frame: FrameLike, started: float, *, top: int | None = None
@@ -206,8 +206,8 @@ class Fitted:
             measured = {
                 "affinity": estimate.affinity,
                 "standard_error": estimate.standard_error,
-                "empty_cell": estimate.empty_cell,
-                "engine_codes": estimate.engine,
+                "_empty_cell": estimate.empty_cell,
+                "_engine_codes": estimate.engine,
             }
         else:
             blocks = measure_blocks(self.engine, self.tessellation, located.position, settings)
@@ -215,13 +215,13 @@ class Fitted:
         return AffinityResult(
             label=labels_of(codes, self.classes),
             classes=self.classes,
-            residual=located.residual,
-            how=self.how(started),
-            codes=codes,
-            distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
-            members=self.members,
-            trust_map=self.trust_map,
-            frame_like=frame,
+            _residual=located.residual,
+            _how=self.how(started),
+            _codes=codes,
+            _distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
+            _members=self.members,
+            _trust_map=self.trust_map,
+            _frame_like=frame,
             **measured,
         )
 
@@ -261,13 +261,13 @@ class Fitted:
             result = self.score_located(self.locate(sample.rows), sample.codes, FrameLike(), started, top=1)
         known = calibration.clusterer if calibration.clusterer is not None else estimator
         rows, clusterer = self._to_repeat(sample, places, known, given)
-        distance = result.distance[scored]
+        distance = result._distance[scored]
         found = calibrate(
             replace(calibration, clusterer=None),
             rows,
             sample.codes[places],
             result.own_affinity[scored][places],
-            result.closeness[scored][places],
+            result._closeness[scored][places],
             reach=self._reach(sample.codes, distance),
             clusterer=clusterer,
             others=self._stand_ins(sample.codes),
@@ -340,13 +340,9 @@ class Fitted:
         )  # fmt: skip
         return float(found.above_chance.mean())
 
-    def n_imprecise(self, result: AffinityResult) -> int:
-        """Return how many points did not reach the precision asked for."""
-        return result.n_wider_than(self.specification.settings.eps)
-
     def warn_if_imprecise(self, result: AffinityResult) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""
-        self.warn(self.n_imprecise(result), result.n_points)
+        self.warn(result._count_imprecise(), len(result))
 
     def warn(self, imprecise: int, n_points: int) -> None:
         """Warn if there are imprecise points among ``n_points``."""
@@ -394,9 +390,9 @@ def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes:
         "clusters": classes[cluster],
         "affinity": shares,
         "standard_error": errors,
-        "empty_cell": empty,
-        "engine_codes": engines,
-        "top_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
+        "_empty_cell": empty,
+        "_engine_codes": engines,
+        "_top_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
     }
 
 

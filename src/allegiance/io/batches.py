@@ -23,7 +23,7 @@ from .tables import Table, open_table, rows_of_batch
 from .values import label_values
 
 #: Where a record batch of scores carries the counts of its rows.
-TALLY, IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
+SUMMARY = b"allegiance.summary"
 #: The last column of a part whose rows are ranked; the output does not have it.
 RANKING = "allegiance.ranking"
 
@@ -165,16 +165,16 @@ class BatchScorer:
                 result = self.fitted.nothing(FrameLike(), top)
             else:
                 result = self.fitted.score_prepared(points, top)
-        scores = result.columns(details=self.details)
+        scores = result._columns(details=self.details)
         if self.scores is not None:
             scores = {shown: scores[name] for name, shown in self.scores.items()}
         twice = [name for name in self.names if name in scores]
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
         if self.ranked:
-            scores = {**scores, RANKING: result.ranking}
+            scores = {**scores, RANKING: result._ranking}
         arrays = [*batch.kept.columns, *(pa.array(values) for values in scores.values())]
-        counted = {TALLY: result.tally().to_json(), IMPRECISE: str(self.fitted.n_imprecise(result))}
+        counted = {SUMMARY: result.summary().to_json()}
         return pa.RecordBatch.from_arrays(arrays, names=[*self.names, *scores]).replace_schema_metadata(counted)
 
     @contextmanager

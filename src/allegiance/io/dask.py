@@ -15,7 +15,7 @@ from allegiance._core.validation import AnyArray, is_lazy, require
 from allegiance.drift import Profile, profile_rows
 from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.results import AffinityResult, FrameLike
+from allegiance.results import AffinityResult, FrameLike, join_results
 
 from .saved import predict_points, prepare_points, profile_matrix
 
@@ -249,7 +249,7 @@ def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
 
 
 #: Attributes of a result that raise without calibration.
-_NEED_TRUST = ("trust", "chance_to_return", "replication", "replication_interval")
+_NEED_TRUST = ("trust", "verdict", "replication", "replication_interval")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -290,7 +290,7 @@ class LazyAffinityResult:
     def _arrays(self) -> list[str]:
         """Return the names of the arrays with an entry for each point, as the result of no points has them."""
         names = [name for name in dir(self._nothing) if not name.startswith("_") and name != "classes"]
-        if not self._nothing.calibrated:
+        if not self._nothing._calibrated:
             names = [name for name in names if name not in _NEED_TRUST]
         return [name for name in names if isinstance(getattr(self._nothing, name, None), np.ndarray)]
 
@@ -312,8 +312,8 @@ class LazyAffinityResult:
             Passed to ``dask.compute``, such as ``scheduler="processes"``.
         """
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
-        found = [part for part in parts if part.n_points] or list(parts[:1])
-        result = AffinityResult.concatenate(found, _joined([part.frame_like for part in found]))
+        found = [part for part in parts if len(part)] or list(parts[:1])
+        result = join_results(found, _joined([part._frame_like for part in found]))
         self._fitted.warn_if_imprecise(result)
         return result
 
