@@ -263,7 +263,9 @@ def make_scorer(trust: Trust, log: Log, *, estimator: Any = None, centers: Any =
 
     resamples = 20 if trust.resamples is None else trust.resamples
     # "within" needs labels.
-    influence = trust.influence or ("euclidean" if centers is not None and not settings.pop("labelled", False) else None)
+    influence = trust.influence or (
+        "euclidean" if centers is not None and not settings.pop("labelled", False) else None
+    )
     settings.pop("labelled", None)
     return AffinityScorer(
         estimator,

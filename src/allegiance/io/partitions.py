@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from allegiance._core.validation import require
 
@@ -78,7 +79,9 @@ def _file_names(paths: Sequence[str]) -> list[str]:
         while PurePosixPath(name).suffix.lower() in _KNOWN_ENDINGS:
             name = PurePosixPath(name).stem
         name = "__".join([*folders, name]).replace(" ", "-")
-        names.append(next(one for one in (name, *(f"{name}-{i}" for i in range(2, len(paths) + 2))) if one not in names))
+        names.append(
+            next(one for one in (name, *(f"{name}-{i}" for i in range(2, len(paths) + 2))) if one not in names)
+        )
     return names
 
 
@@ -155,7 +158,7 @@ class PartitionedSink:
             return None
         file = self.file_of(part)
         size = _size(file)
-        text = _read(self._record_of(part))
+        text = read_file(self._record_of(part))
         if text is None:
             if size is not None and self.if_exists == "error":
                 raise TableError(f"{file} exists and was not written by allegiance. Pass --if-exists replace.")
@@ -216,7 +219,7 @@ def _size(path: str) -> int | None:
     return os.path.getsize(path) if os.path.isfile(path) else None
 
 
-def _read(path: str) -> bytes | None:
+def read_file(path: str) -> bytes | None:
     """Return the contents of a file, None if there is none."""
     if is_url(path):
         filesystem, name = filesystem_of(path)
@@ -234,4 +237,4 @@ def first_rows(tables: Sequence[pa.Table], n: int, order: str) -> pa.Table | Non
     if not tables:
         return None
     whole = pa.concat_tables(tables)
-    return whole.take(pa.compute.sort_indices(whole, sort_keys=[(order, "ascending")])[:n])
+    return whole.take(pc.sort_indices(whole, sort_keys=[(order, "ascending")])[:n])

@@ -208,17 +208,20 @@ def score_rows(
         # A column that the output cannot store should be known before the work.
         output.check(table.schema.field(name) for name in rows.keep)
     score = BatchScorer(fitted, names, table.where, scores, top, details, review)
-    job = _Job(score, batch_rows, fitted.empty_result(FrameLike(), 1).summary())
+    job = _Job(score, batch_rows, fitted.nothing(FrameLike(), 1).summary())
     if isinstance(output, Sink):
         refuse_inputs(output.path, table.files)
-        with _workers(score, executor) as job.submit, progress(table.n_rows, "scoring", verbose, unit="rows") as advance:
+        with (
+            _workers(score, executor) as job.submit,
+            progress(table.n_rows, "scoring", verbose, unit="rows") as advance,
+        ):
             done = job.write(rows, output, 0, None, advance)
         fitted.warn(done.summary.imprecise, done.rows)
         return StreamSummary(done.rows, 0, time.perf_counter() - started, done.summary, done.review)
+    run = _describe(rows, score)  # profiles the table if its types are not known, before it is split
     parts = list_partitions(table)
     for part in parts:
         refuse_inputs(output.file_of(part), table.files)
-    run = _describe(rows, score)
     results: list[_Done] = []
     resumed, skipped = 0, dict[str, str]()
     with (
@@ -261,9 +264,7 @@ class _Job:
     def __init__(self, score: BatchScorer, batch_rows: int, empty: Summary) -> None:
         self._score, self._batch_rows, self.empty = score, batch_rows, empty
 
-    def write(
-        self, rows: Rows, output: Sink, start: int, stop: int | None, advance: Callable[[int], None]
-    ) -> _Done:
+    def write(self, rows: Rows, output: Sink, start: int, stop: int | None, advance: Callable[[int], None]) -> _Done:
         """Score the rows of a table from ``start`` to ``stop`` and write them to one file."""
         request, summary, listed = self._score.review, self.empty, list[pa.Table]()
         with output:
