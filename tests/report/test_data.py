@@ -22,7 +22,7 @@ def choose_points(result, always=()):
 
 @pytest.fixture
 def small_page(monkeypatch):
-    for name, limit in (("POINTS", 200), ("LISTED", 30), ("DOUBTFUL", 20), ("SUPPORTED", 20), ("NOISE", 10)):
+    for name, limit in (("POINTS", 200), ("LISTED", 30), ("DOUBTFUL", 20), ("FIRM", 20), ("NOISE", 10)):
         monkeypatch.setattr(_data, f"MAX_{name}", limit)
 
 
@@ -71,7 +71,7 @@ value_lists = st.lists(
 
 
 def groups_of(values, code, k):
-    clusters = [_data.ClusterFigures(i, 1, 0.5, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
+    clusters = [_data.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
     return _data.Groups(clusters, [[]] * k, 0, np.arange(k), np.asarray(code), np.asarray(values, dtype=float), "trust")
 
 

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn
@@ -173,7 +174,7 @@ class Program(click.Group):
             code = super().main(words, *rest, **settings)
             return code if isinstance(code, int) else 0
         except click.ClickException as error:
-            error.message = clean(error.message)
+            error.format_message = partial(clean, error.format_message())  # type: ignore[method-assign]
             error.show()
             return error.exit_code
         except (KeyboardInterrupt, click.Abort):

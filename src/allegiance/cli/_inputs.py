@@ -228,10 +228,6 @@ def make_clusterer(algorithm: str, clusters: int | None, seed: int) -> Any:
         return mixture.GaussianMixture(clusters, random_state=seed)
     if algorithm == "hdbscan":
         return cluster.HDBSCAN(copy=True)
-    if algorithm == "leiden":
-        from allegiance.clusterers import Leiden
-
-        return Leiden(random_state=seed)
     if algorithm == "agglomerative":
         return cluster.AgglomerativeClustering(clusters)
     if algorithm == "birch":
@@ -257,25 +253,24 @@ def import_clusterer(name: str) -> Any:
     return value() if isinstance(value, type) else value
 
 
-def make_scorer(trust: Trust, log: Log, *, estimator: Any = None, centers: Any = None, **settings: Any) -> Any:
+def make_scorer(
+    trust: Trust, log: Log, *, estimator: Any = None, centers: Any = None, labeled: bool = False, **settings: Any
+) -> AffinityScorer:
     """Return the scorer, not fitted; ``settings`` are those of the calibration."""
     from allegiance import AffinityScorer, Calibration
 
     resamples = 20 if trust.resamples is None else trust.resamples
-    # "within" needs labels.
-    influence = trust.influence or (
-        "euclidean" if centers is not None and not settings.pop("labelled", False) else None
-    )
-    settings.pop("labelled", None)
+    precision: dict[str, Any] = {} if trust.eps is None else {"eps": trust.eps}
     return AffinityScorer(
         estimator,
         centers=centers,
-        influence=influence or "within",
+        # "within" needs labels.
+        influence=trust.influence or ("euclidean" if centers is not None and not labeled else "within"),
         calibration=None if resamples == 0 else Calibration(resamples, **settings),
         n_jobs=trust.n_jobs,
         random_state=trust.seed,
         verbose=log.progress,
-        **({} if trust.eps is None else {"eps": trust.eps}),
+        **precision,
     )
 
 
@@ -297,7 +292,7 @@ def scorer_for(run: Run, plan: FeaturePlan, labels: AnyArray | None) -> Affinity
             n_labels = Labels.of(labels, len(labels)).classes.size
         again = make_clusterer(trust.algorithm, trust.clusters or n_labels, trust.seed)
     return make_scorer(
-        trust, run.log, estimator=estimator, centers=centers, clusterer=again, labelled=labels is not None
+        trust, run.log, estimator=estimator, centers=centers, clusterer=again, labeled=labels is not None
     )
 
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import click
 
 #: See ``make_clusterer`` in ``_inputs``.
-ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan", "leiden")
+ALGORITHMS = ("kmeans", "minibatch", "bisecting", "agglomerative", "gmm", "birch", "spectral", "hdbscan")
 LIKE_KMEANS = ALGORITHMS[:3]
 #: Algorithms that choose the number of clusters themselves.
-WITHOUT_K = ("hdbscan", "leiden")
+WITHOUT_K = ("hdbscan",)
 #: As in :mod:`allegiance.influence`: those without further parameters. "mahalanobis" needs a covariance.
 INFLUENCES = (
     "within", "euclidean", "cosine", "kl", "itakura-saito", "logistic", "rbf", "laplacian", "polynomial",
@@ -35,10 +35,6 @@ class Reading:
     sep: str | None = None
     encoding: str | None = None
     skip_rows: int | None = None
-    skip_lines: tuple[int, ...] = ()
-    no_header: bool = False
-    keep_rows: bool = False
-    keep_sentinels: bool = False
     sheet: str | None = None
     dates: str | None = None
     on_error: str = "stop"
@@ -165,10 +161,10 @@ class Budget(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return text if text != number else int(number)
 
 
-class Lines(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """Line numbers, such as 2 or 2,5-7."""
+class Numbers(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """Whole numbers, such as 2-10 or 2,3,5."""
 
-    name = "lines"
+    name = "numbers"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         """Return the numbers in ascending order."""

@@ -1,4 +1,4 @@
-"""What a scored table says, in one order everywhere: problems, replication, drivers, clusters, review list, provenance."""
+"""The summary of a scored table: problems, replication, drivers, clusters, review list, provenance, in this order."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ class Facts(NamedTuple):
     """Where the clusters come from, by subject."""
 
 
-def collect_problems(summary: Summary, plan: FeaturePlan, drivers: Drivers | None) -> list[str]:
-    """Return sentences about what changes the answer: the table, the clusters, the comparison with unclustered data."""
-    findings = [finding for finding in plan.findings if finding.level == "warning"]
+def collect_problems(summary: Summary, drivers: Drivers | None) -> list[str]:
+    """Return sentences about what changes the answer."""
     flags = [] if drivers is None else [flag for flag in drivers.flags if flag.level == "warning"]
-    return [*summary.problems, *dict.fromkeys(str(finding) for finding in [*findings, *flags])]
+    return [*summary.problems, *dict.fromkeys(map(str, flags))]
 
 
 def source_facts(run: Run, table: Table, plan: FeaturePlan, model_id: str) -> dict[str, Any]:
@@ -94,7 +93,7 @@ def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
     """Return the sections of the summary sheet of a workbook."""
     from allegiance.io.sinks import Percent
 
-    values, percent = as_values(facts), lambda share: None if share is None else Percent(share)
+    values = as_values(facts)
     sections: list[tuple[str, list[list[Any]]]] = []
     if facts.problems:
         sections.append(("Problems that change the answer", [[text] for text in facts.problems]))
@@ -107,7 +106,8 @@ def summary_sections(facts: Facts) -> list[tuple[str, list[list[Any]]]]:
     names = ("cluster", "points", "replication", "replication_low", "replication_high", *_VERDICTS, "rival")
     rows = []
     for line in finite(values["clusters"]):
-        row = [percent(line[name]) if name.startswith("replication") else line[name] for name in names]
+        row = [line[name] for name in names]
+        row[2:5] = [None if share is None else Percent(share) for share in row[2:5]]
         rows.append([*row, line["name"], line["description"]])
     sections.append(("Clusters", [[*names, "name", "description"], *rows]))
     sections.append(("Provenance", [[name, str(value)] for name, value in facts.source.items()]))
@@ -127,7 +127,7 @@ def print_facts(facts: Facts, run: Run) -> None:
     if facts.drivers is not None:
         show("", *facts.drivers.lines(), err=err)
     show("", *summary.cluster_lines(), err=err)
-    texts = [(line.name, facts.descriptions[place].text) for place, line in _worst_first(summary)
+    texts = [(line.name, facts.descriptions[place].details) for place, line in _worst_first(summary)
              if line.name is not None and place < len(facts.descriptions)]  # fmt: skip
     show(*(f"Cluster {name}: {text}." for name, text in texts[:_MAX_CLUSTERS] if text), err=err)
     if facts.review is not None and facts.review.num_rows:

@@ -23,12 +23,13 @@ Examples:
     opt.DATA,
     [
         opt.option(
-            opt.CLUSTERING, "--clusters", metavar="FROM-TO", type=opt.Lines(), default="2-10", show_default=True,
+            opt.CLUSTERING, "--clusters", metavar="FROM-TO", type=opt.Numbers(), default="2-10", show_default=True,
             help="Numbers of clusters to try: a range such as 2-10, or a list such as 2,3,5.",
         ),
         opt.option(
-            opt.CLUSTERING, "--algorithm", type=click.Choice([name for name in opt.ALGORITHMS if name not in opt.WITHOUT_K]),
-            default="kmeans", show_default=True, help="Clustering algorithm.",
+            opt.CLUSTERING, "--algorithm", default="kmeans", show_default=True,
+            type=click.Choice([name for name in opt.ALGORITHMS if name not in opt.WITHOUT_K]),
+            help="Clustering algorithm.",
         ),
     ],
     opt.COLUMN_OPTIONS,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.drift import Profile
     from allegiance.io import FeaturePlan, Table
-    from allegiance.io.batches import ReviewRequest
+    from allegiance.io.batches import ReviewRequest, Rows
     from allegiance.results import AffinityResult, Summary
 
 #: Tables with more rows are streamed, unless an option needs all of them in memory.
@@ -138,20 +138,20 @@ def score(**values: Any) -> int:
     scorer, plan = prepare(run, table)
     work = _score_in_batches if _streams(run, table) else _score_in_memory
     scored = work(run, table, plan, scorer)
-    facts, values = scored.facts, as_values(scored.facts)
-    values |= {"model_id": scored.model_id, "skipped": scored.skipped}
+    facts, figures = scored.facts, as_values(scored.facts)
+    figures |= {"model_id": scored.model_id, "skipped": scored.skipped}
     drift = _compare_with_baseline(run, scored)
     if run.trust.model is not None:
-        values["drift"] = None if drift is None else drift.to_dict()
+        figures["drift"] = None if drift is None else drift.to_dict()
     if run.output.save is not None:
-        _save(run, scored, plan, table, values)
+        _save(run, scored, plan, table, figures)
     code = _exit_code(run, facts, drift)
-    record.write(code, values)
+    record.write(code, figures)
     finish(code)
     if run.json:
         names = ("output", "report", "save", "review_output", "audit_sheet")
         outputs = {name: getattr(run.output, name) for name in names}
-        print_json({**values, "notes": run.log.notes, "exit_code": code, **outputs})
+        print_json({**figures, "notes": run.log.notes, "exit_code": code, **outputs})
     elif not run.log.quiet:
         print_facts(facts, run)
     run.log.end(rows=facts.summary.n_points, replication=facts.summary.replication)
@@ -254,10 +254,10 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
     result, scorer = score_points(run, points, plan, scorer)
     fitted, scores, whole = scorer.fitted_, result._columns(), points.columns
     kept, names, columns = _columns(run, plan, table, whole.column_names[0], scores)
-    for name, written in names.items():
-        if written in whole.column_names:
-            whole = whole.drop_columns([written])
-        whole = whole.append_column(written, pa.array(scores[name]))
+    for name, shown in names.items():
+        if shown in whole.column_names:  # a column that --scores-only does not write
+            whole = whole.drop_columns([shown])
+        whole = whole.append_column(shown, pa.array(scores[name]))
     review = take_review(whole, list_review(result, _review_request(run, len(result))))
     run.log.step("describing clusters")
     typed = typed_columns(points, table)
@@ -280,31 +280,34 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
     return _Scored(facts, scorer, fitted_id(fitted), profile, {})
 
 
-def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Scored:
-    import numpy as np
-
-    from allegiance.drivers import drivers
+def _fit_in_batches(run: Run, table: Table, plan: FeaturePlan) -> AffinityScorer:
+    """Return the scorer of the clustering that the options name, fitted to a table in batches."""
     from allegiance.io import fit_stream
+
+    trust, labels = run.trust, run.features.labels
+    centers = load_centers(trust.centers, plan) if trust.centers else None
+    unfitted = make_scorer(trust, run.log, centers=centers, labeled=labels is not None)
+    if trust.clusters is not None:
+        run.log.note("clusters come from k-means on a random sample, because the table is read in batches.")
+    run.log.step(f"fitting clusters and trust to {table.where}, in batches")
+    scorer: AffinityScorer = fit_stream(table, unfitted, n_clusters=trust.clusters, labels=labels, plan=plan).scorer
+    return scorer
+
+
+def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None) -> _Scored:
     from allegiance.io.batches import Rows
     from allegiance.io.partitions import PartitionedSink, is_folder
-    from allegiance.io.saved import fitted_id, predict_points
+    from allegiance.io.saved import fitted_id
     from allegiance.io.streams import score_rows
     from allegiance.io.tables import BATCH_ROWS
-    from allegiance.report import center_descriptions
     from allegiance.results import FrameLike
 
-    output, trust, log = run.output, run.trust, run.log
+    output, log = run.output, run.log
     assert output.output is not None
-    if scorer is None:
-        centers = load_centers(trust.centers, plan) if trust.centers else None
-        unfitted = make_scorer(trust, log, centers=centers, labelled=run.features.labels is not None)
-        if trust.clusters is not None:
-            log.note("clusters come from k-means on a random sample, because the table is read in batches.")
-        log.step(f"fitting clusters and trust to {table.where}, in batches")
-        scorer = fit_stream(table, unfitted, n_clusters=trust.clusters, labels=run.features.labels, plan=plan).scorer
+    scorer = _fit_in_batches(run, table, plan) if scorer is None else scorer
     fitted = scorer.fitted_
     model_id = fitted_id(fitted)
-    sink: Any
+    sink: Any = None
     if is_folder(output.output):
         metadata = provenance() | {"model_id": model_id}
         sink = PartitionedSink(output.output, if_exists=output.if_exists, metadata=metadata)
@@ -313,11 +316,17 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
         sink = open_output(output.output, run, model_id=model_id)
     row = free_name("row", table.columns)
     kept, names, columns = _columns(run, plan, table, row, fitted.nothing(FrameLike(), None)._columns())
-    keep = [name for name in kept if name != row]
-    typed = sink.format not in ("csv", "tsv")
-    rows = Rows(table, plan, None, labels=run.features.labels, keep=keep, row=row if row in kept else None, typed=typed)
+    rows = Rows(
+        table,
+        plan,
+        None,
+        labels=run.features.labels,
+        keep=[name for name in kept if name != row],
+        row=row if row in kept else None,
+        typed=sink.format not in ("csv", "tsv"),
+    )
     profiler = Profiler(fitted, plan)
-    if (output.save is not None or fitted.baseline is not None) and fitted.members is not None:
+    if output.save is not None or fitted.baseline is not None:
         rows.tap = lambda batch: profiler.add(batch.X, batch.first)
     n_rows = table.n_rows if table.n_rows is not None else table.profile().n_rows
     log.step(f"scoring {n_rows:,} rows in batches")
@@ -339,24 +348,32 @@ def _score_in_batches(run: Run, table: Table, plan: FeaturePlan, scorer: Affinit
     if done.resumed:
         log.note(f"{done.resumed:,} of {done.rows:,} rows were scored by an earlier run.")
         if rows.tap is not None:
-            rows.tap, profiler.total = None, None
-            for batch in rows.batches(BATCH_ROWS):
-                profiler.add(batch.X, batch.first)
-    descriptions: list[Any] = []
-    if fitted.centers is not None:
-        sizes = [line.points for line in done.summary.clusters if line.name is not None]
-        descriptions = center_descriptions(fitted.centers, np.array(sizes), plan)
-    # A random sample of the rows is enough for column shares and a rule.
-    found = None
-    if trust.model is None:
-        sample = table.sample(_DRIVER_ROWS, plan.used)
-        X = np.asarray(plan.prepare(sample)[0], np.float64)
-        found = drivers(predict_points(fitted, None, X), X, plan=plan)
-    review = done.review
-    facts = _facts(run, table, plan, done.summary, found, descriptions, review, columns, model_id)
-    reason = [] if review is None else [review.column_names[-2]]
-    _write_review(run, facts, [*kept, *names.values(), *reason], names)
+            profiler.read(rows)
+    found, descriptions = _describe_stream(run, table, plan, fitted, done.summary)
+    facts = _facts(run, table, plan, done.summary, found, descriptions, done.review, columns, model_id)
+    reasons = [] if done.review is None else [done.review.column_names[-2]]
+    _write_review(run, facts, [*kept, *names.values(), *reasons], names)
     return _Scored(facts, scorer, model_id, profiler.total, dict(done.skipped))
+
+
+def _describe_stream(
+    run: Run, table: Table, plan: FeaturePlan, fitted: Any, summary: Summary
+) -> tuple[Any, Sequence[Any]]:
+    """Return the drivers, from a random sample of the rows, and what sets each cluster apart, from the centers."""
+    import numpy as np
+
+    from allegiance.drivers import drivers
+    from allegiance.io.saved import predict_points
+    from allegiance.report import center_descriptions
+
+    found, descriptions = None, list[Any]()
+    if fitted.centers is not None:
+        sizes = [line.points for line in summary.clusters if line.name is not None]
+        descriptions = center_descriptions(fitted.centers, np.array(sizes), plan)
+    if run.trust.model is None:
+        X = np.asarray(plan.prepare(table.sample(_DRIVER_ROWS, plan.used))[0], np.float64)
+        found = drivers(predict_points(fitted, None, X), X, plan=plan)
+    return found, descriptions
 
 
 def describe_memory(
@@ -378,7 +395,7 @@ def _facts(
     run: Run, table: Table, plan: FeaturePlan, summary: Summary, found: Any, descriptions: Any, review: Any,
     columns: Sequence[str], model_id: str,
 ) -> Facts:  # fmt: skip
-    problems = collect_problems(summary, plan, found)
+    problems = collect_problems(summary, found)
     if review is not None:
         columns = [review.column_names[-2] if name == "reason" else name for name in columns]
         columns = [name for name in columns if name in review.column_names]
@@ -409,6 +426,14 @@ class Profiler:
         if len(X) and self._fitted.members is not None:
             part = profile_matrix(self._fitted, self._plan, X, start)
             self.total = part if self.total is None else self.total.plus(part)
+
+    def read(self, rows: Rows) -> None:
+        """Replace the profile by that of all rows."""
+        from allegiance.io.tables import BATCH_ROWS
+
+        rows.tap, self.total = None, None
+        for batch in rows.batches(BATCH_ROWS):
+            self.add(batch.X, batch.first)
 
 
 def typed_columns(points: Points, table: Table) -> Any:

@@ -48,8 +48,8 @@ def watch(**values: Any) -> int:
     scorer, plan = load_model(run.trust, log)
     if scorer.fitted_.baseline is None:
         raise click.ClickException(
-            f"{model} has no baseline to compare with. Save it again with `allegiance score DATA --save {model}`, or in "
-            "Python call keep_baseline(X) before save(path)."
+            f"{model} has no baseline to compare with. Save it again with `allegiance score DATA --save {model}`, or "
+            "call keep_baseline(X) before save(path) in Python."
         )
     periods: dict[str, PeriodComparison | Exception] = {}
     for file in dict.fromkeys(values["files"]):
@@ -88,7 +88,6 @@ def _compare(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: 
     from allegiance.drift import compare_profiles
     from allegiance.io import TableError
     from allegiance.io.batches import Rows
-    from allegiance.io.tables import BATCH_ROWS
 
     table = open_input(run.reading, (file,), run.log)
     plan, notes = model_plan(scorer, saved, table)
@@ -96,8 +95,7 @@ def _compare(run: Run, scorer: AffinityScorer, saved: FeaturePlan | None, file: 
         run.log.note(f"{file}: {note}")
     fitted = scorer.fitted_
     profiler = Profiler(fitted, plan)
-    for batch in Rows(table, plan, None).batches(BATCH_ROWS):
-        profiler.add(batch.X, batch.first)
+    profiler.read(Rows(table, plan, None))
     if profiler.total is None:
         raise TableError(f"{file} has no rows.")
     return compare_profiles(fitted, fitted.baseline, profiler.total)

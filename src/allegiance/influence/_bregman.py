@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -22,7 +22,7 @@ _GRADIENT_ERROR, _CONVEXITY_ERROR = 1e-5, 1e-9
 _CHUNK = 2**20
 
 
-class BregmanDivergence:
+class BregmanDivergence(ABC):
     """D(y ‖ c) = phi(y) - phi(c) - <∇phi(c), y - c> for a strictly convex phi on an interval of each coordinate."""
 
     name: str
@@ -52,7 +52,7 @@ class BregmanDivergence:
     def spread(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray | None:
         """Return 1 / phi'' (n, d) at such rows, if phi is a sum over coordinates."""
 
-    def check(self, d: int) -> None:
+    def check(self, d: int) -> None:  # noqa: B027
         """Raise ValueError unless phi is convex on rows of d numbers, and the gradients are those of phi."""
 
     def between(self, Y: FloatArray, C: FloatArray) -> FloatArray:
@@ -385,8 +385,9 @@ class KL(BregmanInfluence):
     >>> from allegiance import affinity
     >>> from allegiance.influence import KL
     >>> counts = [[9, 1, 0], [8, 2, 0], [1, 7, 2], [0, 9, 1]]
-    >>> affinity(counts, ["sports", "sports", "news", "news"], influence=KL(smoothing=0.5)).owner
-    array(['sports', 'sports', 'news', 'news'], dtype='<U6')
+    >>> result = affinity(counts, ["sports", "sports", "news", "news"], influence=KL(smoothing=0.5))
+    >>> result.frame(details=True)["owner"].tolist()
+    ['sports', 'sports', 'news', 'news']
     """
 
     smoothing: float = 0.0
@@ -407,8 +408,9 @@ class ItakuraSaito(BregmanInfluence):
     >>> from allegiance import affinity
     >>> from allegiance.influence import ItakuraSaito
     >>> spectra = [[1.0, 4.0], [10.0, 41.0], [4.0, 1.0], [39.0, 10.0]]
-    >>> affinity(spectra, ["rising", "rising", "falling", "falling"], influence=ItakuraSaito()).owner
-    array(['rising', 'rising', 'falling', 'falling'], dtype='<U7')
+    >>> result = affinity(spectra, ["rising", "rising", "falling", "falling"], influence=ItakuraSaito())
+    >>> result.frame(details=True)["owner"].tolist()
+    ['rising', 'rising', 'falling', 'falling']
     """
 
     smoothing: float = 0.0
@@ -424,8 +426,9 @@ class Logistic(BregmanInfluence):
     >>> from allegiance import affinity
     >>> from allegiance.influence import Logistic
     >>> chances = [[0.9, 0.2], [0.8, 0.1], [0.1, 0.7], [0.3, 0.9]]
-    >>> affinity(chances, ["a", "a", "b", "b"], influence=Logistic()).owner
-    array(['a', 'a', 'b', 'b'], dtype='<U1')
+    >>> result = affinity(chances, ["a", "a", "b", "b"], influence=Logistic())
+    >>> result.frame(details=True)["owner"].tolist()
+    ['a', 'a', 'b', 'b']
     """
 
 

@@ -32,7 +32,7 @@ ORDER = "allegiance.order"
 class ReviewRequest(NamedTuple):
     """Which rows to list for review."""
 
-    count: int
+    size: int
     """How many at most."""
     by: str = "priority"
     """The sort key: "priority" or "trust"."""
@@ -219,7 +219,7 @@ def list_review(result: AffinityResult, request: ReviewRequest) -> pa.Table:
     rows = review_rows(order, None)
     if not request.with_firm:
         rows = rows[result._standing[rows] != FIRM]
-    rows = rows[: request.count]
+    rows = rows[: request.size]
     reasons = pa.array(result._reasons(rows).tolist(), pa.string())
     return pa.table({"row": pa.array(rows), ORDER: pa.array(order[rows]), "reason": reasons})
 

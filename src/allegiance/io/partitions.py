@@ -72,7 +72,7 @@ def list_partitions(table: Table) -> list[Partition]:
 def _file_names(paths: Sequence[str]) -> list[str]:
     """Return different file names for paths: what they do not share, without endings."""
     pieces = [(path if is_url(path) else os.path.abspath(path)).replace(os.sep, "/").split("/") for path in paths]
-    shared = len(os.path.commonprefix([each[:-1] for each in pieces]))
+    shared = _shared_length([each[:-1] for each in pieces])
     names: list[str] = []
     for each in pieces:
         *folders, name = each[shared:]
@@ -83,6 +83,16 @@ def _file_names(paths: Sequence[str]) -> list[str]:
             next(one for one in (name, *(f"{name}-{i}" for i in range(2, len(paths) + 2))) if one not in names)
         )
     return names
+
+
+def _shared_length(paths: Sequence[Sequence[str]]) -> int:
+    """Return the number of leading folders that all paths share."""
+    length = 0
+    for names in zip(*paths, strict=False):
+        if len({*names}) > 1:
+            break
+        length += 1
+    return length
 
 
 class PartitionedSink:

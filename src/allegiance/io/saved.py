@@ -26,7 +26,7 @@ from allegiance.fitting import Columns, Fitted, PreparedInput, labels_of
 from allegiance.results import AffinityResult, FrameLike
 
 from .encoding import check, decode, decode_clusterer, encode, encode_clusterer
-from .files import is_url, write_whole
+from .files import filesystem_of, is_url, write_whole
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -396,22 +396,12 @@ def write_state(state: dict[str, Any], path: str | os.PathLike[str], *, force: b
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in _members(state | {"id": state_id(state)}).items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
-    if not is_url(os.fspath(path)):
-        write_whole(path, buffer.getbuffer(), force=force)
-        return
-    from .formats import filesystem_of
-
-    filesystem, name = filesystem_of(os.fspath(path))
-    if not force and filesystem.exists(name):
-        raise FileExistsError(f"{path} already exists.")
-    filesystem.pipe_file(name, buffer.getvalue())
+    write_whole(path, buffer.getbuffer(), force=force)
 
 
 def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a state from a local file or a URL, in memory proportional to its size whatever it claims to hold."""
     if is_url(os.fspath(path)):
-        from .formats import filesystem_of
-
         filesystem, name = filesystem_of(os.fspath(path))
         content = filesystem.cat_file(name)
     else:

@@ -244,7 +244,7 @@ def score_rows(
                 skipped[part.table.where] = str(error)
     summary = sum((done.summary for done in results), job.empty)
     listed = [done.review for done in results if done.review is not None]
-    first = None if review is None else first_rows(listed, review.count, ORDER)
+    first = None if review is None else first_rows(listed, review.size, ORDER)
     n_rows = sum(done.rows for done in results)
     fitted.warn(summary.imprecise, n_rows)
     return StreamSummary(n_rows, resumed, time.perf_counter() - started, summary, first, skipped)
@@ -272,13 +272,13 @@ class _Job:
                 summary = summary + self.empty.from_json(scored.schema.metadata[SUMMARY])
                 if request is not None:
                     listed.append(review_rows_of(scored))
-                    if sum(each.num_rows for each in listed) > 2 * request.count:
-                        listed = [first for first in [first_rows(listed, request.count, ORDER)] if first is not None]
+                    if sum(each.num_rows for each in listed) > 2 * request.size:
+                        listed = [first for first in [first_rows(listed, request.size, ORDER)] if first is not None]
                 output.write(scored.replace_schema_metadata(None))
                 advance(batch.consumed - batch.first)
             if not output.n_rows:
                 output.write(self._score.measure(rows.empty_batch(), None).replace_schema_metadata(None))
-        first = None if request is None else first_rows(listed, request.count, ORDER)
+        first = None if request is None else first_rows(listed, request.size, ORDER)
         return _Done(output.n_rows, summary, first)
 
 

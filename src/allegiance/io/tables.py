@@ -309,7 +309,13 @@ class Table:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def schema_of(self, columns: Sequence[str], *, typed: bool) -> pa.Schema:
-        """Return names and types of columns; those that come from text get the type that the profile gives them."""
+        """Return names and types of columns. Text is profiled for it.
+
+        Parameters
+        ----------
+        columns, typed
+            As in :meth:`batches`.
+        """
         raw = [self._raw.field(name) for name in columns]
         if not typed or self._written.isdisjoint(columns):
             return pa.schema(raw)

@@ -156,7 +156,7 @@ class Page:
         figures = draw_figures(_data.counts_in_bins(levels.sum(axis=0)), groups, self._projection, self._bands)
         # JSON in which no character means anything to HTML.
         embedded = {"figures": to_json(figures, dumps=bokeh_json), "page": to_json(page_data)}
-        # Only scripts with this word run: names from the data cannot know it. It also tells pages apart.
+        # Only scripts with this word run: names from the data cannot know it.
         self.nonce = hashlib.sha256("".join(embedded.values()).encode()).hexdigest()[:32]
         resources = require("bokeh.resources", "report", "report()").Resources(
             mode="inline", components=["bokeh"], log_level="error"
@@ -165,6 +165,7 @@ class Page:
             "report.html.j2",
             embedded=embedded,
             nonce=self.nonce,
+            key=self._key,
             bokeh_scripts=resources.js_raw,
             scripts=_SCRIPTS,
             title=self.title,
@@ -197,6 +198,8 @@ class Page:
 
     def find(self, query: str, most: int) -> IntArray:
         """Return rows whose number, identifier or text matches a query, those that match as a whole first."""
+        if not query:
+            return np.zeros(0, dtype=np.int64)
         wanted = query.casefold()
         exact = np.flatnonzero(self.inputs.row_numbers == int(query)) if query.isdecimal() else np.zeros(0, dtype=int)
         whole: list[int] = exact.tolist()
@@ -209,6 +212,16 @@ class Page:
                 elif wanted in text and len(part) < most:
                     part.append(row)
         return np.array(list(dict.fromkeys([*whole, *part]))[:most], dtype=np.int64)
+
+    @cached_property
+    def _key(self) -> str:
+        """What identifies these labels: the browser stores decisions under it, however often the page is made."""
+        inputs = self.inputs
+        rows = zip(inputs.row_numbers.tolist(), self.result.label.tolist(), *inputs.ids.values(), strict=True)
+        digest = hashlib.sha256()
+        for row in rows:
+            digest.update(repr(tuple(map(str, row))).encode("utf-8", "replace"))
+        return digest.hexdigest()[:32]
 
     @cached_property
     def _neighbours(self) -> Neighbours | None:
@@ -312,7 +325,8 @@ def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> dict[st
     A number in the second sentence stands for the name of the cluster in that place of the page.
     """
     summary = result.summary()
-    first, *notes = summary.headlines()
+    more = summary.problems[1:]
+    first, *notes = [line for line in summary.headlines() if line not in more]
     second = _trouble(result, groups)
     if not summary.n_labels:
         first, second = "No point has a label: all are noise", []
@@ -324,7 +338,7 @@ def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> dict[st
     elif not result._calibrated:
         notes.append("How many labels would come back was not estimated: trust(X, labels) does it")
     first, *notes = (f"{line.removesuffix('.').replace(' %', NBSP_PERCENT)}." for line in (first, *notes))
-    return {"first": first, "second": second, "warning": " ".join(summary.problems[1:]), "notes": notes}
+    return {"first": first, "second": second, "warning": " ".join(more), "notes": notes}
 
 
 def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:

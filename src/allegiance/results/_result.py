@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allegiance.displays import ResultPlots
+    from allegiance.drivers import Drivers
     from allegiance.report import InlinePage
     from allegiance.review import Review
 
@@ -371,11 +372,12 @@ class AffinityResult(Shown):
             A frame whose library, and for pandas whose index, to use. By default those of the X that was scored, or
             pandas.
         details
-            Add ``owner`` (the cluster with the largest affinity), ``stable``, ``distance`` (from the own representative,
-            for noise from the nearest), ``closeness`` (0 to 1, by distances from the own and the nearest other cluster), ``empty_cell`` (whether the point has no territory, so that its
-            affinity is a limit), ``residual`` (distance from the subspace of the representatives), ``engine``,
-            ``standard_error`` (of the largest affinity) and the affinities: one ``affinity_<label>`` for each cluster,
-            or with ``top`` ``cluster_1``, ``affinity_1``, ``cluster_2`` and so on.
+            Add ``owner`` (the cluster with the largest affinity), ``stable``, ``distance`` (from the representative of
+            the own cluster, for noise from the nearest), ``closeness`` (0 to 1, by the distances from the own and the
+            nearest other cluster), ``empty_cell`` (whether the point has no territory, so that its affinity is a
+            limit), ``residual`` (distance from the subspace of the representatives), ``engine``, ``standard_error`` (of
+            the largest affinity) and the affinities: one ``affinity_<label>`` for each cluster, or with ``top``
+            ``cluster_1``, ``affinity_1``, ``cluster_2`` and so on.
         """
         return (self._frame_like if like is None else FrameLike.of(like)).build(self._columns(details=details))
 
@@ -413,6 +415,20 @@ class AffinityResult(Shown):
         from allegiance.displays import ResultPlots
 
         return ResultPlots(self)
+
+    def drivers(self, data: Any, **settings: Any) -> Drivers:
+        """Find the columns that separate the clusters, and a short rule that reproduces the labels.
+
+        Parameters
+        ----------
+        data
+            (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
+        **settings
+            As in :func:`allegiance.drivers.drivers`.
+        """
+        from allegiance.drivers import drivers
+
+        return drivers(self, data, **settings)
 
     def report(
         self,

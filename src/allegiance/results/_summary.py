@@ -293,7 +293,7 @@ class Summary(Shown):
             return []
         if self.classes.size == 1:
             return ["There is only one cluster, and one cluster always replicates."]
-        null, warning = self._trust_map.normal_share, self._trust_map.warning
+        null, warning = self._trust_map.null_replication, self._trust_map.warning
         sentences = []
         if null is not None and self.replication is not None:
             sentences.append(
