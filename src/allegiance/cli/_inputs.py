@@ -92,6 +92,24 @@ def _check_model(trust: Trust) -> None:
         )
 
 
+def find_readable(reading: Reading, data: tuple[str, ...], log: Log) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the files of ``--on-error skip`` that can be read from the first to the last row, and the others."""
+    from allegiance.io.tables import locate_files
+
+    files = [file for name in data for file in locate_files(name)]
+    damaged: dict[str, str] = {}
+    for file in files:
+        try:
+            open_input(reading, (file,), log).profile()
+        except (ValueError, OSError) as error:
+            damaged[file] = str(error)
+            log.note(f"{file} was skipped: {error}")
+    readable = tuple(file for file in files if file not in damaged)
+    if not readable:
+        raise ValueError("none of the input files can be read.")
+    return readable, damaged
+
+
 def open_input(reading: Reading, data: tuple[str, ...], log: Log) -> Table:
     """Open the table."""
     from allegiance.io import TableError, open_table

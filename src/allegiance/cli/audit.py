@@ -123,21 +123,17 @@ def _match(scored: Table, sheet: Table, cluster: str) -> tuple[list[int], list[s
         raise TableError(
             f"{sheet.where} has no column {cluster!r}, so its rows cannot be compared with {scored.where}."
         )
-    ours, theirs = ({name: _texts(table, name) for name in shared} for table in (scored, sheet))
-    count = len(ours[cluster])
-
-    def agrees(numbers: list[int]) -> bool:
-        return all(row < count and all(ours[name][row] == theirs[name][i] for name in shared)
-                   for i, row in enumerate(numbers))  # fmt: skip
-
-    if agrees(rows):
-        return rows, drawn
+    own, clusters = _texts(scored, cluster), _texts(sheet, cluster)
+    matches = []
     for name in shared:
-        places = {text: row for row, text in enumerate(ours[name])}
-        if len(places) == count and all(text in places for text in theirs[name]):
-            rows = [places[text] for text in theirs[name]]
-            if agrees(rows):
-                return rows, drawn
+        texts = _texts(scored, name)
+        places = {text: row for row, text in enumerate(texts)}
+        # Numbers may have been rounded by a spreadsheet program, so not every column can identify rows.
+        if len(places) == len(texts) and {*(wanted := _texts(sheet, name))} <= {*places}:
+            matches.append([places[text] for text in wanted])
+    for numbers in [*matches, rows]:
+        if max(numbers) < len(own) and [own[row] for row in numbers] == clusters:
+            return numbers, drawn
     raise TableError(
         f"{sheet.where} and {scored.where} do not belong together: rows or clusters differ, and no column identifies "
         "the rows."

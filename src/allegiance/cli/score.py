@@ -13,6 +13,7 @@ from ._app import DRIFTED, NOTED, UNDER_THRESHOLD, Run, begin, finish, finite, p
 from ._inputs import (
     Points,
     check_clustering,
+    find_readable,
     free_name,
     ids_of,
     load_centers,
@@ -129,17 +130,25 @@ def score(**values: Any) -> int:
     check_clustering(run)
     _check_usage(run)
     check_outputs(run)
-    table = open_input(run.reading, run.data, run.log)
+    data, damaged = run.data, dict[str, str]()
+    if run.reading.on_error == "skip":
+        data, damaged = find_readable(run.reading, run.data, run.log)
+    table = open_input(run.reading, data, run.log)
     check_inputs(run, table)
     record = RunRecord(run, table)
     code = record.skip_if_up_to_date()
     if code is not None:
         return code
     scorer, plan = prepare(run, table)
+    if scorer is not None and scorer.fitted_.baseline is None and run.output.fail_on_drift:
+        raise ValueError(
+            f"{run.trust.model} has no baseline, so --fail-on-drift cannot be decided. Save the model again with "
+            "`allegiance score DATA --save FILE`, or leave out --fail-on-drift."
+        )
     work = _score_in_batches if _streams(run, table) else _score_in_memory
     scored = work(run, table, plan, scorer)
     facts, figures = scored.facts, as_values(scored.facts)
-    figures |= {"model_id": scored.model_id, "skipped": scored.skipped}
+    figures |= {"model_id": scored.model_id, "skipped": damaged | scored.skipped}
     drift = _compare_with_baseline(run, scored)
     if run.trust.model is not None:
         figures["drift"] = None if drift is None else drift.to_dict()
@@ -272,8 +281,13 @@ def _score_in_memory(run: Run, table: Table, plan: FeaturePlan, scorer: Affinity
     _write_review(run, facts, [*written, review.column_names[-2]], names)
     write_sheet(run, result, whole, [*(ids or kept[:1]), *(name for name in plan.used if name not in ids)], names)
     if output.report is not None:
+        from allegiance.io import write_whole
+        from allegiance.report import render_report
+
         page = page_settings(run, result, points, plan, table, facts, typed)
-        result.report(output.report, points.X, **page)
+        write_whole(
+            output.report, render_report(result, points.X, **page).encode("utf-8", "replace"), force=output.replaces
+        )
         run.log.wrote(output.report)
     wanted = output.save is not None or fitted.baseline is not None
     profile = profile_matrix(fitted, plan, points.X) if wanted and fitted.members is not None else None
@@ -451,7 +465,6 @@ def page_settings(
     row, ids = points.columns.column_names[0], ids_of(run.features, plan, table)
     short = {label: each.name for label, each in zip(result.classes.tolist(), facts.descriptions, strict=True)}
     where = table.where.partition("?")[0] if "://" in table.where else table.where
-    axes = None if run.output.map is None else tuple(table.check_columns(run.output.map.split(",")))
     return {
         "data": columns,
         "describe_by": list(plan.used),
@@ -462,10 +475,6 @@ def page_settings(
         "feature_names": list(plan.names),
         "row_numbers": points.columns.column(row).to_numpy(),
         "title": f"Labels of {where.rstrip('/').replace(os.sep, '/').rpartition('/')[2] or where}",
-        "map": axes,
-        "drivers": facts.drivers,
-        "notes": facts.problems,
-        "provenance": {name: str(text) for name, text in facts.source.items()},
     }
 
 
@@ -490,14 +499,7 @@ def _compare_with_baseline(run: Run, scored: _Scored) -> Any:
     from allegiance.drift import compare_profiles
 
     fitted = scored.scorer.fitted_
-    if fitted.baseline is None:
-        if run.output.fail_on_drift:
-            raise ValueError(
-                f"{run.trust.model} has no baseline, so --fail-on-drift cannot be decided. Save the model again with "
-                f"`allegiance score DATA --save`, or leave out --fail-on-drift."
-            )
-        return None
-    if scored.profile is None:
+    if fitted.baseline is None or scored.profile is None:
         return None
     drift = compare_profiles(fitted, fitted.baseline, scored.profile)
     for finding in drift.findings[:MAX_FINDINGS]:

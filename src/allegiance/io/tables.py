@@ -110,7 +110,7 @@ def open_table(
     if not isinstance(source, (str, os.PathLike, list, tuple)):
         return Table([Part.of("the frame", as_arrow(source))], rules)
     given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    paths = [path for one in given for path in _locate(os.fspath(one), format)]
+    paths = [path for one in given for path in locate_files(os.fspath(one), format)]
     if not paths:
         raise TableError("no file was named.")
     # A single file that was named is what it is, whatever its folders are called.
@@ -438,7 +438,7 @@ def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
 # Where files are
 
 
-def _locate(spec: str, format: str | None) -> list[str]:
+def locate_files(spec: str, format: str | None = None) -> list[str]:
     """Return the files that a path, pattern, folder or URL stands for."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)
