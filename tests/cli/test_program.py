@@ -115,7 +115,7 @@ USAGE_ERRORS = [
     ("score", "DATA"),
     ("compare DATA --labels species", "at least two"),
     ("compare DATA --algorithm gmm --algorithm kmeans", "needs --clusters"),
-    ("curve DATA --clusters x", "neither a range"),
+    ("curve DATA --clusters x", "neither a list"),
     ("curve DATA --clusters 5-3", "empty range"),
     ("model a b", "unexpected extra argument"),
     ("nonsense", "nonsense"),
