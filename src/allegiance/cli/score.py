@@ -439,7 +439,7 @@ class Profiler:
 
         if len(X) and self._fitted.members is not None:
             part = profile_matrix(self._fitted, self._plan, X, start)
-            self.total = part if self.total is None else self.total.plus(part)
+            self.total = part if self.total is None else self.total + part
 
     def read(self, rows: Rows) -> None:
         """Replace the profile by that of all rows."""

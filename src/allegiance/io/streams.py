@@ -373,13 +373,13 @@ class StreamChunks:
         self._where, self._read, self._verbose = rows.table.where, read, verbose
         self.n_features, self.labelled = len(rows.names), labelled
 
-    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+    def total(self, summarize: Callable[[Chunk], AnySummary | None]) -> AnySummary:
         """Read the rows once, and merge the summaries of the batches."""
         total: AnySummary | None = None
         start = 0
         with progress(None, "fitting", self._verbose, unit="rows") as advance:
             for X, labels in self._read():
-                summary = summarise(Chunk(X, labels, start))
+                summary = summarize(Chunk(X, labels, start))
                 start += X.shape[0]
                 advance(X.shape[0])
                 if summary is not None:
