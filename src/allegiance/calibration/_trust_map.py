@@ -191,12 +191,11 @@ def calibrate(
     keys = row_keys(rows, codes)
     order = np.argsort(keys, kind="stable")
     rows, codes, own, close = take(rows, order), codes[order], own_affinity[order], closeness[order]
-    whole = n_total is None or n_total <= codes.size
     if codes.size < 2 or reach.size < 2:
         return _certain(reach)
     chosen, known = None, calibration.clusterer if calibration.clusterer is not None else clusterer
     if known is None:
-        chosen = stand_in(_moderate(rows), codes, whole=whole, others=others)
+        chosen = stand_in(_moderate(rows), codes, n_total=n_total, others=others)
         known = chosen.clusterer
     found = replicate(
         rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total,

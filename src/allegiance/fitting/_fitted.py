@@ -330,7 +330,7 @@ class Fitted:
         if known is None:
             repeated, _ = self._to_repeat(sample, places, None, None)
             others = self._stand_ins(sample.codes)
-            known = stand_in(repeated, sample.codes[places], whole=places.size == codes.size, others=others).clusterer
+            known = stand_in(repeated, sample.codes[places], n_total=codes.size, others=others).clusterer
         else:
             repeated, known = self._to_repeat(sample, places, known, None)
         found = replicate(
