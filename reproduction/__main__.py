@@ -1,8 +1,9 @@
-"""``python -m reproduction``: the paper's tables and figures, compared with ours."""
+"""``python -m reproduction``: reproduce the paper's tables and figures."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -10,26 +11,24 @@ from reproduction import EXPERIMENTS, run_paper
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run the experiments that the command line names, and say what was skipped."""
+    """Run the selected experiments."""
     arguments = _parser().parse_args(words)
-    outcomes = run_paper(
+    run_paper(
         arguments.output,
         only=arguments.only,
         n_seeds=arguments.seeds,
         fresh=arguments.fresh,
-        announce=lambda name, done, total: print(f"[{done + 1}/{total}] {name}", file=sys.stderr, flush=True),
+        jobs=arguments.jobs,
+        announce=lambda message: print(message, file=sys.stderr, flush=True),
     )
-    for outcome in outcomes:
-        if outcome.skipped:
-            print(f"Skipped {outcome.name}: {outcome.skipped}", file=sys.stderr)
     print(f"Wrote {arguments.output}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m reproduction",
-        description="Run the paper's experiments and write one page about them, with pictures, into a folder. What "
-        "finished before is kept, so that an interrupted run can go on.",
+        description="Run the paper's experiments and write one page with pictures. Finished experiments are cached "
+        "until the code changes.",
     )
     parser.add_argument("-o", "--output", metavar="FOLDER", default="out/paper", help="(default: %(default)s)")
     parser.add_argument(
@@ -37,10 +36,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         action="append",
         choices=EXPERIMENTS,
-        help=f"one experiment; repeatable; default all of: {', '.join(EXPERIMENTS)}",
+        help=f"run one experiment; repeatable (default: all of {', '.join(EXPERIMENTS)})",
     )
-    parser.add_argument("--seeds", type=int, default=10, help="repetitions of random experiments (default: 10)")
-    parser.add_argument("--fresh", action="store_true", help="run again what an earlier run finished")
+    parser.add_argument("--seeds", type=int, default=10, help="seeds of random experiments (default: 10)")
+    parser.add_argument("--fresh", action="store_true", help="ignore cached results")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="experiments at a time (default: all cores)"
+    )
     return parser
 
 

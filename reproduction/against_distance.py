@@ -1,4 +1,4 @@
-"""Affinity is not distance: one point, some centres, and how often k-means gives the point to each."""
+"""Affinity is not distance: one point, some centers, and how often k-means gives the point to each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from allegiance import affinity
-from reproduction.arrays import FloatArray, IntArray, stream
+from reproduction.datasets import FloatArray, IntArray, stream
 from reproduction.settings import EUCLIDEAN, WHOLE_SPACE
 
 _CENTERS = ((0.0, -2.0), (-3.0, 0.0), (3.0, 0.0), (3.0, 3.0))
@@ -24,19 +24,19 @@ class AffinityAgainstDistance:
     Attributes
     ----------
     centers
-        (k, d) the centres.
+        (k, d) the centers.
     query
         (d,) the point.
     affinity
-        (k,) its affinity to each centre, in the whole space.
+        (k,) its affinity to each center, in the whole space.
     distance_share
-        (k,) its inverse distance from each centre, as shares that sum to 1.
+        (k,) its inverse distance from each center, as shares that sum to 1.
     assigned
-        (n_runs,) the number of the centre that each run of k-means gave it to.
+        (n_runs,) the number of the center that each run of k-means gave it to.
     X
         (n + 1, d) the points that k-means clustered; the last row is the query.
     origin
-        (n + 1,) the number of the centre each row of X was drawn around, -1 for the query.
+        (n + 1,) the number of the center each row of X was drawn around, -1 for the query.
     """
 
     centers: FloatArray
@@ -49,17 +49,17 @@ class AffinityAgainstDistance:
 
     @property
     def names(self) -> list[str]:
-        """Names of the centres, counted from 1 as in the paper: c1, c2 and so on."""
+        """Names of the centers, counted from 1 as in the paper: c1, c2 and so on."""
         return [f"c{i + 1}" for i in range(self.centers.shape[0])]
 
     @property
     def distance(self) -> FloatArray:
-        """(k,) distance of the query from each centre."""
+        """(k,) distance of the query from each center."""
         return np.linalg.norm(self.centers - self.query, axis=1)
 
     @property
     def runs(self) -> IntArray:
-        """(k,) the number of runs that gave the query to each centre."""
+        """(k,) the number of runs that gave the query to each center."""
         return np.bincount(self.assigned, minlength=self.centers.shape[0])
 
 
@@ -74,21 +74,21 @@ def affinity_against_distance(
 ) -> AffinityAgainstDistance:
     """Compare what affinity, distance and repeated k-means say of one point.
 
-    This is the paper's example of a point q that is equally far from the centres c2 and c3, while c4 is next to c3
+    This is the paper's example of a point q that is equally far from the centers c2 and c3, while c4 is next to c3
     and takes influence from it. The paper gives neither coordinates nor data. Ours: q is the origin; c1 = (0, -2) is
-    the nearest centre; c2 = (-3, 0) and c3 = (3, 0) are equally far; c4 is (3, 3). Around every centre lies a round
+    the nearest center; c2 = (-3, 0) and c3 = (3, 0) are equally far; c4 is (3, 3). Around every center lies a round
     Gaussian cluster of 50 points. Their spread makes the closest clusters about as separate as those of 2D5C.
 
     Parameters
     ----------
     centers
-        (k, d) the centres.
+        (k, d) the centers.
     query
         (d,) the point.
     spread
-        Standard deviation of the points around each centre.
+        Standard deviation of the points around each center.
     n_per_cluster
-        Number of points around each centre.
+        Number of points around each center.
     n_runs
         Number of runs of k-means, each from k of the points drawn at random (``init="random", n_init=1``).
     random_state
@@ -102,7 +102,7 @@ def affinity_against_distance(
     Notes
     -----
     The clusters of a run need not be those that were drawn: two of them may be merged and another split. The query
-    counts for the centre around which most of the other points of its cluster were drawn. Of centres that tie, as all
+    counts for the center around which most of the other points of its cluster were drawn. Of centers that tie, as all
     do if the query is alone, it counts for the one nearest to the mean of its cluster.
 
     Examples
@@ -139,7 +139,7 @@ def _shares_by_distance(sites: FloatArray, point: FloatArray) -> FloatArray:
 
 
 def _given_to(X: FloatArray, origin: IntArray, sites: FloatArray, seed: int) -> int:
-    """Run k-means once, and return the number of the centre that the cluster of the last row stands for."""
+    """Run k-means once, and return the number of the center that the cluster of the last row stands for."""
     k = sites.shape[0]
     run = KMeans(k, init="random", n_init=1, random_state=seed).fit(X)
     companions = origin[:-1][run.labels_[:-1] == run.labels_[-1]]

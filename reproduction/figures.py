@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from allegiance.geometry import sample_polytope
-from reproduction.arrays import FloatArray
+from reproduction.datasets import FloatArray
 
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#F0E442")
 

@@ -1,28 +1,28 @@
-"""What all experiments share: the parts of a section, the setting of a run, running and resuming, the page."""
+"""Shared by all experiments: the parts of a section, the setup of a run, caching, and the page."""
 
 from __future__ import annotations
 
-import json
+import hashlib
 import operator
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
-from allegiance import __version__
+import allegiance
 from reproduction import datasets
-from reproduction.arrays import AnyArray, FloatArray
-from reproduction.files import write_whole
+from reproduction.datasets import DataSet
 
 _RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -38,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, as a file in the folder of pictures."""
+    """A figure, as a file in the picture folder."""
 
     file: str
     caption: str
@@ -46,16 +46,16 @@ class Picture:
 
 @dataclass(frozen=True)
 class Check:
-    """A number that decides on a claim, and the threshold it is held against."""
+    """A number that decides a claim, and its threshold."""
 
     number: str
-    """What the number is."""
+    """The meaning of the number."""
     value: float
     relation: str
     """<, <=, > or >=."""
     threshold: float
     form: str = ".3g"
-    """How both numbers are written, as in a format string."""
+    """Format of both numbers."""
 
     @property
     def holds(self) -> bool:
@@ -68,18 +68,20 @@ class Check:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper, and what decides on it."""
+    """A claim of the paper and the evidence for or against it."""
 
     claim: str
     checks: tuple[Check, ...]
     """All of them must hold."""
     evidence: str
+    numbers: str = "none given"
+    """Whether our numbers match the paper's: "match", "differ", or "none given"."""
     timed: bool = False
-    """Whether the evidence are times, which a busy machine can spoil."""
+    """Whether the evidence is a time, which a busy machine distorts."""
 
     @property
     def confirmed(self) -> bool:
-        """Whether what was measured confirms the claim."""
+        """Whether the claim holds."""
         return all(check.holds for check in self.checks)
 
     @property
@@ -90,42 +92,31 @@ class Finding:
 
 @dataclass(frozen=True)
 class Section:
-    """What one experiment found."""
+    """The outcome of one experiment."""
 
     title: str
     asks: str
-    """What the paper did, and what we do where it does not say how."""
+    """What the paper did, and our choices where it does not say how."""
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     findings: tuple[Finding, ...] = ()
     remarks: tuple[str, ...] = ()
-    """Where ours differ from the paper's, and why."""
+    """Differences from the paper and their likely reasons."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain lists and dictionaries."""
-        return asdict(self)
+    @property
+    def anchor(self) -> str:
+        """The anchor that a Markdown page gives to the title."""
+        kept = "".join(letter for letter in self.title.lower() if letter.isalnum() or letter in " -")
+        return kept.replace(" ", "-")
 
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Section:
-        """Undo :meth:`to_json`."""
-        return cls(
-            title=content["title"],
-            asks=content["asks"],
-            tables=tuple(
-                Table(tuple(table["columns"]), tuple(tuple(row) for row in table["rows"]), table["caption"])
-                for table in content["tables"]
-            ),
-            pictures=tuple(Picture(**picture) for picture in content["pictures"]),
-            findings=tuple(
-                Finding(**{**finding, "checks": tuple(Check(**check) for check in finding["checks"])})
-                for finding in content["findings"]
-            ),
-            remarks=tuple(content["remarks"]),
-        )
+
+def compare_numbers(pairs: Iterable[tuple[float, float]], tolerance: float) -> str:
+    """Return "match" if every pair (the paper's number, ours) differs by at most ``tolerance``, else "differ"."""
+    return "match" if all(abs(paper - ours) <= tolerance for paper, ours in pairs) else "differ"
 
 
 def spread(values: ArrayLike, digits: int = 2) -> str:
-    """Write a mean and the standard deviation over seeds."""
+    """Format a mean and the standard deviation over seeds."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.size == 1:
         return f"{numbers.item():.{digits}f}"
@@ -133,138 +124,65 @@ def spread(values: ArrayLike, digits: int = 2) -> str:
 
 
 def percent_spread(shares: ArrayLike) -> str:
-    """Write a mean share and its standard deviation over seeds in percent."""
-    return f"{spread(100.0 * np.asarray(shares, dtype=np.float64), 1)} %"
+    """Format a mean share and its standard deviation over seeds in percent."""
+    return f"{spread(100.0 * np.asarray(shares, dtype=np.float64), 1)}%"
 
 
 def seconds_spread(values: Sequence[float]) -> str:
-    """Write a mean time and its standard deviation over runs."""
+    """Format a mean time and its standard deviation over runs."""
     return f"{spread(values, 3)} s"
-
-
-class Store:
-    """Results by name in a folder; those made with another fingerprint do not count.
-
-    Parameters
-    ----------
-    folder
-        Where the files are.
-    fingerprint
-        What a kept result must have been made with.
-    """
-
-    def __init__(self, folder: Path, fingerprint: dict[str, Any]) -> None:
-        self._folder = folder
-        self._fingerprint = fingerprint
-        self.seconds_saved = 0.0
-        """How long it took to compute what :meth:`once` found saved."""
-
-    def load(self, name: str) -> Any:
-        """Return what was saved under a name, or None if nothing whole of the same kind was."""
-        try:
-            kept = json.loads(self._path(name).read_text())
-        except (OSError, ValueError):
-            return None
-        return kept["result"] if kept.get("made_with") == self._fingerprint else None
-
-    def save(self, name: str, result: Any) -> None:
-        """Keep a result of plain lists, dictionaries, texts and numbers."""
-        kept = {"made_with": self._fingerprint, "result": result}
-        write_whole(self._path(name), json.dumps(kept, indent=1).encode())
-
-    def once(self, name: str, compute: Callable[[], Any]) -> Any:
-        """Return what was saved under a name, or compute and save it."""
-        kept = self.load(name)
-        if kept is not None:
-            self.seconds_saved += kept["seconds"]
-        else:
-            started = time.perf_counter()
-            kept = {"value": compute(), "seconds": time.perf_counter() - started}
-            self.save(name, kept)
-        return kept["value"]
-
-    def forget(self, name: str) -> None:
-        """Remove a result and those of its steps, whose names begin with its own and a slash."""
-        self._path(name).unlink(missing_ok=True)
-        shutil.rmtree(self._folder / name, ignore_errors=True)
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.json"
 
 
 #: Dots per inch of the pictures: sharp enough on a page, small enough for a repository.
 DPI = 80
 
 
-class DataSet(NamedTuple):
-    """A labelled data set under the paper's name."""
-
-    name: str
-    X: FloatArray
-    reference: AnyArray
-
-    @property
-    def n_clusters(self) -> int:
-        """The number of reference classes."""
-        return int(np.unique(self.reference).size)
-
-
 @dataclass(frozen=True)
 class Setup:
-    """The setting of one run.
-
-    Parameters
-    ----------
-    pictures
-        Folder for figures.
-    n_seeds
-        How many seeds each random experiment is repeated with.
-    store
-        What is kept between runs. A long experiment keeps its steps here, under ``name/step``.
-    """
+    """The setup of one run: the picture folder, the number of seeds, and the cache of long steps."""
 
     pictures: Path
     n_seeds: int
-    store: Store
+    memory: joblib.Memory
 
     @property
     def seeds(self) -> range:
-        """The seeds themselves."""
+        """The seeds."""
         return range(self.n_seeds)
 
     @cached_property
     def gaussians(self) -> DataSet:
         """2D5C-500."""
-        return _labelled("2D5C-500", datasets.load_2d5c(500))
+        return datasets.load_2d5c(500)
 
     @cached_property
     def dense_gaussians(self) -> DataSet:
         """2D5C-2100."""
-        return _labelled("2D5C-2100", datasets.load_2d5c(2100))
+        return datasets.load_2d5c(2100)
 
     @cached_property
     def gaussians_3d(self) -> DataSet:
         """3D5C-500."""
-        return _labelled("3D5C-500", datasets.load_3d5c())
+        return datasets.load_3d5c()
 
     @cached_property
     def iris(self) -> DataSet:
         """Iris."""
-        return _labelled("Iris", datasets.load_iris())
+        return datasets.load_iris()
 
     @cached_property
     def soybean(self) -> DataSet:
         """Soybean (small)."""
-        return _labelled("Soybean", datasets.load_soybean())
+        return datasets.load_soybean()
 
     @cached_property
     def mnist(self) -> DataSet:
-        """The test set of MNIST, pixels from 0 to 1, in single precision."""
-        loaded = _labelled("MNIST test data", datasets.load_mnist_test())
+        """The MNIST test set, pixels from 0 to 1, in single precision."""
+        loaded = datasets.load_mnist_test()
         return loaded._replace(X=(loaded.X / 255.0).astype(np.float32))
 
     def sets(self, *names: str) -> tuple[list[DataSet], list[str]]:
-        """Return those of the data sets that are at hand, and a sentence for each of the others."""
+        """Return the available datasets, and a sentence for each missing one."""
         present, missing = [], []
         for name in names:
             try:
@@ -274,7 +192,7 @@ class Setup:
         return present, missing
 
     def save(self, figure: Any, name: str) -> str:
-        """Save a matplotlib figure and return the name of its file."""
+        """Save a matplotlib figure and return its file name."""
         file = f"{name}.png"
         self.pictures.mkdir(parents=True, exist_ok=True)
         figure.savefig(self.pictures / file, dpi=DPI)
@@ -282,35 +200,9 @@ class Setup:
         return file
 
 
-def _labelled(name: str, bunch: Any) -> DataSet:
-    return DataSet(name, np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target))
-
-
-#: The folder of pictures, relative to the page: the same in the project's own documentation.
+#: The picture folder, relative to the page: the same as in the project's documentation.
 PICTURES = Path("images") / "paper"
-
-
-def write_page(folder: Path, outcomes: Sequence[Outcome], n_seeds: int) -> None:
-    """Write ``paper.md``."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["cell"] = lambda text: text.replace("|", "\\|")
-    content: dict[str, Any] = {
-        "outcomes": outcomes,
-        "n_seeds": n_seeds,
-        "version": __version__,
-        "pictures": PICTURES.as_posix(),
-    }
-    write_whole(folder / "paper.md", environment.get_template("paper.md.j2").render(content).encode())
-
-
-#: The experiments in the order of the paper, each a module of ``reproduction.experiments``.
+#: Experiments in the order of the paper, each a module of ``reproduction.experiments``.
 EXPERIMENTS = (
     "power-diagram",
     "stolen-area",
@@ -330,17 +222,17 @@ EXPERIMENTS = (
     "reduction",
     "readings",
 )
+#: Experiments that measure time run alone.
+TIMED = ("running-times", "growth")
 
 
 class Outcome(NamedTuple):
-    """How an experiment ended."""
+    """The result of an experiment: a section, or the reason why it was skipped."""
 
     name: str
     section: Section | None
     skipped: str = ""
-    """Why it could not run here, if so."""
     seconds: float = 0.0
-    resumed: bool = False
 
 
 def run_paper(
@@ -349,67 +241,103 @@ def run_paper(
     only: Iterable[str] | None = None,
     n_seeds: int = 10,
     fresh: bool = False,
-    announce: Callable[[str, int, int], None] = lambda name, done, total: None,
+    jobs: int = 1,
+    announce: Callable[[str], None] = lambda message: None,
 ) -> list[Outcome]:
     """Run the paper's experiments and write ``paper.md``, with pictures, into a folder.
 
-    An experiment that finished in an earlier run with the same version and number of seeds is taken from there, and
-    long ones keep their steps too. The page shows all that are finished, whichever run they come from.
+    Finished experiments are cached under a fingerprint of the source code, so an interrupted run resumes and a changed
+    line invalidates them. The page shows every experiment that is finished for the current code.
 
     Parameters
     ----------
     out
         The folder.
     only
-        Names of experiments; by default all.
+        Names of experiments; None for all.
     n_seeds
-        How many seeds each random experiment is repeated with.
+        Number of seeds for each random experiment.
     fresh
-        Run everything again.
+        Whether to ignore cached results.
+    jobs
+        Number of experiments to run at a time.
     announce
-        Called before each experiment with its name, how many are done, and how many there are.
+        Called with a message for each experiment.
     """
-    names = _check_names(EXPERIMENTS if only is None else only)
+    names = [name for name in EXPERIMENTS if only is None or name in set(only)]
     folder = Path(out)
-    setup = Setup(folder / PICTURES, n_seeds, Store(folder / "finished", {"version": __version__, "seeds": n_seeds}))
-    outcomes = {name: outcome for name in EXPERIMENTS if (outcome := _finished(name, setup)) is not None}
-    for done, name in enumerate(names):
-        announce(name, done, len(names))
-        if fresh:
-            setup.store.forget(name)
-        if fresh or name not in outcomes:
-            outcomes[name] = _run_one(name, setup)
-        # After each experiment, so that an interrupted run leaves a page of what it finished.
-        write_page(folder, [outcomes[each] for each in EXPERIMENTS if each in outcomes], n_seeds)
+    if fresh:
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+    memory = joblib.Memory(folder / "cache" / code_fingerprint(), verbose=0)
+    setup = Setup(folder / PICTURES, n_seeds, memory)
+    run = memory.cache(_run_experiment, ignore=["setup"])
+    parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+    outcomes = {
+        name: run(name, n_seeds, setup) for name in EXPERIMENTS if run.check_call_in_cache(name, n_seeds, setup)
+    }
+    waiting = [name for name in names if name not in outcomes]
+    for group in ([name for name in waiting if name not in TIMED], [name for name in waiting if name in TIMED]):
+        tasks = (joblib.delayed(_run_or_skip)(run, name, n_seeds, setup) for name in group)
+        results = parallel(tasks) if group and group[0] not in TIMED else (f(*a, **k) for f, a, k in tasks)
+        for outcome in results:
+            outcomes[outcome.name] = outcome
+            announce(f"{outcome.name}: {outcome.skipped or f'{outcome.seconds:.0f} s'}")
+            write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
+    write_page(folder, [outcomes[name] for name in EXPERIMENTS if name in outcomes], n_seeds)
     return [outcomes[name] for name in names]
 
 
-def _check_names(only: Iterable[str]) -> list[str]:
-    names = [only] if isinstance(only, str) else list(only)
-    for name in names:
-        if name not in EXPERIMENTS:
-            near = get_close_matches(name, EXPERIMENTS, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"only: there is no experiment {name!r}.{hint} There are: {', '.join(EXPERIMENTS)}.")
-    return [name for name in EXPERIMENTS if name in names]
+def _run_experiment(name: str, n_seeds: int, setup: Setup) -> Outcome:
+    started = time.perf_counter()
+    section: Section = import_module(f"reproduction.experiments.{name.replace('-', '_')}").run(setup)
+    return Outcome(name, section, "", time.perf_counter() - started)
 
 
-def _run_one(name: str, setup: Setup) -> Outcome:
-    started, saved = time.perf_counter(), setup.store.seconds_saved
-    module = import_module(f"reproduction.experiments.{name.replace('-', '_')}")
+def _run_or_skip(run: Callable[..., Outcome], name: str, n_seeds: int, setup: Setup) -> Outcome:
+    """Run an experiment; a missing data file skips it, uncached."""
     try:
-        section: Section = module.run(setup)
+        return run(name, n_seeds, setup)
     except FileNotFoundError as error:
         return Outcome(name, None, str(error))
-    # What an earlier run computed of it counts, so that the page tells the time of a whole run.
-    seconds = time.perf_counter() - started + setup.store.seconds_saved - saved
-    setup.store.save(name, {"seconds": seconds, "section": section.to_json()})
-    return Outcome(name, section, "", seconds)
 
 
-def _finished(name: str, setup: Setup) -> Outcome | None:
-    """Return what an earlier run kept of an experiment, if it is whole and of the same kind."""
-    kept = setup.store.load(name)
-    if kept is None or not all((setup.pictures / each["file"]).exists() for each in kept["section"]["pictures"]):
-        return None
-    return Outcome(name, Section.from_json(kept["section"]), "", kept["seconds"], resumed=True)
+def code_fingerprint() -> str:
+    """Return a hash of the sources of the package and of the experiments."""
+    roots = (Path(allegiance.__file__).parent, Path(__file__).parent)
+    sources = [path for root in roots for path in sorted(root.rglob("*.py"))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+
+
+def commit() -> str:
+    """Return the commit of the checkout, with a plus sign if it has changes; "unknown" without git."""
+    try:
+        words = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
+        return subprocess.run(
+            words, cwd=Path(__file__).parent, check=True, capture_output=True, text=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def write_page(folder: Path, outcomes: Sequence[Outcome], n_seeds: int) -> None:
+    """Write ``paper.md``."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["cell"] = lambda text: text.replace("|", "\\|")
+    findings = [finding for outcome in outcomes if outcome.section for finding in outcome.section.findings]
+    page = environment.get_template("paper.md.j2").render(
+        outcomes=outcomes,
+        findings=findings,
+        n_seeds=n_seeds,
+        version=allegiance.__version__,
+        commit=commit(),
+        pictures=PICTURES.as_posix(),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "paper.md").write_text(page, encoding="utf-8")

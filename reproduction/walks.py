@@ -1,14 +1,14 @@
-"""Random walks in the cells of many points at once, in all coordinates: no reduction to the span of the centres.
+"""Random walks in the cells of many points at once, in all coordinates: no reduction to the span of the centers.
 
-The cell of x among the centres is {z: <z, c_i - x> <= (|c_i|² - |x|²) / 2 for all i}, inside a region. A walk starts at
-x. The owner of a place z of the cell is the centre nearest to it, which is the one with the smallest slack.
+The cell of x among the centers is {z: <z, c_i - x> <= (|c_i|² - |x|²) / 2 for all i}, inside a region. A walk starts at
+x. The owner of a place z of the cell is the center nearest to it, which is the one with the smallest slack.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from reproduction.arrays import FloatArray
+from reproduction.datasets import FloatArray
 
 
 def shares_in_box(
@@ -57,10 +57,10 @@ def shares_in_ball(
     A step is uniform on the whole chord through the walk's place, or, one-sided, on its part ahead. Only the whole
     chord samples the cell uniformly.
 
-    Of a place we keep the coordinates in the span of the centres, the one along the part of x off that span, and the
+    Of a place we keep the coordinates in the span of the centers, the one along the part of x off that span, and the
     length of the rest, whose direction does not matter: directions are uniform, the cell does not depend on the rest,
     and the ball only on its length. So a step costs the same in 784 dimensions as in 11. The origin must be in the
-    affine span of the centres.
+    affine span of the centers.
     """
     sites, rows = in_few_coordinates(centers, X)
     (n, r), k = rows.shape, sites.shape[0]
@@ -107,7 +107,7 @@ def _chord(slack: FloatArray, speed: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def in_few_coordinates(centers: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return centres and rows in coordinates of the centres' span, and, if there are more, the distance off it."""
+    """Return centers and rows in coordinates of the centers' span, and, if there are more, the distance off it."""
     _, sizes, axes = np.linalg.svd(centers, full_matrices=False)
     span = axes[sizes > 1e-9 * sizes[0]]
     sites, rows = centers @ span.T, X @ span.T

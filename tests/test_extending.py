@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import re
 import sys
@@ -115,3 +116,9 @@ def test_afterwards_they_are_gone():
         assert name not in registry
     with pytest.raises(ValueError, match="must be one of"):
         affinity(X, LABELS, influence="stretched")
+
+
+@pytest.mark.parametrize(("module", "name"), [("engines", "Engine"), ("influence", "Influence"), ("domains", "Domain")])
+def test_a_base_class_has_no_instances(module, name):
+    with pytest.raises(TypeError, match="abstract"):
+        getattr(importlib.import_module(f"allegiance.{module}"), name)()

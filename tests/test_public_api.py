@@ -58,7 +58,19 @@ CALLED_BY_USERS = [name for name in CALLED_BY_USERS if not name.endswith(("Preci
 ATTRIBUTES = ["affinity", "classes", "closeness", "clusterer_note", "clusters", "empty_cell", "how", "label"]
 ATTRIBUTES += ["own_affinity", "owner", "replication", "replication_interval", "residual", "rival", "stable"]
 ATTRIBUTES += ["standard_error", "trust", "typicality", "verdict"]
-METHODS = ["audit", "audit_sample", "by_cluster", "columns", "frame", "plot", "report", "review", "serve", "summary"]
+METHODS = [
+    "audit",
+    "audit_sample",
+    "by_cluster",
+    "columns",
+    "drivers",
+    "frame",
+    "plot",
+    "report",
+    "review",
+    "serve",
+    "summary",
+]
 #: Members of a result that serve the rest of the package.
 INTERNAL = {
     "above_chance",

@@ -87,10 +87,10 @@ def _ours(name: str) -> tuple[Floats, Sequence[object]]:
 
     loader = {"mnist": "load_mnist_test", "soybean": "load_soybean"}[name]
     try:
-        found = getattr(datasets, loader)(download_if_missing=False)
+        dataset = getattr(datasets, loader)()
     except FileNotFoundError as error:
         raise UnavailableError(f"{name}: {error}") from error
-    return np.asarray(found.data, float), found.target
+    return np.asarray(dataset.X, float), dataset.reference.tolist()
 
 
 def _from_csv(path: Path) -> LabelledSet:

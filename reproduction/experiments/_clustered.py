@@ -1,4 +1,4 @@
-"""A data set clustered by k-means once, and which of its labels are wrong."""
+"""A dataset clustered by k-means once, and which of its labels are wrong."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 
-from reproduction.arrays import AnyArray, FloatArray, IntArray
-from reproduction.framework import DataSet
+from reproduction.datasets import AnyArray, DataSet, FloatArray, IntArray
 
 
 class Clustered(NamedTuple):
@@ -20,7 +19,7 @@ class Clustered(NamedTuple):
     centers: FloatArray
     """(k, d) means of the clusters."""
     wrong: AnyArray
-    """(n,) whether the class of a point is not the commonest of its cluster."""
+    """(n,) whether the class of a point is not the most common of its cluster."""
     rows: IntArray
     """The points to examine: all, or a random choice."""
     seed: int

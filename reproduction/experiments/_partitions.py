@@ -1,13 +1,15 @@
-"""What several tables say of a partition: its distances to the reference, and its unstable share."""
+"""The quality of a partition, for several tables: its distances to the reference, and its unstable share."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from allegiance import affinity
 from allegiance.metrics import lift_emd, rand_distance
-from reproduction.arrays import AnyArray
-from reproduction.framework import DataSet, percent_spread, spread
+from reproduction.datasets import AnyArray, DataSet
+from reproduction.framework import compare_numbers, percent_spread, spread
 
 QUALITY_COLUMNS = (
     "data",
@@ -30,7 +32,7 @@ class Quality(NamedTuple):
 
 
 def quality(data: DataSet, labels: AnyArray, seed: int) -> Quality:
-    """Measure one partition of a data set."""
+    """Measure one partition of a dataset."""
     result = affinity(data.X, labels, random_state=seed, influence="euclidean")
     return Quality(
         lift_emd(data.X, labels, data.reference),
@@ -47,3 +49,13 @@ def quality_row(data: DataSet, partition: str, paper: tuple[str, str, str], runs
         percent_spread([run.unstable for run in runs]),
     )
     return data.name, partition, *(cell for pair in zip(paper, ours, strict=True) for cell in pair)
+
+
+def compare_quality(paper: tuple[tuple[str, str, str], ...], runs: tuple[list[Quality], ...]) -> str:
+    """Compare the paper's LiftEMD and Rand distances with our means; "match" if all are within 0.03."""
+    pairs = [
+        (float(number), float(np.mean([run[i] for run in each])))
+        for numbers, each in zip(paper, runs, strict=True)
+        for i, number in enumerate(numbers[:2])
+    ]
+    return compare_numbers(pairs, 0.03)

@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 from allegiance import AffinityScorer, affinity
 from allegiance.domains import Polytope
-from reproduction.arrays import FloatArray, stream
+from reproduction.datasets import FloatArray, stream
 from reproduction.settings import BALL, BOX, EUCLIDEAN, SIZE, WHOLE_SPACE, Settings, box
 from reproduction.walks import shares_in_ball
 
@@ -24,7 +24,7 @@ RADIUS = 3.0
 BURN_IN = STEPS = 1000
 #: Samples of the box in which territories are counted.
 SAMPLES = 50_000
-#: Weight of the centres' mean in points moved to the border of their hull.
+#: Weight of the centers' mean in points moved to the border of their hull.
 INSIDE = 1e-6
 
 
@@ -67,8 +67,8 @@ def without_the_point(case: Clustered) -> FloatArray:
     return shares
 
 
-def uncentred(case: Clustered) -> FloatArray:
-    """Project on the span of the centres as vectors, as the paper's SVD does: one dimension more than they need."""
+def uncentered(case: Clustered) -> FloatArray:
+    """Project on the span of the centers as vectors, as the paper's SVD does: one dimension more than they need."""
     _, sizes, axes = np.linalg.svd(case.centers, full_matrices=False)
     span = axes[sizes > 1e-9 * sizes[0]]
     X, centers = case.X @ span.T, case.centers @ span.T
@@ -79,7 +79,7 @@ def uncentred(case: Clustered) -> FloatArray:
 
 
 def in_the_hull(case: Clustered) -> FloatArray:
-    """Move every point to the nearest one in the hull of the centres, where its cell is bounded."""
+    """Move every point to the nearest one in the hull of the centers, where its cell is bounded."""
     middle = case.centers.mean(axis=0)
     _, _, axes = np.linalg.svd(case.centers - middle, full_matrices=False)
     sites, rows = (case.centers - middle) @ axes.T, (case.X[case.rows] - middle) @ axes.T
@@ -97,7 +97,7 @@ def walk(*, one_sided: bool, stream_of: int = 0) -> Reading:
     """Walk in all coordinates, in a ball of three times the data's radius."""
 
     def shares(case: Clustered) -> FloatArray:
-        # The mean of the data is one of the centres', weighted: it lies in their span.
+        # The mean of the data is one of the centers', weighted: it lies in their span.
         middle = case.X.mean(axis=0)
         X = case.X - middle
         return shares_in_ball(
@@ -119,7 +119,7 @@ def _widened(X: FloatArray, margin: float = 0.1) -> tuple[FloatArray, FloatArray
 
 
 OURS = "box around the data, widened by a tenth (ours)"
-HULL = "points moved into the hull of the centres"
+HULL = "points moved into the hull of the centers"
 #: Ours first. All others differ from it in what they say.
 READINGS: dict[str, Reading] = {
     OURS: measured(BOX),
@@ -127,7 +127,7 @@ READINGS: dict[str, Reading] = {
     "box, widened by its whole extent": measured(box(1.0)),
     "ball to the farthest point": measured(BALL),
     "whole space": measured(WHOLE_SPACE),
-    "SVD without centring": uncentred,
+    "SVD without centering": uncentered,
     "means without the point": without_the_point,
     "weights by size, |C|/n": measured(SIZE),
     HULL: in_the_hull,

@@ -7,8 +7,8 @@ import numpy as np
 from allegiance import AffinityScorer
 from allegiance.displays import AffinityMapDisplay
 from allegiance.domains import Polytope
-from reproduction.datasets import load_2d5c
-from reproduction.framework import Check, DataSet, Finding, Picture, Section, Setup, Table, percent_spread
+from reproduction.datasets import DataSet, load_2d5c
+from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, percent_spread
 from reproduction.settings import DENSITY_SCALED, EUCLIDEAN, SIZE, SIZE_SCALED, Settings
 
 REGION = Polytope.box([-7, -7], [7, 7])
@@ -25,7 +25,7 @@ SHOWN = "size, scaled"
 
 
 def run(setup: Setup) -> Section:
-    """Compare unstable points and area of both data sets with and without weights."""
+    """Compare unstable points and area of both datasets with and without weights."""
     shares = {
         name: np.array([[_shares(n, seed, settings) for n in (500, 2100)] for seed in setup.seeds])
         for name, settings in WEIGHTS.items()
@@ -65,11 +65,11 @@ def run(setup: Setup) -> Section:
 
 def _shares(n_points: int, seed: int, settings: Settings) -> tuple[float, float]:
     """Return the unstable shares of points and of area."""
-    drawn = load_2d5c(n_points, random_state=seed)
+    points = load_2d5c(n_points, random_state=seed)
     axis = np.linspace(-5, 5, 101)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    scorer = AffinityScorer(domain=REGION, random_state=0, **EUCLIDEAN | settings).fit(drawn.data, drawn.target)
-    return 1.0 - float(scorer.affinity(drawn.data).stable.mean()), 1.0 - float(scorer.affinity(grid).stable.mean())
+    scorer = AffinityScorer(domain=REGION, random_state=0, **EUCLIDEAN | settings).fit(points.X, points.reference)
+    return 1.0 - float(scorer.affinity(points.X).stable.mean()), 1.0 - float(scorer.affinity(grid).stable.mean())
 
 
 def _picture(setup: Setup, data: DataSet) -> Picture:

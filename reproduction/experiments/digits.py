@@ -10,8 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import roc_auc_score
 
 from allegiance import AffinityResult, affinity
-from reproduction.arrays import AnyArray, FloatArray
-from reproduction.framework import Check, DataSet, Finding, Picture, Section, Setup, Table, percent_spread, spread
+from reproduction.datasets import AnyArray, DataSet, FloatArray
+from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, percent_spread, spread
 
 #: The digits whose most and least trusted example is drawn: the pairs that the paper calls similar.
 SHOWN = (4, 9, 0, 6)
@@ -40,7 +40,7 @@ def run(setup: Setup) -> Section:
         asks="The paper runs k-means on MNIST and shows, for four digits, one example of high affinity (0.96, 1.0, "
         "1.0, 0.92) and one of low (0.38, 0.46, 0.34, 0.42). It does not say which; we draw the most and the least "
         "trusted 4, 9, 0 and 6 of the first seed. The paper argues by eye; we also count: a label is wrong if the "
-        "digit is not the commonest of its cluster.",
+        "digit is not the most common of its cluster.",
         pictures=(Picture(_draw(setup, runs[0].result, data, high, low), _caption(runs[0].result, high, low)),),
         tables=(Table(("confidence", "wrong labels"), rows, "Share of wrong k-means labels by confidence"),),
         findings=(
@@ -55,7 +55,7 @@ def run(setup: Setup) -> Section:
             ),
         ),
         remarks=(
-            f"{percent_spread(unstable)} of the points are unstable; the paper reports 17 %. The share depends on "
+            f"{percent_spread(unstable)} of the points are unstable; the paper reports 17%. The share depends on "
             "the region in which volume is measured, on which the paper is silent: almost no digit lies in the "
             "hull of ten means.",
             "The paper sets the score of stable points to 1 but prints 0.96 and 0.92. We show the largest affinity "

@@ -1,4 +1,4 @@
-"""Affinity against distance: a point between two centres, one of which has a neighbour."""
+"""Affinity and distance: a point between two centers, one of which has a neighbor."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from scipy.stats import binomtest
 
 from allegiance import AffinityScorer
 from reproduction.against_distance import affinity_against_distance
-from reproduction.arrays import IntArray
+from reproduction.datasets import IntArray
 from reproduction.figures import draw_stolen_area
-from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, spread
+from reproduction.framework import Check, Finding, Picture, Section, Setup, Table, compare_numbers, spread
 from reproduction.settings import BOX, EUCLIDEAN
 
 #: Runs of 100 that gave the point to c2 and to c3.
 PAPER = {"c2": "15", "c3": "2"}
 SPREADS = (0.5, 0.7, 1.0, 1.5)
-#: Other centres, all with the origin equally far from the second and the third.
+#: Other centers, all with the origin equally far from the second and the third.
 OTHERS = (
     ((0, 2.5), (-3, 0), (3, 0), (3, -2)),
     ((0, -2), (-3, 1), (3, 1), (2, 3)),
@@ -36,34 +36,36 @@ def run(setup: Setup) -> Section:
             f"{first.distance[i]:.2f}",
             f"{first.distance_share[i]:.3f}",
             f"{first.affinity[i]:.3f}",
-            PAPER.get(name, "not said"),
+            PAPER.get(name, "not given"),
             spread(runs[:, i], 1),
         )
         for i, name in enumerate(first.names)
     )
-    to_c2, to_c3 = int(runs[:, 1].sum()), int(runs[:, 2].sum())
-    p_value = binomtest(to_c2, to_c2 + to_c3, alternative="greater").pvalue if to_c2 + to_c3 else 1.0
+    to_c2, to_c3 = (int(runs[:, i].sum()) for i in (1, 2))
+    # Runs on the same draw of the points are dependent, so the test compares draws.
+    wins, losses = (int((sign * (runs[:, 1] - runs[:, 2]) > 0).sum()) for sign in (1, -1))
+    p_value = binomtest(wins, wins + losses, alternative="greater").pvalue if wins + losses else 1.0
     others = first.origin >= 0
     scorer = AffinityScorer(centers=first.centers, random_state=0, **EUCLIDEAN | BOX)
     scorer.fit(first.X[others], np.array(first.names)[first.origin[others]])
     shares = scorer.affinity(first.query[None]).affinity[0]
     reach = 0.1 * np.ptp(first.X, axis=0)
     corners = first.X.min(axis=0) - reach, first.X.max(axis=0) + reach
-    drawn = draw_stolen_area(first.query, shares, scorer.classes_, scorer.cluster_centers_, *corners)
+    canvas = draw_stolen_area(first.query, shares, scorer.classes_, scorer.cluster_centers_, *corners)
     return Section(
         title="Affinity is not distance",
-        asks="A point q is equally far from c2 and c3, but c4 is next to c3 and takes influence from it. Of 100 "
-        "runs of k-means with random seeds the paper saw q go to c2 in 15 and to c3 in 2. It gives neither "
-        "coordinates nor data; ours are c1 = (0, -2), c2 = (-3, 0), c3 = (3, 0), c4 = (3, 3), q the origin, and 50 "
-        "points around each centre with standard deviation 0.7.",
+        asks="A point q is equally far from c2 and c3, but c4 is close to c3 and takes influence from it. In 100 "
+        "runs of k-means with random starts, the paper saw q go to c2 in 15 and to c3 in 2. It gives no coordinates "
+        "and no data. Ours are c1 = (0, -2), c2 = (-3, 0), c3 = (3, 0), c4 = (3, 3), q at the origin, and 50 "
+        "points around each center with standard deviation 0.7.",
         pictures=(
             Picture(
-                setup.save(drawn.figure, "distance"),
-                "The territory of q: c3 gives less of it than c2, although both are equally far",
+                setup.save(canvas.figure, "distance"),
+                "The territory of q: it takes less from c3 than from c2, although both are equally far",
             ),
         ),
         tables=(
-            Table(("centre", "distance", "by distance", "affinity", "runs of 100: paper", "ours"), rows),
+            Table(("center", "distance", "by distance", "affinity", "runs of 100: paper", "ours"), rows),
             _spreads(setup),
             _others(setup),
         ),
@@ -71,22 +73,23 @@ def run(setup: Setup) -> Section:
             Finding(
                 "Affinity prefers c2 to c3, which distance cannot",
                 (Check("affinity to c2 minus to c3:", first.affinity[1] - first.affinity[2], ">", 0.0, ".2f"),),
-                f"affinity {first.affinity[1]:.2f} against {first.affinity[2]:.2f} at equal distance",
+                f"affinity {first.affinity[1]:.2f} and {first.affinity[2]:.2f} at equal distance",
             ),
             Finding(
                 "k-means gives the point to c2 more often than to c3",
-                (Check("p:", p_value, "<", 0.01, ".1g"),),
-                f"{to_c2} against {to_c3} of {runs.sum():,} runs (one-sided binomial test, p = {p_value:.1g})",
+                (Check("p:", p_value, "<", 0.05, ".2g"),),
+                f"c2 leads in {wins} of {len(runs)} draws of the points and c3 in {losses} (one-sided sign test); "
+                f"{to_c2} and {to_c3} of {runs.sum():,} runs",
+                compare_numbers([(15, to_c2 / len(runs)), (2, to_c3 / len(runs))], 5),
             ),
         ),
         remarks=(
-            "This configuration was chosen among six that look like the paper's figure, after seeing where the "
-            "runs put q. Where affinity clearly favours c2 over c3, so do the runs on average; where it is level, or "
+            "We chose this configuration among six that look like the paper's figure, after seeing where the runs "
+            "put q. Where affinity clearly favors c2 over c3, so do the runs on average; where it does not, or where "
             "clusters overlap widely, they go either way.",
-            "Clusters of a run need not be those that were drawn: from random seeds k-means often merges two and "
-            "splits another, and that is what moves q at all. q counts for the centre around which most of the other "
-            "points of its cluster were drawn.",
-            "Most runs give q to c1, the nearest centre, where the paper says nothing of the remaining 83.",
+            "k-means with random starts often merges two clusters and splits another, which is why q moves at all. "
+            "We count q for the center around which most of the other points in its cluster were drawn.",
+            "Most runs give q to c1, the nearest center; the paper does not say where the remaining 83 went.",
         ),
     )
 
@@ -96,12 +99,12 @@ def _spreads(setup: Setup) -> Table:
     for width in SPREADS:
         runs = np.array([affinity_against_distance(spread=width, random_state=seed).runs for seed in setup.seeds])
         order = np.sign(runs[:, 1] - runs[:, 2])
-        seen = ", ".join(str(int((order == sign).sum())) for sign in (1, 0, -1))
-        rows.append((f"{width:g}", *_means(runs), seen))
+        counts = ", ".join(str(int((order == sign).sum())) for sign in (1, 0, -1))
+        rows.append((f"{width:g}", *_means(runs), counts))
     return Table(
-        ("standard deviation", *_names("runs"), "draws with c2 before c3, level, behind"),
+        ("standard deviation", *_names("runs"), "draws where c2 leads, ties, trails"),
         tuple(rows),
-        "Runs of 100 that give q to each centre, by the spread of the clusters",
+        "Number of runs (of 100) that give q to each center, by the spread of the clusters",
     )
 
 
@@ -115,7 +118,7 @@ def _others(setup: Setup) -> Table:
     return Table(
         ("c1, c2, c3, c4", "affinity to c2", "to c3", *_names("runs")),
         tuple(rows),
-        "The same for other centres",
+        "The same for other centers",
     )
 
 

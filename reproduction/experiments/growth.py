@@ -54,7 +54,7 @@ def run(setup: Setup) -> Section:
             )
             for name, (claim, limit) in CLAIMS.items()
         ),
-        remarks=("What grows with d is the one product that projects the points on the span of the centres.",),
+        remarks=("What grows with d is the one product that projects the points on the span of the centers.",),
     )
 
 

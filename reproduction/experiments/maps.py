@@ -6,7 +6,7 @@ import numpy as np
 
 from allegiance import AffinityScorer
 from allegiance.displays import AffinityMapDisplay
-from reproduction.arrays import FloatArray
+from reproduction.datasets import FloatArray
 from reproduction.figures import draw_diagram
 from reproduction.framework import Check, Finding, Picture, Section, Setup
 
@@ -25,7 +25,7 @@ def run(setup: Setup) -> Section:
     between = scorer.affinity((corners + scorer.cluster_centers_[0]) / 2.0).affinity.max(axis=1)
     return Section(
         title="Five clusters, a contour map and a heat map",
-        asks="The paper draws 2D5C-500, contours of equal affinity, and a grey map in which lower affinity is "
+        asks="The paper draws 2D5C-500, contours of equal affinity, and a gray map in which lower affinity is "
         "brighter. The generator of the data is ours: standard normal clusters around (0, 0) and (±3, ±3).",
         pictures=(
             Picture(setup.save(points.figure, "five_clusters"), "2D5C-500 and its Voronoi cells"),
@@ -33,21 +33,21 @@ def run(setup: Setup) -> Section:
                 setup.save(contour.figure_, "contour_map"),
                 "Contours of the largest affinity; the line of 1/2 bounds the unstable region",
             ),
-            Picture(setup.save(heat.figure_, "heat_map"), "The same in grey: brighter means lower affinity"),
+            Picture(setup.save(heat.figure_, "heat_map"), "The same in gray: brighter means lower affinity"),
         ),
         findings=(
             Finding(
-                "Affinity is highest at the centres and low between clusters",
+                "Affinity is highest at the centers and low between clusters",
                 (
                     Check(
-                        "minimum at centres minus maximum between:",
+                        "minimum at centers minus maximum between:",
                         at_centers.min() - between.max(),
                         ">",
                         0.0,
                         ".2f",
                     ),
                 ),
-                f"the largest affinity at the five centres is {_range(at_centers)}, halfway from the corners to the "
+                f"the largest affinity at the five centers is {_range(at_centers)}, halfway from the corners to the "
                 f"middle {_range(between)}",
             ),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from allegiance import AffinityScorer
 from allegiance.domains import Polytope
-from reproduction.arrays import stream
+from reproduction.datasets import stream
 from reproduction.figures import draw_diagram
 from reproduction.framework import Check, Finding, Picture, Section, Setup
 

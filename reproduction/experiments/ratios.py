@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance import AffinityScorer
-from reproduction.arrays import FloatArray, stream
+from reproduction.datasets import FloatArray, stream
 from reproduction.framework import Check, Finding, Section, Setup, Table, spread
 from reproduction.settings import EUCLIDEAN, WHOLE_SPACE
 
@@ -29,7 +29,7 @@ def run(setup: Setup) -> Section:
         asks="The paper says that on a line affinities equal ratios of distances, and that in d dimensions ratios "
         "of distances behave like ratios of volumes to the power 1/d. We take 40 sites, uniform in the unit cube, "
         "2,000 queries in its middle, and the exact affinities without a box. On a line the affinity to the left "
-        "neighbour is compared with the distance to the right one over the distance between the two. In d "
+        "neighbor is compared with the distance to the right one over the distance between the two. In d "
         "dimensions we fit log(affinity to the nearest site / to the second) = s log(distance to the second / to "
         "the nearest): the paper's sentence says s = d.",
         tables=(

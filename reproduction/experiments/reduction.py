@@ -1,8 +1,7 @@
-"""What projecting on the span of the centres changes: shares of the projected point against those in all dimensions."""
+"""What projecting on the span of the centers changes: shares of the projected point against those in all dimensions."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from sklearn.datasets import load_digits
 
 from allegiance import affinity
 from allegiance.domains import Polytope
-from reproduction.arrays import FloatArray, stream
-from reproduction.framework import Check, DataSet, Finding, Section, Setup, Table
+from reproduction.datasets import DataSet, FloatArray, stream
+from reproduction.framework import Check, Finding, Section, Setup, Table
 from reproduction.walks import in_few_coordinates, shares_in_box
 
 from ._clustered import Clustered, cluster
@@ -30,24 +29,24 @@ def run(setup: Setup) -> Section:
     bunch = load_digits()
     digits = DataSet("digits of scikit-learn", np.asarray(bunch.data), np.asarray(bunch.target))
     compared = (digits, *sets)
-    results = {data.name: setup.store.once(f"reduction/{data.name}", partial(_compare, data)) for data in compared}
+    results = {data.name: setup.memory.cache(_compare)(data) for data in compared}
     projected, true = _small_example()
     largest = max(abs(true - projected), *(each["slab"]["difference"] for each in results.values()))
     return Section(
-        title="The reduction: projecting on the span of the centres",
-        asks="The paper projects everything on the span of the centres, of at most k - 1 dimensions, and says that "
-        "nothing is lost. That is true of the cells of the centres, and of points in their span. The cell of a point "
-        "off the span does depend on the other dimensions. Centres (±1, 0), a point at (0.5, 2), the square from -3 "
-        f"to 3: its share of the nearer centre is {true:.3f}; of the projected point, (0.5, 0), it is {projected:.3f}. "
+        title="The reduction: projecting on the span of the centers",
+        asks="The paper projects everything on the span of the centers, of at most k - 1 dimensions, and says that "
+        "nothing is lost. That is true of the cells of the centers, and of points in their span. The cell of a point "
+        "off the span does depend on the other dimensions. Centers (±1, 0), a point at (0.5, 2), the square from -3 "
+        f"to 3: its share of the nearer center is {true:.3f}; of the projected point, (0.5, 0), it is {projected:.3f}. "
         "We project, as the paper does. Here is how far that goes from the shares in all dimensions, for k-means with "
         f"ten clusters and {MOST_ROWS} random points: in the box of the span times the segment off it that reaches the "
         "farthest point, and in the box around the data in all coordinates (a walk along the axes).",
         tables=(_table(results),),
         findings=(
             Finding(
-                "Nothing is lost by projecting on the span of the centres",
+                "Nothing is lost by projecting on the span of the centers",
                 (Check("mean over points of the largest difference of a share:", largest, "<=", LOST, ".2f"),),
-                "the larger of digits, MNIST and the small example; points off the span of the centres",
+                "the larger of digits, MNIST and the small example; points off the span of the centers",
             ),
         ),
         remarks=(
@@ -65,7 +64,7 @@ def run(setup: Setup) -> Section:
 
 
 def _small_example() -> tuple[float, float]:
-    """Return the projected and the true share of the nearer centre."""
+    """Return the projected and the true share of the nearer center."""
     square = Polytope.box([-3, -3], [3, 3])
     result = affinity(
         [[0.5, 0.0], [0.5, 2.0]],
@@ -78,7 +77,7 @@ def _small_example() -> tuple[float, float]:
 
 
 def _compare(data: DataSet) -> dict[str, Any]:
-    """Return what is shown of one data set."""
+    """Return what is shown of one dataset."""
     case = cluster(data, 0, MOST_ROWS)
     projected = np.asarray(affinity(case.X, case.labels, random_state=0, influence="euclidean").affinity)[case.rows]
     sites, rows = in_few_coordinates(case.centers - case.X.mean(axis=0), case.X - case.X.mean(axis=0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from allegiance.geometry import sample_polytope
-from reproduction.arrays import FloatArray, stream
+from reproduction.datasets import FloatArray, stream
 from reproduction.framework import Check, Finding, Section, Setup, Table
 
 DIMENSIONS = (2, 5, 10, 15, 20)

@@ -31,7 +31,7 @@ def run(setup: Setup) -> Section:
     return Section(
         title="Stolen area",
         asks="The paper's figure shows a point that takes area from the Voronoi cells of three clusters, without "
-        "coordinates. Ours are three centres and one point in a square.",
+        "coordinates. Ours are three centers and one point in a square.",
         pictures=(
             Picture(
                 setup.save(drawn.figure, "stolen_area"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,7 +43,7 @@ class Extent(NamedTuple):
         return Extent(lower, upper, max(self.squared_radius, other.squared_radius))
 
 
-class Domain(Parameters):
+class Domain(Parameters, ABC):
     """Where volume is measured: the base of ``Box``, ``Ball``, ``Space`` and ``Polytope``.
 
     A new kind is one class with :meth:`region`, registered with ``@DOMAINS.register("name")``.

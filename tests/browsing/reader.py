@@ -27,6 +27,7 @@ class Scene:
         self.X = rng.normal(size=(240, 2)) + 2.2 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[codes]
         frame = pd.DataFrame(self.X, columns=columns)
         frame.index = pd.Index([f"{columns[0]}{i}" for i in range(240)], name=columns[1])
+        self.ids = frame.index.tolist()
         self.result = trust(frame, np.array(names)[codes])
         self.texts = [f"{columns[0]} text number {i}, " + "with many words " * 20 for i in range(240)]
         self.path = self.result.report(

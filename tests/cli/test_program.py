@@ -120,7 +120,7 @@ OTHER_ERRORS = [
     ("score DATA --labels species --centers none.csv", "none.csv does not exist"),
     ("score DATA --model none.model", "none.model does not exist"),
     ("score DATA --labels species -o none/scores.csv", "the folder none does not exist"),
-    ("score DATA --labels species -o scores.docx", "the ending of scores.docx"),
+    ("score DATA --labels species -o scores.docx", "scores.docx has no known ending"),
     ("score DATA --clusters 999 --drop species", "n_samples=60"),
 ]
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from allegiance import affinity
 from allegiance.domains import Region
 from allegiance.engines import Exact, Settings, Tessellation
-from allegiance.influence import Bregman, BregmanDiagram, Weights
+from allegiance.influence import Bregman, BregmanDiagram, Kernel, Weights
 from reference import rational
 from reference.volumes import default_box
 from scenes import euclidean
@@ -76,6 +77,41 @@ def test_sibson_identity_at_the_largest_sizes(rng, r, k):
     result = euclidean(X, centers=centers, engine="exact", domain="space")
     assert set(result.engine) == {"exact"}
     np.testing.assert_allclose(result.affinity @ centers, X, atol=1e-11)
+
+
+@pytest.mark.parametrize("spacing", [1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("seed", range(3))
+def test_half_way_between_two_sites_with_a_long_territory(seed, spacing):
+    """The cell of the midpoint is a slab across the box: rational arithmetic gives each of the two sites one half."""
+    rng = np.random.default_rng(seed)
+    centers, direction, X = rng.normal(size=(6, 2)), rng.normal(size=2), rng.normal(size=(40, 2))
+    centers[1] = centers[0] + spacing * direction
+    X[0] = (centers[0] + centers[1]) / 2
+    result = euclidean(X, centers=centers)
+    expected = rational.affinity(centers, X[0], *default_box(X, centers))
+    tolerance = ROUNDINGS * EPS / spacing if result.engine[0] == "exact" else 0.06
+    np.testing.assert_allclose(result.affinity[0], expected, atol=tolerance)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e7, 1e9])
+def test_a_wide_column_does_not_hide_a_narrow_one(scale):
+    """The two sites on the side of each point share it like the ends of a line."""
+    centers = np.array([[-scale, 0.0], [-scale, 1.0], [scale, 0.0], [scale, 1.0]])
+    result = euclidean([[scale, 0.3], [-scale, 0.9], [scale, 1.0]], centers=centers)
+    np.testing.assert_allclose(result.affinity, [[0, 0, 0.7, 0.3], [0.1, 0.9, 0, 0], [0, 0, 0, 1]], atol=1e-7)
+    assert list(result.engine) == ["exact", "exact", "closed-form"]
+
+
+@pytest.mark.parametrize("engine", ["auto", "hit-and-run"])
+def test_the_unit_of_a_kernel_does_not_matter(rng, engine):
+    """Powers of two change no bit of a precomputed kernel's affinities; a tolerance that is not relative would."""
+    X, labels = rng.normal(size=(60, 3)), np.arange(60) % 6
+    gram = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    one, tiny = (
+        affinity(gram * unit, labels, influence=Kernel("precomputed"), engine=engine) for unit in (1.0, 2.0**-60)
+    )
+    assert "closed-form" not in set(one.engine)
+    np.testing.assert_array_equal(one.affinity, tiny.affinity)
 
 
 def _half_square(Y):

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from allegiance import AffinityScorer
 from allegiance.domains import Region
-from allegiance.engines import Queries
+from allegiance.engines import PrecisionWarning, Queries
 from allegiance.engines._hit_and_run import _batch_means, cell_axes, deepest_point
 from scenes import euclidean, make_scene, points_in_hull
 
@@ -192,3 +193,28 @@ def test_a_cluster_of_any_weight_owns_everything(domain, weight):
     X = np.random.default_rng(0).normal(size=(12, 2))
     result = euclidean(X, [0, 1, 2] * 4, weights=[weight, 1.0, 1.0], domain=domain)
     np.testing.assert_allclose(result.affinity, [[1.0, 0.0, 0.0]] * 12, atol=1e-12)
+
+
+def test_a_linear_program_without_solution_concerns_one_row_only(rng, monkeypatch):
+    """The first of three queries outside the box has no solution: it counts for its nearest site, and is imprecise."""
+    centers, X = rng.normal(size=(6, 5)), rng.normal(size=(40, 5))
+    scorer = AffinityScorer(centers=centers, influence="euclidean").fit(X)
+    outside = 40.0 * centers[[0, 1, 2]]
+    expected = scorer.affinity(outside)
+    solve, calls = optimize.linprog, []
+
+    def fail_first(*args, **kwargs):
+        result = solve(*args, **kwargs)
+        calls.append(result)
+        if len(calls) == 1:
+            result.status = 4
+        return result
+
+    monkeypatch.setattr(optimize, "linprog", fail_first)
+    with pytest.warns(PrecisionWarning):
+        result = scorer.affinity(outside)
+    assert calls
+    assert result.empty_cell[0]
+    assert (result.affinity[0] == np.eye(6)[result.label[0]]).all()
+    assert (result.standard_error[0] == 0.5).all()
+    np.testing.assert_array_equal(result.affinity[1:], expected.affinity[1:])

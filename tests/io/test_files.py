@@ -6,11 +6,12 @@ import errno
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from allegiance.io import replacing, write_whole
+from allegiance.io import TableError, check_writable, replacing, write_whole
 
 
 def test_many_threads_may_write_one_file(tmp_path):
@@ -71,3 +72,28 @@ def test_a_full_disk_names_the_file_and_leaves_what_was_there(tmp_path):
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "loop.csv", "\udcff.csv"])
+def test_names_that_cannot_be_written_are_refused_up_front(tmp_path, name):
+    """These names passed the check and failed after the work."""
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with pytest.raises(OSError, match="cannot be written"):
+        check_writable(tmp_path / name, force=True)
+
+
+def test_remote_files_appear_complete_or_not_at_all():
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory")
+    url = "memory://allegiance-test/folder/file"
+    with suppress(KeyboardInterrupt), replacing(url) as temporary:
+        Path(temporary).write_text("half")
+        raise KeyboardInterrupt
+    assert not store.exists("/allegiance-test/folder/file")
+    write_whole(url, b"all")
+    assert store.cat_file("/allegiance-test/folder/file") == b"all"
+    with pytest.raises(FileExistsError):
+        write_whole(url, b"other", force=False)
+    with pytest.raises(TableError, match="cannot be written"):
+        check_writable("https://example.com/out.csv")
+    store.rm("/allegiance-test", recursive=True)

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from datetime import datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allegiance.io import TableError
-from allegiance.io.sinks import open_sink, write_table
+from allegiance.io.sinks import Percent, open_sink, write_table
 from allegiance.io.tables import open_table
 
 TABLE = pa.table(
@@ -39,6 +40,15 @@ def test_what_is_written_is_read_again(tmp_path, ending):
         words = {True: "true", False: "false", None: None}
         expected = [{**row, "stable": words[row["stable"]]} for row in expected]
     assert found == expected
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx"])
+def test_nan_is_missing_in_every_format(tmp_path, ending):
+    """NaN was `nan` in CSV files, blank in workbooks and null in JSON lines."""
+    path = tmp_path / f"table.{ending}"
+    write_table(path, pa.table({"id": ["a", "b"], "x": [math.nan, 2.0]}))
+    assert open_table(path).read()["x"].to_pylist() == [None, 2.0]
+    assert b"nan" not in path.read_bytes().lower() or ending == "xlsx"
 
 
 @pytest.mark.parametrize("rows", [0, 2])
@@ -107,13 +117,13 @@ def test_nothing_is_overwritten_without_force(tmp_path):
 
 
 def test_misuse_is_refused(tmp_path):
-    with pytest.raises(TableError, match=r"the ending of .*table\.ods"):
+    with pytest.raises(TableError, match=r"table\.ods has no known ending"):
         open_sink(tmp_path / "table.ods")
     with pytest.raises(TableError, match="inside its with block"):
         open_sink(tmp_path / "table.csv").write(TABLE)
     with open_sink(tmp_path / "table.csv") as sink:
         sink.write(TABLE)
-        with pytest.raises(TableError, match="other columns"):
+        with pytest.raises(TableError, match="different columns"):
             sink.write(TABLE.drop_columns(["x"]))
 
 
@@ -181,20 +191,29 @@ def test_columns_of_any_kind_are_written(tmp_path, ending):
 def test_workbooks_hold_no_formulas_and_may_have_a_summary(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "table.xlsx"
-    table = pa.table({"=name": [*FORMULAS, "a<b&c\x01"], "when": [datetime(2024, 1, 31, 12)] * 8, "n": [10**17] * 8})
+    columns = {"when": [datetime(2024, 1, 31, 12)] * 8, "n": [10**17] * 8, "share": [0.613] * 8}
+    table = pa.table({"=name": [*FORMULAS, "a<b&c\x01"], **columns, "price": pa.array([Decimal("1.50")] * 8)})
     with open_sink(path) as sink:
+        sink.percent = ["share"]
         sink.write(table)
-        sink.summary = [["cluster", "size"], ["a", 8]]
+        sink.summary = [("Clusters", [["cluster", "replication", "rival"], ["a", Percent(0.91), "b"]])]
+        sink.choices = {"=name": ["a", "b"]}
     book = openpyxl.load_workbook(path)
     cells = list(book["table"].iter_rows())
-    assert [row[0].value for row in cells] == ["=name", *(text.replace("\r", "\n") for text in FORMULAS), "a<b&c"]
+    assert [row[0].value for row in cells] == ["=name", *(text.replace("\r", "_x000D_") for text in FORMULAS), "a<b&c"]
     assert {row[0].data_type for row in cells} <= {"s", "inlineStr"}
     assert (cells[1][1].value, cells[1][2].value) == (datetime(2024, 1, 31, 12), str(10**17))
-    assert list(book["summary"].values) == [("cluster", "size"), ("a", 8)]
+    assert (cells[1][3].number_format, cells[1][4].value) == ("0%", 1.5), "shares and decimals are numbers"
+    assert cells[0][0].font.bold
+    sheet = book["table"]
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", "A1:E9")
+    assert sheet.data_validations.dataValidation[0].formula1 == '"a,b"'
+    assert [row[0] for row in book["summary"].values] == ["Clusters", "cluster", "a"]
+    assert book["summary"]["B3"].number_format == "0%"
 
 
 def test_a_sheet_that_is_full_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("allegiance.io.sinks._SHEET_ROWS", 4)
-    with pytest.raises(TableError, match="3 rows at most"):
+    with pytest.raises(TableError, match="at most 3 rows"):
         write_table(tmp_path / "table.xlsx", TABLE)
     assert os.listdir(tmp_path) == []

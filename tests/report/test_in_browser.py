@@ -53,6 +53,13 @@ def test_decisions_survive_a_reload_and_undo_is_right_after_a_second_decision(re
     assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
     reader.open(scene.path)
     assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+    reader.press("z")  # Keys act while a point is open, unless they are switched off.
+    assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+    reader.click("#next")
+    reader.click("#shortcuts")
+    reader.press("z")
+    assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+    reader.click("#shortcuts")
     reader.press("z")
     assert reader.open_row() == rows[0]
     assert reader.text("#decision-status") == "2 decided: 2 kept."
@@ -61,6 +68,35 @@ def test_decisions_survive_a_reload_and_undo_is_right_after_a_second_decision(re
     reader.press("z")
     assert reader.text("#decision-status") == "No decisions yet."
     assert not reader.find("#undo").is_enabled()
+
+
+@SLOW
+def test_two_tabs_and_another_render_share_their_decisions(reader, scene, tmp_path):
+    reader.open(scene.path)
+    first = reader.driver.current_window_handle
+    reader.driver.switch_to.new_window("tab")
+    try:
+        reader.open(scene.path)
+        reader.click("#next")
+        reader.press("k")
+    finally:
+        reader.driver.close()
+        reader.driver.switch_to.window(first)
+    reader.wait("return document.getElementById('decision-status').textContent === '1 decided: 1 kept.'")
+    reader.click("#next")
+    assert reader.open_row() == scene.review[1]
+    reader.press("n")
+    again = scene.result.report(scene.path.with_name("again.html"), scene.X, ids=pd.DataFrame({"height": scene.ids}))
+    reader.open(again)
+    assert reader.text("#decision-status") == "2 decided: 1 kept, 1 noise."
+
+
+@SLOW
+def test_escape_in_a_field_leaves_the_selection(reader, scene):
+    reader.open(scene.path)
+    reader.click("[data-cluster='0']")
+    reader.find("#cluster-name").send_keys("the sea", Keys.ESCAPE)
+    assert reader.looked_at() == scene.members(0)
 
 
 @SLOW

@@ -73,6 +73,18 @@ def test_a_table_is_read_by_its_kinds(make, result):
     }
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_moments_with_microseconds_and_numbers_with_missing_markers_keep_their_kind(make, result):
+    moment = datetime.datetime(2024, 1, 2, 3, 4, 5, 678901)
+    table = make(
+        {"at": [moment, None, moment, moment], "age": ["31", "?", "n/a", "54.5"], "code": ["1", "2", "1", "2"]}
+    )
+    columns = check_inputs(result, data=table).columns
+    assert [column.kind for column in columns] == ["date", "number", "category"]
+    assert [columns[0].text(row) for row in range(2)] == ["2024-01-02T03:04:05", None]
+    np.testing.assert_array_equal(columns[1].values, [31, np.nan, np.nan, 54.5])
+
+
 def test_X_may_be_a_mixed_frame_or_have_many_features(result, rng):
     mixed = check_inputs(result, pd.DataFrame(COLUMNS))
     assert (mixed.features, len(mixed.columns)) == (None, len(COLUMNS))

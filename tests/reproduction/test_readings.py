@@ -7,10 +7,10 @@ import pytest
 
 from allegiance import affinity
 from allegiance.domains import Polytope
+from reproduction.datasets import DataSet
 from reproduction.experiments._clustered import Clustered, cluster
-from reproduction.experiments._readings import READINGS, in_the_hull, uncentred
+from reproduction.experiments._readings import READINGS, in_the_hull, uncentered
 from reproduction.experiments.reduction import _small_example
-from reproduction.framework import DataSet
 
 
 def case_of(X, centers):
@@ -37,7 +37,7 @@ def test_without_centring_two_centres_span_a_plane(rng):
     extent = np.ptp(X, axis=0)
     plane = Polytope.box(X.min(axis=0) - 0.1 * extent, X.max(axis=0) + 0.1 * extent)
     expected = affinity(X, centers=centers, domain=plane, random_state=0, influence="euclidean").affinity
-    np.testing.assert_allclose(uncentred(case_of(X, centers)), expected, atol=1e-9)
+    np.testing.assert_allclose(uncentered(case_of(X, centers)), expected, atol=1e-9)
 
 
 def test_the_small_example_of_the_reduction():

@@ -1,4 +1,4 @@
-"""Running the paper's experiments: what is kept, skipped, resumed and written. The experiments here are made up."""
+"""Running the paper's experiments: caching, skipping, and the page. The experiments here are made up."""
 
 from __future__ import annotations
 
@@ -7,34 +7,28 @@ from types import ModuleType
 
 import pytest
 
-from reproduction.framework import EXPERIMENTS, Check, Finding, Picture, Section, Table, run_paper
-
-PNG = b"\x89PNG made up"
+from reproduction.framework import EXPERIMENTS, Check, Finding, Picture, Section, Table, compare_numbers, run_paper
 
 
 class Experiment:
     """A made-up experiment that counts its runs."""
 
-    def __init__(self, title="Made up", error=None, picture=True):
-        self.title, self.error, self.picture = title, error, picture
-        self.runs = 0
+    def __init__(self, title):
+        self.title, self.error, self.runs = title, None, 0
 
     def run(self, setup):
         self.runs += 1
         if self.error is not None:
             raise self.error
-        pictures = ()
-        if self.picture:
-            setup.pictures.mkdir(parents=True, exist_ok=True)
-            (setup.pictures / "made_up.png").write_bytes(PNG)
-            pictures = (Picture("made_up.png", "a picture"),)
+        setup.pictures.mkdir(parents=True, exist_ok=True)
+        (setup.pictures / "made_up.png").write_bytes(b"\x89PNG made up")
         return Section(
             title=self.title,
             asks="What the paper did.",
             tables=(Table(("paper", "ours"), (("1 | 2", f"{setup.n_seeds} seeds"),), "a caption"),),
-            pictures=pictures,
+            pictures=(Picture("made_up.png", "a picture"),),
             findings=(
-                Finding("it holds", (Check("gain", 0.5, ">", 0.25, ".2f"),), "seen"),
+                Finding("it holds", (Check("gain", 0.5, ">", 0.25, ".2f"),), "seen", "match"),
                 Finding("it always holds", (Check("loss", 0.5, "<=", 0.25, ".1%"),), "not always"),
             ),
             remarks=("a remark",),
@@ -52,74 +46,60 @@ def made_up(monkeypatch):
     return experiments
 
 
-def test_the_page_keeps_what_another_run_finished(made_up, tmp_path):
+def test_the_page_keeps_finished_experiments_of_the_same_code_and_seeds(made_up, tmp_path):
     run_paper(tmp_path, only=["ratios"])
-    outcomes = run_paper(tmp_path, only=["maps"], fresh=True)
-    assert [outcome.name for outcome in outcomes] == ["maps"]
-    assert made_up["ratios"].runs == 1
+    (outcome,) = run_paper(tmp_path, only=["maps"])
+    assert outcome.name == "maps"
     page = (tmp_path / "paper.md").read_text()
     assert page.index("Made up maps") < page.index("Made up ratios")
+    run_paper(tmp_path, only=["ratios"])
+    assert made_up["ratios"].runs == 1
+    run_paper(tmp_path, only=["ratios"], n_seeds=2)
+    run_paper(tmp_path, only=["ratios"], fresh=True)
+    assert made_up["ratios"].runs == 3
 
 
-@pytest.mark.parametrize("change", ["seeds", "fresh", "picture gone", "half a file"])
-def test_runs_again_when_what_is_kept_does_not_serve(change, made_up, tmp_path):
+def test_changed_code_invalidates_the_cache(made_up, tmp_path, monkeypatch):
     run_paper(tmp_path, only=["maps"])
-    settings = {"seeds": {"n_seeds": 2}, "fresh": {"fresh": True}}.get(change, {})
-    if change == "picture gone":
-        (tmp_path / "images" / "paper" / "made_up.png").unlink()
-    if change == "half a file":
-        kept = tmp_path / "finished" / "maps.json"
-        kept.write_text(kept.read_text()[:50])
-    run_paper(tmp_path, only=["maps"], **settings)
+    monkeypatch.setattr("reproduction.framework.code_fingerprint", lambda: "changed")
+    run_paper(tmp_path, only=["maps"])
     assert made_up["maps"].runs == 2
 
 
-def test_an_experiment_without_its_data_is_skipped_by_name(made_up, tmp_path):
-    made_up["digits"].error = FileNotFoundError("MNIST was not found. Put it there.")
+def test_an_experiment_without_its_data_is_skipped(made_up, tmp_path):
+    made_up["digits"].error = FileNotFoundError("MNIST does not exist. Put it there.")
     outcomes = run_paper(tmp_path, only=["maps", "digits"])
     assert [outcome.section is None for outcome in outcomes] == [False, True]
     page = (tmp_path / "paper.md").read_text()
     assert "Skipped: digits" in page
-    assert "MNIST was not found. Put it there." in page
+    assert "Put it there." in page
     made_up["digits"].error = None
     assert run_paper(tmp_path, only=["digits"])[0].section is not None
 
 
-def test_an_interrupted_run_leaves_the_page_of_what_it_finished(made_up, tmp_path):
+def test_an_interrupted_run_resumes(made_up, tmp_path):
     made_up["maps"].error = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         run_paper(tmp_path)
     assert "Made up distance" in (tmp_path / "paper.md").read_text()
-    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
     made_up["maps"].error = None
     run_paper(tmp_path)
     assert (made_up["distance"].runs, made_up["maps"].runs, made_up["growth"].runs) == (1, 2, 1)
 
 
-def test_the_page_shows_tables_pictures_findings_and_remarks(made_up, tmp_path):
+def test_the_page_shows_claims_tables_pictures_and_remarks(made_up, tmp_path):
     run_paper(tmp_path, only=["maps"], n_seeds=4)
     page = (tmp_path / "paper.md").read_text()
+    assert "**1 of 2 claims hold.**" in page
     assert "| 1 \\| 2 | 4 seeds |" in page
-    assert "| it always holds | **no** | loss 50.0%, needs <= 25.0% | not always |" in page
+    assert (
+        "| [it always holds](#made-up-maps) | **no** | none given | loss 50.0%, needs <= 25.0% | not always |" in page
+    )
     assert "![a picture](images/paper/made_up.png)" in page
     assert "a remark" in page
     assert "a caption" in page
 
 
-def test_steps_of_an_experiment_are_kept_until_it_is_run_afresh(made_up, tmp_path):
-    computed = []
-
-    def run(setup):
-        for step in ("a", "b"):
-            setup.store.once(f"maps/{step}", lambda: computed.append(step) or step)  # noqa: B023
-        return Experiment.run(made_up["maps"], setup)
-
-    made_up["maps"].error = KeyboardInterrupt()
-    sys.modules["reproduction.experiments.maps"].run = run
-    with pytest.raises(KeyboardInterrupt):
-        run_paper(tmp_path, only=["maps"])
-    made_up["maps"].error = None
-    run_paper(tmp_path, only=["maps"])
-    assert computed == ["a", "b"]
-    run_paper(tmp_path, only=["maps"], fresh=True)
-    assert computed == ["a", "b"] * 2
+def test_numbers_match_within_a_tolerance():
+    assert compare_numbers([(0.1, 0.12), (0.3, 0.3)], 0.03) == "match"
+    assert compare_numbers([(0.1, 0.12), (0.3, 0.4)], 0.03) == "differ"

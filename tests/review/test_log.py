@@ -66,7 +66,7 @@ def test_a_line_cut_by_a_kill_is_left_out_and_other_damage_is_not(tmp_path):
     log.write_text(json.dumps(MADE[0]) + "\n" + json.dumps(MADE[1])[:30])
     assert apply_decisions(LABELS, log).tolist() == ["a", "a", "c", "c"]
     log.write_text('{"row": 1, "dec\n' + json.dumps(MADE[1]) + "\n")
-    with pytest.raises(ValueError, match="not a log of decisions"):
+    with pytest.raises(ValueError, match="not a decision log"):
         apply_decisions(LABELS, log)
 
 
@@ -137,18 +137,42 @@ def test_a_log_is_resumed_even_after_a_cut_line_and_keeps_names(log):
     ("content", "message"),
     [
         (json.dumps({"row": 0, "label": "west", "decision": "keep"}), "another clustering"),
-        (json.dumps({"row": 99, "label": "west", "decision": "keep"}), "that row is not there"),
-        ("[]", "not a log of decisions"),
-        ("1", "not a log of decisions"),
+        (json.dumps({"row": 99, "label": "west", "decision": "keep"}), "that row does not exist"),
+        (json.dumps({"row": 0, "label": "east", "decision": "move", "new_label": "moon"}), "not a cluster here"),
+        ("[]", "not a decision log"),
+        ("1", "not a decision log"),
+        ("[" * 100_000, "not a decision log"),
+        ("one\ntwo", "not a decision log"),
+        ('{"row": 1, "label": "west", "decision": "keep"}\ntwo', "not a decision log"),
+        ("no line end", "not a decision log"),
         ('{"row": 1.9, "decision": "keep"}', "whole numbers"),
         ('{"row": true, "decision": "keep"}', "whole numbers"),
     ],
 )
 def test_a_file_that_is_not_a_log_of_these_labels_is_refused(content, message, tmp_path):
     path = tmp_path / "other.jsonl"
-    path.write_text(content + "\n")
-    with pytest.raises(ValueError, match=message):
-        DecisionLog(path, labels_of())
+    for end in ("\n", ""):
+        path.write_text(content + end)
+        if end == "" and content.startswith("{") and content.endswith("}"):
+            continue  # An unfinished line of a log, which does not count.
+        with pytest.raises(ValueError, match=message):
+            DecisionLog(path, labels_of())
+        assert path.read_text() == content + end
+
+
+@pytest.mark.parametrize("change", ["delete", "replace", "truncate"])
+def test_a_log_that_changes_under_the_server_is_an_error(change, log):
+    log.decide(1, "keep")
+    log.decide(3, "keep")
+    if change == "truncate":
+        log.path.write_text(log.path.read_text()[:30])
+    else:
+        log.path.rename(log.path.with_suffix(".old"))
+        if change == "replace":
+            log.path.write_text("")
+    with pytest.raises(OSError, match="this decision is not saved"):
+        log.decide(5, "keep")
+    assert list(log.standing) == [1, 3]
 
 
 def test_a_log_in_use_is_refused(log):

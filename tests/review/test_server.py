@@ -1,7 +1,9 @@
 """The server: who may ask, what it answers, and that nothing malformed changes anything."""
 
 import http.client
+import io
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import numpy as np
 import pandas as pd
@@ -215,10 +219,13 @@ def test_points_that_are_not_on_the_page_are_found(serving, monkeypatch):
     client, shown = Client(review), set(review._page.sample.rows.tolist())
     missing = next(row for row in range(240) if row not in shown)
     found = client.get(f"/find?query=c{missing:03d}")
-    assert found["ids"] == [[f"c{missing:03d}"]]
+    assert (found["rows"], found["ids"]) == ([missing], [[f"c{missing:03d}"]])
     assert set(found["columns"]) == set(client.get(f"/find?query={missing}")["columns"])
-    assert client.get("/find?query=nothing+like+it") == {}
-    assert client.get(f"/find?query=c{next(iter(shown)):03d}") == {}
+    assert client.get("/find?query=nothing+like+it")["rows"] == client.get("/find")["rows"] == []
+    there = next(iter(shown))
+    found = client.get(f"/find?query=c{there:03d}")
+    assert found["rows"] == [there]
+    assert "columns" not in found
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "xlsx"])
@@ -278,14 +285,14 @@ def test_it_listens_on_this_machine_only_and_ends(serving):
 
 def test_the_audit_speaks_through_labels_drawn_at_random(client, scored):
     result, _, _ = scored
-    assert client.get("/state")["audit"] is None
+    assert client.get("/audit") == {"audit": None}
     assert client.ask("POST", "/recalculate", {})[0] == 400
     sample = result.audit_sample(60)
     random = sample.rows[sample.drawn == "random"].tolist()
     for place, row in enumerate(random[:12]):
         message = {"row": row, "decision": "noise" if place < 3 else "unsure" if place == 3 else "keep"}
-        said = client.post("/decide", message)["audit"]
-        assert (said is None) == (place < 10)
+        assert "audit" not in client.post("/decide", message)  # Which takes long for many labels.
+        assert (client.get("/audit")["audit"] is None) == (place < 10)
     outside = next(row for row in result.least_trusted(240).tolist()[::-1] if row not in sample.rows)
     client.post("/decide", {"row": outside, "decision": "keep"})
     client.post("/decide", {"row": 5, "decision": "keep"})  # Noise has no label to audit.
@@ -294,12 +301,36 @@ def test_the_audit_speaks_through_labels_drawn_at_random(client, scored):
         if place != 3:
             answers[sample.rows.tolist().index(row)] = place > 3
     expected = result.audit(sample.with_rows([outside]), [*answers.tolist(), True])
-    assert client.get("/state")["audit"] == expected.sentence()
+    assert client.get("/audit")["audit"] == expected.sentence()
     assert (expected.n_random, expected.n_listed) == (11, 1)
     assert client.post("/recalculate", {}) == {}
     page = client.ask("GET", f"/?token={client.review.token}")[2].decode()
     assert "right, by the audit" in page
-    assert client.get("/state")["audit"] == expected.sentence()
+    assert client.get("/audit")["audit"] == expected.sentence()
+    for name in result.classes.tolist():
+        mean = expected.trust[result.label == name].mean()
+        assert re.search(rf">{name}</span></button></th>\s.*\s+<td[^>]*>{100 * mean:.0f}\W", page), (name, mean)
+    content = client.ask("GET", "/export/table.csv")[2]
+    np.testing.assert_allclose(pd.read_csv(io.BytesIO(content))["trust"], expected.trust)
+
+
+def test_the_token_is_not_in_the_command_line_of_the_browser(serving, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    review = serving(open_browser=True)
+    (address,) = opened
+    assert review.token not in address
+    path = Path(url2pathname(urlsplit(address).path))
+    assert review.url in path.read_text(encoding="utf-8")
+    assert path.parent.stat().st_mode & 0o077 == 0
+    review.close()
+    assert not path.exists()
+
+
+def test_a_log_that_was_deleted_is_an_error(client):
+    Path(client.review.path).unlink()
+    status, _, content = client.ask("POST", "/decide", {"row": 1, "decision": "keep"})
+    assert (status, b"not saved" in content) == (500, True)
 
 
 @pytest.mark.slow

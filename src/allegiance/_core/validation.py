@@ -111,6 +111,14 @@ def one_for_each(values: Any, name: str, n_points: int) -> list[Any]:
     return entries
 
 
+_WORDS = (
+    "na n/a #n/a n.a. n.a <na> nan null none nil nat - -- --- \u2013 \u2014 ? . .. ... unknown missing n.v. k.a. tbd "
+    "#null! #div/0! #value! #ref! #num! #name? (null) (blank) void undefined"
+)
+#: Words that mean a missing value where a number or a date is expected, in lower case.
+MISSING_WORDS = frozenset([*_WORDS.split(), "not available", "not applicable", "no data", "keine angabe"])
+
+
 def is_missing(value: Any) -> bool:
     """Tell whether an entry is None, NaN or a frame's missing value."""
     return (

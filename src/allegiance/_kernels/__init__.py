@@ -22,8 +22,12 @@ Rules
   over threads and chunks in any way without changing one bit of the result.
 - A loop is vectorised only if its index counts from zero (in ``x[start + s]`` the compiler cannot rule out a negative
   one), nothing in it can raise, and the arrays it writes and reads are not the same. Look at the time per number.
-- What numba cannot say, vectors in registers and bits, is an intrinsic in LLVM's language, used by kernels only. Look
-  at the time per number on an older processor, too: ``NUMBA_CPU_NAME=haswell``.
+- What Numba cannot express, such as vectors in registers, is an intrinsic in LLVM IR, used by kernels only. Measure
+  older processors, too. Numba keeps the features of the host if only the name of another processor is set, so switch
+  them off: ``NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+fma`` has no AVX-512, ``NUMBA_CPU_NAME=generic``
+  has neither AVX nor fused multiplication.
+- Integers, choices among samples and owners are the same on every processor with fused multiplication. Sums that are
+  reordered (``project_rows``) or rounded once (``fuse``) are not: see ``docs/scale.md`` for what that changes.
 - No assignment of one array to a part of another: the check of their shapes compiles strings, for seconds.
 - Large arrays come from the caller: NumPy asks for large pages, compiled code waits for small ones.
 - Kernels are compiled on first use and cached on disk; importing :mod:`allegiance` does not import numba.

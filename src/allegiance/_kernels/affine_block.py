@@ -34,10 +34,19 @@ from numba.extending import intrinsic
 
 #: Samples in one block. A block of coordinates stays in the inner caches.
 BLOCK = 256
-_FEATURES = binding.get_host_cpu_features()
-#: Samples summed at a time, and functions that share each load of a sample: AVX-512 has room for 16 vectors of sums and
-#: needs more than six, or each sum would wait for the last one.
-LANES, N_FUNCTIONS = (32, 8) if _FEATURES.get("avx512f") else (16, 6)
+_numba: Any = config
+
+
+def _has(feature: str) -> bool:
+    """Tell whether Numba compiles for processors with an instruction set: the host's, or that of its settings."""
+    if _numba.CPU_FEATURES is None:
+        return bool(binding.get_host_cpu_features().get(feature))
+    return f"+{feature}" in _numba.CPU_FEATURES.split(",")
+
+
+#: Samples summed at a time, and functions that share each load of a sample. AVX-512 has room for 16 vectors of sums and
+#: needs more than six, or each sum would wait for the last one. Without AVX a vector has four numbers.
+LANES, N_FUNCTIONS = (32, 8) if _has("avx512f") else (16, 6) if _has("avx2") else (8, 6)
 #: Groups of so many samples in a block.
 STRIPS = BLOCK // LANES
 
@@ -47,11 +56,10 @@ CLASSES = 8
 #: Numbers in a vector register, and vectors of queries that are tested together.
 VECTOR = LANES // 2
 MANY = 3 if LANES == 32 else 2
-_numba: Any = config
 #: Whether to use instructions by name: those that move numbers inside a vector of 16, and those that multiply pairs of
-#: integers, so that these decide first. Not if numba is told to compile for another processor, which may lack them.
-WIDE = LANES == 32 and bool(_numba.ENABLE_AVX) and not (_numba.CPU_NAME or _numba.CPU_FEATURES)
-COARSE = WIDE and bool(_FEATURES.get("avx512vnni"))
+#: integers, so that these decide first.
+WIDE = LANES == 32 and bool(_numba.ENABLE_AVX)
+COARSE = WIDE and _has("avx512vnni")
 
 _ONE = ir.VectorType(ir.FloatType(), VECTOR)
 _COUNT = ir.IntType(32)

@@ -17,6 +17,7 @@ def stolen_volumes(
     clearance: FloatArray,
     clearance_scale: float,
     site_a: FloatArray,
+    axis_scale: FloatArray,
     vertices: FloatArray,
     vertex_values: FloatArray,
     vertex_start: AnyArray,
@@ -32,8 +33,9 @@ def stolen_volumes(
     The gap f_q - f_i at the vertices is the difference of two numbers of the size of the functions. Where query and
     site are close, little of it is left. Then pass the ``clearance`` (n, k), f_i - f_q at the query's ``home`` (n, r),
     instead of one of no rows: the gap is -clearance_i - <a_q - a_i, v - home>, of which both terms shrink with the
-    distance of query and site. In this form ``depth`` is a share of the numbers that the gap is computed from: of
-    |a_q - a_i|, the sum of the entries, and of ``clearance_scale``, the size of numbers subtracted in the clearance.
+    distance of query and site. Slopes are then multiplied by ``axis_scale`` (r,) after they are subtracted, and
+    ``depth`` is a share of the numbers that the gap is computed from: of |a_q - a_i|, the sum of the entries, and of
+    ``clearance_scale``, the size of numbers subtracted in the clearance.
 
     The share of a simplex on one side of a plane follows from the plane's values g at its vertices alone. With
     h = -g, positives p_1..p_J and non-positives q of h, start from A_0 = 0, A_1 = .. = A_J = 1 and for each q replace,
@@ -60,7 +62,7 @@ def stolen_volumes(
                 offset = -clearance[q, i]
                 size = clearance_scale
                 for c in range(r):
-                    slope[c] = query_a[q, c] - site_a[i, c]
+                    slope[c] = (query_a[q, c] - site_a[i, c]) * axis_scale[c]
                     offset += slope[c] * home[q, c]
                     size += abs(slope[c])
                 unit = 1.0 / size if size > 0.0 else 0.0

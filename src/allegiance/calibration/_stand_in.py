@@ -20,7 +20,7 @@ from ._adapt import adapt
 #: Density clusterers are deterministic: with the right settings they find the labels exactly.
 _REPRODUCED, _REPRODUCED_WITH_NOISE, _ALIKE, _SAME = 0.8, 0.9, 0.95, 0.9995
 #: The same for k-means and mixtures started at the labels: if they keep so much, the labels are one of their optima.
-_OPTIMUM = 0.95
+_OPTIMUM = 0.9
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 3000
 #: Rows below which only k-means is tried.
@@ -88,17 +88,18 @@ def stand_in(
     search = _Search(rows, codes, n_total or rows.shape[0])
     stages = search.density_stages() if search.has_noise else search.stages(others)
     best = StandIn(None, "", -np.inf, False)
-    best_evidence = (0.0, -np.inf)
+    best_evidence = (False, -np.inf)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for stage in stages:
             for candidate in stage:
                 choice, kept = search.judge(candidate)
-                if (kept, choice.ari) > best_evidence:
-                    best, best_evidence = choice, (kept, choice.ari)
+                evidence = (kept >= _SAME, choice.ari)
+                if evidence > best_evidence:
+                    best, best_evidence = choice, evidence
                 if choice.ari >= _SAME:
                     return choice
-            if best_evidence[0] >= _SAME or best.ari >= _ALIKE:
+            if best_evidence[0] or best.ari >= _ALIKE:
                 return best
     return best
 
@@ -114,15 +115,14 @@ class _Search:
         self.is_whole = n_total <= self.few.shape[0]
 
     def judge(self, candidate: _Candidate) -> tuple[StandIn, float]:
-        """Compare the labels of a candidate with those of the user; return how much it keeps if they are an optimum."""
+        """Compare the labels of a candidate with those of the user; return the index it keeps when started there."""
         from sklearn.metrics import adjusted_rand_score
 
         ari, kept = float(adjusted_rand_score(self.own, candidate.labels)), 0.0
         if candidate.kept is not None:
             kept = float(adjusted_rand_score(self.codes[: candidate.kept.size], candidate.kept))
-            kept = round(kept, 4) if kept >= _OPTIMUM else 0.0
         enough = _REPRODUCED_WITH_NOISE if self.has_noise else _REPRODUCED
-        return StandIn(candidate.clusterer, candidate.name, ari, kept > 0.0 or ari >= enough), kept
+        return StandIn(candidate.clusterer, candidate.name, ari, kept >= _OPTIMUM or ari >= enough), kept
 
     def stages(self, others: Sequence[tuple[str, Any]]) -> Iterator[Iterator[_Candidate]]:
         """Yield candidates for labels without noise."""

@@ -230,11 +230,11 @@ def summarise(
     }
 
 
-def summary_sheet(summary: dict[str, Any]) -> list[list[Any]]:
+def summary_sheet(summary: dict[str, Any]) -> list[tuple[str, list[list[Any]]]]:
     """Return the rows of the second sheet of a workbook: what the screen says first, and the clusters."""
     names = ("cluster", "points", "replication", *_VERDICTS, "rival", "name", "described")
     lines = [[finite(line[name]) for name in names] for line in summary["clusters"]]
-    return [[summary["headline"]], *([line] for line in summary["more"]), [], list(names), *lines]
+    return [(summary["headline"], [[line] for line in summary["more"]]), ("Clusters", [list(names), *lines])]
 
 
 def print_summary(

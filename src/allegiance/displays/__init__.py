@@ -6,6 +6,7 @@ from typing import Any
 
 from ._canvas import COLOR_SCALE
 from ._charts import AffinityProfileDisplay, FlowDisplay, StabilityCurveDisplay
+from ._charts import plot_shares as plot_shares
 from ._gallery import GalleryDisplay
 from ._map import AffinityMapDisplay
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from allegiance.applications import StabilityCurve
+    from allegiance.drivers import Drivers
     from allegiance.results import AffinityResult
 
 #: Steps that a band is drawn with at most, and the share of the height that separates bands.
@@ -353,3 +354,12 @@ class StabilityCurveDisplay:
     def frame(self) -> Any:
         """Return one row per value of the parameter."""
         return self.curve.frame()
+
+
+def plot_shares(drivers: Drivers, ax: Any = None) -> Axes:
+    """Draw the column shares of :class:`allegiance.drivers.Drivers` as bars, and return the axes."""
+    shares = list(drivers.shares.items())[:12][::-1]
+    ax = axes_to_draw_on(ax, "Drivers.plot()", (6.4, 1.2 + 0.3 * len(shares)))
+    ax.barh([shortened(name, 40) for name, _ in shares], [100 * share for _, share in shares])
+    ax.set_xlabel("share of the separation between clusters (%)")
+    return ax

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from allegiance._core.progress import progress
-from allegiance._core.validation import FloatArray, check_count, row_sums
+from allegiance._core.validation import FloatArray, check_count, check_number, row_sums
 
-from ._base import CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, FittedEngine, Queries, Settings
+from ._base import CACHE_MB, CLOSED_FORM, ENGINES, MAX_SAMPLES, Engine, Estimate, FittedEngine, Queries, Settings
 from ._exact import Exact
 from ._hit_and_run import FittedHitAndRun, HitAndRun
 from ._shared_samples import SharedSamples
@@ -41,6 +41,8 @@ class Auto(Engine):
     max_samples
         Most samples, or steps of a walk, spent on one point. Points that need more get fewer, a larger
         ``standard_error`` and one warning.
+    cache_mb
+        Megabytes of shared samples kept for later calls; 0 keeps none. Results do not depend on it.
 
     Examples
     --------
@@ -52,12 +54,14 @@ class Auto(Engine):
     """
 
     max_samples: int = MAX_SAMPLES
+    cache_mb: float = CACHE_MB
 
     exact_where_possible: ClassVar[bool] = True
 
     def check(self) -> None:
-        """Raise unless the number of samples is a positive integer."""
+        """Raise unless the number of samples is a positive integer, and the cache not negative."""
         check_count(self.max_samples, "max_samples of Auto")
+        check_number(self.cache_mb, "cache_mb of Auto", low=0.0, closed=True)
 
     def choose(self, tessellation: Tessellation) -> Engine:
         """Return the engine for a tessellation; see above."""
@@ -67,20 +71,23 @@ class Auto(Engine):
             return ClosedForm()
         if region.polyhedral and few:
             return Exact()
-        return SharedSamples(self.max_samples) if region.bounded else HitAndRun(self.max_samples)
+        return self._sampler(tessellation)
+
+    def _sampler(self, tessellation: Tessellation) -> Engine:
+        if tessellation.region.bounded:
+            return SharedSamples(self.max_samples, self.cache_mb)
+        return HitAndRun(self.max_samples)
 
     def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Return None: some engine serves every tessellation."""
         return None
 
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
-        """Return what the chosen engine builds; if cells cannot be triangulated, what samples."""
-        chosen = self.choose(tessellation)
+        """Build the chosen engine, or a sampler if cells cannot be triangulated."""
         try:
-            return chosen.build(tessellation, settings)
+            return self.choose(tessellation).build(tessellation, settings)
         except ValueError:
-            sampling = SharedSamples if tessellation.region.bounded else HitAndRun
-            return sampling(self.max_samples).build(tessellation, settings)
+            return self._sampler(tessellation).build(tessellation, settings)
 
 
 def build_engine(engine: Engine, tessellation: Tessellation, settings: Settings) -> FittedEngine:

@@ -12,7 +12,7 @@ import numpy as np
 from allegiance._core.parallel import Threads, for_row_blocks, kernel_ready, slices, stream
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, row_dots
 
-from ._base import MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
+from ._base import CACHE_MB, MAX_SAMPLES, SHARED, Estimate, FittedEngine, Queries, Settings, look_at, unit_of_samples
 from ._tessellation import SingleFunctions, Tessellation
 
 #: Units of samples (:func:`unit_of_samples`) in a round, up to as many samples as a bank can count.
@@ -36,8 +36,6 @@ _GROUP = 2**12
 _MAX_AHEAD = 2**23
 #: Shares counted at a time by one thread: what is counted for them stays in a cache.
 _MAX_FOUND = 2**16
-#: Rounds are kept for the next call as long as they take less than this many bytes together.
-_KEEP_BYTES = 320 * 2**20
 
 
 class _Tally:
@@ -83,10 +81,13 @@ class BankCounts(FittedEngine):
 
     block = 16_384
 
-    def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
+    def __init__(
+        self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES, cache_mb: float = CACHE_MB
+    ) -> None:
         self._tessellation = tessellation
         self._settings = settings
         self._max_samples = max_samples
+        self._cache_bytes = cache_mb * 2**20
         self._unit = unit_of_samples(settings, tessellation.n_sites)
         self._keep = False
         self._forget()
@@ -215,7 +216,7 @@ class BankCounts(FittedEngine):
             found = choose()
             nbytes = sum(part.nbytes for part in found)
             with self._keeping:
-                if kept and index not in self._kept and self._nbytes + nbytes <= _KEEP_BYTES:
+                if kept and index not in self._kept and self._nbytes + nbytes <= self._cache_bytes:
                     self._kept[index] = found
                     self._nbytes += nbytes
             return found

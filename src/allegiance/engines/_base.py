@@ -22,6 +22,8 @@ Z95 = 1.959963984540054
 _MEASURED_BY = ["closed-form", "exact", "shared", "hit-and-run", "limit"]
 #: Most samples, or steps of a walk, that are spent on one point unless the user says otherwise.
 MAX_SAMPLES = 4_000_000
+#: Megabytes of shared samples that a fitted engine keeps for later calls unless the user says otherwise.
+CACHE_MB = 128
 #: Least half-width of an interval that may be asked for: samples go with its inverse square.
 LEAST_EPS = 1e-9
 
@@ -124,7 +126,7 @@ class FittedEngine(ABC):
         """Compute and keep what the first queries would otherwise wait for; by default nothing."""
 
 
-class Engine(Parameters):
+class Engine(Parameters, ABC):
     """How volume is measured: the base of ``Exact``, ``SharedSamples`` and the others.
 
     A new engine is a class with :meth:`why_unsupported` and :meth:`build`, registered by ``@ENGINES.register("name")``.

@@ -166,21 +166,17 @@ class FittedExact(FittedEngine):
         """Write the volumes (n, k), and how deep (n,) each cell is; see the kernel for what ``clearance`` changes."""
         from allegiance._kernels.cutting import stolen_volumes
 
+        query_a, site_a, axis_scale = queries.a, self._tessellation.functions.a, np.ones(self._tessellation.dim)
         if clearance is None:
             clearance = np.empty((0, self._tessellation.n_sites))
-        scale = self._tessellation.diagram.clearance_scale
-        cells = kernel_ready(
-            self._tessellation.functions.a,
-            self._vertices,
-            self._values,
-            self._vertex_start,
-            self._simplices,
-            self._volumes,
-            self._simplex_start,
-            self._cell_volumes,
-        )
-        at_home = (queries.a, queries.b, queries.position, clearance, scale)
-        stolen_volumes(*at_home, *cells, stolen, depth)  # type: ignore[call-arg]
+        else:
+            query_a, site_a, axis_scale = self._tessellation.unscaled_slopes(queries)
+        query_a, site_a = kernel_ready(query_a, site_a)
+        stolen_volumes(
+            query_a, queries.b, queries.position, clearance, self._tessellation.clearance_scale, site_a, axis_scale,
+            self._vertices, self._values, self._vertex_start, self._simplices, self._volumes, self._simplex_start,
+            self._cell_volumes, stolen, depth,
+        )  # fmt: skip
 
     def reaches_walls(self, queries: Queries) -> BoolArray:
         """Tell which queries own a corner of the arrangement that lies on a wall of the region."""
@@ -204,17 +200,20 @@ class GrowingBoxes(FittedEngine):
     def __init__(self, tessellation: Tessellation, settings: Settings) -> None:
         self._tessellation = tessellation
         self._settings = settings
-        self._boxes: dict[float, FittedExact] = {}
+        self._boxes: dict[float, tuple[FittedExact, float]] = {}
         self._box(_HALF_WIDTHS[0])
 
     def estimate(self, queries: Queries) -> Estimate:
-        """Measure; queries must lie inside the hull of the sites."""
+        """Measure queries inside the hull of the sites; rows of zeros where a box cannot be triangulated."""
         estimate = Estimate.blank(queries.n, self._tessellation.n_sites, 0)
         waiting = np.arange(queries.n)
         for half_width in _HALF_WIDTHS:
-            box = self._box(half_width)
+            try:
+                box, unit = self._box(half_width)
+            except (ArithmeticError, TooManySimplicesError):
+                break  # rows without an answer are left to a walk
             part = queries.take(waiting)
-            part = Queries(part.a * half_width, part.b, part.position / half_width)
+            part = Queries(part.a * (half_width * unit), part.b * unit, part.position / half_width)
             cut = box.reaches_walls(part)
             if half_width == _HALF_WIDTHS[-1]:
                 cut[:] = False
@@ -225,10 +224,12 @@ class GrowingBoxes(FittedEngine):
                 break
         return estimate
 
-    def _box(self, half_width: float) -> FittedExact:
+    def _box(self, half_width: float) -> tuple[FittedExact, float]:
+        """Return the engine of one box, and the unit of its functions in units of those of the whole space."""
         if half_width not in self._boxes:
             space = self._tessellation.region
             reach = half_width * space.scale
             box = Region.box(space.name, space.center - reach, space.center + reach)
-            self._boxes[half_width] = FittedExact(Tessellation(self._tessellation.diagram, box), self._settings)
+            inner = Tessellation(self._tessellation.diagram, box)
+            self._boxes[half_width] = FittedExact(inner, self._settings), inner.unit / self._tessellation.unit
         return self._boxes[half_width]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy import optimize
 from scipy.special import stdtrit
 
 from allegiance._core.parallel import for_row_blocks, kernel_ready, stream
@@ -44,6 +44,8 @@ _MAX_COUNTS = 2**23
 _MAX_STEPS = 2**16
 #: A cell less deep than this share of the numbers it is computed from is empty.
 _EMPTY_DEPTH = 1e-13
+#: Standard error of shares that are not known at all: the largest that a number between 0 and 1 can have.
+_UNKNOWN_ERROR = 0.5
 
 
 class _Steps(NamedTuple):
@@ -139,24 +141,34 @@ class FittedHitAndRun(FittedEngine):
 
     def _estimate_block(self, queries: Queries, rows: AnyArray, estimate: Estimate) -> None:
         clearance = self._tessellation.clearance(queries)
-        offset, empty_cell, multipliers = self._starts(queries, clearance)
+        offset, empty_cell, multipliers, unsolved = self._starts(queries, clearance)
         estimate.put(rows[empty_cell], limits_of_empty_cells(multipliers[empty_cell]))
+        estimate.standard_error[rows[unsolved]] = _UNKNOWN_ERROR
         walking = np.flatnonzero(~empty_cell)
         walkers = _Walkers(queries.take(walking), clearance[walking], offset[walking])
         estimate.affinity[rows[walking]], estimate.standard_error[rows[walking]] = self._walk(walkers)
 
-    def _starts(self, queries: Queries, clearance: FloatArray) -> tuple[FloatArray, BoolArray, FloatArray]:
-        """Return a start (n, r) from each query into its cell, which cells are empty, and their multipliers (n, k)."""
+    def _starts(self, queries: Queries, clearance: FloatArray) -> tuple[FloatArray, BoolArray, FloatArray, BoolArray]:
+        """Return a start (n, r) from each query into its cell, which cells are empty, and their multipliers (n, k).
+
+        A query whose linear program has no solution counts as empty, with all of it at the site that is closest to it;
+        the last array (n,) tells which these are.
+        """
         offset = np.zeros_like(queries.position)
         multipliers = np.zeros_like(clearance)
-        empty_cell = np.zeros(queries.n, dtype=bool)
+        empty_cell, unsolved = np.zeros((2, queries.n), dtype=bool)
         at_home = (clearance > 0).all(axis=1) & self._tessellation.region.contains(queries.position)
         for row in np.flatnonzero(~at_home):
-            deepest = deepest_point(self._tessellation, queries.take(slice(row, row + 1)))
+            try:
+                deepest = deepest_point(self._tessellation, queries.take(slice(row, row + 1)))
+            except ArithmeticError:
+                multipliers[row, clearance[row].argmin()] = 1.0
+                empty_cell[row] = unsolved[row] = True
+                continue
             offset[row] = deepest.position - queries.position[row]
             multipliers[row] = deepest.multipliers
             empty_cell[row] = deepest.depth <= _EMPTY_DEPTH
-        return offset, empty_cell, multipliers
+        return offset, empty_cell, multipliers, unsolved
 
     def _walk(self, walkers: _Walkers, axes: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return shares (n, k) and their standard errors, by steps along axes (r, r), or else along coordinates."""
@@ -420,7 +432,7 @@ class _Program:
         constraints = np.vstack(
             [np.column_stack([self._slopes, np.ones(k)]), np.column_stack([walls, np.zeros(walls.shape[0])])]
         )
-        result = linprog(
+        result = optimize.linprog(
             -np.append(self._target, 1.0),
             A_ub=constraints,
             b_ub=np.concatenate([self._offsets, wall_offsets]),

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allegiance._core.parallel import for_row_blocks, kernel_ready, stream
-from allegiance._core.validation import AnyArray, check_count
+from allegiance._core.validation import AnyArray, check_count, check_number
 
 from ._banks import BankCounts
 from ._base import (
+    CACHE_MB,
     ENGINES,
     MAX_SAMPLES,
     SHARED,
@@ -40,6 +41,9 @@ class SharedSamples(Engine):
     ----------
     max_samples
         Most samples tested for one point. Points that need more get fewer, a larger ``standard_error`` and one warning.
+    cache_mb
+        Megabytes of samples kept by a fitted scorer, so that later calls need not draw them again; 0 keeps none.
+        Results do not depend on it.
 
     Examples
     --------
@@ -53,10 +57,12 @@ class SharedSamples(Engine):
     """
 
     max_samples: int = MAX_SAMPLES
+    cache_mb: float = CACHE_MB
 
     def check(self) -> None:
-        """Raise unless the number of samples is a positive integer."""
+        """Raise unless the number of samples is a positive integer, and the cache not negative."""
         check_count(self.max_samples, "max_samples of SharedSamples")
+        check_number(self.cache_mb, "cache_mb of SharedSamples", low=0.0, closed=True)
 
     def why_unsupported(self, tessellation: Tessellation) -> str | None:
         """Say why there is no uniform sample; None if there is one."""
@@ -67,7 +73,7 @@ class SharedSamples(Engine):
     def build(self, tessellation: Tessellation, settings: Settings) -> FittedEngine:
         """Return what counts."""
         counts = BankCounts if FEW_SITES < tessellation.n_sites <= MANY_SITES else PlainCounts
-        return counts(tessellation, settings, self.max_samples)
+        return counts(tessellation, settings, self.max_samples, self.cache_mb)
 
 
 #: Samples in one bank: enough that an average cell, one of k + 1 that tile the region, gets this many. Later banks,
@@ -80,10 +86,9 @@ _MAX_LATER = 2**16
 #: be large, since the kernel handles the samples of one owner at a time.
 _MAX_BANK = 2**18
 _MAX_COORDINATES = 2**24
-#: Banks are kept for the next call as long as they take less than this many bytes together. Of later ones the owners
-#: are kept, up to this many: with many sites looking them up takes longer than drawing and grouping the samples.
-_KEEP_BYTES = 320 * 2**20
-_KEEP_OWNERS = 2**24
+#: Owners of samples that are kept where the samples are not: with many sites looking them up takes longer than drawing
+#: and grouping the samples.
+_KEEP_OWNERS = 2**22
 _GROUP = 256
 #: Products of coordinates from which samples are tested on several threads: these wait for the same banks.
 _MANY_TESTED = 2**27
@@ -129,10 +134,13 @@ class PlainCounts(FittedEngine):
 
     block = 32_768
 
-    def __init__(self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES) -> None:
+    def __init__(
+        self, tessellation: Tessellation, settings: Settings, max_samples: int = MAX_SAMPLES, cache_mb: float = CACHE_MB
+    ) -> None:
         self._tessellation = tessellation
         self._settings = settings
         self._max_samples = max_samples
+        self._cache_bytes = cache_mb * 2**20
         self._unit = unit_of_samples(settings, tessellation.n_sites)
         most = min(_MAX_BANK, max(_MAX_COORDINATES // max(tessellation.dim, 1), _MAX_LATER))
         small = min(_HITS_PER_BANK * (tessellation.n_sites + 1), most)
@@ -217,7 +225,7 @@ class PlainCounts(FittedEngine):
 
     def _is_room_for(self, nbytes: int) -> bool:
         """Tell whether a bank of so many bytes can be kept."""
-        return sum(kept.blocks.nbytes for kept in [*self._kept.values()]) + nbytes <= _KEEP_BYTES
+        return sum(kept.blocks.nbytes for kept in [*self._kept.values()]) + nbytes <= self._cache_bytes
 
     def _most_bytes(self, index: int) -> int:
         """Return how many bytes a bank takes if no site fills its last block."""

@@ -1,31 +1,35 @@
-"""A diagram over a region, in unit coordinates: what every engine is given."""
+"""A diagram over a region, in unit coordinates: the input of every engine."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray, FloatArray, row_dots
+from allegiance._core.validation import AnyArray, FloatArray, power_of_two, row_dots
 from allegiance.domains import Region
-from allegiance.influence import AffineFunctions, Diagram
+from allegiance.influence import AffineFunctions, Diagram, PowerDiagram
 
 from ._base import Queries
 
-#: Functions closer than this, in a region of size one, are the same site up to rounding.
+#: Coefficients that differ by less than this share of the largest one among the sites are equal up to rounding.
 _SITE_TOLERANCE = 1e-14
+_SIDES: tuple[tuple[float, Literal["left", "right"]], ...] = ((-2.0, "left"), (2.0, "right"))
 
 
 class Tessellation:
-    """The distinct sites of a diagram as functions over a region of size one.
+    """The distinct sites of a diagram as functions of size one over a region of size one.
 
-    Sites that coincide exactly are one site here; their clusters share its affinity equally (:meth:`expand`).
+    Sites that coincide exactly are one site here; their clusters share its affinity equally (:meth:`expand`). All
+    functions are multiplied by the power of two ``unit``, which rounds nothing, so that tolerances are relative.
     """
 
     def __init__(self, diagram: Diagram, region: Region) -> None:
         self.diagram = diagram
         self.region = region
+        self.unit = 1.0
+        self.unit = power_of_two(max(np.abs(part).max(initial=0.0) for part in self._to_unit(diagram.functions)))
         everything = self._to_unit(diagram.functions)
         table = np.column_stack([everything.b, everything.a])
         _, first, member = np.unique(table, axis=0, return_index=True, return_inverse=True)
@@ -102,8 +106,27 @@ class Tessellation:
         """Return f_i - f_x (n, k) at the position of each query: how far ahead of each site it is at home."""
         center, scale = self.region.center, self.region.scale
         home = center + scale * queries.position
-        functions = AffineFunctions(queries.a / scale, queries.b + row_dots(queries.a / scale, center))
-        return self.diagram.clearance(functions, home)[:, self._rows]
+        slopes = queries.a / self.unit / scale
+        functions = AffineFunctions(slopes, queries.b / self.unit + row_dots(slopes, center))
+        return self.diagram.clearance(functions, home)[:, self._rows] * self.unit
+
+    @property
+    def clearance_scale(self) -> float:
+        """Size of the numbers that :meth:`clearance` subtracts; see :class:`Diagram`."""
+        return self.diagram.clearance_scale * self.unit
+
+    def unscaled_slopes(self, queries: Queries) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return slopes of queries (n, r) and sites (k, r) before they are scaled, and the factors (r,) of the axes.
+
+        In a power diagram their differences are exact for queries and sites that nearly coincide, where rounding the
+        scaled slopes would turn the plane between them. They belong to the same positions as :meth:`clearance`.
+        """
+        center, scale = self.region.center, self.region.scale
+        if isinstance(self.diagram, PowerDiagram):
+            query_a = self.diagram.query_functions(center + scale * queries.position).a
+        else:
+            query_a = queries.a / self.unit / scale
+        return query_a, self.diagram.functions.a[self._rows], scale * self.unit
 
     def coincident(self, queries: Queries) -> tuple[AnyArray, AnyArray]:
         """Return rows of queries whose function is that of a site up to rounding, and these sites.
@@ -111,14 +134,16 @@ class Tessellation:
         Such a query replaces the site: its affinity to it is 1, although rounding may leave its cell anything between
         the whole of the site's cell and nothing.
         """
-        tolerance = _SITE_TOLERANCE * max(np.abs(part).max(initial=1.0) for part in self.functions)
-        constants = np.sort(self.functions.b)
-        first, last = (np.searchsorted(constants, queries.b + side * tolerance) for side in (-2.0, 2.0))
+        slopes, constants = self.functions
+        tolerance = _SITE_TOLERANCE * np.abs(constants).max(initial=0.0)
+        # Columns have tolerances of their own: a wide one must not hide differences in a narrow one.
+        tolerances = _SITE_TOLERANCE * np.abs(slopes).max(axis=0, initial=0.0)
+        ordered = np.sort(constants)
+        first, last = (np.searchsorted(ordered, queries.b + side * tolerance, name) for side, name in _SIDES)
         near = np.flatnonzero(first < last)
-        places, sites = np.nonzero(np.abs(queries.b[near, None] - self.functions.b) <= tolerance)
-        gap = np.abs(queries.a[near[places]] - self.functions.a[sites]).max(axis=1, initial=0.0)
-        same = gap <= tolerance
-        return near[places[same]], sites[same]
+        rows, sites = np.nonzero(np.abs(queries.b[near, None] - constants) <= tolerance)
+        same = (np.abs(queries.a[near[rows]] - slopes[sites]) <= tolerances).all(axis=1)
+        return near[rows[same]], sites[same]
 
     def expand(self, values: FloatArray) -> FloatArray:
         """Spread values (n, distinct sites) over all k clusters: coinciding clusters share equally."""
@@ -131,7 +156,7 @@ class Tessellation:
     def _to_unit(self, functions: AffineFunctions) -> AffineFunctions:
         a, b = functions
         center, scale = self.region.center, self.region.scale
-        return AffineFunctions(a * scale, b - row_dots(a, center))
+        return AffineFunctions(a * scale * self.unit, (b - row_dots(a, center)) * self.unit)
 
 
 #: Values closer than this, as a share of the numbers they are summed from, are compared in double precision.

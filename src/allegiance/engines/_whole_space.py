@@ -231,9 +231,10 @@ class FittedWholeSpace(FittedEngine):
         return self._hull.contains(queries.a)
 
     def _estimate_outside(self, engine: FittedEngine, queries: Queries) -> Estimate:
-        away = queries.a - self._far_away.functions.a.mean(axis=0)
+        slopes = queries.a * self._far_away.unit
+        away = slopes - self._far_away.functions.a.mean(axis=0)
         start = away / (2.0 * np.sqrt((away * away).sum(axis=1, keepdims=True)))
-        directions = Queries(queries.a, np.zeros(queries.n), start)
+        directions = Queries(slopes, np.zeros(queries.n), start)
         estimate = engine.estimate(directions)
         # Near the hull the cone of directions is too thin to be hit; a walk inside it still finds its shares.
         estimate.fill(directions, self._walk_outside)

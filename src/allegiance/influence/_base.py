@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
@@ -122,7 +122,7 @@ class Training(Protocol):
         """Return all prepared rows (n, d) and their clusters (n,), or raise ValueError if they are not in memory."""
 
 
-class Influence(Parameters):
+class Influence(Parameters, ABC):
     """What closeness means: the base of ``Euclidean``, ``KL``, ``Kernel`` and all others.
 
     A new kind is one class with :meth:`diagram`, registered with ``@INFLUENCES.register("name")``.

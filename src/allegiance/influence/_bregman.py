@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -22,7 +22,7 @@ _GRADIENT_ERROR, _CONVEXITY_ERROR = 1e-5, 1e-9
 _CHUNK = 2**20
 
 
-class BregmanDivergence:
+class BregmanDivergence(ABC):
     """D(y ‖ c) = phi(y) - phi(c) - <∇phi(c), y - c> for a strictly convex phi on an interval of each coordinate."""
 
     name: str
@@ -52,7 +52,7 @@ class BregmanDivergence:
     def spread(self, Y: FloatArray, slopes: FloatArray, c: FloatArray) -> FloatArray | None:
         """Return 1 / phi'' (n, d) at such rows, if phi is a sum over coordinates."""
 
-    def check(self, d: int) -> None:
+    def check(self, d: int) -> None:  # noqa: B027
         """Raise ValueError unless phi is convex on rows of d numbers, and the gradients are those of phi."""
 
     def between(self, Y: FloatArray, C: FloatArray) -> FloatArray:

@@ -439,10 +439,6 @@ class KernelEmbedding:
         """
         return self._locate(*self.means.sums(X, threads))
 
-    def differences(self, site: int) -> FloatArray:
-        """Return the positions (k, r) of all sites relative to one."""
-        return self.positions - self.positions[site]
-
     def _locate(self, g: FloatArray, own: FloatArray) -> Located:
         center = self.gram.mean(axis=1)
         away = g - center

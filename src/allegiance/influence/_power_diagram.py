@@ -107,7 +107,8 @@ class PowerDiagram:
 
     def bisectors(self, site: int) -> tuple[FloatArray, FloatArray]:
         """Return the half-spaces {y: <c_j - c_i, y> <= <c_j - c_i, midpoint> + (w_i - w_j) / 2} of one site's cell."""
-        normals = self.embedding.differences(site)
+        # From positions, like those of queries: sites that nearly coincide need planes that fit to rounded positions.
+        normals = self.positions - self.positions[site]
         midpoints = (self.positions + self.positions[site]) / 2.0
         lead = self._site_weights[site] - self._site_weights
         return normals, row_dots(normals, midpoints) + lead / 2.0
@@ -230,12 +231,6 @@ class LinearEmbedding:
     def dim(self) -> int:
         """The number of coordinates after the map."""
         return self.shift.shape[0] if self.basis is None else self.basis.shape[1]
-
-    def differences(self, site: int) -> FloatArray:
-        """Return the positions (k, r) of all sites relative to one: the linear part, so that small ones keep digits."""
-        away = self.sites - self.sites[site]
-        away = away if self.whitening is None else _whitened(away, self.whitening)
-        return (away if self.basis is None else away @ self.basis) * self.unit
 
     def locate(self, X: Rows, threads: int = 1) -> Located:
         """Map rows of X (n, d), dense or CSR, to positions (n, r); never holds a second copy of X."""

@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, locks, and the error for tables and files."""
+"""Files that appear complete or not at all, local or remote; locks; and the error for tables and files."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import errno
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 try:
     import fcntl
 except ImportError:  # Windows has no locks of this kind.
     fcntl = None  # type: ignore[assignment]
 
-#: The errors of a full disk, a used-up quota and a limit on the size of files.
+#: Errors of a full disk, an exhausted quota and a file-size limit.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: How the names of temporary files begin; a killed process may leave one behind.
+#: Prefix of temporary file names. A killed process may leave such a file.
 TEMPORARY = ".allegiance-"
-_LONGEST_NAME = 200
+#: Stores in which an uploaded file appears only when it is complete.
+_ATOMIC_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory")
+_MAX_NAME_BYTES = 200
 
 
 class TableError(ValueError):
@@ -36,19 +40,40 @@ class TableError(ValueError):
     """
 
 
+def is_url(path: str) -> bool:
+    """Return whether a path names a protocol."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
+
+
+def filesystem_of(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL and the path in it."""
+    from allegiance._core.validation import require
+
+    fsspec = require("fsspec", "io", url)
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        scheme = url.partition("://")[0]
+        driver = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs"}.get(scheme)
+        install = f"pip install {driver}." if driver else f"no fsspec driver for {scheme}:// is installed. {error}"
+        raise TableError(f"{url} cannot be opened: {install}") from error
+    return filesystem, path
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[str]:
-    """Yield the name of a temporary file in the same folder, which gets the real name if the block succeeds.
+    """Yield the name of a temporary file that gets the real name if the block succeeds.
 
-    The file is on the disk by then. If the block fails or is interrupted, the temporary file is removed and an existing
-    file stays as it was. Any number of threads and processes may write one file; the last one wins.
+    A local file is on disk by then. A remote file is uploaded from a local temporary file. If the block fails or is
+    interrupted, the temporary file is removed and an existing file stays as it was. Any number of threads and
+    processes may write one file; the last one wins.
 
     Parameters
     ----------
     path
-        The file. A link is followed.
+        The file, or a URL that fsspec can write. Links are followed.
     force
-        Whether it may exist. If not, a file that appears while the block runs is not replaced either.
+        Whether to replace an existing file. If not, a file that appears while the block runs is not replaced either.
 
     Raises
     ------
@@ -71,9 +96,14 @@ def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[
     False done
     """
     check_writable(path, force=force)
+    if is_url(os.fspath(path)):
+        with tempfile.TemporaryDirectory(prefix="allegiance-") as folder:
+            local = os.path.join(folder, PurePosixPath(os.fspath(path)).name[-_MAX_NAME_BYTES:])
+            yield local
+            _upload(local, os.fspath(path), force)
+        return
     target = Path(os.path.realpath(path))
-    name = os.fsdecode(os.fsencode(target.name)[-_LONGEST_NAME:])
-    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(6)}-{name}")
+    temporary = _temporary(target)
     try:
         os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
         yield str(temporary)
@@ -94,8 +124,33 @@ def replacing(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[
         temporary.unlink(missing_ok=True)
 
 
+def _temporary(target: Path) -> Path:
+    name = os.fsdecode(os.fsencode(target.name)[-_MAX_NAME_BYTES:])
+    return target.with_name(f"{TEMPORARY}{secrets.token_hex(6)}-{name}")
+
+
+def _upload(local: str, url: str, force: bool) -> None:
+    """Copy a finished local file to a URL, where it appears complete."""
+    filesystem, path = filesystem_of(url)
+    if not force and filesystem.exists(path):
+        raise FileExistsError(_exists(url))
+    if url.partition("://")[0] in _ATOMIC_STORES:
+        filesystem.put_file(local, path)
+        return
+    parent, _, name = path.rpartition("/")
+    filesystem.makedirs(parent, exist_ok=True)
+    unfinished = f"{parent}/{TEMPORARY}{secrets.token_hex(6)}-{name}"
+    try:
+        filesystem.put_file(local, unfinished)
+        filesystem.mv(unfinished, path)
+    except BaseException:
+        with suppress(Exception):
+            filesystem.rm_file(unfinished)
+        raise
+
+
 def _rename_new(temporary: Path, target: Path, shown: str) -> None:
-    """Give a file its name unless that is taken, in one step where the file system has links."""
+    """Rename a file unless the target exists, in one step where the file system has links."""
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -107,21 +162,21 @@ def _rename_new(temporary: Path, target: Path, shown: str) -> None:
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | memoryview, *, force: bool = True) -> None:
-    """Write a file completely or not at all; an existing one is replaced if ``force``."""
+    """Write a file completely or not at all, replacing an existing one if ``force``."""
     with replacing(path, force=force) as temporary, open(temporary, "wb") as file:
         file.write(content)
 
 
-def is_url(path: str) -> bool:
-    """Tell whether a path names a protocol."""
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
-
-
 def check_writable(path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise unless a file of this name can be written, and may be: an existing one only if ``force``."""
+    """Raise unless a file of this name can be written; an existing one may be replaced only if ``force``."""
     path = os.fspath(path)
     if is_url(path):
-        raise TableError(f"{path} is a URL, and outputs are local files: write a file, and copy it there.")
+        if path.lower().startswith(("http:", "https:")):
+            raise TableError(f"{path} cannot be written: outputs are local files, or URLs like s3://bucket/name.")
+        filesystem, name = filesystem_of(path)
+        if not force and filesystem.exists(name):
+            raise FileExistsError(_exists(path))
+        return
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
@@ -130,22 +185,33 @@ def check_writable(path: str | os.PathLike[str], *, force: bool = False) -> None
         raise FileNotFoundError(f"{path} cannot be written: the folder {named} does not exist. Create it first.")
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"{path} cannot be written: permission denied in its folder.")
-    if os.path.exists(path) and not os.path.isfile(path):
+    try:
+        os.fsencode(path).decode()
+        os.stat(path)
+    except FileNotFoundError:
+        return
+    except UnicodeDecodeError:
+        raise OSError(f"{path!r} cannot be written: the name is not valid UTF-8.") from None
+    except OSError as error:
+        raise OSError(f"{path} cannot be written: {error.strerror}.") from error
+    if not os.path.isfile(path):
         raise OSError(f"{path} cannot be replaced: it is not a regular file.")
-    if os.path.exists(path) and not force:
+    if not force:
         raise FileExistsError(_exists(path))
 
 
 def refuse_inputs(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
-    """Raise if an output is one of the files that it is made from."""
+    """Raise if an output is one of the input files."""
     for source in inputs:
+        same = os.fspath(path) == os.fspath(source)
         with suppress(OSError):
-            if os.path.samefile(path, source):
-                raise TableError(f"{os.fspath(path)} is an input and would be overwritten: name another output.")
+            same = same or os.path.samefile(path, source)
+        if same:
+            raise TableError(f"{os.fspath(path)} is an input and would be overwritten: name another output.")
 
 
 def lock(descriptor: int) -> bool | None:
-    """Lock an open file for this descriptor, without waiting; False if another holds it, None where locks are absent.
+    """Lock an open file without waiting; False if another process holds it, None where there are no locks.
 
     The lock ends with the process. A child that was forked without starting another program holds it, too.
     """
@@ -161,7 +227,7 @@ def lock(descriptor: int) -> bool | None:
 
 
 def close_locked(descriptor: int) -> None:
-    """End the lock of a descriptor, in forked children too, and close it."""
+    """Release the lock of a descriptor, in forked children too, and close it."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -173,7 +239,7 @@ def _exists(path: str) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk; not every system can open folders."""
+    """Flush a file or folder to disk; not every system can open folders."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except PermissionError:

@@ -18,18 +18,7 @@ import pyarrow.parquet as pq
 
 from allegiance._core.validation import AnyArray, require
 
-from .files import TableError, is_url
-
-
-def filesystem_of(url: str) -> tuple[Any, str]:
-    """Return the file system of a URL and the path in it."""
-    fsspec = require("fsspec", "io", f"reading {url}")
-    try:
-        filesystem, path = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as error:
-        scheme = url.partition("://")[0]
-        raise TableError(f"{url} needs a driver of fsspec for {scheme}:// that is not installed. {error}") from error
-    return filesystem, path
+from .files import TableError, filesystem_of, is_url
 
 
 def open_bytes(path: str) -> Any:

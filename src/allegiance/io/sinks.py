@@ -1,4 +1,4 @@
-"""Tables written in batches, of which a half one is never seen: delimited text, Parquet, Arrow, JSON, workbooks."""
+"""Tables written in batches, complete or not at all: delimited text, Parquet, Arrow, JSON lines, workbooks."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import math
 import os
 import re
 import sys
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, date, datetime
-from pathlib import Path
+from decimal import Decimal
+from pathlib import PurePosixPath
 from types import TracebackType
 from typing import IO, Any
-from xml.sax.saxutils import escape, quoteattr
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from allegiance._core.validation import require
+
 from .files import TableError, check_writable, replacing
 from .formats import cast_column, plain_schema
 
-__all__ = ["Sink", "open_sink", "write_table"]
+__all__ = ["Percent", "Sink", "open_sink", "write_table"]
 
 
-#: The format that each ending of a file name stands for.
+#: Formats by file name ending.
 WRITABLE = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -42,12 +43,20 @@ WRITABLE = {
     ".ndjson": "jsonl",
     ".xlsx": "xlsx",
 }
-#: Rows turned into text at a time: their bytes must stay below 2 GB.
+#: Rows joined to one text at a time, which must stay below 2 GB.
 _TEXT_ROWS = 65_536
-#: With these a spreadsheet begins a formula.
+#: Prefixes that make a spreadsheet program evaluate a text as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: Rows of a sheet, by the format.
-_SHEET_ROWS = 1_048_576
+#: Rows and characters that a worksheet and a cell hold.
+_SHEET_ROWS, _CELL_CHARACTERS = 1_048_576, 32_767
+#: Widest column of a worksheet, in characters, and the rows that set the widths.
+_MAX_WIDTH, _WIDTH_ROWS = 50, 1_000
+#: Control characters, which XML cannot store.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+class Percent(float):
+    """A share that workbooks show as a percentage."""
 
 
 def open_sink(
@@ -59,27 +68,27 @@ def open_sink(
 ) -> Sink:
     """Open a table for writing.
 
-    Rows go to a temporary file in the same folder, which gets its name when the ``with`` block ends, and is removed if
-    an error or an interruption ends it.
+    Rows go to a temporary file, which gets its name when the ``with`` block ends, and is removed if an error or an
+    interruption ends it.
 
     Parameters
     ----------
     path
-        The file, whose ending gives the format: .csv, .tsv, .parquet, .arrow, .jsonl (an object per line) or .xlsx.
-        ``"-"`` is CSV on standard output. A sink is returned as it is.
+        The file or URL. Its ending sets the format: .csv, .tsv, .parquet, .arrow, .jsonl (one object per line) or
+        .xlsx. ``"-"`` is CSV on standard output. A sink is returned as it is.
     force
         Replace the file if it exists; otherwise that is an error.
     metadata
-        What to store with the table under the key ``allegiance``, as JSON. Parquet and Arrow files have room for it.
+        Values to store with the table under the key ``allegiance``, as JSON. Only Parquet and Arrow files store it.
     escape_formulas
-        Put an apostrophe before texts of CSV and TSV files, names of columns included, that a spreadsheet would take
-        for a formula: those that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return. By default all
-        texts are written as they are, so that identifiers can be matched. Workbooks never hold formulas.
+        Put an apostrophe before texts and column names of CSV and TSV files that a spreadsheet would evaluate as a
+        formula: those that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return. By default all texts
+        are written as they are, so that identifiers can be matched. Workbooks never contain formulas.
 
     Returns
     -------
     Sink
-        To be used in a ``with`` block; its ``write`` takes record batches and tables.
+        A context manager. Its ``write`` takes record batches and tables.
 
     Examples
     --------
@@ -100,10 +109,11 @@ def open_sink(
     if isinstance(path, Sink):
         return path
     path = os.fspath(path)
-    kind = "csv" if path == "-" else WRITABLE.get(Path(path).suffix.lower())
+    kind = "csv" if path == "-" else WRITABLE.get(PurePosixPath(path).suffix.lower())
     if kind is None:
-        listed = ", ".join(WRITABLE)
-        raise TableError(f"the ending of {path} does not tell what kind of table to write. Known endings are {listed}.")
+        raise TableError(f"{path} has no known ending. Use one of {', '.join(WRITABLE)}, or end a folder with /.")
+    if kind == "xlsx":
+        require("xlsxwriter", "io", "a workbook")
     if path != "-":
         check_writable(path, force=force)
     texts = {} if metadata is None else {"allegiance": json.dumps(metadata, default=str)}
@@ -127,21 +137,24 @@ def write_table(path: str | os.PathLike[str], table: Any, **options: Any) -> Non
 
 
 class Sink:
-    """A table being written: a context manager whose file appears, complete, when it is left without an error.
+    """A table being written: a context manager whose file appears, complete, when it exits without an error.
 
     Built by :func:`open_sink`.
 
     Attributes
     ----------
     path, format
-        Where it goes, and how.
+        The file and its format.
     n_rows
-        Rows written so far.
-    summary
-        Rows of the second sheet of a workbook, "summary"; can be set until the end. None for no such sheet.
+        Number of rows written so far.
+    percent, choices, summary
+        For workbooks: columns to show as percentages, set before the first row is written; the values that the
+        drop-down list of a column offers; and the sections of a second sheet, "summary" (a title and rows of cells).
     """
 
-    summary: Sequence[Sequence[Any]] | None = None
+    percent: Sequence[str] = ()
+    choices: Mapping[str, Sequence[str]] = {}
+    summary: Sequence[tuple[str, Sequence[Sequence[Any]]]] = ()
 
     def __init__(self, path: str, format: str, force: bool, metadata: Mapping[str, str], escape_formulas: bool) -> None:
         self.path, self.format, self.n_rows = path, format, 0
@@ -174,7 +187,7 @@ class Sink:
         return self
 
     def check(self, fields: Iterable[pa.Field]) -> None:
-        """Raise if a column of such a type cannot be written in this format, so that failure is known before the work.
+        """Raise if this format cannot store a column, so that the failure comes before the work.
 
         Parameters
         ----------
@@ -189,12 +202,12 @@ class Sink:
                 writer.close()
             except (pa.ArrowException, NotImplementedError, TypeError, ValueError) as error:
                 raise TableError(
-                    f"column {field.name!r} is of type {field.type}, which {self.format} files cannot hold: leave it "
+                    f"column {field.name!r} has type {field.type}, which {self.format} files cannot store: leave it "
                     f"out, or write another format. {error}"
                 ) from error
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Append rows. All must have the columns of the first.
+        """Append rows, which must all have the same columns.
 
         Parameters
         ----------
@@ -202,13 +215,13 @@ class Sink:
             A record batch or a table.
         """
         if self._file is None:
-            raise TableError("a sink is open only inside its with block.")
+            raise TableError("a sink can be written only inside its with block.")
         if self._writer is None:
             self._schema = rows.schema.with_metadata(self._metadata or None)
             self._writer = self._make(self._file, self._schema)
         for batch in rows.to_batches() if hasattr(rows, "to_batches") else [rows]:
             if batch.schema.names != self._schema.names:
-                raise TableError(f"rows with other columns than before cannot be written to {self.path}.")
+                raise TableError(f"{self.path}: these rows have different columns than the rows before.")
             self._writer.write_batch(batch.cast(self._schema))
             self.n_rows += batch.num_rows
 
@@ -223,7 +236,7 @@ class Sink:
                     self._writer.close()
                 file.flush()
             return
-        # Writers of Parquet and Arrow must not try to end their file later, when it is closed.
+        # Parquet and Arrow writers must not write their footer later, when they are collected.
         with suppress(Exception):
             if self._writer is not None:
                 self._writer.close()
@@ -231,7 +244,7 @@ class Sink:
 
 
 class _Parquet:
-    """Parquet, a row group for each batch; views and runs are written out."""
+    """Parquet with one row group per batch; views and runs are written as plain columns."""
 
     def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
         self._schema = plain_schema(schema).with_metadata(schema.metadata)
@@ -248,11 +261,10 @@ class _Parquet:
 
 
 class _Delimited:
-    """Text with a header, quoted where it must be."""
+    """Text with a header; missing values and NaN are empty. Unlike pyarrow.csv, it quotes only where needed."""
 
     def __init__(self, file: IO[bytes], schema: pa.Schema, sep: str, escape_formulas: bool) -> None:
         self._file, self._sep, self._escapes = file, sep, escape_formulas
-        self._special = f'[{sep}"\r\n]'
         names = [f"'{name}" if escape_formulas and name.startswith(_FORMULA) else name for name in schema.names]
         header = io.StringIO()
         csv.writer(header, delimiter=sep, lineterminator="\n").writerow(names)
@@ -261,38 +273,36 @@ class _Delimited:
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
         for start in range(0, batch.num_rows, _TEXT_ROWS):
-            columns = [self._rendered(column) for column in batch.slice(start, _TEXT_ROWS).columns]
+            columns = [self._render(column) for column in batch.slice(start, _TEXT_ROWS).columns]
             lines = pc.binary_join_element_wise(*columns, self._sep, null_handling="replace")
             text = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
             self._file.write(text[0].as_buffer())
             self._file.write(b"\n")
 
-    def _rendered(self, column: Any) -> Any:
-        """Return values as text, in quotes where they contain what would end them."""
-        text, any_text = _as_text(column)
-        if not any_text:
+    def _render(self, column: Any) -> Any:
+        kind = column.type
+        if pa.types.is_floating(kind):
+            return pc.if_else(pc.is_nan(column), None, column).cast(pa.string())
+        text = _as_text(column)
+        if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
             return text
         if self._escapes:
             formula = pc.match_substring_regex(text, f"^[{''.join(_FORMULA)}]".replace("-", r"\-"))
             text = pc.if_else(formula, pc.binary_join_element_wise("'", text, ""), text)
-        special = pc.match_substring_regex(text, self._special)
-        doubled = pc.replace_substring(text, '"', '""')
-        return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), text)
+        quoted = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
+        return pc.if_else(pc.match_substring_regex(text, f'[{self._sep}"\r\n]'), quoted, text)
 
     def close(self) -> None:
-        """Nothing belongs at the end."""
+        """Delimited text has no footer."""
 
 
-def _as_text(column: Any) -> tuple[Any, bool]:
-    """Return an Arrow array as texts, and whether they may hold any characters; lists and structs become JSON."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    # Numbers, times and truth values hold nothing that would have to be quoted.
-    any_text = not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind))
+def _as_text(column: Any) -> Any:
+    """Return an Arrow array as texts; lists and structs become JSON."""
     try:
-        return column.cast(pa.string()), any_text
+        return column.cast(pa.string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         texts = [_plain(value) if isinstance(value, bytes) else _json_text(value) for value in column.to_pylist()]
-        return pa.array(texts, pa.string()), True
+        return pa.array(texts, pa.string())
 
 
 class _Json:
@@ -309,7 +319,7 @@ class _Json:
             self._file.write(line.encode() + b"\n")
 
     def close(self) -> None:
-        """Nothing belongs at the end."""
+        """JSON lines have no footer."""
 
 
 def _json_text(value: Any) -> str | None:
@@ -317,7 +327,7 @@ def _json_text(value: Any) -> str | None:
 
 
 def _plain(value: Any) -> str:
-    """Return a value that JSON does not know as text; bytes that are not text as they are written in Python."""
+    """Return a value that JSON cannot store as text, bytes with escapes."""
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
@@ -329,101 +339,91 @@ def _json_value(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-_SHEET = '<?xml version="1.0" encoding="UTF-8"?><worksheet xmlns="%s/main"><sheetData>'
-_NAMES = "http://schemas.openxmlformats.org/spreadsheetml/2006"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_TYPES = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-#: Characters that XML cannot hold.
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-
-
 class _Workbook:
-    """A workbook whose first sheet is the table; texts are never formulas."""
+    """A workbook whose first sheet is the table, with a frozen bold header and filters; texts are never formulas."""
 
     def __init__(self, file: IO[bytes], schema: pa.Schema, sink: Sink) -> None:
-        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
-        self._sink, self._rows = sink, 0
-        self._sheet = self._zip.open("xl/worksheets/sheet1.xml", "w", force_zip64=True)
-        self._sheet.write((_SHEET % _NAMES).encode())
-        self._write([schema.names])
+        from xlsxwriter import Workbook
+
+        self._book = Workbook(file, {"constant_memory": True, "default_date_format": "yyyy-mm-dd"})
+        self._bold = self._book.add_format({"bold": True})
+        self._percent = self._book.add_format({"num_format": "0%"})
+        self._moment = self._book.add_format({"num_format": "yyyy-mm-dd hh:mm"})
+        self._title = self._book.add_format({"bold": True, "font_size": 12})
+        self._sheet, self._sink, self._rows = self._book.add_worksheet("table"), sink, 1
+        self._names, self._widths = schema.names, [len(name) + 3 for name in schema.names]
+        self._sheet.freeze_panes(1, 0)
+        for place, name in enumerate(schema.names):
+            self._write(self._sheet, 0, place, name, self._bold)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
         if self._rows + batch.num_rows > _SHEET_ROWS:
-            raise TableError(f"a sheet holds {_SHEET_ROWS - 1:,} rows at most: write .csv or .parquet.")
-        columns = [column.to_pylist() for column in batch.columns]
-        self._write(zip(*columns, strict=True))
+            raise TableError(f"a worksheet holds at most {_SHEET_ROWS - 1:,} rows: write .csv or .parquet.")
+        formats = [self._percent if name in self._sink.percent else None for name in self._names]
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for place, value in enumerate(row):
+                self._write(self._sheet, self._rows, place, value, formats[place])
+            if self._rows <= _WIDTH_ROWS:
+                self._widths = [max(w, _width(value)) for w, value in zip(self._widths, row, strict=True)]
+            self._rows += 1
 
-    def _write(self, rows: Iterable[Sequence[Any]]) -> None:
-        lines = [f"<row>{''.join(map(_cell, row))}</row>" for row in rows]
-        self._rows += len(lines)
-        self._sheet.write("".join(lines).encode())
+    def _write(self, sheet: Any, row: int, place: int, value: Any, style: Any = None) -> None:
+        """Write a cell: a number, a truth value, a time or text."""
+        if value is None or (isinstance(value, float | Decimal) and not math.isfinite(value)):
+            return
+        if isinstance(value, bool):
+            sheet.write_boolean(row, place, value, style)
+        elif isinstance(value, float | Decimal) or (isinstance(value, int) and abs(value) < 10**15):
+            exact = _Exact(value) if isinstance(value, float) else value
+            sheet.write_number(row, place, exact, self._percent if isinstance(value, Percent) else style)
+        elif isinstance(value, date) and value.year >= 1900:
+            moment: Any = value
+            moment = moment.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
+            timed = isinstance(moment, datetime) and (moment.hour or moment.minute or moment.second)
+            sheet.write_datetime(row, place, moment, self._moment if timed else None)
+        else:
+            text = _json_text(value) if isinstance(value, (dict, list)) else _plain(value)
+            sheet.write_string(row, place, _ILLEGAL.sub("", str(text))[:_CELL_CHARACTERS], style)
 
     def close(self) -> None:
-        """Write the summary, and what makes a workbook of the sheets."""
-        if self._sheet.closed:
+        """Set widths, filters and drop-down lists, and write the summary."""
+        if self._book.fileclosed:
             return
-        self._sheet.write(b"</sheetData></worksheet>")
-        self._sheet.close()
-        names = ["table"]
-        if self._sink.summary is not None:
-            names.append("summary")
-            lines = "".join(f"<row>{''.join(map(_cell, row))}</row>" for row in self._sink.summary)
-            self._zip.writestr("xl/worksheets/sheet2.xml", f"{_SHEET % _NAMES}{lines}</sheetData></worksheet>")
-        for name, text in _package(names).items():
-            self._zip.writestr(name, '<?xml version="1.0" encoding="UTF-8"?>' + text)
-        self._zip.close()
+        for place, width in enumerate(self._widths):
+            self._sheet.set_column(place, place, min(width, _MAX_WIDTH))
+        self._sheet.autofilter(0, 0, max(self._rows - 1, 0), len(self._widths) - 1)
+        for name, values in self._sink.choices.items():
+            place = self._names.index(name)
+            if sum(len(value) + 1 for value in values) <= 255:  # the limit of the format
+                rule = {"validate": "list", "source": list(values), "error_type": "warning"}
+                self._sheet.data_validation(1, place, max(self._rows - 1, 1), place, rule)
+        if self._sink.summary:
+            self._write_summary(self._book.add_worksheet("summary"))
+        self._book.close()
+
+    def _write_summary(self, sheet: Any) -> None:
+        sheet.set_column(0, 0, 24)
+        sheet.set_column(1, 12, 14)
+        row = 0
+        for title, lines in self._sink.summary:
+            self._write(sheet, row, 0, title, self._title)
+            for number, line in enumerate(lines):
+                row += 1
+                is_header = number == 0 and len(line) > 2 and all(isinstance(value, str) for value in line)
+                for place, value in enumerate(line):
+                    self._write(sheet, row, place, value, self._bold if is_header else None)
+            row += 2
 
 
-def _cell(value: Any) -> str:
-    """Return a cell: a number, a truth value, a time, or text."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "<c/>"
-    if isinstance(value, bool):
-        return f'<c t="b"><v>{int(value)}</v></c>'
-    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 10**15):
-        return f"<c><v>{value!r}</v></c>"
-    if isinstance(value, (date, datetime)) and value.year >= 1900:
-        moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-        moment = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
-        days = (moment - datetime(1899, 12, 30)).total_seconds() / 86_400
-        return f'<c s="1"><v>{days!r}</v></c>'
-    text = _json_text(value) if isinstance(value, (dict, list)) else _plain(value)
-    return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(_ILLEGAL.sub("", str(text))[:32_767])}</t></is></c>'
+class _Exact(float):
+    """A number that is written with all its digits, one more than XlsxWriter writes."""
+
+    def __format__(self, spec: str) -> str:
+        return repr(float(self))
 
 
-def _package(sheets: Sequence[str]) -> dict[str, str]:
-    """Return the files that tell what a workbook holds."""
-    numbers = range(1, len(sheets) + 1)
-    parts = "".join(
-        f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{_TYPES}.worksheet+xml"/>' for n in numbers
-    )
-    listed = "".join(f'<sheet name={quoteattr(sheets[n - 1])} sheetId="{n}" r:id="rId{n}"/>' for n in numbers)
-    links = "".join(
-        f'<Relationship Id="rId{n}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{n}.xml"/>' for n in numbers
-    )
-    return {
-        "[Content_Types].xml": (
-            f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="rels" '
-            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-            f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPES}.sheet.main+xml"/>'
-            f'<Override PartName="/xl/styles.xml" ContentType="{_TYPES}.styles+xml"/>{parts}</Types>'
-        ),
-        "_rels/.rels": (
-            f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1" '
-            f'Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>'
-        ),
-        "xl/workbook.xml": f'<workbook xmlns="{_NAMES}/main" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": (
-            f'<Relationships xmlns="{_PACKAGE}/relationships">{links}<Relationship Id="rId9" Type="{_OFFICE}/styles" '
-            'Target="styles.xml"/></Relationships>'
-        ),
-        "xl/styles.xml": (
-            f'<styleSheet xmlns="{_NAMES}/main"><fonts count="1"><font/></fonts><fills count="2"><fill>'
-            '<patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>'
-            '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="2"><xf/>'
-            '<xf numFmtId="22" applyNumberFormat="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" '
-            'xfId="0" builtinId="0"/></cellStyles></styleSheet>'
-        ),
-    }
+def _width(value: Any) -> int:
+    if isinstance(value, float):
+        return 8
+    return 12 if isinstance(value, date) else len(str(value)) + 2 if value is not None else 0

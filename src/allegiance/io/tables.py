@@ -16,8 +16,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from .files import TableError, is_url
-from .formats import OPENERS, Part, as_arrow, cast_column, explained, filesystem_of, open_bytes
+from .files import TableError, filesystem_of, is_url
+from .formats import OPENERS, Part, as_arrow, cast_column, explained, open_bytes
 from .profile import Profile, profile_of, typed_column, typed_field
 from .text import NotUtf8Error, TextFile, open_workbook
 from .values import is_text

@@ -12,16 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray
+from allegiance._core.validation import MISSING_WORDS, AnyArray, BoolArray, FloatArray
 
 from .files import TableError
 
-_WORDS = (
-    "na n/a #n/a n.a. n.a <na> nan null none nil nat - -- --- \u2013 \u2014 ? . .. ... unknown missing n.v. k.a. tbd "
-    "#null! #div/0! #value! #ref! #num! #name? (null) (blank) void undefined"
-)
-#: Words that mean a missing value where a number or a date is expected, in lower case.
-MISSING_WORDS = frozenset([*_WORDS.split(), "not available", "not applicable", "no data", "keine angabe"])
 #: How texts can be read: with either decimal mark, or as dates in one of four orders.
 MARKS, ORDERS = (".", ","), ("iso", "ymd", "dmy", "mdy")
 #: Of a day.

@@ -103,6 +103,9 @@ def group_points(result: AffinityResult) -> Groups:
     """Count the labels of each cluster, and order the clusters as every summary does."""
     k, tally, calibrated = result.n_clusters, result.tally(), result.calibrated
     figures = tally.clusters()
+    if result.audited is not None:  # Counts hold replication as it is before an audit.
+        means = [np.nanmean(result.trust[result.codes == code]) for code in range(k)]
+        figures = [line._replace(replication=float(mean)) for line, mean in zip(figures, means, strict=False)]
     order = sorted(range(k), key=lambda code: -figures[code].trouble)
     place = np.argsort(order)
     often = np.argsort(-tally.rivals, axis=1, kind="stable")[:, :3]

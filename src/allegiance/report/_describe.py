@@ -61,7 +61,8 @@ def _profile(column: Column, codes: IntArray, k: int) -> ColumnProfile:
     category = column.kind == "category"
     known = (codes >= 0) & ((column.values >= 0) if category else ~np.isnan(column.values))
     own, values = codes[known], column.values[known]
-    sizes = np.bincount(own, minlength=k).astype(np.float64)[:, None]
+    # Shares count blanks; means do not.
+    sizes = np.bincount(codes[codes >= 0] if category else own, minlength=k).astype(np.float64)[:, None]
     width, scale, variance = max(len(column.levels), 1), 1.0, 0.0
     sums: AnyArray
     if category:

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 from allegiance._core.validation import (
+    MISSING_WORDS,
     AnyArray,
     FloatArray,
     IntArray,
@@ -143,6 +144,8 @@ TAKEN = (
 )  # fmt: skip
 #: Different values up to which a column of text is a category, and their largest share of all rows.
 _MAX_LEVELS, _LEVEL_SHARE = 40, 0.5
+#: Share of the values of a column of text that must be numbers for it to be numeric.
+_NUMBER_SHARE = 0.99
 #: Columns of X that become columns of the page if there is no table: those that separate the clusters best.
 MAX_FEATURES = 200
 #: Characters kept of a text that is shown to a person.
@@ -273,21 +276,38 @@ def read_columns(table: Any) -> Iterator[Column]:
             else:
                 yield Column(str(name), "number", values)
         elif series.dtype in (nw.Datetime, nw.Date):
-            moments = series.cast(nw.Datetime("ms")).to_numpy().astype("datetime64[ms]")
-            values = moments.astype(np.int64).astype(np.float64)
-            yield Column(str(name), "date", np.where(np.isnat(moments), np.nan, values))
+            moments = series.cast(nw.Datetime("us")) if series.dtype == nw.Date else series
+            yield Column(str(name), "date", moments.dt.timestamp("ms").cast(nw.Float64).to_numpy().astype(np.float64))
         else:
             yield _text_column(str(name), series.to_list())
 
 
 def _text_column(name: str, entries: list[Any]) -> Column:
-    """Return a category if there are few different values, else texts."""
+    """Return numbers if nearly all texts are, a category if there are few different values, else texts."""
     texts = [None if is_missing(entry) or str(entry) == "<NA>" else str(entry) for entry in entries]
     levels = sorted({text for text in texts if text is not None})
+    numbers = {level: _parse_number(level) for level in levels}
+    words = {level for level in levels if level.strip().lower() in MISSING_WORDS}
+    n_values = sum(text is not None and text not in words for text in texts)
+    n_numbers = sum(text is not None and numbers[text] is not None for text in texts)
+    # Texts that are all numbers are codes, if they are few.
+    is_numeric = n_numbers >= max(_NUMBER_SHARE * n_values, 1)
+    if is_numeric and (n_numbers < len(texts) - texts.count(None) or len(levels) > _MAX_LEVELS):
+        return Column(name, "number", np.array([numbers.get(text or "", np.nan) for text in texts], dtype=np.float64))
     if len(levels) > max(2, min(_MAX_LEVELS, _LEVEL_SHARE * len(texts))):
         return Column(name, "text", texts)
     code = {level: number for number, level in enumerate(levels)} | {None: -1}
     return Column(name, "category", np.array([code[text] for text in texts], dtype=np.int64), tuple(levels))
+
+
+def _parse_number(text: str) -> float | None:
+    """Return the number that a text is; None for words, and for codes such as 007."""
+    text = text.strip()
+    try:
+        value = None if text[:1] == "0" and text[1:2].isdigit() else float(text)
+    except ValueError:
+        return None
+    return value if value is not None and np.isfinite(value) else None
 
 
 def _features_as_columns(features: Features | None, result: AffinityResult) -> Iterator[Column]:

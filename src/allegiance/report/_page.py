@@ -158,7 +158,7 @@ class Page:
         figures = draw_figures(_data.counts_in_bins(levels.sum(axis=0)), groups, self._projection, self._bands)
         # JSON in which no character means anything to HTML.
         embedded = {"figures": to_json(figures, dumps=bokeh_json), "page": to_json(page_data)}
-        # Only scripts with this word run: names from the data cannot know it. It also tells pages apart.
+        # Only scripts with this word run: names from the data cannot know it.
         self.nonce = hashlib.sha256("".join(embedded.values()).encode()).hexdigest()[:32]
         resources = require("bokeh.resources", "report", "report()").Resources(
             mode="inline", components=["bokeh"], log_level="error"
@@ -167,6 +167,7 @@ class Page:
             "report.html.j2",
             embedded=embedded,
             nonce=self.nonce,
+            key=self._key,
             bokeh_scripts=resources.js_raw,
             scripts=_SCRIPTS,
             title=self.title,
@@ -199,6 +200,8 @@ class Page:
 
     def find(self, query: str, most: int) -> IntArray:
         """Return rows whose number, identifier or text matches a query, those that match as a whole first."""
+        if not query:
+            return np.zeros(0, dtype=np.int64)
         wanted = query.casefold()
         exact = np.flatnonzero(self.inputs.row_numbers == int(query)) if query.isdecimal() else np.zeros(0, dtype=int)
         whole: list[int] = exact.tolist()
@@ -211,6 +214,16 @@ class Page:
                 elif wanted in text and len(part) < most:
                     part.append(row)
         return np.array(list(dict.fromkeys([*whole, *part]))[:most], dtype=np.int64)
+
+    @cached_property
+    def _key(self) -> str:
+        """What identifies these labels: the browser stores decisions under it, however often the page is made."""
+        inputs = self.inputs
+        rows = zip(inputs.row_numbers.tolist(), self.result.label.tolist(), *inputs.ids.values(), strict=True)
+        digest = hashlib.sha256()
+        for row in rows:
+            digest.update(repr(tuple(map(str, row))).encode("utf-8", "replace"))
+        return digest.hexdigest()[:32]
 
     @cached_property
     def _neighbours(self) -> Neighbours | None:

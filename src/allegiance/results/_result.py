@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allegiance.displays import ResultPlots
+    from allegiance.drivers import Drivers
     from allegiance.report import InlinePage
 
 #: Rows whose distances are computed at a time: few enough to stay in the cache of a core.
@@ -407,6 +408,20 @@ class AffinityResult(Shown):
         from allegiance.displays import ResultPlots
 
         return ResultPlots(self)
+
+    def drivers(self, data: Any, **settings: Any) -> Drivers:
+        """Find the columns that separate the clusters, and a short rule that reproduces the labels.
+
+        Parameters
+        ----------
+        data
+            (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
+        **settings
+            As in :func:`allegiance.drivers.drivers`.
+        """
+        from allegiance.drivers import drivers
+
+        return drivers(self, data, **settings)
 
     def report(self, path: Any = None, X: Any = None, **settings: Any) -> Path | InlinePage:
         """Write one HTML page to look at the result and to review labels, and return its path.

@@ -20,8 +20,10 @@ from allegiance.io import close_locked, lock
 KEEP, MOVE, TO_NOISE, UNSURE = "keep", "move", "noise", "unsure"
 #: What a person can decide about a label.
 DECISIONS = (KEEP, MOVE, TO_NOISE, UNSURE)
-#: In logs, which are never rewritten: take the last decision about a row back; give a cluster a name.
+#: In logs, which are never rewritten: take back the last decision about a row; name a cluster.
 UNDO, NAME = "undo", "name"
+#: How the lines of a log start.
+_LINE_STARTS = (b'{"row": ', b'{"decision": ')
 
 
 def apply_decisions(labels: Any, decisions: Any) -> Any:
@@ -125,8 +127,8 @@ def _json_lines(content: bytes, path: Path) -> list[Any]:
     *whole, _ = content.split(b"\n")
     try:
         return [json.loads(line) for line in whole if line.strip()]
-    except ValueError as error:
-        raise ValueError(f"{path} is not a log of decisions, one JSON object per line: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not a decision log (one JSON object per line): {error}.") from error
 
 
 def _checked(record: Any, number: int) -> dict[str, Any] | None:
@@ -191,16 +193,27 @@ def _like(labels: Any, old: AnyArray, new: AnyArray) -> Any:
 
 
 class DecisionLog:
-    """Decisions about labels in a file that is only ever appended to, each on the disk before the next can be made.
+    """An append-only file of decisions, each saved to disk before the next one is made.
 
-    A file from an earlier session is resumed; ``labels`` tells what each row number was labelled before the review.
-    What a kill left of a line never counted, and is removed. While it is open, the file is locked: two servers do not
-    write one log.
+    A log from an earlier session is resumed. An incomplete last line, left by a kill, is removed. Any other file is
+    refused and stays as it is. The file is locked while it is open, so that two servers cannot write to it.
+
+    Parameters
+    ----------
+    path
+        The file; it is created if it does not exist.
+    labels
+        The label of each row number before the review.
+    classes
+        Labels that a row may move to; by default those in ``labels``.
     """
 
-    def __init__(self, path: str | os.PathLike[str], labels: Mapping[int, Any]) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], labels: Mapping[int, Any], classes: Iterable[Any] | None = None
+    ) -> None:
         self.path = Path(path)
         self._labels = labels
+        self._classes = {label_text(label) for label in (labels.values() if classes is None else classes)}
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         self.names: dict[str, str] = {}
         """Names that clusters were given, by their labels as text."""
@@ -217,29 +230,43 @@ class DecisionLog:
         """The decision that counts for each row, in the order in which they were made."""
 
     def _resume(self) -> list[dict[str, Any]]:
-        """Return the records of an earlier session, after removing what a kill left of a line."""
+        """Return the records of an earlier session; the file changes only if all of it is a log."""
         content = self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.ftruncate(self._descriptor, whole)
-            os.fsync(self._descriptor)
+        self._size = content.rfind(b"\n") + 1
+        tail = content[self._size :]
         try:
-            lines = _json_lines(content[:whole], self.path)
+            lines = _json_lines(content[: self._size], self.path)
             records = read_decisions(lines)
         except TypeError as error:
-            raise ValueError(f"{self.path} is not a log of decisions, one JSON object per line: {error}") from error
+            raise ValueError(f"{self.path} is not a decision log (one JSON object per line): {error}") from error
+        if tail and not any(start.startswith(tail) or tail.startswith(start) for start in _LINE_STARTS):
+            raise ValueError(f"{self.path} is not a decision log: its last line is not the start of a decision.")
         for record in records:
-            here = self._labels.get(record["row"])
-            if here is None or label_text(record.get("label")) != label_text(here):
-                known = "that row is not there" if here is None else f"here it is {here!r}"
-                raise ValueError(
-                    f"{self.path} holds decisions about another clustering: row {record['row']} was labelled "
-                    f"{record.get('label')!r}, but {known}. Name another file (log=..., --decisions)."
-                )
+            self._check_record(record)
         for line in lines:
             if line.get("decision") == NAME:
                 self.names[str(line.get("label"))] = str(line.get("name") or "")
+        if tail:
+            os.ftruncate(self._descriptor, self._size)
+            os.fsync(self._descriptor)
         return records
+
+    def _check_record(self, record: Mapping[str, Any]) -> None:
+        """Raise an error if a record is about another clustering."""
+        row, label, target = record["row"], record.get("label"), record.get("new_label")
+        here = self._labels.get(row)
+        problem = None
+        if here is None:
+            problem = "that row does not exist here"
+        elif label_text(label) != label_text(here):
+            problem = f"here it is {here!r}"
+        elif record["decision"] == MOVE and label_text(target) not in self._classes:
+            problem = f"it moves the row to {target!r}, which is not a cluster here"
+        if problem is not None:
+            raise ValueError(
+                f"{self.path} has decisions about another clustering: row {row} was labeled {label!r}, but {problem}. "
+                "Choose another file (log=..., --decisions)."
+            )
 
     def decide(self, row: int, decision: str, new_label: Any = None, ids: Mapping[str, Any] | None = None) -> None:
         """Write a decision about a row to the disk; ``ids`` identify the row for readers of the file."""
@@ -276,15 +303,30 @@ class DecisionLog:
 
     def _append(self, record: dict[str, Any]) -> None:
         line = json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
-        end = os.fstat(self._descriptor).st_size
+        self._check_file()
         try:
-            while line:
-                line = line[os.write(self._descriptor, line) :]
+            written = 0
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
             os.fsync(self._descriptor)
         except OSError:
-            # A full disk must not leave half a line to which the next decision would be glued.
-            os.ftruncate(self._descriptor, end)
+            # A full disk must not leave half a line to which the next decision would be appended.
+            os.ftruncate(self._descriptor, self._size)
             raise
+        self._size += len(line)
+
+    def _check_file(self) -> None:
+        """Raise an error if the file was deleted, replaced or edited since the last decision."""
+        opened = os.fstat(self._descriptor)
+        try:
+            same = os.path.samestat(opened, os.stat(self.path))
+        except FileNotFoundError:
+            same = False
+        if not same or opened.st_size != self._size:
+            raise OSError(
+                f"{self.path} was deleted, replaced or edited by another program; this decision is not saved. Restore "
+                "the file and start the review again."
+            )
 
     def close(self) -> None:
         """Close the file, so that others can write it."""

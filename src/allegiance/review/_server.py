@@ -112,7 +112,7 @@ def serve(
     page = Page(result, X, **{"title": "Review of a clustering", **settings})
     review = Review(page, log=log, host=host, port=port, allow_hosts=allow_hosts)
     if not in_notebook() if open_browser is None else open_browser:
-        webbrowser.open(review.url)
+        review._open_browser()
     return review
 
 
@@ -126,7 +126,10 @@ class Review:
         self._lock = threading.Lock()
         numbers = page.inputs.row_numbers.tolist()
         self._row_of = {number: row for row, number in enumerate(numbers)}
-        self._log = DecisionLog(log, dict(zip(numbers, self._result.label.tolist(), strict=True)))
+        labels = dict(zip(numbers, self._result.label.tolist(), strict=True))
+        self._log = DecisionLog(log, labels, self._result.classes.tolist())
+        self._audit: tuple[Any, Any] = (None, None)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         try:
             self._html = page.html(served=True).encode("utf-8", "replace")
             self._server = _listen(host, port, self)
@@ -160,13 +163,28 @@ class Review:
         moved = [{**record, "row": self._row_of[number]} for number, record in self._log.standing.items()]
         return np.asarray(apply_decisions(self._result.label, moved))
 
+    def _open_browser(self) -> None:
+        """Open the page through a file that only this user can read: other users can see the command of a browser."""
+        self._folder = tempfile.TemporaryDirectory(prefix="allegiance-review-")
+        path = Path(self._folder.name) / "open.html"
+        redirect = element("meta", **{"http-equiv": "refresh", "content": f"0; url={self.url}"})
+        link = element("p", element("a", "Open the review", href=self.url))
+        path.write_text(f"<!doctype html>{markup(redirect)}{markup(link)}", encoding="utf-8")
+        webbrowser.open(path.as_uri())
+
     @property
     def audit(self) -> Any:
-        """What the labels looked at so far say about all labels, as :meth:`allegiance.AffinityResult.audit` does.
+        """The audit of all labels by the decisions so far; see :meth:`allegiance.AffinityResult.audit`.
 
-        None while no label that was drawn at random was decided. Labels that were unsure count as not answered.
+        None until a randomly drawn label is decided. Labels marked as unsure count as unanswered.
         """
-        page, standing = self._page, self._log.standing
+        standing = self._log.standing
+        if self._audit[0] is not standing:  # Each decision makes a new dict.
+            self._audit = standing, self._compute_audit(standing)
+        return self._audit[1]
+
+    def _compute_audit(self, standing: Any) -> Any:
+        page = self._page
         if page.audit_sample is None:
             return None
         rows = {self._row_of[number]: record["decision"] for number, record in standing.items()}
@@ -181,13 +199,18 @@ class Review:
         """Answer a question of the page; None if there is nothing at the path."""
         if path == "/state":
             return {**self._state(), "decisions": [_as_texts(d) for d in self.decisions], "names": self._log.names}
+        if path == "/audit":
+            audit = self.audit
+            enough = audit is not None and audit.n_random >= min(_FEWEST, int(self._page.audit_random.sum()))
+            return {"audit": audit.sentence() if enough else None}
         if path == "/record":
             number = query.get("row", "")
             return self._page.record(self._known_row(int(number) if re.fullmatch(r"[0-9]{1,18}", number) else None))
         if path == "/find":
-            rows = self._page.find(query["query"], _MAX_FOUND) if query.get("query") else np.zeros(0, dtype=int)
-            rows = rows[~np.isin(rows, self._page.sample.rows)]
-            return self._page.points(rows) if rows.size else {}
+            rows = self._page.find(query.get("query", ""), _MAX_FOUND)
+            unseen = rows[~np.isin(rows, self._page.sample.rows)]
+            numbers = self._page.inputs.row_numbers[rows].tolist()
+            return {"rows": numbers, "limit": _MAX_FOUND, **(self._page.points(unseen) if unseen.size else {})}
         return None
 
     def act(self, path: str, message: dict[str, Any]) -> Any:
@@ -242,14 +265,12 @@ class Review:
         return self._row_of[number]
 
     def _state(self, number: int | None = None) -> dict[str, Any]:
-        """Return what the page shows of the review; and of one row, if it changed."""
-        audit = self.audit
-        enough = audit is not None and audit.n_random >= min(_FEWEST, int(self._page.audit_random.sum()))
-        found: dict[str, Any] = {"canUndo": bool(self._log.standing), "audit": audit.sentence() if enough else None}
+        """Return whether there is something to undo, and the decision about one row, if it changed."""
+        state: dict[str, Any] = {"canUndo": bool(self._log.standing)}
         if number is not None:
             record = self._log.standing.get(number)
-            found |= {"row": number, "record": None if record is None else _as_texts(record)}
-        return found
+            state |= {"row": number, "record": None if record is None else _as_texts(record)}
+        return state
 
     def export(self, format: str) -> bytes:
         """Return the user's table with the corrected labels, as a file."""
@@ -271,7 +292,7 @@ class Review:
         added: dict[str, Any] = {
             "label": labels,
             "cluster_name": [names.get(str(label), "") for label in labels.tolist()],
-            **{name: column for name, column in self._result.columns().items() if name != "label"},
+            **{name: column for name, column in self._page.result.columns().items() if name != "label"},
             "label_before": self._result.label,
             "decision": pa.array(decided, pa.string()),
         }
@@ -295,6 +316,8 @@ class Review:
             self._server.shutdown()
             self._server.server_close()
             self._log.close()
+            if self._folder is not None:
+                self._folder.cleanup()
 
     def __enter__(self) -> Review:
         return self
@@ -350,7 +373,8 @@ class _Handler(BaseHTTPRequestHandler):
         except _RefusedError as refusal:
             status, content = refusal.args[0], refusal.args[1].encode()
         except (ValueError, OSError) as error:
-            status, content = HTTPStatus.BAD_REQUEST, str(error).encode("utf-8", "replace")
+            status = HTTPStatus.BAD_REQUEST if isinstance(error, ValueError) else HTTPStatus.INTERNAL_SERVER_ERROR
+            content = str(error).encode("utf-8", "replace")
         except Exception:
             _LOGGER.exception("a request of the page failed: %s", urlsplit(self.path).path)
             status, content = HTTPStatus.INTERNAL_SERVER_ERROR, b"Something went wrong; the terminal says what."

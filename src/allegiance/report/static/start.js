@@ -20,11 +20,12 @@ function connectControls(state, table, decisions) {
   let waiting;
   const find = async () => {
     const query = search.value.trim();
-    // Of many points not all are on the page: the server adds those that a search finds.
-    const asks = page.served && page.weights && query.length > 1;
+    // The page does not hold all points, nor all texts: the server searches the rest.
+    const asks = page.served && (page.weights || page.texts) && query.length > 1;
     const sent = asks ? await attempt(() => decisions.store.get(`find?query=${encodeURIComponent(query)}`)) : null;
+    if (query !== search.value.trim()) return;  // A newer search has started.
     if (sent?.columns) state.points.add(sent);
-    state.change({ search: query });
+    state.change({ search: query, matches: sent?.rows ?? [] });
   };
   search.addEventListener("input", () => {
     clearTimeout(waiting);
@@ -110,13 +111,15 @@ function connectPoint(state, decisions, table) {
     return null;
   };
   addEventListener("keydown", (event) => {
-    const writes = event.target.closest("input:not([type=range]), select, textarea");
+    // Keys in a field belong to the field.
+    if (event.target.closest("input:not([type=range], [type=checkbox]), select, textarea")) return;
     if (event.key === "Escape") state.marked === null ? state.clear() : open(null);
-    if (writes || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Single-key shortcuts work while a point is open, and can be switched off (WCAG 2.1.4).
     const isOpen = state.marked !== null;
+    if (!isOpen || !byId("shortcuts").checked || event.ctrlKey || event.metaKey || event.altKey) return;
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const walks = isOpen && step && event.target.type !== "range" && !event.target.closest(".wide-table, .bk-Figure");
-    if (event.key === "z" || (isOpen && "kmnu".includes(event.key))) act(event.key);
+    const walks = step && event.target.type !== "range" && !event.target.closest(".wide-table, .bk-Figure");
+    if ("kmnuz".includes(event.key)) act(event.key);
     else if (event.key === "j") open(table.nextOpen(state.marked) ?? state.marked);
     else if (walks) open(table.at(state.marked, step) ?? state.marked);
     else return;
@@ -169,6 +172,12 @@ async function start() {
   const table = new ReviewTable(state, decisions);
   connectControls(state, table, decisions);
   connectReview(state, decisions, table);
+  decisions.store.follow(async () => {
+    await decisions.load();
+    showNames(points);
+    table.update();
+    decisions.tell(null);
+  });
   connectPoint(state, decisions, table);
   const { documents, items } = read("figures-data");
   await Bokeh.embed.embed_items(documents, items);

@@ -1,6 +1,7 @@
 // What the reader looks at: chosen clusters, a search, a brush, the threshold, the colours. Everything else follows it.
-// Which points match a search: row numbers exactly, names of clusters, identifiers and texts in part.
-function searchMask(points, query) {
+// Which points match a search: row numbers exactly, names of clusters, identifiers and texts in part. `rows` are those
+// that a server found, which knows texts that the page has no room for.
+function searchMask(points, query, rows) {
   const { page, columns } = points;
   const wanted = query.toLowerCase();
   const mask = new Uint8Array(points.size);
@@ -12,6 +13,7 @@ function searchMask(points, query) {
       named[columns.label[point]] || columns.row[point] === row || page.ids.some((column) => holds(column[point]));
   }
   for (const [point, text] of Object.entries(page.texts ?? {})) if (holds(text)) mask[point] = 1;
+  for (const found of rows) if (points.pointOf.has(found)) mask[points.pointOf.get(found)] = 1;
   return mask;
 }
 
@@ -20,6 +22,8 @@ class State {
     this.points = points;
     this.clusters = new Set();
     this.search = "";
+    // Row numbers that a server found for this search.
+    this.matches = [];
     // null, { levels: [first, last] } or { mask }
     this.brush = null;
     this.step = points.page.steps / 2;
@@ -64,11 +68,11 @@ class State {
   }
 
   clear() {
-    this.change({ clusters: new Set(), search: "", brush: null });
+    this.change({ clusters: new Set(), search: "", matches: [], brush: null });
   }
 
   updateMask(searchChanged) {
-    if (searchChanged) this.found = this.search ? searchMask(this.points, this.search) : null;
+    if (searchChanged) this.found = this.search ? searchMask(this.points, this.search, this.matches) : null;
     if (!this.clusters.size && !this.search && !this.brush) {
       this.mask = null;
       return;

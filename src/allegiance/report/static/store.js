@@ -5,18 +5,29 @@ const KINDS = ["keep", "move", "noise", "unsure"];
 class BrowserStore {
   constructor() {
     this.key = `allegiance-decisions-${document.documentElement.dataset.page}`;
-    Object.assign(this, { log: [], names: {}, isKept: false });
+    Object.assign(this, { log: [], names: {}, isKept: true });
   }
 
-  async load() {
+  // Take over what the browser holds: another tab may have added to it.
+  read() {
+    if (!this.isKept) return;
     try {
       const { log = [], names = {} } = JSON.parse(localStorage.getItem(this.key) ?? "{}");
       this.log = log.filter(({ row, decision }) => Number.isInteger(row) && KINDS.includes(decision));
-      Object.assign(this, { names, isKept: true });
+      this.names = names;
     } catch {
-      // The browser stores nothing.
+      this.isKept = false;  // The browser stores nothing.
     }
+  }
+
+  async load() {
+    this.read();
     return { decisions: this.log, names: this.names, canUndo: this.log.length > 0 };
+  }
+
+  // Call a function when another tab changes the decisions.
+  follow(changed) {
+    addEventListener("storage", ({ key }) => key === this.key && changed());
   }
 
   save() {
@@ -34,17 +45,20 @@ class BrowserStore {
   }
 
   async decide(record) {
+    this.read();
     if (record.decision) this.log.push({ ...record, decided_at: new Date().toISOString().replace(/\.\d+Z$/, "Z") });
     else this.log = this.log.filter(({ row }) => row !== record.row);
     return this.answer(record.row);
   }
 
   async undo() {
+    this.read();
     const last = this.log.pop();
     return last ? this.answer(last.row) : {};
   }
 
   async rename(label, name) {
+    this.read();
     this.names[label] = name;
     this.save();
   }
@@ -67,7 +81,7 @@ class ServerStore {
     try {
       answer = await fetch(path, { ...options, headers: { Authorization: `Bearer ${this.token}` } });
     } catch {
-      throw new Error("The server does not answer. What you decide now is not kept: start it again, then reload this page.");
+      throw new Error("The server is not responding; your decisions are not being saved. Start it again, then reload this page.");
     }
     if (!answer.ok) throw new Error(await answer.text());
     return answer;
@@ -82,6 +96,9 @@ class ServerStore {
     this.last = sent.catch(() => {});
     return sent;
   }
+
+  // Other tabs ask the server, too.
+  follow() {}
 
   load = () => this.get("state");
   decide = ({ row, decision, new_label }) => this.post("decide", { row, decision, new_label });
@@ -116,14 +133,27 @@ class Decisions {
   }
 
   async load() {
-    const { decisions, names, canUndo, audit } = (await attempt(() => this.store.load())) ?? { decisions: [], names: {} };
+    const { decisions, names, canUndo } = (await attempt(() => this.store.load())) ?? { decisions: [], names: {} };
+    this.taken.clear();
     for (const record of decisions) {
       this.taken.delete(record.row);
       this.taken.set(record.row, record);
     }
     const { labels } = this.points.page;
     for (const [label, name] of Object.entries(names)) this.showName(labels.indexOf(label), name);
-    [this.canUndo, this.audit] = [canUndo, audit ?? null];
+    this.canUndo = canUndo;
+    this.askAudit();
+  }
+
+  // Ask the server for the audit once decisions pause: with many labels it takes a moment.
+  askAudit() {
+    clearTimeout(this.waiting);
+    if (!this.points.page.served || !this.points.page.audit.points.length) return;
+    this.waiting = setTimeout(async () => {
+      const sent = await attempt(() => this.store.get("audit"));
+      if (sent) this.audit = sent.audit;
+      this.tell(null);
+    }, 200);
   }
 
   // Take a decision, or take it back if `decision` is empty. A move has a new label: a place among the clusters.
@@ -152,7 +182,7 @@ class Decisions {
     if (!answer) return {};
     complain("");
     this.canUndo = answer.canUndo ?? false;
-    if ("audit" in answer) this.audit = answer.audit;
+    this.askAudit();
     if ("row" in answer) this.put(answer.row, answer.record);
     return answer;
   }

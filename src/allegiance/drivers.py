@@ -1,0 +1,641 @@
+"""Drivers of a clustering: the columns that separate the clusters, a rule that reproduces them, and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, is_sparse
+from allegiance.notebook import Card, Shown, count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Drivers", "Finding", "drivers", "same_content"]
+
+#: Rows of the sample that the tree is fitted on, its cells, and the columns it chooses from.
+_MAX_TREE_ROWS, _MAX_TREE_CELLS, _MAX_TREE_COLUMNS = 10_000, 1_000_000, 100
+#: Columns compared in pairs, and distinct values of columns compared as categories.
+_MAX_PAIRED, _MAX_CATEGORIES = 100, 50
+#: Folds of the cross-validation, the fidelity of a rule that reproduces the labels, and one not worth printing.
+_FOLDS, _FAITHFUL, _UNFAITHFUL = 3, 0.95, 0.75
+#: Share of the separation from which one column decides, of the columns of a short rule, and of a driver.
+_DECIDES, _RULE_SHARE, _DRIVER = 0.6, 0.5, 0.05
+#: Columns of a short rule, and share of the rows in one giant cluster; members of a tiny cluster.
+_SHORT_RULE, _GIANT, _TINY = 3, 0.95, 4
+#: Correlation of numbers and symmetric uncertainty of categories from which two columns hold the same.
+_CORRELATED, _ONE_TO_ONE = 0.985, 0.97
+_DAY = 86_400e6
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact about a table or a clustering that its user should know.
+
+    Attributes
+    ----------
+    kind
+        What it is about in one word, such as "time", "duplicates" or "sentinel".
+    columns
+        The columns concerned; empty for the whole table.
+    text
+        One or two sentences.
+    remedy
+        What to type to change it; empty if there is nothing to change.
+    level
+        "error" (must be solved first), "warning" (changes the answer) or "note".
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    text: str
+    remedy: str = ""
+    level: str = "warning"
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.remedy})" if self.remedy else self.text
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Drivers(Shown):
+    """The columns that separate the clusters. Built by :func:`drivers`, or ``result.drivers(data)``.
+
+    Attributes
+    ----------
+    shares
+        The share of the between-cluster sum of squares by column, largest first. Shares sum to 1.
+    rule
+        A decision tree as text, one line per leaf. The first line that matches a row gives its cluster.
+    rule_columns
+        The columns in the rule.
+    fidelity
+        Cross-validated fraction of labels that the rule reproduces.
+    flags
+        Warnings, each a :class:`Finding` with ``kind``, ``columns``, ``text`` and ``remedy``.
+    """
+
+    shares: dict[str, float]
+    rule: str
+    rule_columns: tuple[str, ...]
+    fidelity: float
+    flags: tuple[Finding, ...]
+    _frame_like: FrameLike = field(default_factory=FrameLike)
+
+    @property
+    def columns(self) -> pd.DataFrame:
+        """A frame with ``column`` and ``share``, largest share first."""
+        return self._frame_like.build({"column": np.array([*self.shares]), "share": np.array([*self.shares.values()])})
+
+    def frame(self) -> pd.DataFrame:
+        """Return :attr:`columns` with ``in_rule`` and ``flags``, the kinds of the flags that name the column."""
+        kinds = [", ".join(flag.kind for flag in self.flags if name in flag.columns) for name in self.shares]
+        columns = {"column": np.array([*self.shares]), "share": np.array([*self.shares.values()])}
+        in_rule = np.array([name in self.rule_columns for name in self.shares], dtype=bool)
+        return self._frame_like.build(columns | {"in_rule": in_rule, "flags": np.array(kinds)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can store."""
+        return {
+            "columns": [{"column": name, "share": share} for name, share in self.shares.items()],
+            "rule": self.rule.splitlines(),
+            "rule_columns": list(self.rule_columns),
+            "fidelity": self.fidelity,
+            "flags": [{**asdict(flag), "columns": list(flag.columns)} for flag in self.flags],
+        }
+
+    def lines(self, most: int = 5) -> list[str]:
+        """Return the drivers as lines of text, without the flags.
+
+        Parameters
+        ----------
+        most
+            Number of columns to name, and of lines of the rule.
+        """
+        if not self.shares:
+            return ["No column differs between the clusters."]
+        top = [f"{name} {share:.0%}" for name, share in list(self.shares.items())[:most] if share >= 0.005]
+        if self.is_diffuse:
+            lines = [f"No single column matters: the largest share of the separation is {top[0]}."]
+        else:
+            lines = [f"Separation between clusters by column: {', '.join(top)}."]
+        used, rule = len(self.rule_columns), self.rule.splitlines()
+        if self.fidelity < _UNFAITHFUL:
+            tree = f"a tree with {len(rule)} leaves reproduces {self.fidelity:.0%} of the labels"
+            return [*lines, f"No short rule describes the clusters: {tree}."] if rule else lines
+        more = [f"  ... and {len(rule) - most} more lines"] if len(rule) > most + 1 else []
+        head = f"A rule on {used} of {len(self.shares)} columns reproduces {self.fidelity:.0%} of the labels:"
+        return [*lines, head, *(f"  {line}" for line in (rule[:most] if more else rule)), *more]
+
+    @property
+    def is_diffuse(self) -> bool:
+        """Whether the separation is spread over many columns, as in embeddings."""
+        shares = np.array([*self.shares.values()])
+        return bool(shares.size and 1 / (shares**2).sum() > 20 and shares.max() < 0.1)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the largest shares as bars, and return the axes. Needs the extra ``plot``.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        """
+        from allegiance.displays import plot_shares
+
+        return plot_shares(self, ax)
+
+    def _card(self) -> Card:
+        shown = list(self.shares.items())[:10]
+        head, *lines = self.lines(most=12)
+        return Card(
+            title="Drivers of the clusters",
+            lines=[*map(str, self.flags), head],
+            headings=("column", "share") if shown else (),
+            rows=[(name, f"{share:.0%}") for name, share in shown],
+            words=("column",),
+            notes=lines,
+        )
+
+
+def drivers(
+    labels: Any,
+    data: Any,
+    *,
+    plan: Any = None,
+    names: Iterable[str] | None = None,
+    ids: Any = None,
+    scale: bool | None = None,
+) -> Drivers:
+    """Find the columns that separate the clusters, and a short rule that reproduces the labels.
+
+    Column shares are exact. The rule is fitted on a sample of at most 10,000 rows and the 100 columns that separate the
+    clusters best.
+
+    Parameters
+    ----------
+    labels
+        (n,) the labels, -1 for noise, or a result of ``trust`` or ``affinity``.
+    data
+        (n, d) the data that was clustered: an array, a sparse matrix, or a frame of numbers, dates and categories.
+        With ``plan``, its matrix, or what the plan was made for.
+    plan
+        The ``FeaturePlan`` of a table, which knows dates, categories, missing values and units.
+    names
+        Names of the columns of an array; by default x0, x1, ...
+    ids
+        (n,) identifiers of the rows, to list the members of tiny clusters; by default the index, or row numbers.
+    scale
+        Whether to standardize the columns; by default only for frames with dates or categories. A matrix of a plan
+        stays as it is.
+
+    Returns
+    -------
+    Drivers
+        The shares, the rule and the flags.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from allegiance.drivers import drivers
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> labels = (X[:, 2] > 0.5).astype(int)
+    >>> result = drivers(labels, X, names=["age", "income", "spent", "visits"])
+    >>> result.rule_columns, [flag.kind for flag in result.flags]
+    (('spent',), ['one column'])
+    """
+    labels = np.asarray(getattr(labels, "label", labels))
+    features, kept = _features(data, plan, names, labels, scale)
+    index = nw.maybe_get_index(nw.from_native(data, pass_through=True)) if hasattr(data, "columns") else None
+    ids = np.arange(labels.size) if ids is None and index is None else np.asarray(index if ids is None else ids)
+    rows = kept[labels[kept].astype(str) != "-1"]
+    features.keep(np.isin(kept, rows))
+    classes, codes = np.unique(labels[rows], return_inverse=True)
+    like = FrameLike.of(data).without_index()
+    if classes.size < 2:
+        return Drivers({}, "", (), np.nan, (), like)
+    # The order of the classes follows the data, so that the tree does not depend on the names of labels.
+    place, sizes = features.positions(), np.bincount(codes)
+    order = np.lexsort((np.bincount(codes, place) / sizes, -sizes))
+    classes, codes = classes[order], np.argsort(order)[codes]
+    separation = features.separation(codes, sizes[order])
+    shares = features.shares(separation)
+    rule, used, fidelity = _fit_rule(features, codes, classes, separation, place)
+    found = Drivers(shares, rule, used, fidelity, (), like)
+    flags = _flags(found, features, codes, classes, ids[rows], plan is not None)
+    return Drivers(shares, rule, used, fidelity, tuple(flags), like)
+
+
+@dataclass
+class _Feature:
+    """One column of the user's data: its columns in the matrix, and what they mean."""
+
+    name: str
+    kind: str  # "number", "date" or "category"
+    at: int  # first column in the matrix
+    categories: Sequence[str] = ()
+    missing: float = 0.0  # share of rows
+    is_counter: bool = False
+
+    @property
+    def places(self) -> slice:
+        return slice(self.at, self.at + max(len(self.categories), 1))
+
+
+@dataclass
+class _Features:
+    """The matrix (n, d) that was clustered, its columns, and how its numbers become those of the user."""
+
+    matrix: Any
+    columns: list[_Feature]
+    center: FloatArray
+    spread: FloatArray
+
+    def keep(self, rows: BoolArray) -> None:
+        """Drop all rows but these."""
+        if not rows.all():
+            self.matrix = self.matrix[np.flatnonzero(rows)]
+
+    @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation (d,) of the columns of the matrix."""
+        matrix = self.matrix
+        if not is_sparse(matrix):
+            return matrix.mean(axis=0, dtype=np.float64), matrix.std(axis=0, dtype=np.float64)
+        mean = np.asarray(matrix.mean(axis=0)).ravel()
+        return mean, np.sqrt(np.maximum(np.asarray(matrix.multiply(matrix).mean(axis=0)).ravel() - mean**2, 0.0))
+
+    def positions(self) -> FloatArray:
+        """Return a number (n,) per row that does not depend on row order, to draw samples and folds by."""
+        direction = np.random.default_rng(0).normal(size=self.matrix.shape[1])
+        std = self.moments[1]
+        direction /= np.where(std > 0, std, 1.0)
+        return np.asarray(self.matrix @ direction).ravel()
+
+    def separation(self, codes: IntArray, sizes: IntArray) -> FloatArray:
+        """Return the between-cluster sum of squares (d,) of each column of the matrix."""
+        n = codes.size
+        members = sp.csr_matrix((np.ones(n), (codes, np.arange(n))), shape=(sizes.size, n))
+        mean = self.moments[0]
+        if is_sparse(self.matrix):
+            means = np.asarray((members @ self.matrix).todense()) / sizes[:, None]
+        else:
+            # In blocks: the centered copy of a large matrix would double the memory.
+            sums = np.zeros((sizes.size, self.matrix.shape[1]))
+            for start in range(0, n, 65_536):
+                rows = slice(start, start + 65_536)
+                sums += members[:, rows] @ (self.matrix[rows] - mean)
+            means, mean = sums / sizes[:, None], np.zeros_like(mean)
+        return np.asarray((sizes[:, None] * (means - mean) ** 2).sum(axis=0))
+
+    def shares(self, separation: FloatArray) -> dict[str, float]:
+        """Return the share of each column of the user, largest first."""
+        total = float(separation.sum())
+        if not total > 0:
+            return {}
+        sums = {one.name: float(separation[one.places].sum() / total) for one in self.columns}
+        return dict(sorted(sums.items(), key=lambda item: -item[1]))
+
+    def column_of(self, place: int) -> _Feature:
+        """Return the column of the user that a column of the matrix belongs to."""
+        starts = [one.at for one in self.columns]
+        return self.columns[int(np.searchsorted(starts, place, side="right")) - 1]
+
+    def in_units(self, place: int, rows: IntArray) -> FloatArray:
+        """Return a column of the matrix in the user's units, for some rows."""
+        values = self.matrix[rows][:, place] if not is_sparse(self.matrix) else self.matrix[rows][:, [place]].toarray()
+        return np.asarray(values, dtype=np.float64).ravel() * self.spread[place] + self.center[place]
+
+
+def _features(
+    data: Any, plan: Any, names: Iterable[str] | None, labels: AnyArray, scale: bool | None
+) -> tuple[_Features, IntArray]:
+    """Return the features of the data in any form, and the rows (m,) that have them."""
+    n_rows = labels.size
+    kept = np.arange(n_rows)
+    if plan is not None:
+        if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(plan.names):
+            matrix: Any = data
+        elif isinstance(data, str) or hasattr(data, "__fspath__") or hasattr(data, "batches"):
+            matrix = plan.matrix(data)
+        else:
+            matrix, used = plan.prepare(data)
+            kept = used if len(data) == n_rows else kept
+        features = _from_plan(plan, matrix)
+    else:
+        frame = nw.from_native(data, pass_through=True, eager_only=True)
+        if isinstance(frame, nw.DataFrame):
+            features = _from_frame(frame, labels, scale)
+        else:
+            features = _from_array(data, names, scale)
+    if features.matrix.shape[0] != kept.size:
+        raise ValueError(f"data has {features.matrix.shape[0]:,} rows but there are {n_rows:,} labels.")
+    return features, kept
+
+
+def _from_plan(plan: Any, matrix: FloatArray) -> _Features:
+    """Return the columns of a table plan; missing values count as in the table it was made for."""
+    columns, at = [], 0
+    for column in plan.features:
+        missing = column.n_missing / max(plan.n_rows, 1)
+        columns.append(_Feature(column.name, column.kind, at, tuple(column.categories), missing))
+        at += column.width
+    zero, one = np.zeros((1, at)), np.ones((1, at))
+    center = plan.in_units(zero)[0]
+    return _Features(matrix, columns, center, plan.in_units(one)[0] - center)
+
+
+def _from_array(data: Any, names: Iterable[str] | None, scale: bool | None) -> _Features:
+    """Return the columns of an array or a sparse matrix, named as given or x0, x1, ..."""
+    matrix = data.tocsr() if is_sparse(data) else np.asarray(data, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"data must be 2-D, got shape {matrix.shape}.")
+    names = [f"x{i}" for i in range(matrix.shape[1])] if names is None else [str(name) for name in names]
+    if len(names) != matrix.shape[1]:
+        raise ValueError(f"data has {matrix.shape[1]} columns but there are {len(names)} names.")
+    columns = [_Feature(name, "number", i) for i, name in enumerate(names)]
+    if is_sparse(matrix):
+        return _Features(matrix, columns, np.zeros(len(names)), np.ones(len(names)))
+    return _dense_features([matrix[:, i : i + 1] for i in range(len(names))], columns, bool(scale))
+
+
+def _from_frame(frame: Any, labels: AnyArray, scale: bool | None) -> _Features:
+    """Return the columns of a frame: numbers, dates in days, categories as one column each; other columns are left out.
+
+    A column that repeats the labels is left out too.
+    """
+    columns, blocks, at = list[_Feature](), list[FloatArray](), 0
+    texts = labels.astype(str)
+    for series in frame.iter_columns():
+        kind, categories = "number", list[str]()
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            block = series.cast(nw.Float64).to_numpy()[:, None]
+        elif series.dtype in (nw.Datetime, nw.Date):
+            kind, block = "date", series.dt.timestamp("us").cast(nw.Float64).to_numpy()[:, None] / _DAY
+        else:
+            values = ["(missing)" if value is None or value != value else str(value) for value in series.to_list()]
+            if len(set(values)) > min(_MAX_CATEGORIES, max(len(values) // 2, 2)):
+                continue
+            kind, categories = "category", sorted(set(values))
+            block = (np.array(values)[:, None] == np.array(categories)).astype(np.float64)
+        if series.len() == labels.size and (np.array([str(value) for value in series.to_list()]) == texts).all():
+            continue
+        columns.append(_Feature(str(series.name), kind, at, categories))
+        blocks.append(np.asarray(block, dtype=np.float64))
+        at += block.shape[1]
+    if not columns:
+        raise ValueError("data has no column of numbers, dates or categories.")
+    mixed = any(one.kind != "number" for one in columns)
+    return _dense_features(blocks, columns, mixed if scale is None else scale)
+
+
+def _dense_features(blocks: list[FloatArray], columns: list[_Feature], scale: bool) -> _Features:
+    """Join columns, fill gaps with medians, and scale each column of the user to variance 1 in total."""
+    spread = np.ones(sum(block.shape[1] for block in blocks))
+    for i, (block, one) in enumerate(zip(blocks, columns, strict=True)):
+        gaps = ~np.isfinite(block)
+        if gaps.any():
+            one.missing = float(gaps.mean())
+            fill = np.median(block[~gaps]) if not gaps.all() else 0.0
+            blocks[i] = np.where(gaps, fill, block)
+        steps = np.diff(blocks[i][:, 0])
+        one.is_counter = bool(one.kind == "number" and steps.size >= 10 and (np.abs(steps) == 1).all() and steps.all())
+        total = float(np.sqrt(blocks[i].var(axis=0).sum()))
+        if scale and total > 0:
+            spread[one.places] = total
+    matrix = np.hstack(blocks)
+    center = matrix.mean(axis=0) if scale else np.zeros_like(spread)
+    if scale:
+        matrix = (matrix - center) / spread
+    return _Features(matrix, columns, center, spread)
+
+
+def _fit_rule(
+    features: _Features, codes: IntArray, classes: AnyArray, separation: FloatArray, place: FloatArray
+) -> tuple[str, tuple[str, ...], float]:
+    """Return the smallest tree that reproduces the labels: its text, its columns, its cross-validated fidelity."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    mean, std = features.moments
+    useful = np.flatnonzero(std > 0)
+    ratio = separation[useful] / std[useful] ** 2
+    chosen = np.sort(useful[np.argsort(-ratio, kind="stable")[:_MAX_TREE_COLUMNS]])
+    if not chosen.size:
+        return "", (), np.nan
+    n, k = codes.size, classes.size
+    most = max(min(_MAX_TREE_ROWS, _MAX_TREE_CELLS // chosen.size), 1_000)
+    rows = np.argsort(place, kind="stable")[:: max(1, -(-n // most))]
+    X = features.matrix[rows][:, chosen]
+    # Trees compare single-precision numbers: standardized columns lose nothing that matters.
+    X = ((X.toarray() if is_sparse(X) else X) - mean[chosen]) / std[chosen]
+    X, y, fold = X.astype(np.float32), codes[rows], np.arange(rows.size) % _FOLDS
+    sizes = np.arange(max(k, 2), 2 * k + 2)
+
+    def fit(leaves: int, part: Any) -> Any:
+        tree = DecisionTreeClassifier(max_leaf_nodes=int(leaves), min_samples_leaf=2, random_state=0)
+        return tree.fit(X[part], y[part])
+
+    hits = np.zeros(sizes.size)
+    for i in range(_FOLDS if rows.size >= 2 * _FOLDS else 0):
+        tree = fit(sizes[-1], fold != i)
+        path = tree.decision_path(X[fold == i])
+        best = tree.classes_[tree.tree_.value[:, 0, :].argmax(axis=1)]
+        node_of = np.repeat(np.arange(path.shape[0]), np.diff(path.indptr))
+        for j, leaves in enumerate(sizes):
+            # Trees grow best first, two nodes at a time: the first 2m - 1 nodes are the tree with m leaves.
+            last = np.zeros(path.shape[0], dtype=np.int64)
+            inside = path.indices < 2 * leaves - 1
+            np.maximum.at(last, node_of[inside], path.indices[inside])
+            hits[j] += (best[last] == y[fold == i]).sum()
+    accuracy = hits / rows.size
+    enough = np.flatnonzero((accuracy >= _FAITHFUL) | (accuracy >= accuracy.max() - 0.01))[0]
+    tree = fit(sizes[enough], slice(None)).tree_
+    lines, used = _rule_lines(tree, classes, lambda node: _condition(features, tree, node, X, chosen, rows))
+    return "\n".join(lines), tuple(dict.fromkeys(used)), float(accuracy[enough])
+
+
+def _rule_lines(tree: Any, classes: AnyArray, condition: Callable[[int], Any]) -> tuple[list[str], list[str]]:
+    """Return a tree as an ordered list of rules: the smaller branch first, the other one needs no condition."""
+    lines, used = list[str](), list[str]()
+
+    def leaves(node: int) -> list[int]:
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        return [int(tree.value[node, 0].argmax())] if left < 0 else leaves(left) + leaves(right)
+
+    def walk(node: int, conditions: dict[str, str]) -> None:
+        below = leaves(node)
+        if len(set(below)) == 1:
+            lines.append(f"{' and '.join(conditions.values()) or 'otherwise'} -> {classes[below[0]]}")
+            return
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        name, *texts = condition(node)
+        used.append(name)
+        # The branch described by "=" or ">" comes first if both have as many leaves.
+        right_first = len(leaves(right)) <= len(leaves(left))
+        first, second = (right, left) if right_first else (left, right)
+        # A second bound of the same kind replaces the first: it is tighter.
+        bound = texts[right_first].rpartition(" ")[0]
+        walk(first, conditions | {bound: texts[right_first]})
+        walk(second, conditions)
+
+    walk(0, {})
+    return lines, used
+
+
+def _condition(
+    features: _Features, tree: Any, node: int, X: AnyArray, chosen: IntArray, rows: IntArray
+) -> tuple[str, str, str]:
+    """Return the column of a split, and its conditions for the left and the right branch in the user's units."""
+    place = int(tree.feature[node])
+    column = features.column_of(int(chosen[place]))
+    name = column.name
+    if column.kind == "category":
+        at = int(chosen[place]) - column.at
+        value = column.categories[at]
+        other = column.categories[1 - at] if len(column.categories) == 2 else None
+        return name, f"{name} = {other}" if other else f"{name} is not {value}", f"{name} = {value}"
+    values = features.in_units(int(chosen[place]), rows)
+    left = X[:, place] <= tree.threshold[node]
+    low, high = float(values[left].max()), float(values[~left].min())
+    if values[left].min() == low and values[~left].max() == high:
+        below, above = (_between(value, np.nextafter(value, np.inf), column.kind) for value in (low, high))
+        return name, f"{name} = {below}", f"{name} = {above}"
+    text = _between(low, high, column.kind)
+    return name, f"{name} <= {text}", f"{name} > {text}"
+
+
+def _between(low: float, high: float, kind: str) -> str:
+    """Return the shortest number or date in [low, high), close to the middle, as text."""
+    middle = (low + high) / 2
+    if kind == "date":
+        day = np.floor(middle)
+        moment = np.datetime64(round((day if low <= day else middle) * _DAY), "us")
+        return str(moment.astype("datetime64[D]" if low <= day else "datetime64[m]"))
+    values = (float(f"{middle:.{digits}g}") for digits in range(1, 17))
+    value = next((value for value in values if low <= value < high), low)
+    value = low if low == int(low) and value != int(value) else value
+    return f"{value:,.0f}" if abs(value) >= 10_000 and value == int(value) else f"{value:.12g}"
+
+
+def same_content(numbers: FloatArray, codes: Sequence[IntArray]) -> list[list[int]]:
+    """Return the groups of columns that hold the same information, by place.
+
+    Parameters
+    ----------
+    numbers
+        (n, d) columns of numbers, compared by their correlation.
+    codes
+        Further columns of (n,) categories as codes, compared by their symmetric uncertainty. They count from d on.
+        Columns of numbers with few distinct values are compared with them, too.
+    """
+    n, d = numbers.shape
+    close = np.zeros((d + len(codes), d + len(codes)), dtype=bool)
+    spread = numbers.std(axis=0)
+    z = (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    close[:d, :d] = np.abs(z.T @ z) >= _CORRELATED * n
+    tables = dict(enumerate(codes, start=d))
+    for place in range(d) if codes else ():
+        values, inverse = np.unique(numbers[:, place], return_inverse=True)
+        if 1 < values.size <= _MAX_CATEGORIES:
+            tables[place] = inverse
+    entropies = {place: _entropy(column) for place, column in tables.items()}
+    for a, b in combinations(sorted(tables), 2):
+        low, high = sorted((entropies[a], entropies[b]))
+        if b >= d and low > 0.95 * high:
+            joint = _entropy(tables[a] * (int(tables[b].max()) + 1) + tables[b])
+            close[a, b] = 2 * (low + high - joint) >= _ONE_TO_ONE * (low + high)
+    groups = connected_components(close, directed=False)[1]
+    members = [np.flatnonzero(groups == group).tolist() for group in range(groups.max(initial=-1) + 1)]
+    return [group for group in members if len(group) > 1]
+
+
+def _entropy(codes: IntArray) -> float:
+    counts = np.unique(codes, return_counts=True)[1] / codes.size
+    return float(-(counts * np.log(counts)).sum())
+
+
+def _flags(
+    found: Drivers, features: _Features, codes: IntArray, classes: AnyArray, ids: AnyArray, has_plan: bool
+) -> list[Finding]:
+    """Return the warnings about the drivers, each with a remedy."""
+
+    def drop(names: Iterable[str]) -> str:
+        if has_plan:
+            return f"--drop {_quoted(','.join(names))}"
+        return f"data.drop(columns={list(names)!r})"
+
+    shares, flags = found.shares, list[Finding]()
+    by_name = {one.name: one for one in features.columns}
+    d, sizes = len(shares), np.bincount(codes)
+    is_driver = {name: share >= max(_DRIVER, 1 / d) or name in found.rule_columns for name, share in shares.items()}
+    top = next(iter(shares), "")
+    if sizes.max() > _GIANT * codes.size:
+        giant = f"{sizes.max():,} of {codes.size:,} rows are in cluster {classes[sizes.argmax()]}."
+        flags.append(Finding("giant cluster", (), f"{giant} The other clusters are outliers."))
+    tiny = np.flatnonzero(sizes <= _TINY)
+    if tiny.size:
+        listed = [f"{classes[c]}: {', '.join(map(str, ids[codes == c]))}" for c in tiny[:5]]
+        more = f" and {tiny.size - 5} more" if tiny.size > 5 else ""
+        text = f"{count(tiny.size, 'cluster')} with at most {_TINY} rows ({'; '.join(listed)}{more})."
+        flags.append(Finding("tiny clusters", (), f"{text} Check these rows for errors."))
+    times = [n for n in shares if (by_name[n].kind == "date" or by_name[n].is_counter) and is_driver[n]]
+    if times and d > 1:
+        text = f"The clusters follow time ({_listed(times)}). Such clusters do not carry over to new data."
+        flags.append(Finding("time", tuple(times), text, drop(times)))
+    if d > 2 and shares[top] >= _DECIDES and top not in times:
+        text = f"One column decides: {top} accounts for {shares[top]:.0%} of the separation between the clusters."
+        std = np.where(features.moments[1] > 0, features.moments[1], 1.0)
+        by_scale = not has_plan and features.shares(features.separation(codes, sizes) / std**2)[top] < _DECIDES
+        text += " Its scale makes it large: if the columns were standardized for clustering, pass scale=True."
+        flags.append(Finding("one column", (top,), text if by_scale else text.partition(" Its")[0], drop([top])))
+    used = found.rule_columns
+    beyond_chance = (found.fidelity - sizes.max() / codes.size) / max(1 - sizes.max() / codes.size, 1e-9)
+    if (
+        found.fidelity >= _FAITHFUL
+        and beyond_chance >= 0.8
+        and len(used) <= min(max(_SHORT_RULE, classes.size - 1), d / 2)
+        and sum(shares[name] for name in used) >= _RULE_SHARE
+        and not any(flag.kind == "one column" for flag in flags)
+    ):
+        text = f"A short rule reproduces {found.fidelity:.0%} of the labels with {len(used)} of {d} columns"
+        flags.append(Finding("short rule", used, f"{text} ({_listed(used)}); the others hardly matter.", drop(used)))
+    for group in _duplicate_drivers(features, is_driver):
+        text = f"{_listed(group)} hold the same information, which counts {_times(len(group))}."
+        flags.append(Finding("duplicates", group, text, drop(group[1:])))
+    gaps = [name for name in shares if by_name[name].missing > 0.5 and is_driver[name]]
+    if gaps:
+        text = f"More than half of the values of {_listed(gaps)} are missing, yet the clusters depend on them."
+        flags.append(Finding("missing", tuple(gaps), text, drop(gaps)))
+    return flags
+
+
+def _duplicate_drivers(features: _Features, is_driver: dict[str, bool]) -> list[tuple[str, ...]]:
+    """Return the groups of drivers that hold the same information."""
+    columns = [one for one in features.columns if is_driver.get(one.name)][:_MAX_PAIRED]
+    rows = np.arange(features.matrix.shape[0])[:: max(1, features.matrix.shape[0] // _MAX_TREE_ROWS)]
+    columns.sort(key=lambda one: one.kind == "category")
+    numbers = [features.in_units(one.at, rows) for one in columns if one.kind != "category"]
+    codes = [features.matrix[rows][:, one.places].argmax(axis=1) for one in columns if one.kind == "category"]
+    groups = same_content(np.column_stack([np.empty((rows.size, 0)), *numbers]), codes)
+    return [tuple(columns[place].name for place in group) for group in groups]
+
+
+def _times(n: int) -> str:
+    return "twice" if n == 2 else f"{n} times"
+
+
+def _quoted(text: str) -> str:
+    """Return text as one word of a command line."""
+    return text if text.replace("_", "").replace(",", "").isalnum() else f'"{text}"'
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
