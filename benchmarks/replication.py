@@ -91,7 +91,7 @@ def measure_repeats(key: Key, quick: bool) -> Iterator[Row]:
             "brier": np.mean((says[inner] - back[:, inner]) ** 2),
             "by_cluster": cluster_error(says, frequency, labels),
             "warned": int(result.trust_map.warning is not None),
-            "no_clusters": int(result.trust_map.normal_share is not None),
+            "no_clusters": int(result.trust_map.null_replication is not None),
             "slope": min(result.trust_map.slopes),
             "stand_in": named.group(1) if named else "",
             "ari": float(named.group(2)) if named else np.nan,

@@ -111,7 +111,7 @@ def trust(
     domain: str | Domain = "box",
     engine: str | Engine = "auto",
     eps: float = 0.03,
-    n_resamples: int = 20,
+    n_resamples: int | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = 0,
     verbose: Verbose = False,
@@ -140,7 +140,8 @@ def trust(
     influence, weights, representative, domain, engine, eps
         As in :func:`affinity`.
     n_resamples
-        How many subsamples are clustered.
+        Number of subsamples to cluster. By default 20, or more where the Monte Carlo error requires it: see
+        :class:`Calibration`.
     n_jobs, random_state, verbose
         As in :class:`AffinityScorer`.
 

@@ -19,7 +19,7 @@ def trust_map(k):
         share=0.8,
         margins=np.array([0.1, 0.1]),
         chance=1.0 / k,
-        normal_share=None,
+        null_replication=None,
         note="k-means was repeated.",
     )
 

@@ -108,7 +108,7 @@ def for_row_blocks(
 
 
 @cache
-def _thread_pools() -> Any:
+def thread_pools() -> Any:
     """Find the libraries with threads of their own: a search that takes longer than a small k-means."""
     from threadpoolctl import ThreadpoolController
 
@@ -117,7 +117,7 @@ def _thread_pools() -> Any:
 
 def on_one_thread() -> Any:
     """Return a context in which BLAS and OpenMP use one thread, so that sums have the same bits on any machine."""
-    return _thread_pools().limit(limits=1)
+    return thread_pools().limit(limits=1)
 
 
 def resolve_seed(random_state: RandomState) -> int:

@@ -299,7 +299,7 @@ def _score(
     layer: str | None = None,
     n_pcs: int | None = None,
     influence: Any = "within",
-    n_resamples: int = Calibration.n_resamples,
+    n_resamples: int | None = None,
     **settings: Any,
 ) -> tuple[AffinityResult, AnyArray, dict[str, Any]]:
     """Score the cells; return the result, the categories, and the parameters that it was found with."""

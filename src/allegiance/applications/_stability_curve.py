@@ -297,7 +297,7 @@ def stability_curve(
     made = [make(value) for value in tried]
     positive = all(hasattr(each, "__sklearn_tags__") and get_tags(each).input_tags.positive_only for each in made)
     axes = np.eye(rows.shape[1]) if positive else reference_axes(rows)
-    own, found = np.zeros((tried.size, calibration.n_resamples)), np.zeros(tried.size, dtype=np.int64)
+    own, found = np.zeros((tried.size, n_resamples)), np.zeros(tried.size, dtype=np.int64)
     reference = np.zeros((draws, tried.size))
     with progress((1 + draws) * tried.size, "stability curve", verbose, unit="clusterings") as advance:
         for draw in range(-1, draws):

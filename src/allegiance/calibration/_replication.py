@@ -1,79 +1,61 @@
-"""Would the labels come back? The clustering is repeated on subsamples, and its clusters are matched to the labels."""
+"""Replication: cluster random halves of the rows and match their clusters to the labels."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from math import sqrt
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import stdtrit
 
-from allegiance._core.parallel import stream
+from allegiance._core.parallel import on_one_thread, stream, thread_pools
 from allegiance._core.parameters import Parameters
 from allegiance._core.progress import Verbose, progress
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number, is_sparse
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, check_count, check_number
 
+from ._adapt import adapt, depends_on_size
 from ._samples import Keys, mix, row_keys
 
-#: Share of the rows in a subsample. Labels and the clustering of a half differ with a variance of 1/n, two disjoint
-#: halves with 4/n, two independent samples of n rows with 2/n. Mixtures need more rows to be fitted at all.
-_SHARE, _SHARES = 0.5, {"covariance_type": 0.7}
-#: The doubt is the mean of both comparisons times this, chosen on the choosing populations of docs/benchmarks.md.
-_DOUBT = 1.06
-#: Growth of the doubt, in powers of the variance, that is taken for noise.
-_LEAST_GROWTH = 0.1
-#: Rows of a subsample: this many, or this many per cluster if that is more. docs/benchmarks.md has what that costs.
-_ROWS_OF_A_SUBSAMPLE = 1500
-_ROWS_PER_CLUSTER = 25
-#: Rows of the sample that subsamples are drawn from, and how many numbers it may hold.
-_ROWS_OF_A_SAMPLE = 20_000
-_NUMBERS_OF_A_SAMPLE = 4_000_000
-#: The interval is to hold this share of repeats. Neighbours come back together: labels count this many times less.
-_LEVEL, _TOGETHER = 0.9, 2.0
-#: Repeats that agree with each other this much more than with the labels have found something else: of a clusterer that
-#: is known, and of one that may not have made the labels.
-_GAP, _SMALL_GAP = 0.2, 0.05
-#: Parameters that count rows, which shrink with the rows, and those that cannot exceed the number of rows.
-_SHRINKING = ("min_cluster_size", "min_samples")
-_LIMITED = ("n_clusters", "n_components", "n_neighbors")
-#: Draws of data without clusters, of each of which a pair of subsamples is clustered. One draw is enough if labels come
-#: back better by the second number. If they do not come back better by the third, the data have no more to show.
-_NULL_DRAWS, _BETTER, _NO_BETTER = 4, 0.2, 0.05
-#: Shares that differ by less are equal. Where as much comes back in each of the first subsamples, and at least so much,
-#: the others are left out. Labels that come back so far above chance need no comparison with data without clusters.
-_TIE, _FIRST, _CLEAR = 0.02, 6, 0.9
-#: Rows that the covariance is estimated from; with more than half as many columns normal rows are combined from them.
-_COVARIANCE_ROWS = 2000
+#: Subsamples that are always clustered, and most subsamples, unless the user sets their number.
+_MIN_SUBSAMPLES, _MAX_SUBSAMPLES = 20, 400
+#: Most entries (rows times columns) clustered in all subsamples beyond the first 20: a few seconds of k-means.
+_MAX_ENTRIES = 2_000_000
+#: Monte Carlo standard errors at which no more subsamples are drawn: of replication, and of a typical cluster's.
+_REPLICATION_ERROR, _CLUSTER_ERROR = 0.005, 0.01
+#: Subsample size limits in rows: at least this many, this many per cluster, and for clusterers that depend on it.
+_SUBSAMPLE_ROWS, _ROWS_PER_CLUSTER, _DENSITY_ROWS = 1500, 25, 10_000
+#: Rows and entries of the sample that subsamples are drawn from.
+_SAMPLE_ROWS, _SAMPLE_ENTRIES = 20_000, 4_000_000
+#: Coverage of the prediction interval, and the number of labels that replicate or fail together.
+_LEVEL, _DESIGN_EFFECT = 0.9, 2.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Parameters):
-    """How to learn, from the data alone, the chance that a label comes back.
+    """How to estimate the probability that a label replicates, from the data alone.
 
-    The clustering is repeated on subsamples of the rows, and the rows left out are placed in the new clusters. The cost
-    does not grow with the number of rows.
+    Random halves of the rows are clustered, and all rows are placed in the new clusters. Subsample sizes are limited,
+    so that the cost does not grow with the number of rows.
 
     Parameters
     ----------
     n_resamples
-        Number of subsamples that are clustered, at least 2. If nine tenths or more come back in the first 6, and as
-        much in each of them, to 0.02, the others are left out.
+        Number of subsamples to cluster, at least 2. By default 20, and as many more (at most 400) as it takes to bring
+        the Monte Carlo error of replication below 0.005, as far as the size of the data allows.
     clusterer
         The scikit-learn clusterer that made the labels, or a pipeline that ends in one, in the user's own coordinates.
         It is cloned for each subsample. By default it is the estimator that was fitted; if there are only labels, the
-        stand-in that reproduces them best.
+        stand-in that best reproduces them.
     rows_per_subsample
-        Number of rows of a subsample, at most. By default 1,500, or 25 for each cluster if that is more. A subsample
-        never has more than half of the rows, seven tenths for mixtures.
+        Largest subsample size. By default 1,500, or 25 per cluster if that is more, or 10,000 for density and graph
+        clusterers. A subsample never has more than half of the rows.
     size_prior
         How much earlier labels of large clusters are reviewed, in standard deviations of the logarithm of their size;
-        large clusters hold several classes more often. It changes the order of review, not trust.
+        large clusters contain several classes more often. It changes the review order, not trust.
 
     Examples
     --------
@@ -82,20 +64,20 @@ class Calibration(Parameters):
     >>> from allegiance import AffinityScorer, Calibration
     >>> X, moon = make_moons(300, noise=0.05, random_state=0)
     >>> spectral = SpectralClustering(2, gamma=30, random_state=0)
-    >>> calibration = Calibration(n_resamples=5, clusterer=spectral)
+    >>> calibration = Calibration(n_resamples=6, clusterer=spectral)
     >>> scorer = AffinityScorer(influence="rbf", calibration=calibration).fit(X, moon)
     >>> bool(scorer.affinity(X).replication > 0.8)
     True
     """
 
-    n_resamples: int = 20
+    n_resamples: int | None = None
     clusterer: Any = None
     rows_per_subsample: int | None = None
     size_prior: float = 0.25
 
     @classmethod
     def resolve(cls, value: Any) -> Calibration | None:
-        """Return what a user means by None, a number of resamples, or an object, checked."""
+        """Return the calibration for None, a boolean, a number of subsamples or an object, checked."""
         if value is None or value is False:
             return None
         if value is True:
@@ -109,8 +91,8 @@ class Calibration(Parameters):
         return replace(self, clusterer=None)
 
     def check(self) -> None:
-        """Raise an error that names the parameter that cannot be used."""
-        if check_count(self.n_resamples, "n_resamples") < 2:
+        """Raise an error that names the invalid parameter."""
+        if self.n_resamples is not None and check_count(self.n_resamples, "n_resamples") < 2:
             raise ValueError("n_resamples must be at least 2, got 1: the interval comes from their differences.")
         if self.rows_per_subsample is not None and check_count(self.rows_per_subsample, "rows_per_subsample") < 2:
             raise ValueError("rows_per_subsample must be at least 2, got 1.")
@@ -124,64 +106,68 @@ class Calibration(Parameters):
                 f"got {self.clusterer!r}."
             )
 
-    def most_rows(self, k: int) -> int:
-        """Return the largest number of rows of a subsample for ``k`` clusters."""
-        return self.rows_per_subsample or max(_ROWS_PER_CLUSTER * k, _ROWS_OF_A_SUBSAMPLE)
+    def max_rows(self, k: int, clusterer: Any = None) -> int:
+        """Return the largest subsample size for ``k`` clusters."""
+        density = _DENSITY_ROWS if clusterer is not None and depends_on_size(clusterer) else 0
+        return self.rows_per_subsample or max(_ROWS_PER_CLUSTER * k, _SUBSAMPLE_ROWS, density)
 
     def n_rows(self, k: int, n_features: int = 1) -> int:
-        """Return the number of rows of the sample that subsamples are drawn from."""
-        affordable = min(_ROWS_OF_A_SAMPLE, _NUMBERS_OF_A_SAMPLE // max(n_features, 1))
-        return max(round(self.most_rows(k) / _SHARE), 0 if self.rows_per_subsample else affordable)
+        """Return the size of the sample that subsamples are drawn from."""
+        affordable = min(_SAMPLE_ROWS, _SAMPLE_ENTRIES // max(n_features, 1))
+        return max(2 * self.max_rows(k), 0 if self.rows_per_subsample else affordable)
 
 
 class Replication(NamedTuple):
-    """What became of the labels when subsamples were clustered."""
+    """How labels fare when halves of the rows are clustered."""
 
     new: IntArray
     """(R, m) new cluster of each row, -1 for noise."""
-    hits: FloatArray
-    """(m,) how often the label of a row came back."""
+    rate: FloatArray
+    """(m,) how often each row's label replicates, the mean of both comparisons; 0 if it was never held out."""
     times: FloatArray
-    """(m,) in how many subsamples, of those that left the row out; 0 for noise."""
+    """(m,) number of subsamples that hold out the row; 0 for noise."""
     shares: FloatArray
-    """(R,) share of the labels that came back in each subsample."""
-    kept: float
-    """The share of rows that keep their cluster from one subsample of a pair to the other."""
-    variance: float
-    """Geometric mean of the variances of both comparisons over that of independent repeats: 1 unless rows are few."""
+    """(R,) share of the held-out labels that each subsample reproduces."""
+    kept: FloatArray
+    """(S,) share of the rows on which both halves of a split agree."""
+    consensus: FloatArray
+    """(m,) how often a row's cluster mates stay with it."""
+    pair_weight: float
+    """Weight of ``kept``: one half, or less if subsamples have fewer than half of the rows."""
+    min_doubt: float
+    """Smallest possible ratio of the doubt to that of ``shares``."""
     chance: float
-    """The share that partitions with clusters of these sizes match if they are unrelated."""
-    placed_by_neighbour: bool
-    """Whether rows were placed with their nearest neighbour, since the clusterer has no ``predict``."""
+    """The share that unrelated partitions with clusters of these sizes match."""
+    placed_by_neighbor: bool
+    """Whether rows join the cluster of their nearest neighbor, since the clusterer has no ``predict``."""
     failures: tuple[str, ...]
     """Why some subsamples could not be clustered. They are left out."""
-    gap: float
-    """If subsamples have this much more in common with each other than with the labels, they found other clusters."""
 
     @property
     def share(self) -> float:
-        """The share of labels that would come back in an independent repeat.
+        """The share of labels that would replicate in an independent sample.
 
-        Subsamples of a limited size vary more than that. If the doubt grows from one comparison to the other, which has
-        twice the variance, it shrinks with the variance of a repeat; if not, whole clusters differ at any size.
+        The labels and the clustering of a half differ with variance 1/n, two halves with 4/n, and two independent
+        samples with 2/n: the mean of both comparisons. Halves that agree with each other more than with the labels find
+        other clusters, so their agreement counts no more than that with the labels.
         """
-        lost, left = 1.0 - float(self.shares.mean()), 1.0 - self.kept
-        power = np.clip(np.log2(max(left, _TIE) / max(lost, _TIE)) - _LEAST_GROWTH, 0.0, 0.5)
-        doubt = lost + _weight_of_pairs(lost - left, self.gap) * (left - lost)
-        doubt = min(_DOUBT * doubt, max(doubt, 1.0 - self.chance))
-        return 1.0 - float(doubt / self.variance**power)
+        held_out = 1.0 - float(self.shares.mean())
+        between = max(1.0 - float(self.kept.mean()), held_out) if self.kept.size else held_out
+        doubt = held_out + self.pair_weight * (between - held_out)
+        return 1.0 - max(doubt, self.min_doubt * held_out)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """What holds the share of one repeat with a chance of 90 %; it may reach below 0 and above 1."""
+        """90% prediction interval for the share in one independent sample; it may exceed 0 and 1."""
         R, share = self.shares.size, self.share
         if R < 2:
             return share - 1.0, share + 1.0
         n = float((self.times > 0).sum())
-        smoothed = (share * n + 1.0) / (n + 2.0)  # labels that all came back still differ in other samples
-        labels = _TOGETHER * smoothed * (1.0 - smoothed) / n
-        # A repeat has twice the rows of a subsample; the further the two comparisons differ, the more the share is off.
-        variance = (self.shares.var(ddof=1) + (self.shares.mean() - self.kept) ** 2) / 2.0 + labels
+        smoothed = (share * n + 1.0) / (n + 2.0)  # even if all labels replicate here, some may fail elsewhere
+        labels = _DESIGN_EFFECT * smoothed * (1.0 - smoothed) / n
+        between = float(self.kept.mean()) if self.kept.size else float(self.shares.mean())
+        # A full sample has twice the rows of a half; the more the comparisons differ, the larger the error.
+        variance = (self.shares.var(ddof=1) + (self.shares.mean() - between) ** 2) / 2.0 + labels
         half = float(stdtrit(R - 1, (1 + _LEVEL) / 2) * np.sqrt(variance))
         return share - half, share + half
 
@@ -191,17 +177,13 @@ class Replication(NamedTuple):
         return np.array([above_chance(share, self.chance) for share in self.shares])
 
     @property
-    def other_clusters(self) -> str | None:
-        """Says that subsamples agree with each other and not with the labels; None if they agree with the labels."""
-        with_labels = float(self.shares.mean())
-        if self.kept - with_labels <= self.gap:
-            return None
-        among = f"its repeats have {100 * self.kept:.0f} % of the labels in common"
-        return f"{among}, and {100 * with_labels:.0f} % with those at hand"
+    def disagreement(self) -> float:
+        """How much more the halves agree with each other than with the labels."""
+        return float(self.kept.mean() - self.shares.mean()) if self.kept.size else 0.0
 
 
 def above_chance(share: float, chance: float) -> float:
-    """Return (share - chance) / (1 - chance): 1 at best, 0 for what chance would do. One cluster is chance alone: 0."""
+    """Return (share - chance) / (1 - chance), or 0 for a single cluster, which is all chance."""
     return (share - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
@@ -211,19 +193,18 @@ def replicate(
     clusterer: Any,
     *,
     calibration: Calibration | None = None,
+    groups: AnyArray | None = None,
+    weights: FloatArray | None = None,
     seed: int = 0,
     threads: int = 1,
     verbose: Verbose = False,
     n_total: int | None = None,
     keys: Keys | None = None,
-    share: float = _SHARE,
-    sure: bool = True,
-    may_stop: bool = False,
+    share: float = 0.5,
 ) -> Replication:
-    """Repeat a clustering on subsamples of its rows and match the new clusters to the present ones.
+    """Cluster random halves of the rows and match the new clusters to the labels.
 
-    Subsamples are chosen by a hash of what the rows hold, and are handed over in the order of that hash: the order of
-    the rows does not matter.
+    Subsamples depend on the contents of the rows, not on their order.
 
     Parameters
     ----------
@@ -235,161 +216,283 @@ def replicate(
         Cloned for each subsample.
     calibration
         Number and size of the subsamples; None for the default.
+    groups
+        (m,) group of each row: a subsample contains all rows of a group or none.
+    weights
+        (m,) passed to ``fit`` of the clusterer as ``sample_weight``.
     seed
-        Decides the subsamples and the ``random_state`` of the clusterers.
+        Determines the subsamples and the ``random_state`` of the clusterers.
     threads
-        Subsamples clustered at a time, if all of the clusterer is scikit-learn's. Does not change the result.
+        Number of subsamples clustered at a time, if the clusterer is scikit-learn's. Does not change the result.
     verbose
         Whether to show progress.
     n_total
-        How many rows the data have of which these are a sample.
+        Number of rows from which these were sampled.
     keys
-        (m,) what :func:`row_keys` returns, if it is known.
+        (m,) the result of :func:`row_keys`, if known.
     share
-        Share of the rows in a subsample; mixtures get more if they need it.
-    sure
-        Whether the clusterer is sure to have made the labels. If not, subsamples have found other clusters when they
-        have a little more in common with each other than with the labels.
-    may_stop
-        Whether to leave out further subsamples where the first agree.
+        Share of the rows in a subsample.
 
     Raises
     ------
     ValueError
-        If the clusterer fails on every subsample, or finds nothing but noise, or if no label was ever left out.
+        If the clusterer fails on every subsample, or finds nothing but noise, or if no label was ever held out.
     """
     calibration, codes = calibration or Calibration(), np.asarray(codes)
     m, k = codes.size, int(codes.max(initial=-1)) + 1
     if m < 2:
         raise ValueError(f"X has {m} rows: at least 2 are needed to cluster some of them.")
     keys = row_keys(rows, codes) if keys is None else keys
-    size = _subsample_size(clusterer, m, k, calibration, share)
+    size = subsample_size(clusterer, m, k, calibration, share)
     total = max(n_total or m, m)
-    drawn = list(_subsamples(keys, size, calibration.n_resamples, seed))
-    jobs = [(rows, inside, own_seed, size / total) for inside, own_seed in drawn]
-    first = _FIRST if may_stop else len(jobs)
-    found = _clusterings(clusterer, jobs[:first], threads, verbose)
-    if first < len(jobs) and not _agree(codes, found, drawn):
-        found += _clusterings(clusterer, jobs[first:], threads, verbose)
-    worked = [place for place, labels in enumerate(found) if not isinstance(labels, str)]
-    failures = tuple(reason for reason in found if isinstance(reason, str))
-    if not worked:
-        raise ValueError(f"clusterer={clusterer!r} failed on every subsample of {size} rows: {failures[0]}")
-    new = np.array([found[place] for place in worked])
-    if (new < 0).all():
-        raise ValueError(f"clusterer={clusterer!r} found no cluster in any subsample: every point is noise (-1).")
-    matched, seen = _matched(codes, new, [drawn[place][0] for place in worked])
-    if not seen.any():
-        raise ValueError(
-            f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and none was left out of any of "
-            f"{len(new)} subsamples, so nothing tells whether they come back. Pass a larger n_resamples (--resamples)."
-        )
-    gap = _GAP if sure else _SMALL_GAP
-    times, shares = seen.sum(axis=0), matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
-    rate = matched.sum(axis=0) / np.maximum(times, 1)
-    pairs = [(found[place], found[place + 1]) for place in worked if place % 2 == 0 and place + 1 in worked]
-    kept = np.array([matches(one, other) for one, other in pairs if (one >= 0).any()])
-    share_kept = float(kept[:, codes >= 0].mean()) if kept.size else float(shares.mean())
-    if kept.size:
-        rate += _weight_of_pairs(share_kept - float(shares.mean()), gap) * (kept.mean(axis=0) - rate)
-    in_order = np.argsort(keys, kind="stable")
-    chance = np.mean([_chance(codes[in_order], labels[in_order], seed, i) for i, labels in enumerate(new)])
-    return Replication(
-        new,
-        hits=rate * times,
-        times=times.astype(np.float64),
-        shares=shares,
-        kept=share_kept,
-        variance=max(sqrt(total / size * (total / size - 1.0) / 2.0), 1.0),
-        chance=float(chance),
-        placed_by_neighbour=not hasattr(clusterer, "predict"),
-        failures=failures,
-        gap=gap,
-    )
+    refit = Refit(clusterer, rows, weights, size / total)
+    limit = int(np.clip(_MAX_ENTRIES // max(size * rows.shape[1], 1), _MIN_SUBSAMPLES, _MAX_SUBSAMPLES))
+    subsamples = draw_subsamples(keys, size, calibration.n_resamples or limit, seed, groups)
+    first = calibration.n_resamples or _MIN_SUBSAMPLES
+    clusterings = refit.run(subsamples[:first], threads, verbose)
+    summary = _summarize(codes, clusterings, subsamples, refit, keys, seed, total / size)
+    if calibration.n_resamples is None and (needed := min(_needed(summary, codes), limit)) > first:
+        clusterings += refit.run(subsamples[first:needed], threads, verbose)
+        summary = _summarize(codes, clusterings, subsamples, refit, keys, seed, total / size)
+    return summary
 
 
-def _matched(codes: IntArray, new: IntArray, inside: Sequence[IntArray]) -> tuple[BoolArray, BoolArray]:
-    """Return for each subsample and row (R, m) whether its label came back, and whether it was left out and has one."""
-    seen = np.tile(codes >= 0, (len(new), 1))
-    for number, rows in enumerate(inside):
-        seen[number, rows] = False
-    return seen & np.array([matches(codes, labels) for labels in new]), seen
+def draw_subsamples(
+    keys: Keys, size: int, number: int, seed: int, groups: AnyArray | None = None
+) -> list[tuple[IntArray, int]]:
+    """Return the rows of each subsample, in the order of their hash, and a seed for the clusterer.
 
-
-def _agree(codes: IntArray, found: Sequence[Any], drawn: Sequence[tuple[IntArray, int]]) -> bool:
-    """Tell whether nearly all labels come back in the first subsamples, and as many in each."""
-    if any(isinstance(labels, str) for labels in found):
-        return False
-    matched, seen = _matched(codes, np.array(found), [inside for inside, _ in drawn[: len(found)]])
-    shares = matched.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
-    return bool(shares.mean() >= _CLEAR and shares.std(ddof=1) < _TIE)
-
-
-def _weight_of_pairs(more_in_common: float, gap: float) -> float:
-    """Return the weight of what pairs of subsamples keep: nothing if they have found other clusters than the labels."""
-    return 0.0 if more_in_common > gap else 0.5
-
-
-def _subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration, share: float = _SHARE) -> int:
-    """Return the rows of a subsample: at least a row for each cluster, and one row is left out at least."""
-    return max(1, min(max(int(_share_of_rows(clusterer, share) * m), k), calibration.most_rows(k), m - 1))
-
-
-def _share_of_rows(clusterer: Any, share: float = _SHARE) -> float:
-    """Return the share of the rows that a subsample has."""
-    names = {name.rsplit("__", 1)[-1] for name in clusterer.get_params()}
-    return max((needed for name, needed in _SHARES.items() if name in names), default=share)
-
-
-def _subsamples(keys: Keys, size: int, number: int, seed: int) -> Iterator[tuple[IntArray, int]]:
-    """Yield the rows of each subsample, in the order of their hash, and a seed for the clusterer.
-
-    They come in pairs from both ends of one random order: disjoint up to half of the rows.
+    Each pair of subsamples comes from both ends of one random order, disjoint if they have at most half of the rows.
+    Groups are ordered as a whole, by the sum of their keys: their names do not matter.
     """
+    if groups is not None:
+        _, group = np.unique(groups, return_inverse=True)
+        if (n_groups := int(group.max()) + 1) < 2:
+            raise ValueError("groups has a single group: at least 2 are needed to hold one out.")
+        group_keys = np.zeros(n_groups, np.uint64)
+        np.add.at(group_keys, group, keys)
+    subsamples = []
     for i in range(number):
         salts = [mix(np.array([(seed * 1_000_003 + j + 1) & (2**64 - 1)], dtype=np.uint64)) for j in (i - i % 2, i)]
         order = np.argsort(mix(keys ^ salts[0]), kind="stable")
-        yield order[-size:] if i % 2 else order[:size], int(salts[1][0] % np.uint64(2**31 - 1))
+        lower, upper = size, keys.size - size
+        if groups is not None:
+            rank = np.argsort(np.argsort(mix(group_keys ^ salts[0]), kind="stable"))[group]
+            order = order[np.argsort(rank[order], kind="stable")]
+            ends = np.cumsum(np.bincount(rank))[:-1]  # rows up to and including each group but the last
+            lower, upper = (int(ends[np.abs(ends - place).argmin()]) for place in (lower, upper))
+        subsamples.append((order[upper:] if i % 2 else order[:lower], int(salts[1][0] % np.uint64(2**31 - 1))))
+    return subsamples
 
 
-def _repeat(clusterer: Any, rows: Any, inside: IntArray, seed: int, share: float) -> IntArray:
-    """Return new cluster numbers (m,) of all rows, from a clone of the clusterer that is fitted to some of them."""
-    from sklearn.base import clone
-    from sklearn.metrics import pairwise_distances_argmin
+class Refit(NamedTuple):
+    """Clusters subsamples of rows."""
 
-    fitted = clone(clusterer)
-    changes: dict[str, Any] = {}
-    for name, value in fitted.get_params().items():
-        last = name.rsplit("__", 1)[-1]
-        if last == "random_state":
-            changes[name] = seed
-        elif isinstance(value, Integral) and not isinstance(value, bool):
-            if last in _SHRINKING:
-                changes[name] = max(min(2, int(value)), round(share * int(value)))
-            elif last in _LIMITED:
-                changes[name] = min(int(value), inside.size)
-    fitted.set_params(**changes)
-    m = rows.shape[0]
-    left = np.ones(m, dtype=bool)
-    left[inside] = False
-    outside = np.flatnonzero(left)
-    labels = np.empty(m, dtype=np.int64)
-    given = take(rows, inside)
-    own = _fit_labels(fitted, given)
-    if outside.size == 0:
-        labels[inside] = numbered(own)
+    clusterer: Any
+    rows: Any
+    weights: FloatArray | None
+    share: float
+
+    def run(self, subsamples: Sequence[tuple[IntArray, int]], threads: int, verbose: Verbose = False) -> list[Any]:
+        """Return the new cluster of every row (m,) for each subsample, or why the clusterer failed.
+
+        Each runs on one thread of BLAS and OpenMP, so that sums are added in the same order everywhere.
+        """
+
+        def work(subsample: tuple[IntArray, int]) -> IntArray | str:
+            try:
+                with thread_pools().limit(limits=1, user_api="openmp"):  # holds only for the thread that sets it
+                    return self.labels(*subsample)
+            except _ClustererError as error:
+                return str(error)
+
+        clusterings = []
+        with (
+            on_one_thread(),
+            warnings.catch_warnings(),
+            progress(len(subsamples), "trust", verbose, unit="subsamples") as advance,
+            ThreadPoolExecutor(threads if _is_thread_safe(self.clusterer) else 1) as pool,
+        ):
+            warnings.simplefilter("ignore")  # such as those about few distinct rows
+            for clustering in pool.map(work, subsamples):
+                clusterings.append(clustering)
+                advance(1)
+        return clusterings
+
+    def labels(self, inside: IntArray, seed: int) -> IntArray:
+        """Cluster the rows ``inside`` and return the new cluster (m,) of every row."""
+        from sklearn.metrics import pairwise_distances_argmin
+
+        half = take(self.rows, inside)
+        fitted = adapt(self.clusterer, half, self.rows, self.share)
+        seeds = [name for name in fitted.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
+        fitted.set_params(**dict.fromkeys(seeds, seed))
+        is_outside = np.ones(self.rows.shape[0], dtype=bool)
+        is_outside[inside] = False
+        outside = np.flatnonzero(is_outside)
+        labels = np.empty(is_outside.size, dtype=np.int64)
+        try:
+            own = _fit_labels(fitted, half, None if self.weights is None else self.weights[inside])
+            if outside.size and hasattr(fitted, "predict"):
+                own = np.concatenate([own, np.asarray(fitted.predict(take(self.rows, outside)))])
+        except Exception as error:
+            raise _ClustererError(f"{type(error).__name__}: {error}") from error
+        own = encode_labels(own)
+        labels[inside] = own[: inside.size]
+        if own.size > inside.size:
+            labels[outside] = own[inside.size :]
+        elif outside.size:
+            remaining = take(self.rows, outside)
+            if hasattr(fitted, "steps"):  # neighbors in the space of the clusterer
+                half, remaining = fitted[:-1].transform(half), fitted[:-1].transform(remaining)
+            labels[outside] = own[pairwise_distances_argmin(remaining, half)]
         return labels
-    left_out = take(rows, outside)
-    if hasattr(fitted, "predict"):
-        both = numbered(np.concatenate([own, np.asarray(fitted.predict(left_out))]))
-        labels[inside], labels[outside] = both[: inside.size], both[inside.size :]
-        return labels
-    own = numbered(own)
-    if hasattr(fitted, "steps"):
-        # Neighbours are looked for where the clusterer is, behind the transformers.
-        given, left_out = fitted[:-1].transform(given), fitted[:-1].transform(left_out)
-    labels[inside], labels[outside] = own, own[pairwise_distances_argmin(left_out, given)]
-    return labels
+
+
+class _ClustererError(Exception):
+    """The clusterer failed on a subsample."""
+
+
+def _fit_labels(clusterer: Any, rows: Any, weights: FloatArray | None = None) -> AnyArray:
+    """Fit a clusterer and return the labels of its rows."""
+    arguments = {}
+    if weights is not None:
+        prefix = f"{clusterer.steps[-1][0]}__" if hasattr(clusterer, "steps") else ""
+        arguments[f"{prefix}sample_weight"] = weights
+    if hasattr(clusterer, "fit_predict"):
+        return np.asarray(clusterer.fit_predict(rows, **arguments))
+    clusterer.fit(rows, **arguments)
+    return np.asarray(clusterer.labels_ if hasattr(clusterer, "labels_") else clusterer.predict(rows))
+
+
+def _is_thread_safe(clusterer: Any) -> bool:
+    """Tell whether clones can be fitted in threads: known only for scikit-learn's clusterers and ours."""
+    steps = [clusterer, *(value for value in clusterer.get_params().values() if hasattr(value, "fit"))]
+    return all(type(step).__module__.partition(".")[0] in ("sklearn", "allegiance") for step in steps)
+
+
+def subsample_size(clusterer: Any, m: int, k: int, calibration: Calibration, share: float = 0.5) -> int:
+    """Return the subsample size: at least one row per cluster, and at least one row held out."""
+    return max(1, min(max(int(share * m), k), calibration.max_rows(k, clusterer), m - 1))
+
+
+def _summarize(
+    codes: IntArray,
+    clusterings: Sequence[Any],
+    subsamples: Sequence[tuple[IntArray, int]],
+    refit: Refit,
+    keys: Keys,
+    seed: int,
+    ratio: float,
+) -> Replication:
+    """Compare clusterings of subsamples with the labels and with each other; ``ratio`` is all rows to a subsample."""
+    failures = tuple(reason for reason in clusterings if isinstance(reason, str))
+    numbers = [i for i, labels in enumerate(clusterings) if not isinstance(labels, str)]
+    if not numbers:
+        size = subsamples[0][0].size
+        raise ValueError(f"clusterer={refit.clusterer!r} failed on every subsample of {size} rows: {failures[0]}")
+    new = np.array([clusterings[i] for i in numbers])
+    if (new < 0).all():
+        raise ValueError(f"clusterer={refit.clusterer!r} found no cluster in any subsample: every point is noise (-1).")
+    held_out = np.tile(codes >= 0, (len(new), 1))
+    for row, i in enumerate(numbers):
+        held_out[row, subsamples[i][0]] = False
+    matched = held_out & np.array([matches(codes, labels) for labels in new])
+    if not held_out.any():
+        raise ValueError(
+            f"labels has {np.count_nonzero(codes >= 0)} rows that are not noise, and none was held out of any of "
+            f"{len(new)} subsamples. Pass a larger n_resamples (--resamples)."
+        )
+    times = held_out.sum(axis=0)
+    rate = matched.sum(axis=0) / np.maximum(times, 1)
+    shares = matched.sum(axis=1) / np.maximum(held_out.sum(axis=1), 1)
+    pairs = [(clusterings[i], clusterings[i + 1]) for i in numbers if i % 2 == 0 and i + 1 in numbers]
+    both = [Agreement.of(one, other, codes >= 0) for one, other in pairs]
+    kept = np.array([agreement.share for agreement in both if agreement.labeled.any()])
+    if kept.size and (labeled := sum(agreement.labeled for agreement in both)) is not None:
+        between = sum(agreement.matched for agreement in both) / np.maximum(labeled, 1)
+        if kept.mean() <= shares.mean():
+            rate = np.where(labeled > 0, (rate + between) / 2.0, rate)
+    in_order = np.argsort(keys, kind="stable")
+    n_chance = min(len(new), _MIN_SUBSAMPLES)
+    chance = np.mean([chance_share(codes[in_order], new[i][in_order], seed, i) for i in range(n_chance)])
+    return Replication(
+        new,
+        rate=rate,
+        times=times.astype(np.float64),
+        shares=shares,
+        kept=kept,
+        consensus=_consensus(codes, new),
+        pair_weight=_pair_weight(ratio),
+        min_doubt=float(min(1.0, np.sqrt(2.0 / max(ratio - 1.0, 1e-9)))) if ratio > 2.01 else 0.0,
+        chance=float(chance),
+        placed_by_neighbor=not hasattr(refit.clusterer, "predict"),
+        failures=failures,
+    )
+
+
+def _pair_weight(ratio: float) -> float:
+    """Return the weight of the comparison between halves; ``ratio`` is the number of all rows to a subsample's.
+
+    For halves it is one half. Smaller subsamples vary more than independent samples of all rows: the doubt is
+    extrapolated as a linear function of the standard deviation, sqrt(ratio - 1) against the labels, sqrt(2 ratio)
+    between subsamples, sqrt(2) between samples of all rows.
+    """
+    if ratio <= 2.01:
+        return 0.5
+    against_labels, between = np.sqrt(ratio - 1.0), np.sqrt(2.0 * ratio)
+    return float((np.sqrt(2.0) - against_labels) / (between - against_labels))
+
+
+def _needed(result: Replication, codes: IntArray) -> int:
+    """Return the number of subsamples that reduces the Monte Carlo errors to their targets."""
+    inner = codes >= 0
+    R, splits = len(result.new), len(result.kept)
+    if splits < 2 or R % 2:
+        return _MAX_SUBSAMPLES
+    w = result.pair_weight
+    by_split = (1.0 - w) * result.shares.reshape(-1, 2).mean(axis=1)[:splits] + w * result.kept
+    ratio = by_split.var(ddof=1) / splits / _REPLICATION_ERROR**2
+    sizes = np.bincount(codes[inner])
+    by_cluster = np.array(
+        [np.bincount(codes[inner], matches(codes, new)[inner]) / np.maximum(sizes, 1) for new in result.new]
+    )
+    cluster_variance = by_cluster.var(axis=0, ddof=1) @ sizes / sizes.sum() / R
+    return int(np.ceil(R * max(ratio, cluster_variance / _CLUSTER_ERROR**2) / 2.0)) * 2
+
+
+class Agreement(NamedTuple):
+    """Rows on which two clusterings agree, of the rows to which they give labels."""
+
+    matched: FloatArray
+    """(m,) 1 if both give the row matching clusters."""
+    labeled: FloatArray
+    """(m,) share of the two clusterings that give the row a label."""
+
+    @classmethod
+    def of(cls, one: IntArray, other: IntArray, rows: BoolArray | None = None) -> Agreement:
+        """Compare two clusterings (m,), -1 for noise, on some of the rows."""
+        labeled = ((one >= 0).astype(np.float64) + (other >= 0)) / 2.0
+        matched = matches(one, other).astype(np.float64)
+        return cls(matched, labeled) if rows is None else cls(matched * rows, labeled * rows)
+
+    @property
+    def share(self) -> float:
+        """Share of the labels on which both agree."""
+        return float(self.matched.sum() / max(self.labeled.sum(), 1e-9))
+
+
+def _consensus(codes: IntArray, new: IntArray) -> FloatArray:
+    """Return the mean share (m,) of each row's cluster mates that stay in one cluster with it; 0 for noise."""
+    inner, k = np.flatnonzero(codes >= 0), int(codes.max()) + 1
+    mates = np.maximum(np.bincount(codes[inner], minlength=k)[codes[inner]] - 1, 1)
+    total = np.zeros(codes.size)
+    for labels in new:
+        width = int(labels.max(initial=-1)) + 2
+        cell = codes[inner] * width + labels[inner] + 1
+        together = np.bincount(cell, minlength=k * width)[cell] - 1
+        total[inner] += np.where(labels[inner] >= 0, together / mates, 0.0)
+    return total / len(new)
 
 
 def take(rows: Any, places: IntArray) -> Any:
@@ -397,126 +500,30 @@ def take(rows: Any, places: IntArray) -> Any:
     return rows.iloc[places] if hasattr(rows, "iloc") else rows[places]
 
 
-def _fit_labels(clusterer: Any, rows: Any) -> AnyArray:
-    """Fit a clusterer and return the labels of its rows."""
-    if hasattr(clusterer, "fit_predict"):
-        return np.asarray(clusterer.fit_predict(rows))
-    clusterer.fit(rows)
-    return np.asarray(clusterer.labels_ if hasattr(clusterer, "labels_") else clusterer.predict(rows))
-
-
-def numbered(labels: AnyArray) -> IntArray:
+def encode_labels(labels: AnyArray) -> IntArray:
     """Return labels as 0, 1, ...; negative ones mean noise (-1)."""
     inner = labels >= 0 if labels.dtype.kind in "iuf" else np.ones(labels.size, dtype=bool)
-    numbers = np.full(labels.size, -1, dtype=np.int64)
-    numbers[inner] = np.unique(labels[inner], return_inverse=True)[1]
-    return numbers
-
-
-def _is_thread_safe(clusterer: Any) -> bool:
-    """Tell whether clones can be fitted in threads: known of scikit-learn, not of what others have written."""
-    parts = [clusterer, *(value for value in clusterer.get_params().values() if hasattr(value, "fit"))]
-    return all(type(part).__module__.partition(".")[0] in ("sklearn", "allegiance") for part in parts)
-
-
-def _clusterings(clusterer: Any, jobs: Sequence[Any], threads: int, verbose: Verbose = False) -> list[Any]:
-    """Return new cluster numbers of all rows for each job (rows, places, seed, share), or why it failed.
-
-    Each runs on one thread of BLAS and OpenMP: sums are added in the same order anywhere.
-    """
-    from threadpoolctl import ThreadpoolController
-
-    pools = ThreadpoolController()
-
-    def work(job: tuple[Any, IntArray, int, float]) -> IntArray | str:
-        try:
-            with pools.limit(limits=1, user_api="openmp"):  # it holds for the thread that sets it only
-                return _repeat(clusterer, *job)
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-
-    found = []
-    with (
-        pools.limit(limits=1),
-        warnings.catch_warnings(),
-        progress(len(jobs), "trust", verbose, unit="subsamples") as advance,
-        ThreadPoolExecutor(threads if _is_thread_safe(clusterer) else 1) as pool,
-    ):
-        warnings.simplefilter("ignore")  # a subsample with too few distinct rows is an answer here
-        for one in pool.map(work, jobs):
-            found.append(one)
-            advance(1)
-    return found
+    codes = np.full(labels.size, -1, dtype=np.int64)
+    codes[inner] = np.unique(labels[inner], return_inverse=True)[1]
+    return codes
 
 
 def matches(codes: AnyArray, new: AnyArray) -> BoolArray:
     """Return for each row (m,) whether its new cluster is the partner of its present one.
 
-    Partners are chosen one-to-one with the greatest overlap in all. Noise (-1) has no partner.
+    Clusters are matched one-to-one with the greatest total overlap. Noise (-1) has no partner.
     """
-    k, found = int(codes.max(initial=-1)) + 1, int(new.max(initial=-1)) + 1
+    k, width = int(codes.max(initial=-1)) + 1, int(new.max(initial=-1)) + 1
     both = (codes >= 0) & (new >= 0)
-    overlap = np.bincount(codes[both] * found + new[both], minlength=k * found).reshape(k, found)
-    partner = np.full(found + 1, -2)  # the last is for noise
+    overlap = np.bincount(codes[both] * width + new[both], minlength=k * width).reshape(k, width)
+    partner = np.full(width + 1, -2)  # the last is for noise
     present, partners = linear_sum_assignment(overlap, maximize=True)
     partner[partners] = present
     return partner[new] == codes
 
 
-def _chance(codes: IntArray, new: IntArray, seed: int, number: int) -> float:
-    """Return the share that is matched after the new clusters are shuffled."""
-    labelled = codes >= 0
-    shuffled = stream(seed, *b"chance", number).permutation(new[labelled])
-    return float(matches(codes[labelled], shuffled).mean())
-
-
-def normal_share(
-    rows: Any, found: Replication, clusterer: Any, calibration: Calibration, seed: int, threads: int
-) -> float | None:
-    """Return the share that comes back in normal data with the covariance of the rows; None if the labels do better.
-
-    The same is done to both: subsamples of the same size are compared with each other. None, too, if the labels come
-    back far more often than by chance, or if the clusterer takes no such data: sparse rows, frames with texts.
-    """
-    share = above_chance(found.kept, found.chance)
-    if is_sparse(rows) or share > _CLEAR:
-        return None
-    try:
-        given = np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    size = _subsample_size(clusterer, given.shape[0], int(found.new.max()) + 1, calibration)
-    m = min(given.shape[0], round(size / _share_of_rows(clusterer)))
-    shares, kept = [], []
-    for i, drawn in enumerate(_normal_like(given, m, stream(seed, *b"normal"))):
-        table = type(rows)(drawn, columns=rows.columns) if hasattr(rows, "iloc") else drawn
-        halves = (np.arange(size), np.arange(m - size, m))
-        one, other = _clusterings(clusterer, [(table, inside, seed, size / m) for inside in halves], threads)
-        if isinstance(one, str) or isinstance(other, str) or (one < 0).all():
-            return None
-        kept.append(float(matches(one, other).mean()))
-        shares.append(above_chance(kept[-1], _chance(one, other, seed, i)))
-        if share > shares[0] + _BETTER:
-            return None
-    return float(np.mean(kept)) if share <= np.mean(shares) + _NO_BETTER else None
-
-
-def _normal_like(X: FloatArray, m: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Draw normal rows (m, d) with the mean of X and the covariance of its population, as shrinkage estimates it.
-
-    The covariance of the sample itself varies more than that of the population, which alone makes cuts come back.
-    """
-    from sklearn.covariance import ledoit_wolf
-
-    X = X[:_COVARIANCE_ROWS]
-    mean, d = X.mean(axis=0), X.shape[1]
-    if d <= _COVARIANCE_ROWS // 2:
-        scale = X.std(axis=0)
-        scale[scale == 0.0] = 1.0
-        shrunk = ledoit_wolf((X - mean) / scale, assume_centered=True)[0] * np.outer(scale, scale)
-        values, vectors = np.linalg.eigh(np.atleast_2d(shrunk))
-        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    else:
-        root = (X - mean) / np.sqrt(X.shape[0])
-    for _ in range(_NULL_DRAWS):
-        yield mean + rng.normal(size=(m, root.shape[0])) @ root
+def chance_share(codes: IntArray, new: IntArray, seed: int, number: int) -> float:
+    """Return the share of labels that match after the new clusters are shuffled."""
+    labeled = codes >= 0
+    shuffled = stream(seed, *b"chance", number).permutation(new[labeled])
+    return float(matches(codes[labeled], shuffled).mean())

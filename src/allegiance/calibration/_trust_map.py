@@ -15,14 +15,8 @@ from allegiance._core.progress import Verbose
 from allegiance._core.stored import Number, OrNone, Text, floats, stored
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, is_sparse
 
-from ._replication import (
-    Calibration,
-    Replication,
-    above_chance,
-    normal_share,
-    replicate,
-    take,
-)
+from ._null import null_replication
+from ._replication import Calibration, Refit, Replication, above_chance, replicate, subsample_size, take
 from ._samples import row_keys
 from ._stand_in import stand_in
 
@@ -41,6 +35,11 @@ _UNRELATED = (
     "The labels look unrelated to the data: neighbouring points share a label hardly more often than chance, and no "
     "repeat brings the labels back. Check that labels and rows are in the same order."
 )
+#: Subsamples for a second clusterer that gives the same labels.
+_RIVAL_SUBSAMPLES = 10
+#: Halves that agree this much more with each other than with the labels find other clusters: for a clusterer that made
+#: the labels, and for one that may not have.
+_GAP, _SMALL_GAP = 0.2, 0.05
 #: Points whose neighbours are looked up.
 _QUERIES = 500
 #: Points below which neighbours say nothing.
@@ -58,7 +57,7 @@ _LEAST_POINTS = 20
     share=Number(0.0, 1.0),
     margins=floats(2, low=0.0),
     chance=Number(0.0, 1.0),
-    normal_share=OrNone(Number(0.0, 1.0)),
+    null_replication=OrNone(Number(0.0, 1.0)),
     note=Text(),
     warning=OrNone(Text()),
 )
@@ -80,7 +79,7 @@ class TrustMap:
         (2,) how far below and above the share the interval reaches that holds one repeat with a chance of 90 %.
     chance
         The share that unrelated partitions with clusters of these sizes would match.
-    normal_share
+    null_replication
         The share that comes back in normal data with the same covariance, if it is as much; None if it is less.
     note
         What was repeated, and how well it reproduces the labels.
@@ -97,7 +96,7 @@ class TrustMap:
     share: float
     margins: FloatArray
     chance: float
-    normal_share: float | None
+    null_replication: float | None
     note: str
     warning: str | None = None
 
@@ -140,10 +139,10 @@ class TrustMap:
     def remarks(self) -> list[str]:
         """What a reader must know before believing trust, in sentences."""
         found = [] if self.warning is None else [self.warning]
-        if self.normal_share is not None:
+        if self.null_replication is not None:
             found.append(
                 "No more labels come back than in data without clusters: of a normal distribution with the same "
-                f"covariance {100 * self.normal_share:.0f} % would."
+                f"covariance {100 * self.null_replication:.0f} % would."
             )
         return found
 
@@ -199,18 +198,19 @@ def calibrate(
         known = chosen.clusterer
     found = replicate(
         rows, codes, known, calibration=calibration, seed=seed, threads=threads, verbose=verbose, n_total=n_total,
-        keys=keys[order], sure=chosen is None or chosen.is_sure, may_stop=True,
+        keys=keys[order],
     )  # fmt: skip
-    normal = normal_share(rows, found, known, calibration, seed, threads)
+    size = subsample_size(known, codes.size, reach.size, calibration)
+    refit = Refit(known, rows, None, size / max(n_total or codes.size, codes.size))
+    null = null_replication(rows, found, refit, size, seed, threads)
     note, (low, high) = _note(known, chosen, found), found.interval
     if chosen is not None and chosen.other is not None:
-        fewer = replace(calibration, n_resamples=max(2, calibration.n_resamples // 2))
+        fewer = replace(calibration, n_resamples=_RIVAL_SUBSAMPLES)
         rival = chosen.other
         with suppress(ValueError):  # it may fail on every subsample
             other = replicate(
-                rows, codes, rival.clusterer, calibration=fewer, seed=seed, threads=threads, keys=keys[order],
-                may_stop=True,
-            )  # fmt: skip
+                rows, codes, rival.clusterer, calibration=fewer, seed=seed, threads=threads, keys=keys[order]
+            )
             note += f" With {rival.name}, which gives the same labels, {100 * other.share:.0f} % would come back."
             low, high = min(low, other.interval[0]), max(high, other.interval[1])
     parts = fit_map(own, close, codes, found, reach.size, calibration.size_prior)
@@ -223,7 +223,7 @@ def calibrate(
         share=found.share,
         margins=np.array([found.share - low, high - found.share]),
         chance=found.chance,
-        normal_share=None if unrelated else normal,
+        null_replication=None if unrelated else null,
         note=note,
         warning=_UNRELATED if unrelated else _warning(known, chosen, found),
     )
@@ -275,7 +275,7 @@ def fit_map(
     use = found.times > 0
     scores = np.column_stack([own_affinity, closeness])[use]
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
-    F, w, y, c = (scores - center) / scale, found.times[use], found.hits[use], codes[use]
+    F, w, y, c = (scores - center) / scale, found.times[use], (found.rate * found.times)[use], codes[use]
     total = w.sum() + 1.0  # one observation of an even chance keeps the intercept finite
     pull = 1.0 / (_EFFECTS**2 * c.size)
 
@@ -361,7 +361,7 @@ def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
             f"Repeated on {len(found.new)} subsamples with {chosen.name}, which stands in for the clusterer that made "
             f"the labels (adjusted Rand index {chosen.ari:.2f})."
         ]
-    if found.placed_by_neighbour:
+    if found.placed_by_neighbor:
         said.append("It has no predict: points left out join the cluster of their nearest neighbour.")
     if found.failures:
         said.append(f"It failed on {len(found.failures)} more: {found.failures[0]}.")
@@ -370,7 +370,13 @@ def _note(clusterer: Any, chosen: Any, found: Replication) -> str:
 
 def _warning(clusterer: Any, chosen: Any, found: Replication) -> str | None:
     """Say why trust should not be taken at face value; None if nothing speaks against it."""
-    other = found.other_clusters
+    gap = _GAP if chosen is None or chosen.is_sure else _SMALL_GAP
+    other = None
+    if found.disagreement > gap:
+        other = (
+            f"halves of the data agree on {100 * found.kept.mean():.0f}% of the labels, and with the current labels on "
+            f"{100 * found.shares.mean():.0f}%"
+        )
     if chosen is None:
         if other is None:
             return None

@@ -225,7 +225,7 @@ def make_scorer(
     """Return the scorer, not fitted; ``again`` is what clusters subsamples again, None for the library's."""
     from allegiance import AffinityScorer, Calibration
 
-    resamples = 20 if o.resamples is None else o.resamples
+    resamples = o.resamples
     eps = getattr(o, "eps", None)
     return AffinityScorer(
         estimator,

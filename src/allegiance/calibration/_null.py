@@ -1,0 +1,110 @@
+"""Null data: rows without clusters that keep each column's skew and tails and the rank correlations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
+
+from allegiance._core.parallel import stream
+from allegiance._core.validation import FloatArray, is_sparse
+
+from ._replication import Agreement, Refit, Replication, above_chance, chance_share
+
+#: Null samples, in each of which two halves are clustered.
+_NULL_SAMPLES = 6
+#: Replication above chance that exceeds the first null sample's by the first number needs no more of them; if it does
+#: not exceed the mean by the second, the clustering is no better than one of null data.
+_CLEARLY_BETTER, _BETTER = 0.2, 0.05
+#: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are
+#: combinations of these rows, which avoids a covariance matrix.
+_NULL_ROWS = 2000
+
+
+def null_replication(rows: Any, result: Replication, refit: Refit, size: int, seed: int, threads: int) -> float | None:
+    """Return the replication in null data, or None if the labels replicate better.
+
+    Halves are compared with each other, in the data and in the null data. None, too, if null data cannot be drawn:
+    for sparse rows and for frames with text.
+    """
+    observed = above_chance(float(result.kept.mean()), result.chance) if result.kept.size else 1.0
+    if is_sparse(rows):
+        return None
+    try:
+        X = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    m, rng, null = min(len(X), 2 * size), stream(seed, *b"null"), []
+    margins, root = _copula(X[:_NULL_ROWS])
+    for number in range(_NULL_SAMPLES):
+        drawn = _draw(margins, root, m, rng)
+        table = type(rows)(drawn, columns=rows.columns) if hasattr(rows, "iloc") else drawn
+        halves = [(half, int(rng.integers(2**31 - 1))) for half in (np.arange(m // 2), np.arange(m - m // 2, m))]
+        one, other = refit._replace(rows=table, weights=None).run(halves, threads)
+        if isinstance(one, str) or isinstance(other, str):
+            return None
+        agreement = Agreement.of(one, other).share
+        null.append(above_chance(agreement, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
+        if observed > null[0] + _CLEARLY_BETTER:
+            return None
+    if observed > np.mean(null) + _BETTER:
+        return None
+    return float(np.clip(result.share + (1.0 - result.chance) * (np.mean(null) - observed), 0.0, 1.0))
+
+
+def _copula(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return sorted values (n, d) of unimodal margins, and a root (r, d) of the correlations of normal scores."""
+    from sklearn.covariance import ledoit_wolf
+
+    n, d = X.shape
+    scores = ndtri((rankdata(X, axis=0) - 0.5) / n)
+    scores /= np.maximum(scores.std(axis=0), 1e-12)
+    if d > _NULL_ROWS // 2:
+        root = scores / np.sqrt(n)
+    else:
+        values, vectors = np.linalg.eigh(np.atleast_2d(ledoit_wolf(scores, assume_centered=True)[0]))
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return np.column_stack([_unimodal_margin(column) for column in X.T]), root / np.maximum(
+        np.sqrt((root**2).sum(axis=0)), 1e-12
+    )
+
+
+def _draw(margins: FloatArray, root: FloatArray, m: int, rng: np.random.Generator) -> FloatArray:
+    """Draw rows (m, d) of a Gaussian copula."""
+    n, d = margins.shape
+    uniform = ndtr(rng.normal(size=(m, root.shape[0])) @ root)
+    at = (np.arange(n) + 0.5) / n
+    return np.column_stack([np.interp(uniform[:, j], at, margins[:, j]) for j in range(d)])
+
+
+def _unimodal_margin(x: FloatArray) -> FloatArray:
+    """Return the sorted values of a column, spread with the smallest normal kernel that leaves one mode.
+
+    Modes are counted between the 2% and 98% quantiles; mean and deviation stay.
+    """
+    ordered, n_bins = np.sort(x), 200
+    low, high = np.quantile(ordered, [0.02, 0.98])
+    deviation = float(x.std())
+    if high <= low or deviation == 0.0:
+        return ordered
+    density = np.histogram(x, n_bins, (low, high))[0].astype(np.float64)
+    bins_per_unit = n_bins / (high - low)
+    spread = min(deviation, float(np.subtract(*np.quantile(ordered, [0.75, 0.25]))) / 1.34) or deviation
+
+    def is_unimodal(bandwidth: float) -> bool:
+        steps = np.diff(gaussian_filter1d(density, bandwidth * bins_per_unit, mode="nearest", truncate=5.0))
+        signs = np.sign(np.where(np.abs(steps) > 1e-9 * density.max(), steps, 0.0))
+        signs = signs[signs != 0]
+        return bool((np.diff(signs) > 0).sum() == 0)
+
+    if is_unimodal(0.2 * spread):
+        return ordered
+    narrow, wide = 0.05 * spread, 3.0 * spread
+    for _ in range(12):
+        middle = np.sqrt(narrow * wide)
+        narrow, wide = (narrow, middle) if is_unimodal(middle) else (middle, wide)
+    smooth = np.sort(ordered + wide * ndtri((np.argsort(stream(x.size).random(x.size)) + 0.5) / x.size))
+    return (smooth - smooth.mean()) * (deviation / smooth.std()) + x.mean()
