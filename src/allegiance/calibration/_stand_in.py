@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, product
@@ -12,15 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from allegiance._core.parallel import on_one_thread
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows, is_sparse
 
-from ._adapt import adapt
+from ._adapt import adapt, is_pairwise
+from ._replication import fit_labels
 
 #: Adjusted Rand index from which a clusterer reproduces the labels, ends the search, and gives the same labels.
 #: Density clusterers are deterministic: with the right settings they find the labels exactly.
 _REPRODUCED, _REPRODUCED_WITH_NOISE, _ALIKE, _SAME = 0.8, 0.9, 0.95, 0.9995
 #: The same for k-means and mixtures started at the labels: if they keep so much, the labels are one of their optima.
 _OPTIMUM = 0.9
+#: A randomized clusterer reproduces labels that differ from its own by no more than its own under two seeds, with a
+#: tolerance, unless the index is so low that chance explains it.
+_TIE, _CHANCE = 0.05, 0.4
 #: Rows on which candidates are judged: linkages, graphs and densities need all distances between them.
 _MAX_ROWS = 3000
 #: Rows below which only k-means is tried.
@@ -41,7 +46,7 @@ _RESOLUTION_STEPS = 6
 
 @dataclass(frozen=True)
 class StandIn:
-    """A clusterer that takes the place of the one that made the labels."""
+    """A clusterer that may have made the labels: a stand-in, or the user's own."""
 
     clusterer: Any
     name: str
@@ -49,11 +54,13 @@ class StandIn:
     """Adjusted Rand index of the labels and the clusters it finds by itself. Noise counts as one more cluster."""
     reproduces: bool
     """Whether it finds the labels, or the labels are one of its many optima."""
+    is_known: bool = False
+    """Whether the user passed it."""
 
     @property
     def margin(self) -> float:
-        """The least half-width of an interval: one minus the index, unless the labels are reproduced."""
-        return 0.0 if self.reproduces else 1.0 - max(self.ari, 0.0)
+        """The least half-width of an interval: one minus the index if a stand-in does not reproduce the labels."""
+        return 0.0 if self.reproduces or self.is_known else 1.0 - max(self.ari, 0.0)
 
 
 class _Candidate(NamedTuple):
@@ -89,7 +96,7 @@ def stand_in(
     stages = search.density_stages() if search.has_noise else search.stages(others)
     best = StandIn(None, "", -np.inf, False)
     best_evidence = (False, -np.inf)
-    with warnings.catch_warnings():
+    with on_one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for stage in stages:
             for candidate in stage:
@@ -101,15 +108,41 @@ def stand_in(
                     return choice
             if best_evidence[0] or best.ari >= _ALIKE:
                 return best
-    return best
+        if best.ari < _CHANCE:
+            return best
+        return replace(best, reproduces=best.reproduces or search.varies_as_much(best))
+
+
+def refit_known(
+    clusterer: Any, rows: Any, codes: IntArray, *, n_total: int, max_rows: int, weights: FloatArray | None = None
+) -> StandIn:
+    """Refit the clusterer that the user passed on at most ``max_rows`` rows, and compare its clusters with the labels.
+
+    Labels that differ from its clusters no more than these differ under two seeds are reproduced.
+    """
+    search = _Search(rows, codes, n_total, max_rows)
+    if is_pairwise(clusterer):
+        search.few = rows[:max_rows, :max_rows]
+    search.weights = None if weights is None else weights[:max_rows]
+    name = " ".join(repr(clusterer).split())
+    with on_one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            labels = search.labels(clusterer, seed=None)
+        except Exception:  # replicates report what it raises
+            return StandIn(clusterer, name, np.nan, True, is_known=True)
+        choice = search.judge(_Candidate(name, clusterer, labels))[0]
+        reproduces = choice.ari >= _REPRODUCED or search.varies_as_much(choice)
+        return replace(choice, reproduces=reproduces, is_known=True)
 
 
 class _Search:
     """The rows on which candidates are judged, and the candidates in stages of rising cost."""
 
-    def __init__(self, rows: Rows, codes: IntArray, n_total: int) -> None:
+    def __init__(self, rows: Any, codes: IntArray, n_total: int, max_rows: int = _MAX_ROWS) -> None:
         self.rows, self.codes, self.n_total = rows, codes, n_total
-        self.few, self.own = rows[:_MAX_ROWS], codes[:_MAX_ROWS]
+        self.few, self.own = rows[:max_rows], codes[:max_rows]
+        self.weights: FloatArray | None = None
         self.k = np.unique(codes[codes >= 0]).size
         self.has_noise = bool((codes < 0).any())
         self.is_whole = n_total <= self.few.shape[0]
@@ -191,11 +224,11 @@ class _Search:
                 rows = clusterer[:-1].fit_transform(rows)
             steps = _STEPS if self.is_whole else _STEPS_IN_SAMPLE
             started = KMeans(self.k, init=_means(rows, self.codes), n_init=1, max_iter=steps)
-            yield _Candidate(name, clusterer, self._labels(clusterer), started.fit_predict(rows))
+            yield _Candidate(name, clusterer, self.labels(clusterer), started.fit_predict(rows))
 
     def _others(self, others: Sequence[tuple[str, Any]]) -> Iterator[_Candidate]:
         for name, clusterer in others:
-            yield _Candidate(name, clusterer, self._labels(clusterer))
+            yield _Candidate(name, clusterer, self.labels(clusterer))
 
     def _linkages(self) -> Iterator[_Candidate]:
         """Yield hierarchical clusterings, from one computation of the distances."""
@@ -210,7 +243,7 @@ class _Search:
             yield _Candidate(name, AgglomerativeClustering(self.k, linkage=method), labels)
             if method == "ward" and self.is_uneven:
                 _, (name, clusterer) = self._spaces(name, AgglomerativeClustering(self.k))
-                yield _Candidate(name, clusterer, self._labels(clusterer))
+                yield _Candidate(name, clusterer, self.labels(clusterer))
 
     def _mixtures(self) -> Iterator[_Candidate]:
         """Yield Gaussian mixtures, by themselves and started at the labels."""
@@ -230,7 +263,7 @@ class _Search:
                 means_init=means, precisions_init=_precisions(residuals, place, sizes, kind, reg),
             )  # fmt: skip
             try:
-                labels, kept = self._labels(clusterer), started.fit_predict(rows)
+                labels, kept = self.labels(clusterer), started.fit_predict(rows)
             except (ValueError, NotImplementedError, np.linalg.LinAlgError):  # the second with array API dispatch
                 continue
             yield _Candidate(f"a Gaussian mixture ({kind})", clusterer, labels, kept)
@@ -256,7 +289,7 @@ class _Search:
         from sklearn.cluster import SpectralClustering
 
         clusterer = SpectralClustering(self.k, affinity="nearest_neighbors")  # the kernel may degenerate
-        yield _Candidate("spectral clustering (nearest_neighbors)", clusterer, self._labels(clusterer))
+        yield _Candidate("spectral clustering (nearest_neighbors)", clusterer, self.labels(clusterer))
 
     def _hdbscan(
         self, sizes: Sequence[int], counts: Sequence[int | None] = (None,), method: str = "eom", *, plain: bool = True
@@ -270,7 +303,7 @@ class _Search:
                 title = f"HDBSCAN ({', '.join([*settings, *(['leaf'] if method == 'leaf' else [])])})"
                 own = HDBSCAN(size, min_samples=count, cluster_selection_method=method, copy=True)
                 name, clusterer = list(self._spaces(title, own))[0 if plain else -1]
-                yield _Candidate(name, clusterer, self._labels(clusterer))
+                yield _Candidate(name, clusterer, self.labels(clusterer))
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -312,11 +345,22 @@ class _Search:
             clusterer = make_pipeline(StandardScaler(), clusterer)
         yield _Candidate(f"{name} (eps={best[1]:.3g}, min_samples={best[2]})", clusterer, labels)
 
-    def _labels(self, clusterer: Any) -> AnyArray:
-        """Return the labels of the judged rows, by a clusterer adapted to their number."""
-        adapted = adapt(clusterer, self.few, self.few, self.few.shape[0] / self.n_total)
-        changes = {name: 0 for name in adapted.get_params() if name.rsplit("__", 1)[-1] == "random_state"}
-        return np.asarray(adapted.set_params(**changes).fit_predict(self.few))
+    def varies_as_much(self, choice: StandIn) -> bool:
+        """Tell whether a randomized clusterer differs from the labels no more than from itself with another seed."""
+        from sklearn.metrics import adjusted_rand_score
+
+        if not any(name.endswith("random_state") for name in choice.clusterer.get_params()):
+            return False
+        one, other = (self.labels(choice.clusterer, seed) for seed in (0, 1))
+        return bool(choice.ari >= adjusted_rand_score(one, other) - _TIE)
+
+    def labels(self, clusterer: Any, seed: int | None = 0) -> AnyArray:
+        """Return the labels of the judged rows, by a clusterer adapted to their number; None keeps its own seed."""
+        fitted = adapt(clusterer, self.few, self.few, self.few.shape[0] / self.n_total)
+        parameters = fitted.get_params()
+        seeds = [name for name in parameters if name.rsplit("__", 1)[-1] == "random_state"]
+        fitted.set_params(**{name: seed or 0 for name in seeds if seed is not None or parameters[name] is None})
+        return fit_labels(fitted, self.few, self.weights)
 
 
 def _cut(tree: FloatArray, k: int) -> IntArray:
