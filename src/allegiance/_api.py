@@ -104,6 +104,8 @@ def trust(
     labels: Any = None,
     *,
     clusterer: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
     centers: ArrayLike | None = None,
     influence: str | Influence = "within",
     weights: str | Weights | ArrayLike | None = None,
@@ -133,8 +135,14 @@ def trust(
         ``clusterer``, or from the nearest of the ``centers``: by the influence, or by Euclidean distance for "within",
         which needs labels to begin with.
     clusterer
-        The clusterer that made the labels, or that is to make them, such as ``KMeans(8)``: clones of it are fitted to
-        subsamples. If it is not known, the one that reproduces the labels best stands in for it.
+        The clusterer that made the labels, or that will make them: an estimator such as ``KMeans(8)``, a pipeline, or
+        a function from X to labels. Clones of it are fitted to subsamples. For ``metric="precomputed"``, X is the square
+        matrix. If you do not pass it, the built-in clusterer that best reproduces the labels stands in for it.
+    groups
+        (n,) group of each row, such as a patient, a batch or a user. Whole groups are sampled, so that trust is the
+        probability that a label holds up in new groups.
+    sample_weight
+        (n,) weights of the rows, for clusterers that take them.
     centers
         (k, d) representatives, with or without labels.
     influence, weights, representative, domain, engine, eps
@@ -169,7 +177,7 @@ def trust(
     """
     from ._scorer import AffinityScorer
 
-    calibration = Calibration(n_resamples, clusterer=clusterer)
+    calibration = Calibration(n_resamples, clusterer=clusterer, groups=groups, sample_weight=sample_weight)
     calibration.check()
     if labels is None and centers is None and clusterer is None:
         raise ValueError("labels are missing: pass labels, clusterer=, such as KMeans(8), to make them, or centers=.")

@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from ._core.validation import AnyArray, FloatArray, Rows, check_count, check_rows, check_table, is_lazy
+from .calibration import as_clusterer, is_pairwise
 from .drift import Profile, profile_rows, with_baseline
 from .fitting import (
     Columns,
@@ -26,6 +27,7 @@ from .fitting import (
     align,
     fit,
     fit_clusterer,
+    fit_preparation,
     has_pipeline,
     labels_of,
     training_labels,
@@ -176,9 +178,9 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             if fit_params:
                 names = ", ".join(sorted(fit_params))
                 raise TypeError(f"fit got {names}, but there is no estimator to pass it to.")
-            rows, columns, clusterer = check_rows(self, X, reset=True), Columns.of(self), None
+            (rows, columns), clusterer = self._measured(X, specification), None
         else:
-            rows, columns, clusterer, y = self._clustered(X, fit_params)
+            rows, columns, clusterer, y = self._clustered(X, fit_params, specification)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
         chunks = InMemory(specification.influence.prepare(rows), labels)
         found = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
@@ -193,19 +195,34 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         estimator = getattr(self, "estimator_", None)
         return found.fitted.calibrated(found.sample, result, estimator=estimator, given=X)
 
-    def _clustered(self, X: Any, fit_params: dict[str, Any]) -> tuple[Rows, Columns, Any, AnyArray]:
+    def _measured(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
+        """Return checked rows in the space of the clusterer that made the labels, if it is known, and its columns."""
+        clusterer = None if specification.calibration is None else specification.calibration.clusterer
+        if self.centers is not None or not (has_pipeline(clusterer) or is_pairwise(clusterer)):
+            return check_rows(self, X, reset=True), Columns.of(self)
+        check_table(self, X)
+        columns = Columns.of(self, fit_preparation(clusterer, X))
+        return columns.prepare(X).rows, columns
+
+    def _clustered(
+        self, X: Any, fit_params: dict[str, Any], specification: Specification
+    ) -> tuple[Rows, Columns, Any, AnyArray]:
         """Fit the estimator; return checked rows where it clusters, what brings X there, the clusterer, its labels."""
-        routed = process_routing(self, "fit", **fit_params)
+        routed, estimator = process_routing(self, "fit", **fit_params), as_clusterer(self.estimator, "estimator")
+        weights = None if specification.calibration is None else specification.calibration.sample_weight
         if has_pipeline(self.estimator):
             # What columns hold is for the first transformer to judge: names and texts may be right.
             check_table(self, X)
-            self.estimator_ = fit_clusterer(self.estimator, X, routed.estimator.fit)
+            self.estimator_ = fit_clusterer(estimator, X, routed.estimator.fit, weights)
         else:
             rows = check_rows(self, X, reset=True)
             # As they came: with the names of their columns, and without what the influence adds.
             given = X if hasattr(X, "columns") else rows
-            self.estimator_ = fit_clusterer(self.estimator, given, routed.estimator.fit)
+            self.estimator_ = fit_clusterer(estimator, given, routed.estimator.fit, weights)
         unwrapped = unwrap_estimator(self.estimator_)
+        if is_pairwise(estimator):
+            columns = Columns.of(self, fit_preparation(estimator, X))
+            return columns.prepare(X).rows, columns, None, training_labels(unwrapped, X)
         columns = Columns.of(self, unwrapped.preparation)
         if has_pipeline(self.estimator):
             given, rows = columns.prepare(X)
@@ -270,7 +287,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
         if found.sample is not None:
             self.fitted_ = self._calibrated(found, X, result)
-            result = replace(result, trust_map=self.fitted_.trust_map)
+            result = replace(result, _trust_map=self.fitted_.trust_map)
         self.fitted_.warn_if_imprecise(result)
         return result
 
@@ -324,7 +341,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         X
             (n, d) points, known or new.
         """
-        return self.affinity(X, top=1).ranking
+        return self.affinity(X, top=1)._ranking
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the replication of the labels of X above chance: 1 if all come back, 0 if no more than by chance.
@@ -347,13 +364,13 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         check_is_fitted(self)
         if self.fitted_.trust_map is None:
             return self.fitted_.stability_score(X)
-        return self.affinity(X, top=1).above_chance()
+        return self.fitted_.trust_map.above_chance(self.affinity(X, top=1).replication)
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label (n,) the clustering gives to each point.
 
         That is what the estimator's own ``predict`` says, if it has one, else the nearest representative. The
-        affinities may favour another cluster: see ``affinity(X).owner``.
+        affinities may favour another cluster: see ``owner`` in ``affinity(X).frame(details=True)``.
 
         Parameters
         ----------
@@ -408,7 +425,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         from .io.batches import score_arrow
 
         check_is_fitted(self)
-        return score_arrow(self.fitted_, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
+        return score_arrow(self, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
 
     def profile(self, X: Any) -> Profile:
         """Return the profile of a period, which :func:`allegiance.drift.compare_profiles` compares with another.
@@ -442,7 +459,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             share = rng.uniform(0.0, 0.5, (first.size, 1))
             rows = fitted.influence.prepare(centers[first] * (1.0 - share) + centers[second] * share)
             for part in (rows, rows[:1]):
-                _ = fitted.score_prepared(PreparedInput(part, None, FrameLike())).verdict
+                _ = fitted.score_prepared(PreparedInput(part, None, FrameLike())).summary()
         return self
 
     def keep_baseline(self, X: Any) -> Self:

@@ -11,10 +11,9 @@ from scipy.optimize import minimize
 from scipy.special import logit
 from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_wine, make_blobs, make_circles, make_moons
+from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import pairwise_distances_argmin, roc_auc_score
-from sklearn.mixture import GaussianMixture
+from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -54,9 +53,8 @@ class TestDefinition:
         X = np.random.default_rng(0).normal(size=(600, 10))
         result = trust(X, clusterer=KMeans(3, n_init=5, random_state=0), n_jobs=1, n_resamples=40)
         assert result.replication == pytest.approx(0.5, abs=0.1)
-        assert any("without clusters" in remark for remark in result.remarks)
-        assert "without clusters" in result.summary()
-        assert np.mean(result.verdict == "supported") < 0.75
+        assert str(result).splitlines()[1].startswith("No evidence of clusters: ")
+        assert np.mean(result.verdict == "firm") < 0.75
 
     def test_points_clusters_and_the_whole_agree(self):
         X, _ = mixture(600, 1)
@@ -64,16 +62,15 @@ class TestDefinition:
         low, high = result.replication_interval
         assert 0.0 <= low <= result.replication <= high <= 1.0
         assert result.replication == pytest.approx(np.mean(result.trust))
-        found = replicate(X, result.codes, KMeans(4, n_init=5))
+        found = replicate(X, result.label, KMeans(4, n_init=5))
         assert result.replication == pytest.approx(found.share, abs=0.005)
         for row in result.by_cluster().itertuples():
-            inside = result.codes == row.cluster
+            inside = result.label == row.cluster
             came_back = found.rate[inside].mean()
             assert row.replication == pytest.approx(result.trust[inside].mean())
             assert row.replication == pytest.approx(came_back, abs=0.03)
         assert roc_auc_score(result.own_affinity > 0.8, result.trust) > 0.9
-        assert result.review(30).index.tolist() == np.argsort(result.ranking, kind="stable")[:30].tolist()
-        assert sorted(result.review(below=0.5).index) == np.flatnonzero(result.trust < 0.5).tolist()
+        assert result.review(30).index.tolist() == np.argsort(-result.priority, kind="stable")[:30].tolist()
 
 
 class TestNeverTheWrongWayRound:
@@ -98,7 +95,7 @@ class TestNeverTheWrongWayRound:
             main = np.array([np.bincount(y[labels == c]).argmax() for c in range(3)])
             wrong = main[labels] != y
             if wrong.any():
-                found.append(roc_auc_score(wrong, -result.ranking))
+                found.append(roc_auc_score(wrong, result.priority))
         assert np.mean(found) >= 0.9
 
 
@@ -117,7 +114,7 @@ class TestInvariance:
         scorer = AffinityScorer(influence="within", calibration=Calibration(4, rows_per_subsample=limit))
         one, other = scorer.fit_affinity(X, labels), scorer.fit_affinity(X[order], labels[order])
         assert np.abs(one.trust[order] - other.trust).max() < 1e-12
-        assert one.clusterer_note == other.clusterer_note
+        assert one.summary().note == other.summary().note
 
     def test_names_of_the_labels_and_threads(self):
         X, _ = mixture(300, 6)
@@ -156,8 +153,8 @@ class TestWhatIsRepeated:
     def test_a_clusterer_labels_and_is_repeated(self):
         X, _ = mixture(200, 10)
         result = trust(X, clusterer=KMeans(4, n_init=3, random_state=0), n_resamples=4)
-        assert result.n_clusters == 4
-        assert "KMeans" in result.clusterer_note
+        assert result.classes.size == 4
+        assert "KMeans" in result.summary().note
         frozen = FrozenEstimator(KMeans(4, n_init=3, random_state=0).fit(X))
         again = AffinityScorer(frozen, influence="within", calibration=4).fit_affinity(X)
         assert again.replication < 1.0  # what is frozen is repeated all the same
@@ -168,7 +165,7 @@ class TestWhatIsRepeated:
         towns = OneHotEncoder(sparse_output=False)
         columns = make_column_transformer((StandardScaler(), ["a", "b"]), (towns, ["town"]))
         result = trust(frame, clusterer=make_pipeline(columns, KMeans(4, n_init=3)), n_resamples=4)
-        assert "Pipeline" in result.clusterer_note
+        assert "Pipeline" in result.summary().note
         assert 0.3 < result.replication <= 1.0
 
     def test_a_bare_clusterer_behind_the_transformers_of_a_pipeline(self):
@@ -184,7 +181,7 @@ class TestWhatIsRepeated:
         with pytest.warns(UserWarning, match="clusterer=") as warned:
             result = trust(X, labels, n_resamples=4)
         assert len(warned) == 1
-        assert "None of the built-in clusterers" in result.clusterer_note
+        assert "None of the built-in clusterers" in result.summary().note
         assert np.diff(result.replication_interval) > 0.4
 
     @pytest.mark.parametrize("shape", ["blobs", "moons"])
@@ -197,7 +194,7 @@ class TestWhatIsRepeated:
         hdbscan = HDBSCAN(copy=True)
         result = trust(X, hdbscan.fit_predict(X), clusterer=hdbscan, n_resamples=20)
         assert result.replication > 0.9
-        assert "(adjusted Rand index 1.00)" in result.clusterer_note
+        assert "(adjusted Rand index 1.00)" in result.summary().note
 
     def test_the_radius_of_dbscan_adapts_to_half_of_the_rows(self):
         X, _ = make_moons(800, noise=0.07, random_state=1)
@@ -216,9 +213,61 @@ class TestWhatIsRepeated:
 
         one, other = (trust(X, clusterer=c, n_resamples=6) for c in (cluster, AgglomerativeClustering(4)))
         np.testing.assert_array_equal(one.trust, other.trust)
-        assert "cluster" in one.clusterer_note
+        assert "cluster" in one.summary().note
         with pytest.raises(TypeError, match="a function from X to labels"):
             trust(X, clusterer="kmeans")
+
+    def test_labels_and_a_pipeline_are_measured_in_its_space(self):
+        """Trust once differed by up to 0.6 from that of the pipeline alone, and mixed frames failed."""
+        X, _ = mixture(200, 11)
+        frame = pd.DataFrame({"a": X[:, 0], "b": 1000 * X[:, 1], "town": np.where(X[:, 0] > 2, "Ulm", "Bonn")})
+        columns = make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(), ["town"]))
+        pipeline = make_pipeline(columns, KMeans(4, n_init=3, random_state=0))
+        one = trust(frame, clusterer=pipeline, n_resamples=6)
+        other = trust(frame, one.label, clusterer=pipeline, n_resamples=6)
+        np.testing.assert_array_equal(one.trust, other.trust)
+        np.testing.assert_array_equal(one.rival, other.rival)
+
+    def test_groups_are_sampled_as_a_whole(self):
+        """Clusters that are only batches replicate in new rows of the same batches, and not in new batches."""
+        rng = np.random.default_rng(0)
+        batch = np.repeat(np.arange(8), 50)
+        X = (rng.normal(size=(8, 4)) * 6)[batch] + rng.normal(size=(400, 4))
+        kmeans = KMeans(8, n_init=5, random_state=0)
+        rows, batches = (trust(X, batch, clusterer=kmeans, groups=g, n_resamples=10) for g in (None, batch))
+        assert rows.replication > 0.95
+        assert batches.replication < 0.7
+        with pytest.raises(ValueError, match="groups has shape"):
+            trust(X, batch, clusterer=kmeans, groups=batch[:9])
+        with pytest.raises(ValueError, match="single group"):
+            trust(X, batch, clusterer=kmeans, groups=np.zeros(400))
+
+    def test_sample_weights_reach_the_clusterer(self):
+        X, which = mixture(300, 21)
+        weights = np.where(which == 0, 50.0, 0.02)
+        kmeans = KMeans(3, n_init=3, random_state=0)
+        result = trust(X, clusterer=kmeans, sample_weight=weights, n_resamples=6)
+        expected = kmeans.fit(X, sample_weight=weights).labels_
+        assert adjusted_rand_score(result.label, expected) == 1.0
+        assert trust(X, expected, sample_weight=weights, n_resamples=6).replication <= 1.0
+        with pytest.raises(TypeError, match="does not take it"):
+            trust(X, clusterer=AgglomerativeClustering(3), sample_weight=weights)
+
+    @pytest.mark.parametrize("kind", ["distances", "similarities"])
+    def test_precomputed_matrices_are_sampled_on_both_axes(self, kind):
+        X, _ = mixture(200, 22, spread=0.6)
+        distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+        if kind == "distances":
+            clusterer, matrix = AgglomerativeClustering(4, metric="precomputed", linkage="average"), distances
+        else:
+            clusterer, matrix = SpectralClustering(4, affinity="precomputed"), np.exp(-(distances**2))
+        result = trust(matrix, clusterer=clusterer, n_resamples=6)
+        assert result.replication > 0.95
+        assert "(adjusted Rand index 1.00)" in result.summary().note
+        labels = trust(matrix, result.label, clusterer=clusterer, n_resamples=6)
+        np.testing.assert_array_equal(result.trust, labels.trust)
+        with pytest.raises(ValueError, match="remove 'precomputed' to pass rows"):
+            trust(X, result.label, clusterer=clusterer)
 
     def test_clusters_that_were_joined_afterwards_warn(self):
         X, _ = mixture(400, 16)
@@ -231,12 +280,12 @@ class TestWhatIsRepeated:
         X, which = mixture(300, 15, spread=0.7)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert trust(X, kmeans_labels(X, 4), n_resamples=4).remarks == []
+            assert trust(X, kmeans_labels(X, 4), n_resamples=4).summary().problems == []
         with pytest.warns(UserWarning, match="does not reproduce"):
             trust(X, np.arange(300) % 2 + 2 * (X[:, 0] > 2), clusterer=KMeans(4, n_init=3), n_resamples=4)
         with pytest.warns(UserWarning, match="same order"):
             result = trust(X, np.random.default_rng(0).permutation(which), n_resamples=4)
-        assert result.above_chance() < 0.1
+        assert result.summary().above_chance < 0.1
 
 
 class TestHardCases:
@@ -250,7 +299,7 @@ class TestHardCases:
         X = np.random.default_rng(0).normal(size=(50, 2))
         result = trust(X, np.zeros(50, dtype=int))
         assert np.array_equal(result.trust, np.ones(50))
-        assert result.above_chance() == 0.0
+        assert result.summary().above_chance == 0.0
         assert trust(X[:1], [0], influence="euclidean").trust.tolist() == [1.0]
 
     def test_clusters_of_three_and_singletons(self):
@@ -259,7 +308,7 @@ class TestHardCases:
         assert 0.3 < trust(X, np.repeat(np.arange(12), 3), n_resamples=20).replication <= 1.0
         X = np.random.default_rng(2).normal(size=(300, 5))
         result = trust(X, AgglomerativeClustering(3, linkage="average").fit_predict(X), n_resamples=20)
-        assert "average linkage" in result.clusterer_note
+        assert "average linkage" in result.summary().note
         assert result.replication > 0.9
 
     def test_duplicates_only(self):
@@ -275,7 +324,7 @@ class TestHardCases:
         result = trust(X, labels)
         assert np.isnan(result.trust[labels < 0]).all()
         assert np.isfinite(result.trust[labels >= 0]).all()
-        assert "HDBSCAN" in result.clusterer_note
+        assert "HDBSCAN" in result.summary().note
         assert set(result.verdict[labels < 0]) == {"noise"}
         with pytest.raises(ValueError, match="noise"):
             trust(X, np.full(300, -1))
@@ -284,7 +333,7 @@ class TestHardCases:
         X, _ = mixture(60, 18)
         square = np.abs(X[:, :1] - X[:, :1].T)
         precomputed = AgglomerativeClustering(2, metric="precomputed", linkage="average")
-        with pytest.raises(ValueError, match=r"AgglomerativeClustering.*square"):
+        with pytest.raises(ValueError, match="square"):
             trust(square[:, :30], clusterer=precomputed)
 
     def test_sparse_rows(self):
@@ -304,7 +353,7 @@ class TestHardCases:
         assert farther == pytest.approx(far / 120, rel=0.5)
 
 
-class TestReviewOrderAndVerdicts:
+class TestReviewOrder:
     def test_size_prior_moves_the_order_and_not_trust(self):
         X, which = mixture(600, 22)
         X = X[(which > 0) | (np.arange(600) % 5 == 0)]
@@ -313,19 +362,9 @@ class TestReviewOrderAndVerdicts:
         for size in (1.0, 0.0):
             scorer = AffinityScorer(influence="within", calibration=Calibration(5, size_prior=size))
             results.append(scorer.fit_affinity(X, labels))
-            ranks.append(np.argsort(np.argsort(results[-1].ranking))[labels == largest].mean())
+            ranks.append(np.argsort(np.argsort(-results[-1].priority))[labels == largest].mean())
         assert np.array_equal(results[0].trust, results[1].trust)
         assert ranks[0] < ranks[1]
-
-    def test_no_label_is_contradicted_and_trusted(self):
-        X = StandardScaler().fit_transform(load_wine().data)
-        for labels in (kmeans_labels(X, 3), GaussianMixture(6, random_state=0).fit_predict(X)):
-            result = trust(X, labels, n_resamples=20)
-            own, rival = result.ranks.own, result.ranks.rival_affinity
-            bar = 1.959963984540054 * (result.ranks.own_error + result.ranks.rival_error)
-            expected = np.where((result.trust >= 0.5) & (own >= rival), "supported", "contested").astype("<U12")
-            expected[(result.trust < 0.5) & (rival - own > bar)] = "contradicted"
-            assert np.array_equal(result.verdict, expected)
 
 
 class TestMap:
@@ -364,7 +403,7 @@ class TestMap:
         bare.save(tmp_path / "a.model")
         loaded = load(tmp_path / "a.model")
         assert np.array_equal(loaded.affinity(X).trust, bare.affinity(X).trust)
-        assert loaded.affinity(X).clusterer_note == bare.affinity(X).clusterer_note
+        assert loaded.affinity(X).summary().note == bare.affinity(X).summary().note
 
 
 class TestScore:
@@ -374,7 +413,7 @@ class TestScore:
         for k in (2, 3, 4, 7):
             scorer = AffinityScorer(KMeans(k, n_init=5, random_state=0), calibration=10).fit(X)
             scores[k] = scorer.score(X)
-            assert scores[k] == pytest.approx(scorer.affinity(X).above_chance())
+            assert scores[k] == pytest.approx(scorer.affinity(X).summary().above_chance)
         assert max(scores, key=scores.get) == 4
         assert scores[4] == pytest.approx(1.0, abs=0.02)
 

@@ -56,6 +56,11 @@ class Calibration(Parameters):
     size_prior
         How much earlier labels of large clusters are reviewed, in standard deviations of the logarithm of their size;
         large clusters contain several classes more often. It changes the review order, not trust.
+    groups
+        (n,) group of each row, such as a patient, a batch or a user. A subsample contains all rows of a group or none,
+        so that trust is the probability that a label replicates in new groups.
+    sample_weight
+        (n,) weights of the rows, passed to ``fit`` of the clusterer.
 
     Examples
     --------
@@ -74,6 +79,8 @@ class Calibration(Parameters):
     clusterer: Any = None
     rows_per_subsample: int | None = None
     size_prior: float = 0.25
+    groups: Any = None
+    sample_weight: Any = None
 
     @classmethod
     def resolve(cls, value: Any) -> Calibration | None:
@@ -89,8 +96,8 @@ class Calibration(Parameters):
         return replace(calibration, clusterer=as_clusterer(calibration.clusterer))
 
     def without_clusterer(self) -> Calibration:
-        """Return the same without the clusterer, for saved files."""
-        return replace(self, clusterer=None)
+        """Return the same without the clusterer and the data of single rows, for saved files."""
+        return replace(self, clusterer=None, groups=None, sample_weight=None)
 
     def check(self) -> None:
         """Raise an error that names the invalid parameter."""

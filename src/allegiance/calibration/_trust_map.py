@@ -130,6 +130,10 @@ class TrustMap:
         """Return the interval that holds the share of one repeat with a chance of 90 %, around a mean share."""
         return max(0.0, share - float(self.margins[0])), min(1.0, share + float(self.margins[1]))
 
+    def cluster_intervals(self, shares: FloatArray) -> FloatArray:
+        """Return the 90% prediction interval (k, 2) of the replication (k,) of each cluster."""
+        return np.clip(np.column_stack([shares - self.margins[0], shares + self.margins[1]]), 0.0, 1.0)
+
     def above_chance(self, share: float) -> float:
         """Return a share of labels that come back, above chance."""
         return above_chance(share, self.chance)
@@ -186,6 +190,8 @@ def calibrate(
     seed, threads, verbose
         As in :func:`replicate`.
     """
+    from sklearn.utils.validation import has_fit_parameter
+
     calibration.check()
     codes = np.asarray(codes)
     if not (codes >= 0).any():
@@ -202,6 +208,8 @@ def calibrate(
     total = max(n_total or codes.size, codes.size)
     if known is None:
         source = stand_in(_as_floats(rows), codes, n_total=total, others=others)
+        last = source.clusterer[-1] if hasattr(source.clusterer, "steps") else source.clusterer
+        weights = weights if has_fit_parameter(last, "sample_weight") else None
     else:
         max_rows = 2 * subsample_size(known, codes.size, reach.size, calibration)
         source = refit_known(known, rows, codes, n_total=total, max_rows=max_rows, weights=weights)
