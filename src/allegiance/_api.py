@@ -136,7 +136,7 @@ def trust(
         which needs labels to begin with.
     clusterer
         The clusterer that made the labels, or that will make them: an estimator such as ``KMeans(8)``, a pipeline, or
-        a function from X to labels. Clones of it are fitted to subsamples. For ``metric="precomputed"``, X is the square
+        a function from X to labels. Clones of it are fitted to subsamples. With ``metric="precomputed"`` X is a square
         matrix. If you do not pass it, the built-in clusterer that best reproduces the labels stands in for it.
     groups
         (n,) group of each row, such as a patient, a batch or a user. Whole groups are sampled, so that trust is the

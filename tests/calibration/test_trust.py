@@ -181,7 +181,7 @@ class TestWhatIsRepeated:
         with pytest.warns(UserWarning, match="clusterer=") as warned:
             result = trust(X, labels, n_resamples=4)
         assert len(warned) == 1
-        assert "None of the built-in clusterers" in result.summary().note
+        assert "None of the built-in clusterers" in str(result)
         assert np.diff(result.replication_interval) > 0.4
 
     @pytest.mark.parametrize("shape", ["blobs", "moons"])
@@ -249,7 +249,6 @@ class TestWhatIsRepeated:
         result = trust(X, clusterer=kmeans, sample_weight=weights, n_resamples=6)
         expected = kmeans.fit(X, sample_weight=weights).labels_
         assert adjusted_rand_score(result.label, expected) == 1.0
-        assert trust(X, expected, sample_weight=weights, n_resamples=6).replication <= 1.0
         with pytest.raises(TypeError, match="does not take it"):
             trust(X, clusterer=AgglomerativeClustering(3), sample_weight=weights)
 
