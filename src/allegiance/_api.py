@@ -11,7 +11,7 @@ from ._core.validation import RandomState
 from .calibration import Calibration
 from .domains import Domain
 from .engines import Engine
-from .influence import INFLUENCES, Influence, Weights, Within
+from .influence import Influence, Weights
 from .results import AffinityResult
 
 
@@ -136,8 +136,9 @@ def trust(
         which needs labels to begin with.
     clusterer
         The clusterer that made the labels, or that will make them: an estimator such as ``KMeans(8)``, a pipeline, or
-        a function from X to labels. Clones of it are fitted to subsamples. With ``metric="precomputed"`` X is a square
-        matrix. If you do not pass it, the built-in clusterer that best reproduces the labels stands in for it.
+        a function from X to labels. Clones of it are fitted to subsamples. With a pipeline, points are scored behind
+        its transformers, where the clusters are. With ``metric="precomputed"``, X is a square matrix. By default, the
+        built-in clusterer that best reproduces the labels is the stand-in.
     groups
         (n,) group of each row, such as a patient, a batch or a user. Whole groups are sampled, so that trust is the
         probability that a label holds up in new groups.
@@ -177,27 +178,19 @@ def trust(
     """
     from ._scorer import AffinityScorer
 
-    calibration = Calibration(n_resamples, clusterer=clusterer, groups=groups, sample_weight=sample_weight)
-    calibration.check()
     if labels is None and centers is None and clusterer is None:
         raise ValueError("labels are missing: pass labels, clusterer=, such as KMeans(8), to make them, or centers=.")
-    given: dict[str, Any] = {
-        "centers": centers,
-        "influence": influence,
-        "weights": weights,
-        "domain": domain,
-        "n_jobs": n_jobs,
-    }
-    if labels is None and centers is not None and not isinstance(INFLUENCES.resolve(influence), Within):
-        # Labels are those that affinity(X, centers=centers) gives. Sampling needs no triangulation.
-        labels = AffinityScorer(**given, engine="shared").fit(X).labels_
     scorer = AffinityScorer(
         clusterer if labels is None and centers is None else None,
-        **given,
+        centers=centers,
+        influence=influence,
+        weights=weights,
         representative=representative,
+        domain=domain,
         engine=engine,
         eps=eps,
-        calibration=calibration,
+        calibration=Calibration(n_resamples, clusterer=clusterer, groups=groups, sample_weight=sample_weight),
+        n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -163,16 +164,28 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             from .io.dask import fit_lazily
 
             return fit_lazily(self, X, y, fit_params)
-        found = self._fit(X, y, fit_params)
-        if found.sample is not None:
-            self.fitted_ = self._calibrated(found, X)
-        self.fitted_.release_training_data()
+        fresh = self._unfitted()
+        parts = fresh._fit(X, y, fit_params)
+        if parts.sample is not None:
+            fresh.fitted_ = fresh._calibrate(parts, X)
+        fresh.fitted_.release_training_data()
+        return self._adopt(fresh)
+
+    def _unfitted(self) -> AffinityScorer:
+        """Return a copy without the fitted attributes. An error in a fit then leaves the previous fit as it is."""
+        fresh = copy(self)
+        for name in [name for name in vars(fresh) if name.endswith("_")]:
+            delattr(fresh, name)
+        return fresh
+
+    def _adopt(self, fresh: AffinityScorer) -> AffinityScorer:
+        """Take the attributes of a copy that was fitted."""
+        self.__dict__.clear()
+        self.__dict__.update(fresh.__dict__)
         return self
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> Fit:
-        """Fit to data in memory, trust not yet calibrated."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        """Fit to data in memory, without trust."""
         specification = Specification.of(self)
         if self.estimator is None:
             if fit_params:
@@ -183,17 +196,17 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             rows, columns, clusterer, y = self._clustered(X, fit_params, specification)
         labels = None if y is None else Labels.of(align(X, y), rows.shape[0])
         chunks = InMemory(specification.influence.prepare(rows), labels)
-        found = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
-        self._set_fitted(found.fitted)
-        assert found.codes is not None
-        self.labels_ = labels_of(found.codes, self.classes_)
-        return found
+        parts = fit(specification, chunks, columns, threads=specification.settings.threads, clusterer=clusterer)
+        self._set_fitted(parts.fitted)
+        assert parts.codes is not None
+        self.labels_ = labels_of(parts.codes, self.classes_)
+        return parts
 
-    def _calibrated(self, found: Fit, X: Any, result: AffinityResult | None = None) -> Fitted:
-        """Return what was fitted with trust: the estimator, if there is one, is repeated as a whole."""
-        assert found.sample is not None
+    def _calibrate(self, parts: Fit, X: Any, result: AffinityResult | None = None) -> Fitted:
+        """Return the fitted object with trust; the estimator, if there is one, is refitted as a whole."""
+        assert parts.sample is not None
         estimator = getattr(self, "estimator_", None)
-        return found.fitted.calibrated(found.sample, result, estimator=estimator, given=X)
+        return parts.fitted.calibrated(parts.sample, result, estimator=estimator, given=X)
 
     def _measured(self, X: Any, specification: Specification) -> tuple[Rows, Columns]:
         """Return checked rows in the space of the clusterer that made the labels, if it is known, and its columns."""
@@ -275,20 +288,21 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         top
             As in :meth:`affinity`.
         """
-        started = time.perf_counter()
         keep = None if top is None else check_count(top, "top")
         if is_lazy(X):
             from .io.dask import affinity_lazily, fit_lazily
 
             return affinity_lazily(fit_lazily(self, X, y, fit_params).fitted_, X, keep, y)
-        found = self._fit(X, y, fit_params)
-        assert found.located is not None
-        assert found.codes is not None
-        result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
-        if found.sample is not None:
-            self.fitted_ = self._calibrated(found, X, result)
-            result = replace(result, _trust_map=self.fitted_.trust_map)
-        self.fitted_.warn_if_imprecise(result)
+        started = time.perf_counter()
+        fresh = self._unfitted()
+        parts = fresh._fit(X, y, fit_params)
+        assert parts.located is not None
+        assert parts.codes is not None
+        result = parts.fitted.score_located(parts.located, parts.codes, FrameLike.of(X), started, top=keep)
+        if parts.sample is not None:
+            fresh.fitted_ = fresh._calibrate(parts, X, result)
+            result = replace(result, _trust_map=fresh.fitted_.trust_map)
+        self._adopt(fresh).fitted_.warn_if_imprecise(result)
         return result
 
     def transform(self, X: Any) -> FloatArray:
@@ -533,6 +547,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = self.estimator
+        if inner is None and self.centers is None:
+            # It clusters nothing by itself: fit needs labels.
+            tags.estimator_type = None
+            tags.target_tags.required = True
         tags.input_tags.sparse = not isinstance(inner, BaseEstimator) or get_tags(inner).input_tags.sparse
         tags.input_tags.pairwise = self.influence == "precomputed" or self.influence == Kernel("precomputed")
         tags.transformer_tags.preserves_dtype = ["float64"]

@@ -36,7 +36,7 @@ def test_a_small_result_is_shown_whole(random_result, calibrated):
 @pytest.mark.usefixtures("small_page")
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_labels_to_review_are_kept_and_others_sampled(random_result, rng, calibrated):
-    result = random_result(500, 4, 1.0, label=rng.integers(-1, 4, 500), calibrated=calibrated)
+    result = random_result(500, 4, 0.2, label=rng.integers(-1, 4, 500), calibrated=calibrated)
     values = result.trust if calibrated else result.own_affinity
     firm = (values >= 0.8) & (result.label != -1)
     doubtful = (values < 0.8) & (result.label != -1)
@@ -56,9 +56,9 @@ def test_labels_to_review_are_kept_and_others_sampled(random_result, rng, calibr
 
 
 @pytest.mark.usefixtures("small_page")
-def test_supported_labels_are_drawn_evenly_and_by_the_seed(make_result):
+def test_firm_labels_are_drawn_evenly_and_by_the_seed(make_result):
     n = 4_000
-    result = make_result(np.column_stack([np.linspace(0.6, 0.9, n), np.linspace(0.4, 0.1, n)]))
+    result = make_result(np.column_stack([np.linspace(0.88, 0.95, n), np.linspace(0.12, 0.05, n)]))
     assert choose_points(result).rows.tolist() == choose_points(result).rows.tolist()
     drawn = np.concatenate([choose_points(make_result(result.affinity, seed=seed)).rows for seed in range(200)])
     # 4,000 draws from 0 .. n - 1: the standard error of their mean is n / sqrt(12 * 4000). False alarm rate: 6e-5.
