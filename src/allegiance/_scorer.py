@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, TransformerMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin
 from sklearn.utils import estimator_html_repr, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -39,7 +39,7 @@ from .notebook import fitted_html
 from .results import AffinityResult, FrameLike
 
 
-class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class AffinityScorer(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """Affinity and trust as a scikit-learn estimator, which also scores new points.
 
     ``AffinityScorer(calibration=20).fit_affinity(X, labels)`` gives the result of ``trust(X, labels)``.
@@ -547,10 +547,10 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = self.estimator
-        if inner is None and self.centers is None:
-            # It clusters nothing by itself: fit needs labels.
-            tags.estimator_type = None
-            tags.target_tags.required = True
+        # Without an estimator or centers it clusters nothing: fit needs labels.
+        clusters = inner is not None or self.centers is not None
+        tags.estimator_type = "clusterer" if clusters else None
+        tags.target_tags.required = not clusters
         tags.input_tags.sparse = not isinstance(inner, BaseEstimator) or get_tags(inner).input_tags.sparse
         tags.input_tags.pairwise = self.influence == "precomputed" or self.influence == Kernel("precomputed")
         tags.transformer_tags.preserves_dtype = ["float64"]

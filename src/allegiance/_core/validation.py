@@ -223,7 +223,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Rows:
     try:
         if _has_dates(X):  # which scikit-learn would take as numbers of nanoseconds
             raise TypeError("X holds dates: turn them into numbers.")
-        if np.iscomplexobj(X):
+        if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise ValueError(
                 "Complex data not supported: X holds complex numbers. Use their real and imaginary parts as columns."
             )

@@ -203,8 +203,8 @@ class _Training:
         self.sites_given = None if centers is None else check_centers(centers, chunks.n_features)
         if self.sites_given is None and not chunks.labelled:
             raise ValueError(
-                "labels are missing: pass labels (y in fit), or centers, or an estimator that clusters, such as "
-                "AffinityScorer(KMeans(10))."
+                "labels are missing: AffinityScorer requires y to be passed, but the target y is None. Pass labels, or "
+                "centers, or an estimator that clusters, such as AffinityScorer(KMeans(10))."
             )
         self.sites = np.empty((0, chunks.n_features))
         if influence.has_sites and self.sites_given is not None:
