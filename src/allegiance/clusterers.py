@@ -353,6 +353,12 @@ class Leiden(ClusterMixin, BaseEstimator):
     ----------
     labels_
         (n,) cluster of each row.
+
+    Examples
+    --------
+    >>> from allegiance.clusterers import Leiden
+    >>> Leiden(0.5, n_neighbors=10)
+    Leiden(n_neighbors=10, resolution=0.5)
     """
 
     def __init__(
@@ -425,7 +431,19 @@ class Leiden(ClusterMixin, BaseEstimator):
 
 
 class Louvain(Leiden):
-    """Louvain clustering of scanpy's neighbor graph; parameters as in :class:`Leiden`."""
+    """Louvain clustering of scanpy's neighbor graph. Needs igraph, but not scanpy.
+
+    Parameters
+    ----------
+    resolution, n_neighbors, metric, n_iterations, random_state
+        As in :class:`Leiden`; ``n_iterations`` is ignored.
+
+    Examples
+    --------
+    >>> from allegiance.clusterers import Louvain
+    >>> Louvain(0.5, n_neighbors=10)
+    Louvain(n_neighbors=10, resolution=0.5)
+    """
 
     def _partition(self, graph: Any, weights: FloatArray) -> Any:
         return graph.community_multilevel(weights=weights, resolution=self.resolution)
