@@ -24,6 +24,7 @@ RETURNED = ["AffinityResult", "PrecisionWarning"]
 MODULES = {
     "clusterers": ["BregmanKMeans", "Leiden", "Louvain"],
     "displays": [
+        "AffinityFieldDisplay",
         "AffinityMapDisplay",
         "AffinityProfileDisplay",
         "FlowDisplay",
