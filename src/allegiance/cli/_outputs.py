@@ -133,7 +133,9 @@ def page_settings(
 
     row, *names = points.columns.column_names
     # The page is in the types of the columns, even if the output is as written.
-    columns = pa.Table.from_batches([table.typed(batch) for batch in points.columns.select(names).to_batches()])
+    columns = pa.Table.from_batches(
+        [table.typed(batch, keep_words=False) for batch in points.columns.select(names).to_batches()]
+    )
     described = _describe_features(result, columns, plan)
     ids = ids_of(o, plan, table)
     # The labels of a clustering may be words already.
