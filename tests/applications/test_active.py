@@ -47,7 +47,7 @@ class TestKnownAnswers:
         assert model.inertia_ == pytest.approx(theirs.inertia_)
         np.testing.assert_array_equal(model.sample_indices_, np.arange(300))
 
-    def test_centres_are_those_of_the_sample_and_labels_those_of_the_centres(self):
+    def test_centers_are_those_of_the_sample_and_labels_those_of_the_centers(self):
         X, _ = make_blobs(1000, n_features=5, centers=6, cluster_std=4.0, random_state=2)
         model = ActiveKMeans(6, random_state=0).fit(X)
         sample = X[model.sample_indices_]
@@ -121,7 +121,7 @@ class TestSample:
             warnings.simplefilter("error")
             model = ActiveKMeans(5, random_state=0).fit(X)
         assert model.stable_fraction_ == pytest.approx(model.n_stable_ / X.shape[0], abs=0.01)
-        # Unstable points alone lie between the blobs, and so do their centres.
+        # Unstable points alone lie between the blobs, and so do their centers.
         assert model.inertia_ < 0.8 * ActiveKMeans(5, stable_fraction=0.0, random_state=0).fit(X).inertia_
 
 
@@ -187,5 +187,5 @@ def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
         work(X[:size])
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # A point has some twenty numbers: ranks and their errors, owner, nearest centre, distances.
+    # A point has some twenty numbers: ranks and their errors, owner, nearest center, distances.
     assert peaks[1] - peaks[0] < 24 * 8 * (n // 2)
