@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -194,13 +195,13 @@ class _OddRows:
             if place >= 0 and stats[place] is None and self._columns[place].n_times(text) == 1:
                 odd[row] = "without numbers"
         # Several columns of numbers that have text in the same row.
-        broken = [one for one in numbers if one.strays]
+        broken = [strays for strays in (one.strays for one in numbers if one.n_strays) if strays]
         names = {name for column in self._columns for name in (column.name, column.name.lower())}
-        counts = Counter(row for one in broken for row in one.strays)
+        counts = Counter(row for strays in broken for row in strays)
         limit = max(3, min((one.seen for one in numbers), default=0) // 100)
         shared = [row for row, n in counts.items() if n >= max(2, len(broken) / 2)]
         for row in shared:
-            texts = [one.strays[row] for one in broken if row in one.strays]
+            texts = [strays[row] for strays in broken if row in strays]
             is_header = sum(text in names for text in texts) > len(texts) / 2
             if is_header or len(shared) <= limit:
                 odd[row] = "a repeated header" if is_header else "text in columns of numbers"
@@ -303,8 +304,8 @@ class _Stats:
         self.low, self.high = _Extreme(), _Extreme()  # the second one of negated numbers
         self.high_row = -1
         self.whole = self.counting = True
-        self.strays: dict[int, str] = {}
         self.n_strays = self.n_gaps = 0  # cells that contradict, and numbers that mean missing
+        self._strays: list[tuple[Any, IntArray, int]] = []
         self._last = np.nan
 
     def add(self, numbers: FloatArray, first: int) -> None:
@@ -335,11 +336,17 @@ class _Stats:
             self.mean += shift * (values.size / total)
             self.seen = total
 
-    def add_strays(self, texts: Any, rows: IntArray) -> None:
-        """Add cells that contradict the interpretation."""
-        self.n_strays += rows.size
-        for row, text in zip(rows.tolist()[: _MAX_STRAYS - len(self.strays)], texts.to_pylist(), strict=False):
-            self.strays[row] = text
+    def add_strays(self, texts: Any, places: IntArray, first: int) -> None:
+        """Add texts at these places that contradict the interpretation; ``first`` is the row of the first text."""
+        self.n_strays += places.size
+        self._strays.append((texts, places, first))
+
+    @property
+    def strays(self) -> dict[int, str]:
+        """The cells that contradict the interpretation, by row."""
+        return {
+            first + place: texts[place].as_py() for texts, places, first in self._strays for place in places.tolist()
+        }
 
     @property
     def is_sum(self) -> bool:
@@ -395,7 +402,7 @@ class _Column:
         value_type = plain_type(kind)
         self._is_text, self._words = is_text(value_type), lower_words(missing)
         readings: Sequence[str] = ("iso",) if is_time(value_type) else (".",) if is_number(value_type) else ()
-        self._readings = {reading: _Stats() for reading in ((*MARKS, *ORDERS) if self._is_text else readings)}
+        self._readings = dict.fromkeys((*MARKS, *ORDERS) if self._is_text else readings, _Stats())
         self.usable = bool(self._readings)
         self._rows = self._absent = 0
         self._word_counts: Counter[str] = Counter()
@@ -524,20 +531,34 @@ class _Column:
                 same = np.array_equal(numbers[one], numbers[other], equal_nan=True)
                 self._ambiguous = self._ambiguous or not same
         present = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False))
-        for reading, stats in list(self._readings.items()):
-            values = numbers.get(reading)
+        for names in self._group_readings(numbers):
+            stats, values = self._readings[names[0]], numbers.get(names[0])
             stray = present if values is None else present & np.isnan(values)
-            rows = np.flatnonzero(stray)
-            lead = int((~stray[present]).argmax()) if rows.size < present.sum() else rows.size
-            hopeless = stats.seen == stats.n_gaps == 0 and stats.n_strays + lead >= _LEAD
-            if rows.size:
-                stats.add_strays(texts.take(pa.array(rows[:_MAX_STRAYS])), first + rows)
-            if hopeless or stats.n_strays > _MAX_STRAYS:
-                del self._readings[reading]
-            elif values is not None:
+            places = np.flatnonzero(stray)
+            if places.size:
+                fits = ~stray[present]
+                lead = int(fits.argmax()) if fits.any() else places.size
+                hopeless = stats.seen == stats.n_gaps == 0 and stats.n_strays + lead >= _LEAD
+                stats.add_strays(texts, places, first)
+                if hopeless or stats.n_strays > _MAX_STRAYS:
+                    self._readings = {name: one for name, one in self._readings.items() if one is not stats}
+                    continue
+            if values is not None:
                 gapped = with_gaps(values, self._missing)
-                stats.n_gaps += int((np.isnan(gapped) & ~np.isnan(values)).sum())
+                stats.n_gaps += int((np.isnan(gapped) & ~np.isnan(values)).sum()) if gapped is not values else 0
                 stats.add(gapped, first)
+
+    def _group_readings(self, numbers: dict[str, FloatArray]) -> list[list[str]]:
+        """Return the interpretations by statistics, which they share until their numbers differ."""
+        groups: dict[tuple[int, int], list[str]] = {}
+        for reading, stats in self._readings.items():
+            groups.setdefault((id(stats), id(numbers.get(reading))), []).append(reading)
+        owners = set[int]()
+        for (owner, _), names in groups.items():
+            if owner in owners:
+                self._readings |= dict.fromkeys(names, deepcopy(self._readings[names[0]]))
+            owners.add(owner)
+        return list(groups.values())
 
     def finish(self, sample: Sample, usual: str, mark_known: bool, dayfirst: bool | None) -> ColumnProfile:
         """Return the profile, now that all rows have been added."""
@@ -566,7 +587,7 @@ class _Column:
         best = self.best()
         if self._leading_zeros:
             return "it has leading zeros"
-        if best is None or best.n_strays > 0.2 * best.seen or not best.strays:
+        if best is None or best.n_strays > 0.2 * best.seen or not best.n_strays:
             return ""
         kind = "number" if any(self._readings.get(mark) is best for mark in MARKS) else "date"
         return f"{next(iter(best.strays.values()))[:40]!r} is not a {kind}"
@@ -595,11 +616,12 @@ class _Column:
     def _finish_numbers(self, found: ColumnProfile, reading: str, column: Any, share: float) -> None:
         stats = self._readings[reading]
         found.kind, found.reading = "number" if reading in MARKS else "date", reading
-        found.missing_words, found.strays = dict(self._word_counts), dict(stats.strays)
-        found.n_missing += (sum(self._word_counts.values()) if self._is_text else 0) + len(stats.strays) + stats.n_gaps
-        found.missing = (*found.missing, *dict.fromkeys(stats.strays.values()))
+        strays = stats.strays
+        found.missing_words, found.strays = dict(self._word_counts), strays
+        found.n_missing += (sum(self._word_counts.values()) if self._is_text else 0) + len(strays) + stats.n_gaps
+        found.missing = (*found.missing, *dict.fromkeys(strays.values()))
         if found.values is not None:
-            gone = {*found.missing_words, *stats.strays.values()}
+            gone = {*found.missing_words, *strays.values()}
             found.values = {text: n for text, n in found.values.items() if text not in gone}
         stats.finish(found)
         numbers = read_column(column, reading, found.missing)[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import functools
 import io
 import mmap
 import re
@@ -11,11 +12,13 @@ import shutil
 import tempfile
 import time
 import weakref
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
+from fnmatch import fnmatch
 from itertools import chain, count, pairwise
 from typing import Any, NamedTuple
 
@@ -136,17 +139,18 @@ def _resembles_values(names: Sequence[str], below: Sequence[Sequence[str]]) -> b
         return False
     columns = [{row[i].strip() for row in below if i < len(row)} for i in range(len(names))]
     repeated = sum(name in column for name, column in zip(names, columns, strict=True) if name)
-    if repeated < 2:
+    if not repeated:
         return False
     years = [re.fullmatch(r"(19|20)\d\d", name) is not None for name in names]
     numbers = sum(is_number and not year for is_number, year in zip(_are_numbers(names), years, strict=True))
-    return repeated + numbers > len(names) / 2
+    return repeated + numbers > len(names) / 2 and (repeated > 1 or numbers > 1)
 
 
 def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
     """Return a sheet of a workbook, in memory."""
     library = require("python_calamine", "io", f"reading {path}")
     with explained(f"{path} is not a workbook, or it is damaged."):
+        _check_extent(open_seekable(path), path)
         place = open_seekable(path)
         read = library.CalamineWorkbook.from_path if isinstance(place, str) else library.CalamineWorkbook.from_filelike
         with read(place) as book:
@@ -155,10 +159,6 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
                 raise TableError(f"{path} has no sheet {sheet!r}. Its sheets are {', '.join(map(repr, names))}.")
             wanted = names if sheet is None else [sheet]
             opened = {name: book.get_sheet_by_name(name) for name in wanted}
-            for name, one in opened.items():
-                if one.total_height * one.total_width > MAX_SHEET_CELLS:
-                    size = f"{one.total_height:,} rows and {one.total_width:,} columns"
-                    raise TableError(f"{path}: the sheet {name!r} has {size}. Is there a stray cell? Save it as CSV.")
             sheets = {name: one.to_python(skip_empty_area=True) for name, one in opened.items()}
             tops = {name: (one.start or (0, 0))[0] for name, one in opened.items()}
     if not sheets:
@@ -186,6 +186,26 @@ def open_workbook(path: str, sheet: str | None, dialect: Dialect) -> Part:
         others = ", ".join(repr(name) for name in names if name != chosen)
         part.notes.append(f"{path}: read the sheet {chosen!r}. Its other sheets are {others} (sheet=, --sheet).")
     return part
+
+
+def _check_extent(file: Any, path: str) -> None:
+    """Raise an error for a sheet whose cells span more rows and columns than memory can hold: the library aborts."""
+    if not zipfile.is_zipfile(file):
+        return
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            rows, columns, tail = {b"1"}, {b"A"}, b""
+            with archive.open(name) if fnmatch(name, "xl/worksheets/*.xml") else io.BytesIO() as stream:
+                while piece := stream.read(_BLOCK):
+                    text = tail + piece
+                    rows.add(max(re.findall(rb'<row[^>]*? r="(\d+)"', text), key=int, default=b"1"))
+                    columns |= set(re.findall(rb'<c[^>]*? r="([A-Z]+)\d', text))
+                    tail = text[-256:]
+            height = max(map(int, rows))
+            width = max(functools.reduce(lambda n, letter: 26 * n + letter - 64, column, 0) for column in columns)
+            if height * width > MAX_SHEET_CELLS:
+                size = f"a sheet of {height:,} rows and {width:,} columns"
+                raise TableError(f"{path} has {size}. Remove the stray cell, or save the table as CSV.")
 
 
 def _cell(cell: Any) -> Any:
