@@ -178,8 +178,12 @@ def test_codes_and_duplicate_rows_are_noted(tmp_path, rows):
 
 
 def test_what_is_not_a_table_is_refused(tmp_path, rows):
-    dashboard = [["Sales", *[""] * 6], ["Q1", "", "12", "", "", "x", ""], ["", "7", "", "North", "", "", "3"]]
-    lines = [list("abcdefg"), *(dashboard[i % 3] for i in range(30)), ["t", "", "", "", "5", "", ""]]
+    kinds = (
+        lambda i: ["Sales", *[""] * 6],
+        lambda i: ["Q1", "", f"{i}.5", "", "", f"{i * 7}", ""],
+        lambda i: ["", str(i * i), "", "North", "", "", f"{i}.25"],
+    )
+    lines = [list("abcdefg"), *(kinds[i % 3](i) for i in range(30))]
     with pytest.raises(TableError, match="does not look like a table"):
         propose(write(tmp_path / "t.csv", lines), keep_rows="all").raise_problems()
     wide = [list("abcdefg"), *(["k", str(i % 7), *["same"] * 5] for i in range(30))]

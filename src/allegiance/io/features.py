@@ -343,14 +343,14 @@ def _drop_copies(columns: list[ColumnPlan], source: Table, asked: set[str]) -> l
 
 def _check_usable(plan: FeaturePlan, source: Table) -> list[Finding]:
     """Return an error if the rows and columns do not look like a table."""
-    cells = plan.n_rows * max(len(plan.features), 1)
-    gaps = sum(column.n_missing for column in plan.features if column.kind != "category")
+    numbers = [column.n_missing for column in plan.features if column.kind != "category"]
+    cells, gaps = plan.n_rows * max(len(numbers), 1), sum(numbers)
     reason = ""
     if 0 < len(plan.used) < 2 and len(plan.columns) > 5 and source.format in ("csv", "xlsx"):
         others = [f"{c.name} {c.reason}" for c in plan.columns if c.role == "left out"]
         reason = f"only {plan.used[0]!r} of {len(plan.columns)} columns can be used. {join_names(others, 3)}"
     elif gaps > cells / 2 and source.format in ("csv", "xlsx"):
-        reason = f"{gaps / cells:.0%} of the values of its features are missing"
+        reason = f"{gaps / cells:.0%} of the numbers are missing"
     if not reason:
         return []
     text = f"{plan.where} does not look like a table: {reason}. Name the columns to use if it is one."
