@@ -191,14 +191,14 @@ class DaskChunks:
         self.n_features = partitions.n_features
         self.labelled = partitions.labels is not None
 
-    def total(self, summarise: Callable[[Chunk], AnySummary | None]) -> AnySummary:
+    def total(self, summarise: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any] | None = None) -> Any:
         """Summarize each partition on its worker, and merge neighbors, pair by pair."""
         # Each function is one node of the graph: it reaches a worker once, not with every partition.
         each, work = _delayed(_summarize), _delayed(summarise)
         starts = np.cumsum([0, *self._partitions.lengths[:-1]]).astype(int).tolist()
         pairs = zip(self._partitions.pairs(), starts, strict=True)
         parts = [each(work, rows, labels, start) for (rows, labels), start in pairs]
-        total: AnySummary | None = _merge_all(parts, _plus).compute()
+        total = _merge_all(parts, merge or _plus).compute()
         if total is None:
             raise ValueError("X has no rows: all of its partitions are empty.")
         return total
@@ -260,7 +260,8 @@ def predict_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Any:
 
 def profile_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Profile:
     """Return the profile of the rows of a Dask array or frame X (n, d), computed where the rows are."""
-    return DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads(), plan))
+    profile: Profile = DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads(), plan), add)
+    return profile
 
 
 def _profile_of_chunk(fitted: Fitted, plan: Any, chunk: Chunk) -> Profile | None:

@@ -9,6 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path, PurePosixPath
@@ -129,7 +130,7 @@ def open_table(
     if not isinstance(source, (str, os.PathLike, list, tuple)):
         return Table([Part.of("the frame", as_arrow(source))], rules)
     inputs = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    every = [path for one in inputs for path in _locate(os.fspath(one), format)]
+    every = [path for one in inputs for path in locate_files(os.fspath(one), format)]
     paths = list(dict.fromkeys(every))
     if not paths:
         raise TableError("no file was named.")
@@ -214,6 +215,25 @@ class Table:
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise TableError(f"{self.where}: column {name!r} has different types in its files. {error}") from error
 
+    def set_missing(self, missing: Mapping[str, Sequence[Any]]) -> None:
+        """Set the words and numbers that mean a missing value by column, before the table is profiled.
+
+        Parameters
+        ----------
+        missing
+            As in :func:`open_table`.
+        """
+        self._rules, self._profile = {**self._rules, "missing": missing}, None
+
+    def partitions(self) -> list[Table]:
+        """Return one table per file, with the columns, types and profile of this one."""
+        tables = []
+        for part in self._parts:
+            one = copy(self)
+            one._parts, one.where, one.files = [part], part.where, part.files
+            tables.append(one)
+        return tables
+
     @property
     def notes(self) -> list[str]:
         """Sentences on how the table was read, such as a guessed encoding; complete once it was profiled."""
@@ -228,7 +248,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns. Text is profiled for it."""
-        return self._schema(self.columns, typed=True)
+        return self.schema_of(self.columns, typed=True)
 
     def profile(self) -> Profile:
         """Return the profile of each column, after one pass over all rows the first time.
@@ -309,7 +329,13 @@ class Table:
         return list(dict.fromkeys([*self._findings, *notes]))
 
     def batches(
-        self, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS, start: int = 0, *, typed: bool = True
+        self,
+        columns: Sequence[str] | None = None,
+        rows: int = BATCH_ROWS,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        typed: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order, ``rows`` at a time; only the last batch may be shorter.
 
@@ -321,8 +347,8 @@ class Table:
             Names of the columns to read, in the order wanted; all by default.
         rows
             Rows in a batch.
-        start
-            The first row to read.
+        start, stop
+            The first row to read, and the row before which to stop; None for the end.
         typed
             Give columns of text files the type that their profile found. Otherwise they are text, exactly as written.
             Columns of other files have their own type in both cases.
@@ -330,9 +356,9 @@ class Table:
         wanted = self.check_columns(self.columns if columns is None else columns)
         if self._written and self._rules["keep_rows"] == "auto":
             self.profile()  # knows the rows to leave out
-        self._schema(wanted, typed=typed)
+        self.schema_of(wanted, typed=typed)
         rows = rows_of_batch(rows, len(wanted))
-        batches = _regrouped(self._chunks(wanted, rows, start), rows)
+        batches = _regrouped(_until(self._chunks(wanted, rows, start), stop, start), rows)
         return map(self.typed, batches) if typed else batches
 
     def read(self, columns: Sequence[str] | None = None, *, typed: bool = True) -> pa.Table:
@@ -344,7 +370,7 @@ class Table:
             As in :meth:`batches`.
         """
         wanted = self.check_columns(self.columns if columns is None else columns)
-        schema = self._schema(wanted, typed=typed)
+        schema = self.schema_of(wanted, typed=typed)
         return pa.Table.from_batches(list(self.batches(wanted, typed=typed)), schema=schema)
 
     def sample(self, most: int, columns: Sequence[str]) -> pa.Table:
@@ -370,7 +396,7 @@ class Table:
             Leave whole numbers with words among them as text: they may be labels, of which "unknown" is one. To
             describe columns, pass False.
         """
-        schema = self._schema(batch.schema.names, typed=True, keep_words=keep_words)
+        schema = self.schema_of(batch.schema.names, typed=True, keep_words=keep_words)
         if batch.schema.types == schema.types:
             return batch
         columns = self.profile().columns
@@ -380,8 +406,16 @@ class Table:
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _schema(self, columns: Sequence[str], *, typed: bool, keep_words: bool = True) -> pa.Schema:
-        """Return names and types of columns; those that come from text get the type of their profile."""
+    def schema_of(self, columns: Sequence[str], *, typed: bool, keep_words: bool = True) -> pa.Schema:
+        """Return names and types of columns. Text is profiled for it.
+
+        Parameters
+        ----------
+        columns, typed
+            As in :meth:`batches`.
+        keep_words
+            As in :meth:`typed`.
+        """
         raw = [self._raw.field(name) for name in columns]
         if not typed or self._written.isdisjoint(columns):
             return pa.schema(raw)
@@ -423,7 +457,7 @@ class Table:
 
     def _chunks(self, columns: list[str], rows: int, start: int, first_pass: bool = False) -> Iterator[pa.RecordBatch]:
         """Yield all parts as written, with the columns of their folders, in pieces of any size."""
-        schema = self._schema(columns, typed=False)
+        schema = self.schema_of(columns, typed=False)
         for part in self._parts:
             if part.n_kept is not None and start >= part.n_kept:
                 start -= part.n_kept
@@ -507,6 +541,15 @@ def _regrouped(chunks: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
         yield _merged(held)
 
 
+def _until(chunks: Iterator[pa.RecordBatch], stop: int | None, row: int) -> Iterator[pa.RecordBatch]:
+    """Yield chunks, the first of which begins at ``row``, up to the row ``stop``."""
+    for chunk in chunks:
+        yield chunk if stop is None else chunk.slice(0, stop - row)
+        row += chunk.num_rows
+        if stop is not None and row >= stop:
+            return
+
+
 def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Return pieces as one batch, and empty their list, so that they are not held with it."""
     whole = pieces[0] if len(pieces) == 1 else pa.Table.from_batches(pieces).combine_chunks().to_batches()[0]
@@ -517,7 +560,7 @@ def _merged(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
 # Where files are
 
 
-def _locate(spec: str, format: str | None) -> list[str]:
+def locate_files(spec: str, format: str | None = None) -> list[str]:
     """Return the files that a path, pattern, folder or URL stands for."""
     if is_url(spec):
         filesystem, path = filesystem_of(spec)
