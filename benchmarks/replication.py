@@ -76,7 +76,7 @@ def measure_repeats(key: Key, quick: bool) -> Iterator[Row]:
         result = trust(X, labels, clusterer=known, n_jobs=1)
         seconds = time.process_time() - started
         (low, high), says = result.replication_interval, result.trust
-        named = re.search(r"with (.*?), which stands.*index ([\d.]+)\)", result.summary().note)
+        named = re.search(r"with (.*?), the stand-in.*index ([\d.]+)\)", result.summary().note)
         yield {
             "kind": population.kind,
             "structure": int(population.structure),
