@@ -89,9 +89,9 @@ def assert_sane(result: Any) -> None:
         values = getattr(result, name)
         assert np.isfinite(values).all(), f"{name} is not finite"
         assert (values >= 0).all(), f"{name} is negative"
-    assert np.isin(result.owner, result.classes).all(), "the owner is not a cluster"
-    if result.calibrated:
-        labelled = ~result.noise
+    assert np.isin(result.frame(details=True)["owner"], result.classes).all(), "the owner is not a cluster"
+    if "trust" in result.frame():
+        labelled = ~np.isnan(result.trust)
         assert ((result.trust[labelled] >= 0) & (result.trust[labelled] <= 1)).all(), "trust is not a chance"
         assert np.isnan(result.trust[~labelled]).all(), "noise is trusted"
 

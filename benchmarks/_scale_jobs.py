@@ -187,7 +187,7 @@ def many(_: str, n: str) -> dict[str, Any]:
     used = time.process_time()
     seconds, result = _timed(lambda: scorer.affinity(X, top=3))
     processor = time.process_time() - used
-    walked = float((result.engine == "hit-and-run").mean())
+    walked = float((result.frame(details=True)["engine"] == "hit-and-run").mean())
     each = {"each": seconds / int(n), "processor_each": processor / int(n)}
     return {"prepare": first - again, **each, "walked": walked, "peak": peak()}
 

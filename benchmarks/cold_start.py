@@ -56,7 +56,7 @@ from allegiance.geometry import sample_polytope
 rng = np.random.default_rng(0)
 started = time.process_time()
 for d, k, engine in ((2, 5, "auto"), (20, 10, "auto"), (20, 30, "auto"), (20, 10, "hit-and-run")):
-    affinity(rng.uniform(size=(200, d)), centers=rng.uniform(size=(k, d)), engine=engine, random_state=0).closeness
+    affinity(rng.uniform(size=(200, d)), centers=rng.uniform(size=(k, d)), engine=engine, random_state=0).typicality
 sample_polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6), 10, random_state=0)
 print(time.process_time() - started)
 """

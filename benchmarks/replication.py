@@ -76,7 +76,7 @@ def measure_repeats(key: Key, quick: bool) -> Iterator[Row]:
         result = trust(X, labels, clusterer=known, n_jobs=1)
         seconds = time.process_time() - started
         (low, high), says = result.replication_interval, result.trust
-        named = re.search(r"with (.*?), which stands.*index ([\d.]+)\)", result.clusterer_note or "")
+        named = re.search(r"with (.*?), which stands.*index ([\d.]+)\)", result.summary().note)
         yield {
             "kind": population.kind,
             "structure": int(population.structure),
@@ -90,9 +90,9 @@ def measure_repeats(key: Key, quick: bool) -> Iterator[Row]:
             "by_point": binned_error(says[inner], frequency[inner]),
             "brier": np.mean((says[inner] - back[:, inner]) ** 2),
             "by_cluster": cluster_error(says, frequency, labels),
-            "warned": int(result.trust_map.warning is not None),
-            "no_clusters": int(result.trust_map.null_replication is not None),
-            "slope": min(result.trust_map.slopes),
+            "warned": int(result._trust_map.warning is not None),
+            "no_clusters": int(result._trust_map.null_replication is not None),
+            "slope": min(result._trust_map.slopes),
             "stand_in": named.group(1) if named else "",
             "ari": float(named.group(2)) if named else np.nan,
             "seconds": seconds,
@@ -262,7 +262,7 @@ def measure_warnings(key: Key, quick: bool) -> Iterator[Row]:
         labels = ANNOTATIONS[what](X, k)
     else:
         labels = fit_labels((CLUSTERERS | ODD)[what](1 if what == "Leiden" else k), X, 0)[1]
-    warned = trust(X, labels, n_jobs=1).trust_map.warning is not None if np.unique(labels[labels >= 0]).size > 1 else 0
+    warned = trust(X, labels, n_jobs=1)._trust_map.warning is not None if np.unique(labels[labels >= 0]).size > 1 else 0
     yield {"kind": "choosing" if key[0] in WARNINGS_CHOSEN_ON else "confirming", "warned": int(warned)}
 
 
@@ -301,7 +301,7 @@ def measure_audit(key: Key, quick: bool) -> Iterator[Row]:
                 audits.append((held, high - low, plain[1] - plain[0], 1 - right[rows.rows].mean()))
                 left = np.setdiff1d(np.arange(right.size), rows.rows)
                 if draw < 10 and 0 < right[left].sum() < left.size:
-                    better.append([roc_auc_score(right[left], t[left]) for t in (result.ranking, audit.trust)])
+                    better.append([roc_auc_score(right[left], t[left]) for t in (-result.priority, audit.trust)])
             means = [*np.mean(audits, axis=0), *(np.mean(better, axis=0) if better else (np.nan, np.nan))]
             names = ("held", "width", "plain", "found", "before", "after")
             yield {"rows": len(X), "right": right.mean(), "m": m, "random": random} | dict(
@@ -356,7 +356,7 @@ def measure_order(key: Key, quick: bool) -> Iterator[Row]:
     result = trust(X, labels, n_jobs=1)
     wrong, unmatched = by_majority(labels, classes), by_matching(labels, classes)
     found: Row = {"kind": data.kind}
-    for what, score in (("order", result.ranking), ("trust", result.trust)):
+    for what, score in (("order", -result.priority), ("trust", result.trust)):
         measured = measures(score, wrong, unmatched)
         found |= {f"{what}_{name}": measured[name] for name in MEASURES}
     yield found

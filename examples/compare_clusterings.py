@@ -36,6 +36,6 @@ ax.legend()
 
 # %%
 # Trust says that labels come back when the data are clustered again, not that they are the classes one has in mind: the
-# true digits come last. These have no supported label, whichever clustering is chosen:
-rows = np.flatnonzero(comparison.never_supported)
+# true digits come last. These have no firm label, whichever clustering is chosen:
+rows = np.flatnonzero(comparison.never_firm)
 print(f"rows {rows}")

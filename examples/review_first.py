@@ -22,7 +22,7 @@ result = trust(digits.data, labels)
 print(result)
 
 # %%
-# Each band is a cluster, its labels sorted by trust; labels that are not supported are hatched.
+# Each band is a cluster, its labels sorted by trust; labels that are not firm are hatched.
 result.plot()
 
 # %%
@@ -37,5 +37,5 @@ print(review)
 
 majority = {letter: np.bincount(digits.target[labels == letter]).argmax() for letter in np.unique(labels)}
 wrong = digits.target != np.array([majority[letter] for letter in labels])
-first = result.least_trusted("5%")
+first = result.review("5%").index
 print(f"wrong among the 5 % to review: {wrong[first].mean():.0%}, among all: {wrong.mean():.0%}")

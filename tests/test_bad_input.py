@@ -237,7 +237,7 @@ class TestNewPoints:
         """The closed form serves only points inside the hull, shared samples only those outside."""
         scorer = AffinityScorer(engine=engine, domain="space").fit(X, LABELS)
         inside, outside = scorer.cluster_centers_.mean(axis=0), 100 * scorer.cluster_centers_[0]
-        assert set(scorer.affinity([outside if row == 0 else inside]).engine) == {engine}
+        assert set(scorer.affinity([outside if row == 0 else inside]).frame(details=True)["engine"]) == {engine}
         with pytest.raises(ValueError, match=rf"engine=\w+\(\).*row {row}\b"):
             scorer.affinity([inside, outside])
 

@@ -135,11 +135,11 @@ EVERY_ENGINE = """
             for n_jobs in [1, 2]:
                 scorer = AffinityScorer(domain=domain, n_jobs=n_jobs, **common).fit(X, labels)
                 for kind in [X, near, X.astype(np.float32), np.asfortranarray(X), X[::2], sp.csr_array(X), frozen(X)]:
-                    scorer.affinity(kind).closeness
+                    scorer.affinity(kind).typicality
         # As joblib hands it to its worker processes: every array read-only.
         with tempfile.TemporaryDirectory() as folder:
             joblib.dump(scorer, pathlib.Path(folder) / "scorer")
-            joblib.load(pathlib.Path(folder) / "scorer", mmap_mode="r").affinity(X).closeness
+            joblib.load(pathlib.Path(folder) / "scorer", mmap_mode="r").affinity(X).typicality
         for engine in [ENGINES["shared"](20_000), ENGINES["hit-and-run"](20_000), "exact"]:
             if engine != "exact" or min(d, k - 1) <= 3:
                 few = dict(influence="euclidean", eps=0.2, engine=engine)

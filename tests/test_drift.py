@@ -204,7 +204,7 @@ class TestProfile:
         for one, other in ((whole.values, parts.values), (whole.strange, parts.strange)):
             assert np.array_equal(one.numbers, other.numbers)
             assert np.array_equal(one.rows, other.rows)
-        baseline = scorer.fitted_.parts["baseline"]
+        baseline = scorer.fitted_.baseline
         one, other = (compare_profiles(scorer.fitted_, baseline, each).to_dict() for each in (whole, parts))
         assert one["clusters"][0]["share_now"] == other["clusters"][0]["share_now"]
 
@@ -244,7 +244,7 @@ class TestProfile:
         february.loc[cluster == 1, "age"] += 1.0
         known, again = (compare_periods(each, None, february) for each in (scorer, loaded))
         assert known.to_dict() == again.to_dict()
-        assert loaded.fitted_.parts["baseline"].values is None
+        assert loaded.fitted_.baseline.values is None
 
     def test_dask_gives_the_same(self, scorer):
         frames = pytest.importorskip("dask.dataframe")
@@ -260,7 +260,7 @@ class TestProfile:
     )
     def test_a_damaged_baseline_is_refused(self, scorer, part, value):
         state = scorer.to_dict()
-        state["parts"] = {"baseline": state["parts"]["baseline"] | {part: value}}
+        state["baseline"] = state["baseline"] | {part: value}
         with pytest.raises(ValueError, match=part):
             AffinityScorer.from_dict(state)
 

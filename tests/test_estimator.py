@@ -267,7 +267,9 @@ class TestLabels:
         np.testing.assert_array_equal(result.affinity, plain.affinity)
         assert result.classes.tolist() == names
         assert result.label.tolist() == [names[code] for code in codes]
-        assert result.owner.tolist() == [names[code] for code in plain.owner]
+        assert result.frame(details=True)["owner"].tolist() == [
+            names[code] for code in plain.frame(details=True)["owner"]
+        ]
         assert result.rival.tolist() == [names[code] for code in plain.rival]
 
     def test_predict_speaks_the_users_language(self):
@@ -392,8 +394,10 @@ class TestKindsOfInput:
         dense = euclidean(X, labels, eps=0.1, random_state=0)
         sparse = euclidean(matrix(X), labels, eps=0.1, random_state=0)
         np.testing.assert_allclose(sparse.affinity, dense.affinity, atol=tolerance)
-        np.testing.assert_allclose(sparse.residual, dense.residual, atol=1e-6)
-        np.testing.assert_array_equal(sparse.engine, dense.engine)
+        np.testing.assert_allclose(
+            sparse.frame(details=True)["residual"], dense.frame(details=True)["residual"], atol=1e-6
+        )
+        np.testing.assert_array_equal(sparse.frame(details=True)["engine"], dense.frame(details=True)["engine"])
 
     @pytest.mark.parametrize(
         "dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
@@ -408,7 +412,7 @@ class TestKindsOfInput:
         result = euclidean(X, labels)
         assert_same(result, euclidean(X.astype(np.float64), labels))
         np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, atol=1e-12)
-        np.testing.assert_array_equal(result.owner, labels)
+        np.testing.assert_array_equal(result.frame(details=True)["owner"], labels)
 
 
 SAMPLED: dict[str, Any] = {"engine": "shared", "eps": 0.1}
@@ -428,20 +432,20 @@ class TestRandomState:
     @pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
     def test_generator_moves_on(self, make):
         generator = make(7)
-        seeds = {euclidean(*BLOBS, random_state=generator, **SAMPLED).how.seed for _ in range(3)}
+        seeds = {euclidean(*BLOBS, random_state=generator, **SAMPLED).summary().how.seed for _ in range(3)}
         assert len(seeds) == 3
 
     @pytest.mark.parametrize("state", [None, np.random.default_rng(1)], ids=["None", "Generator"])
     def test_seed_on_record_replays_the_result(self, state):
         one = euclidean(*BLOBS, random_state=state, **SAMPLED)
-        assert_same(one, euclidean(*BLOBS, random_state=one.how.seed, **SAMPLED))
+        assert_same(one, euclidean(*BLOBS, random_state=one.summary().how.seed, **SAMPLED))
 
     def test_none_is_a_new_seed_at_each_fit_but_not_at_each_call(self):
         scorer = Scorer(random_state=None, **SAMPLED).fit(*BLOBS)
         first = scorer.affinity(BLOBS[0])
         assert_same(first, scorer.affinity(BLOBS[0]))
         second = scorer.fit(*BLOBS).affinity(BLOBS[0])
-        assert first.how.seed != second.how.seed
+        assert first.summary().how.seed != second.summary().how.seed
         assert (first.affinity != second.affinity).any()
 
     def test_no_global_state_is_touched(self):
@@ -510,7 +514,7 @@ class TestSplitting:
         scorer, points = scene(name)
         points = points.astype(dtype)
         whole = scorer.affinity(points)
-        assert SCENES[name]["engines"] <= set(whole.engine), "the engines the scene is here for"
+        assert SCENES[name]["engines"] <= set(whole.frame(details=True)["engine"]), "the engines the scene is here for"
         n = len(points)
         for cuts in ([1, 2, 4, 7, n // 2 + 2, n // 2 + 3, n - 2], [n // 3 - 1, 2 * n // 3], [n - 1]):
             self.assert_pieces([scorer.affinity(part) for part in np.split(points, cuts)], whole)

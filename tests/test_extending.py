@@ -47,8 +47,8 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 
 def test_the_code_on_the_page_runs(toys):
-    assert toys.result.n_points == 60
-    assert set(toys.result.engine) <= {"grid", "hit-and-run", "closed-form", "limit"}
+    assert len(toys.result) == 60
+    assert set(toys.result.frame(details=True)["engine"]) <= {"grid", "hit-and-run", "closed-form", "limit"}
 
 
 def test_an_influence(toys):
@@ -56,7 +56,7 @@ def test_an_influence(toys):
     np.testing.assert_allclose(
         stretched.affinity, affinity(X * [3.0, 1.0], LABELS, influence="euclidean").affinity, atol=1e-9
     )
-    assert stretched.how.influence == "Stretched(factor=3.0)"
+    assert stretched.summary().how.influence == "Stretched(factor=3.0)"
     np.testing.assert_array_equal(
         affinity(X, LABELS, influence="stretched").affinity,
         affinity(X, LABELS, influence=toys.Stretched()).affinity,
@@ -76,7 +76,7 @@ def test_a_domain(toys):
 def test_an_engine(toys):
     exact = affinity(X, LABELS, engine="exact")
     counted = affinity(X, LABELS, engine=toys.Grid(per_axis=200), eps=0.1)
-    by_grid = counted.engine == "grid"
+    by_grid = counted.frame(details=True)["engine"] == "grid"
     assert by_grid.sum() > 60
     assert np.abs(counted.affinity - exact.affinity)[by_grid].max() < 0.05
     far_too_many = RNG.normal(size=(20, 9))

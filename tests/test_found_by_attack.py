@@ -22,7 +22,7 @@ LABELS = np.arange(20) % 3
 def test_points_far_from_a_single_place_have_a_finite_distance_from_it():
     """Once: infinite, since no coordinate was there to be too far."""
     scorer = AffinityScorer(influence="euclidean").fit(np.ones((5, 2)), np.zeros(5, dtype=int))
-    residual = scorer.affinity([[1e60, 1e60], [2.0, 1.0]]).residual
+    residual = scorer.affinity([[1e60, 1e60], [2.0, 1.0]]).frame(details=True)["residual"]
     np.testing.assert_allclose(residual, [np.sqrt(2) * 1e60, 1.0])
 
 

@@ -40,7 +40,7 @@ def test_paper_scale_depends_on_units():
     unweighted = affinity(IRIS, LABELS, influence="euclidean").affinity
     assert np.abs(large.affinity - unweighted).max() < 1e-3
     assert np.abs(small.affinity - unweighted).max() > 0.1
-    assert small.empty_cell.any(), "light points next to heavy clusters own nothing"
+    assert small.frame(details=True)["empty_cell"].any(), "light points next to heavy clusters own nothing"
 
 
 def test_denser_corners_leave_fewer_unstable_points():
@@ -74,8 +74,8 @@ def test_rings_and_moons(make):
     X, labels = make(300, noise=0.05, random_state=0, **options)
     euclidean = affinity(X, labels, influence="euclidean")
     rbf = affinity(X, labels, influence=Kernel("rbf", gamma=6.0))
-    assert (rbf.owner == labels).mean() > 0.98
-    assert (euclidean.owner != labels).mean() > 0.1
+    assert (rbf.frame(details=True)["owner"] == labels).mean() > 0.98
+    assert (euclidean.frame(details=True)["owner"] != labels).mean() > 0.1
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,12 @@ def test_scaling(seed, shape, domain, exponent):
     there = euclidean(factor * X, centers=factor * centers, **options)
     tolerance = 1e-8 if (here.standard_error == 0).all() else 0.02
     np.testing.assert_allclose(there.affinity, here.affinity, atol=tolerance)
-    np.testing.assert_allclose(there.residual, factor * here.residual, rtol=1e-5, atol=1e-7 * factor)
+    np.testing.assert_allclose(
+        there.frame(details=True)["residual"],
+        factor * here.frame(details=True)["residual"],
+        rtol=1e-5,
+        atol=1e-7 * factor,
+    )
 
 
 @everyday

@@ -158,8 +158,8 @@ def test_results_are_those_of_before(name):
     for part, values in found.items():
         before = BEFORE[f"{name}.{STORED_AS.get(part, part)}"]
         # Since then walks have more honest errors, and samples are chosen where there are many clusters.
-        others = ["hit-and-run"] if result.n_clusters <= FEW_SITES else ["hit-and-run", "shared"]
-        sampled_anew = np.isin((new if part == "new" else result).engine, others)
+        others = ["hit-and-run"] if result.classes.size <= FEW_SITES else ["hit-and-run", "shared"]
+        sampled_anew = np.isin((new if part == "new" else result).frame(details=True)["engine"], others)
         if part == "affinity":
             # Of some 10,000 independent shares one is off by 5 joint errors with a probability below 1 %.
             joint = np.hypot(result.standard_error, BEFORE[f"{name}.standard_error"])

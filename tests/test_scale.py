@@ -47,7 +47,7 @@ def test_sparse_centres_that_differ_in_few_columns(rng):
     d = 50_000
     X = sp.csr_array((np.array([1.0, 2.0, 3.0, 4.0]), (np.arange(4), np.array([7, 7, 9, 9]))), shape=(4, d))
     result = affinity(X, [0, 0, 1, 1], influence="euclidean")
-    np.testing.assert_array_equal(result.owner, [0, 0, 1, 1])
+    np.testing.assert_array_equal(result.frame(details=True)["owner"], [0, 0, 1, 1])
 
 
 @pytest.mark.slow

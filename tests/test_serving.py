@@ -36,7 +36,7 @@ def model(rows, tmp_path_factory):
 
 @pytest.fixture
 def scorer(model):
-    return allegiance.load(model).set_params(n_jobs=1).prepare()
+    return allegiance.load(model, n_jobs=1).prepare()
 
 
 def test_prepared_models_and_many_threads_change_no_score(model, scorer, rows):

@@ -28,11 +28,11 @@ def our_scores(case: Case) -> dict[str, Floats]:
     result = trust(case.X, case.labels, n_jobs=1)
     plain = affinity(case.X, case.labels, n_jobs=1, influence="euclidean")
     return {
-        OURS: result.ranking,
+        OURS: -result.priority,
         "trust": result.trust,
-        "own affinity + closeness": (result.own_affinity + result.closeness) / 2.0,
+        "own affinity + closeness": (result.own_affinity + result.frame(details=True)["closeness"]) / 2.0,
         "own affinity": result.own_affinity,
-        "closeness": result.closeness,
+        "closeness": result.frame(details=True)["closeness"],
         "own affinity euclidean": plain.own_affinity,
         "confidence euclidean": plain.affinity.max(axis=1),
     }

@@ -98,7 +98,7 @@ def _seconds(data: DataSet, centers: FloatArray, setup: Setup) -> tuple[list[flo
         started = time.process_time()
         result = affinity(data.X, centers=centers, random_state=seed, n_jobs=1, influence="euclidean")
         seconds.append(time.process_time() - started)
-    names, counts = np.unique(result.engine, return_counts=True)
+    names, counts = np.unique(result.frame(details=True)["engine"], return_counts=True)
     return seconds, str(names[counts.argmax()])
 
 

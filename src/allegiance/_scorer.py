@@ -270,7 +270,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         result = found.fitted.score_located(found.located, found.codes, FrameLike.of(X), started, top=keep)
         if found.sample is not None:
             self.fitted_ = self._calibrated(found, X, result)
-            result = replace(result, trust_map=self.fitted_.trust_map)
+            result = replace(result, _trust_map=self.fitted_.trust_map)
         self.fitted_.warn_if_imprecise(result)
         return result
 
@@ -324,7 +324,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         X
             (n, d) points, known or new.
         """
-        return self.affinity(X, top=1).ranking
+        return self.affinity(X, top=1)._ranking
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the replication of the labels of X above chance: 1 if all come back, 0 if no more than by chance.
@@ -347,13 +347,13 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         check_is_fitted(self)
         if self.fitted_.trust_map is None:
             return self.fitted_.stability_score(X)
-        return self.affinity(X, top=1).above_chance()
+        return self.fitted_.trust_map.above_chance(self.affinity(X, top=1).replication)
 
     def predict(self, X: Any) -> AnyArray:
         """Return the label (n,) the clustering gives to each point.
 
         That is what the estimator's own ``predict`` says, if it has one, else the nearest representative. The
-        affinities may favour another cluster: see ``affinity(X).owner``.
+        affinities may favour another cluster: see ``owner`` in ``affinity(X).frame(details=True)``.
 
         Parameters
         ----------
@@ -408,7 +408,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
         from .io.batches import score_arrow
 
         check_is_fitted(self)
-        return score_arrow(self.fitted_, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
+        return score_arrow(self, data, columns=columns, keep=keep, labels=labels, top=top, details=details)
 
     def profile(self, X: Any) -> Profile:
         """Return the profile of a period, which :func:`allegiance.drift.compare_profiles` compares with another.
@@ -442,7 +442,7 @@ class AffinityScorer(MetaEstimatorMixin, TransformerMixin, ClusterMixin, BaseEst
             share = rng.uniform(0.0, 0.5, (first.size, 1))
             rows = fitted.influence.prepare(centers[first] * (1.0 - share) + centers[second] * share)
             for part in (rows, rows[:1]):
-                _ = fitted.score_prepared(PreparedInput(part, None, FrameLike())).verdict
+                _ = fitted.score_prepared(PreparedInput(part, None, FrameLike())).summary()
         return self
 
     def keep_baseline(self, X: Any) -> Self:

@@ -49,7 +49,7 @@ def lift_emd(
     n_jobs: int | None = None,
     random_state: Any = 0,
 ) -> float:
-    """Return the distance between two clusterings of the same points, by where their clusters are.
+    """Return the distance between two clusterings of the same points, based on where their clusters lie.
 
     The lift of a cluster is the sum of its points in the feature space of a kernel, divided by its length. Lifts A and
     B are √(2 - 2<A, B>) apart, and a cluster has the mass ``|C| / n``. The distance is the least cost of moving the

@@ -8,9 +8,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, TypeAlias
 from xml.etree.ElementTree import Element, tostring
 
-import numpy as np
-
-from allegiance._core.validation import FloatArray
+from allegiance._core.validation import IntArray
 
 if TYPE_CHECKING:
     from allegiance.fitting import Fitted
@@ -33,7 +31,7 @@ __all__ = [
 Cell: TypeAlias = str | Element
 #: Colours that show on light and on dark pages, and that colour-blind readers can distinguish.
 BLUE, AMBER, RED = "#3f7fb5", "#e69f00", "#c8400b"
-#: From good to bad: supported, contested, contradicted.
+#: From good to bad: firm, borderline, doubtful.
 SHARE_COLOURS = (BLUE, AMBER, RED)
 #: Labels listed before the list is cut.
 _MOST_LABELS = 12
@@ -108,6 +106,8 @@ class Card:
         Below the table.
     details
         Shown on demand.
+    appendix
+        A second title and table below the notes.
     """
 
     title: str
@@ -118,6 +118,7 @@ class Card:
     words: Sequence[str] = ()
     notes: Sequence[str] = ()
     details: Sequence[str] = ()
+    appendix: Card | None = None
 
     def text(self) -> str:
         """Return the card as plain text, without pictures."""
@@ -125,7 +126,8 @@ class Card:
         told = [not any(isinstance(cell, Element) for cell in column) for column in columns]
         headings, *rows = ([str(cell) for cell in compress(row, told)] for row in (self.headings, *self.rows))
         table = text_table(headings, rows, left=self.words) if headings else []
-        parts = [[self.title, *self.lines], table, [note for note in self.notes if note], self.details]
+        appendix = [] if self.appendix is None else self.appendix.text().replace("\n\n", "\n").split("\n")
+        parts = [[self.title, *self.lines], table, [note for note in self.notes if note], appendix, self.details]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
     def html(self) -> str:
@@ -139,6 +141,9 @@ class Card:
         if self.headings:
             card.append(self._table())
         card.extend(element("p", note, class_="allegiance-note") for note in self.notes if note)
+        if self.appendix is not None:
+            card.append(element("p", element("b", self.appendix.title)))
+            card.append(self.appendix._table())
         if self.details:
             lines = "\n".join(self.details)
             card.append(element("details", element("summary", "How it was measured"), element("pre", lines)))
@@ -210,9 +215,9 @@ def share_bar(parts: Mapping[str, float], *, width: float = 110.0) -> Element:
     return bar
 
 
-def histogram_picture(values: FloatArray, name: str, *, bins: int = 20) -> Element:
-    """Return the distribution of numbers between 0 and 1, those below one half in another colour; NaN is left out."""
-    counts = np.histogram(values[~np.isnan(values)], bins=bins, range=(0.0, 1.0))[0]
+def histogram_picture(counts: IntArray, name: str) -> Element:
+    """Draw a histogram of numbers between 0 and 1 from its counts; the bins below one half have another color."""
+    bins = counts.size
     width, height = 240.0, 52.0
     picture = _svg(width, height + 16.0, f"distribution of {name}: {', '.join(str(count) for count in counts)}")
     step, tallest = width / bins, max(int(counts.max(initial=0)), 1)

@@ -25,7 +25,7 @@ for name, d, k in (("exact", 2, 6), ("few", 8, 12), ("banks", 20, 40), ("reduced
     centers = 1.5 * rng.normal(size=(k, d))
     X = centers[np.arange(300) % k] + rng.normal(size=(300, d))
     result = affinity(X, centers=centers, influence="euclidean")
-    jobs[name] = {"affinity": result.affinity.tolist(), "engine": result.engine.tolist()}
+    jobs[name] = {"affinity": result.affinity.tolist(), "engine": result.frame(details=True)["engine"].tolist()}
 print(json.dumps({"lanes": LANES, "jobs": jobs}))
 """
 

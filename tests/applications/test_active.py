@@ -47,7 +47,7 @@ class TestKnownAnswers:
         assert model.inertia_ == pytest.approx(theirs.inertia_)
         np.testing.assert_array_equal(model.sample_indices_, np.arange(300))
 
-    def test_centres_are_those_of_the_sample_and_labels_those_of_the_centres(self):
+    def test_centers_are_those_of_the_sample_and_labels_those_of_the_centers(self):
         X, _ = make_blobs(1000, n_features=5, centers=6, cluster_std=4.0, random_state=2)
         model = ActiveKMeans(6, random_state=0).fit(X)
         sample = X[model.sample_indices_]
@@ -79,7 +79,7 @@ class TestSample:
         largest, owner = stability(fit_to_centers(seeds, extremes, 0, None), X)
         result = AffinityScorer(centers=seeds, random_state=0, influence="euclidean").fit(X).affinity(X)
         np.testing.assert_array_equal(largest, result.affinity.max(axis=1))
-        np.testing.assert_array_equal(owner, result.owner)
+        np.testing.assert_array_equal(owner, result.frame(details=True)["owner"])
         assert extremes.shape[0] <= 2 * min(d, 4)
 
     @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.6, 1.0])
@@ -121,7 +121,7 @@ class TestSample:
             warnings.simplefilter("error")
             model = ActiveKMeans(5, random_state=0).fit(X)
         assert model.stable_fraction_ == pytest.approx(model.n_stable_ / X.shape[0], abs=0.01)
-        # Unstable points alone lie between the blobs, and so do their centres.
+        # Unstable points alone lie between the blobs, and so do their centers.
         assert model.inertia_ < 0.8 * ActiveKMeans(5, stable_fraction=0.0, random_state=0).fit(X).inertia_
 
 
@@ -187,5 +187,5 @@ def test_memory_grows_with_the_points_and_not_with_points_times_clusters(rng):
         work(X[:size])
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    # A point has some twenty numbers: ranks and their errors, owner, nearest centre, distances.
+    # A point has some twenty numbers: ranks and their errors, owner, nearest center, distances.
     assert peaks[1] - peaks[0] < 24 * 8 * (n // 2)

@@ -81,7 +81,7 @@ class TestAgainstTheLongWay:
             np.testing.assert_array_equal(comparison.results[name].affinity, alone.affinity)
             np.testing.assert_array_equal(comparison.trust[:, j], alone.trust)
             # Chance depends on the clusters of the repeats, which the clusterer makes here and its stand-in there.
-            assert comparison.above_chance[j] == pytest.approx(alone.above_chance(), abs=0.01)
+            assert comparison.above_chance[j] == pytest.approx(alone.summary().above_chance, abs=0.01)
 
     def test_best_row_by_row(self, rng):
         X = rng.normal(size=(40, 3))
@@ -90,25 +90,26 @@ class TestAgainstTheLongWay:
         for row in range(40):
             above = {}
             for name, result in comparison.results.items():
-                chance = result.trust_map.chance
-                above[name] = (result.trust[row] - chance) / (1 - chance)
+                # 1 - E is the distance to perfect agreement, which is 1 on the scale above chance.
+                unit = (1 - result.replication) / (1 - result.summary().above_chance)
+                above[name] = 1 - (1 - result.trust[row]) / unit
             assert comparison.best_by_point[row] == max(above, key=above.get)
-            np.testing.assert_allclose(comparison.trust_above_chance[row], list(above.values()), rtol=1e-12)
+            np.testing.assert_allclose(comparison.trust_above_chance[row], list(above.values()), rtol=1e-9)
 
     def test_candidate_lines(self, compared):
         _, comparison = compared
         lines = comparison.candidates()
         assert [line.name for line in lines] == comparison.names
         assert sum(line.best_for for line in lines) == 61
-        np.testing.assert_array_equal(comparison.n_supported[:60], 3)
+        np.testing.assert_array_equal(comparison.n_firm[:60], 3)
         for line, above in zip(lines, comparison.above_chance, strict=True):
             result = comparison.results[line.name]
             assert line.n_clusters == 3
             assert line.labelled == 1.0
             assert line.replication == result.replication
             assert line.above_chance == above
-            assert line.supported == (result.verdict == "supported").sum()
-            assert line.supported + line.contested + line.contradicted == 61
+            assert line.firm == (result.verdict == "firm").sum()
+            assert line.firm + line.borderline + line.doubtful == 61
             assert line.stable == result.stable.mean()
             assert line.best_for == (comparison.best_by_point == line.name).sum()
 
@@ -117,7 +118,7 @@ class TestAgainstTheLongWay:
         scorer = AffinityScorer(domain="ball", engine="shared", calibration=3, random_state=None)
         comparison = compare_clusterings(X, {"a": truth, "b": truth}, scorer=scorer)
         np.testing.assert_array_equal(comparison.results["a"].affinity, comparison.results["b"].affinity)
-        assert comparison.results["a"].how.seed == comparison.results["b"].how.seed
+        assert comparison.results["a"].summary().how.seed == comparison.results["b"].summary().how.seed
         assert scorer.random_state is None
 
 
@@ -153,12 +154,12 @@ class TestShown:
         assert list(frame.columns) == [
             *[f"{what}_{name}" for name in given for what in ("label", "trust", "verdict")],
             "best",
-            "n_supported",
+            "n_firm",
         ]
         assert frame.index.equals(index)
         assert frame["label_names"].tolist() == names.tolist()
         np.testing.assert_array_equal(frame["trust_numbers"], comparison.trust[:, 0])
-        np.testing.assert_array_equal(frame["n_supported"], comparison.n_supported)
+        np.testing.assert_array_equal(frame["n_firm"], comparison.n_firm)
         assert isinstance(comparison.frame(like=pl.DataFrame(X)), pl.DataFrame)
 
     def test_polars_in_polars_out_and_names_are_escaped(self, blobs):
@@ -172,7 +173,7 @@ class TestShown:
         _, comparison = compared
         lines = repr(comparison).splitlines()
         assert f"above chance: {comparison.best}. " in lines[1]
-        everywhere, none = (comparison.n_supported == 3).sum(), comparison.never_supported.sum()
+        everywhere, none = (comparison.n_firm == 3).sum(), comparison.never_firm.sum()
         assert lines[1].endswith(f"{everywhere} points, under some {61 - everywhere - none}, under none {none}")
         assert [line.split()[0] for line in lines[4:7]] == comparison.names
 
@@ -193,7 +194,7 @@ def test_figures_are_those_of_compare_clusterings(overlapping, validated):
     assert validation.comparison.names == [*model.labelings_, "consensus"]
     comparison = compare_clusterings(overlapping, model.labelings_ | {"consensus": model.labels_}, scorer=SCORER)
     np.testing.assert_array_equal(validation.comparison.above_chance, comparison.above_chance)
-    np.testing.assert_array_equal(validation.comparison.supported, comparison.supported)
+    np.testing.assert_array_equal(validation.comparison.firm, comparison.firm)
     np.testing.assert_array_equal(validation.gain, comparison.above_chance[-1] - comparison.above_chance[:-1])
 
 
@@ -203,7 +204,7 @@ def test_the_same_labels_change_nothing(overlapping, validated):
     validation = validate_consensus(overlapping, [model.labels_], model.labels_, scorer=scorer)
     frame = validation.frame()
     assert frame.clustering.tolist() == ["labels", "consensus"]
-    assert not frame[["rand_distance", "gain", "turned_supported", "turned_doubtful"]].any(axis=None)
+    assert not frame[["rand_distance", "gain", "turned_firm", "turned_weak"]].any(axis=None)
 
 
 def test_separate_blobs_are_supported_before_and_after():
@@ -245,8 +246,8 @@ def test_verdicts_follow_the_gain(validated, monkeypatch):
     assert (verdicts == "improved").tolist() == (validation.gain >= abs(middle) / 2).tolist()
     monkeypatch.setattr(_compare, "_CONSIDERABLE", 0.99)
     assert set(validation.frame().verdict[:-1]) == {"little changed"}
-    doubtful = ~validation.comparison.supported[:, -1]
-    assert f"{validation.comparison.never_supported.sum()} of the {doubtful.sum()}" in validation.verdict
+    doubtful = ~validation.comparison.firm[:, -1]
+    assert f"{validation.comparison.never_firm.sum()} of the {doubtful.sum()}" in validation.verdict
 
 
 def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
@@ -254,10 +255,8 @@ def test_frame_has_a_row_for_each_clustering_and_the_consensus(validated):
     frame = validation.frame()
     assert frame.clustering.tolist() == [*model.labelings_, "consensus"]
     np.testing.assert_allclose(frame.gain, frame.above_chance.iloc[-1] - frame.above_chance)
-    np.testing.assert_array_equal(frame.supported, validation.comparison.supported.sum(axis=0))
-    np.testing.assert_array_equal(
-        frame.supported.iloc[-1] - frame.supported, frame.turned_supported - frame.turned_doubtful
-    )
+    np.testing.assert_array_equal(frame.firm, validation.comparison.firm.sum(axis=0))
+    np.testing.assert_array_equal(frame.firm.iloc[-1] - frame.firm, frame.turned_firm - frame.turned_weak)
 
 
 def test_prints_a_table_and_html(overlapping, validated):

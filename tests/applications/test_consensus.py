@@ -186,8 +186,8 @@ def test_too_few_distinct_clusters_give_a_smaller_consensus_and_a_warning(blobs)
     assert adjusted_rand_score(truth, model.labels_) == 1.0
 
 
-def test_a_centre_without_points_is_left_out(rng):
-    X = np.repeat([[0.0], [1.0]], 20, axis=0)  # two places only, so that at most two centres can have points
+def test_a_center_without_points_is_left_out(rng):
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)  # two places only, so that at most two centers can have points
     labelings = [rng.integers(0, 4, 40) for _ in range(2)]
     with pytest.warns(ConvergenceWarning, match="no point is nearest"):
         model = ConsensusClustering(labelings, 4, method="hac").fit(X)
@@ -209,8 +209,8 @@ def test_default_linkages_are_those_of_scikit_learn(rng, matrix):
 
 
 def test_too_many_rows_for_the_default_clusterings_are_refused_before_memory_runs_out(monkeypatch):
-    monkeypatch.setattr(_consensus, "MOST_ROWS", 20)
+    monkeypatch.setattr(_consensus, "MAX_ROWS", 20)
     X = np.arange(21.0)[:, None]
-    with pytest.raises(ValueError, match="clusterings of your own for more than 20 rows"):
+    with pytest.raises(ValueError, match="Pass clusterings= for more than 20 rows"):
         ConsensusClustering(n_clusters=2).fit(X)
     assert ConsensusClustering([np.arange(21) // 11], 2).fit(X).n_clusters_ == 2

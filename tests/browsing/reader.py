@@ -33,9 +33,8 @@ class Scene:
         self.path = self.result.report(
             folder / "report.html", frame, images=rng.random((240, 6, 6)), texts=self.texts, title=columns[0]
         )
-        doubtful = self.result.verdict != "supported"
-        order = self.result.least_trusted(240)
-        self.review = order[doubtful[order]]
+        order = self.result.review().index
+        self.review = frame.index.get_indexer(order)
         mean = {name: self.result.trust[self.result.label == name].mean() for name in names}
         self.order = sorted(mean, key=mean.get)
 

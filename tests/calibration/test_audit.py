@@ -29,7 +29,7 @@ class TestSample:
         sample, again, other = (result.audit_sample(40, random_state=seed) for seed in (3, 3, 2))
         assert np.unique(np.asarray(sample)).size == len(sample) == 40
         assert (sample.drawn == "random").sum() == 20
-        assert np.array_equal(sample.rows[sample.drawn == "least trusted"], result.least_trusted(20))
+        assert np.array_equal(sample.rows[sample.drawn == "least trusted"], result.review(20).index.to_numpy())
         assert sample.seed == 3
         assert np.array_equal(sample, again)
         assert not np.array_equal(sample, other)
@@ -82,7 +82,7 @@ class TestShareRight:
 
     def test_own_lists_are_known_but_do_not_speak_for_the_rest(self, scene):
         result, right = scene
-        worst = result.least_trusted(50)
+        worst = result.review(50).index.to_numpy()
         listed = result.audit(worst, right[worst])
         assert np.isnan([listed.share_right, listed.wrong_left]).all()
         known = right[worst].sum()
@@ -176,10 +176,10 @@ class TestTrustAfterwards:
 
     def test_a_cluster_found_wrong_loses_its_trust(self, scene):
         result, _ = scene
-        rows = np.flatnonzero(result.codes == 0)[:20]
-        sample = AuditSample(rows, np.full(20, "random"), 0).with_rows(np.flatnonzero(result.codes == 1)[:20])
-        audit = result.audit(sample, result.codes[sample.rows] == 1)
+        rows = np.flatnonzero(result.label == 0)[:20]
+        sample = AuditSample(rows, np.full(20, "random"), 0).with_rows(np.flatnonzero(result.label == 1)[:20])
+        audit = result.audit(sample, result.label[sample.rows] == 1)
         left = np.setdiff1d(np.arange(600), sample.rows)
-        wrong, fine = (audit.trust[left][result.codes[left] == c].mean() for c in (0, 1))
+        wrong, fine = (audit.trust[left][result.label[left] == c].mean() for c in (0, 1))
         assert wrong < 0.4 < 0.8 < fine
         assert audit.worst_clusters == (0,)

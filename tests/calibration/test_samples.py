@@ -173,7 +173,7 @@ def test_typicality_of_large_clusters_does_not_depend_on_the_order_of_the_rows_o
     of_fit = AffinityScorer(influence="within").fit_affinity(X, labels)
     for cluster in (0, 1):
         own = labels == cluster
-        distance = of_fit.distance[own]
+        distance = of_fit.frame(details=True)["distance"].to_numpy()[own]
         exact = [(1 + (distance >= one).sum()) / (1 + own.sum()) for one in distance]
         # A sample of 1,024 has a standard error of 0.016 at most; equal rows count together.
         assert np.abs(of_fit.typicality[own] - exact).max() < 0.08

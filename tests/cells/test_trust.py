@@ -61,7 +61,7 @@ def test_writes_what_trust_finds(adata):
     assert kept["params"]["matrix"] == "X_pca"
     assert adata.obs["leiden_rival"].cat.categories.tolist() == ORDER
     assert adata.uns["leiden_rival_colors"] == adata.uns["leiden_colors"]
-    assert adata.obs["leiden_verdict"].cat.categories.tolist() == ["supported", "contested", "contradicted"]
+    assert adata.obs["leiden_verdict"].cat.categories.tolist() == ["firm", "borderline", "doubtful"]
     assert len(adata.uns["leiden_verdict_colors"]) == 3
 
 
@@ -229,7 +229,7 @@ def test_real_blood_cells():
     with pytest.warns(UserWarning, match="No stand-in reproduces the labels"):
         al.trust(blood, groupby="bulk_labels", use_rep="X_pca")
     table = blood.uns["bulk_labels_allegiance"]["by_cluster"]
-    share = table["supported"] / table["points"]
+    share = table["firm"] / table["points"]
     assert share[["CD19+ B", "CD14+ Monocyte", "CD34+", "CD56+ NK"]].min() > 0.7
     assert share[["CD4+/CD45RO+ Memory", "CD8+ Cytotoxic T", "CD8+/CD45RA+ Naive Cytotoxic"]].max() < 0.5
     assert table.loc["CD8+ Cytotoxic T", "rival"] == "CD56+ NK"

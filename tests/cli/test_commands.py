@@ -20,7 +20,7 @@ def test_compare_ranks_candidates_and_writes_their_labels(flowers, tmp_path):
     assert text.startswith("3 clusterings of 60 points\nMost replication above chance: ")
     found = pd.read_csv(tmp_path / "out.csv")
     assert found["label_species"].tolist() == found["species"].tolist()
-    assert {"trust_kmeans", "verdict_gmm", "best", "n_supported"} <= set(found)
+    assert {"trust_kmeans", "verdict_gmm", "best", "n_firm"} <= set(found)
     summary = json.loads(call(*common, "--json").stdout)
     assert [line["name"] for line in summary["candidates"]] == ["species", "kmeans", "gmm"]
     assert all(line["above_chance"] <= 1 for line in summary["candidates"])

@@ -141,10 +141,9 @@ def test_watch_goes_on_past_a_bad_file(january, tmp_path):
 
 
 def test_watch_needs_a_baseline(january, tmp_path):
-    scorer = allegiance.load(january / "january.model")
-    fitted = scorer.fitted_
-    object.__setattr__(fitted, "parts", {name: part for name, part in fitted.parts.items() if name != "baseline"})
-    scorer.save(tmp_path / "bare.model")
+    model = allegiance.load(january / "january.model")
+    object.__setattr__(model.scorer.fitted_, "baseline", None)
+    model.save(tmp_path / "bare.model")
     assert "no baseline" in call("watch", "--model", tmp_path / "bare.model", january / "january.csv", code=1).stderr
 
 

@@ -90,7 +90,7 @@ def test_the_review_list_is_written_with_the_output(flowers, tmp_path):
     common = ["score", flowers, *LABELLED, "--review", 5]
     text = call(*common, "--review-output", tmp_path / "review.csv", "-o", tmp_path / "out.csv").stdout
     found = pd.read_csv(tmp_path / "review.csv")
-    assert found["name"].tolist() == [f"f{row:03d}" for row in in_memory(flowers).least_trusted(5)]
+    assert found["name"].tolist() == [f"f{row:03d}" for row in in_memory(flowers).review(5).index.to_numpy()]
     assert list(found) == list(pd.read_csv(tmp_path / "out.csv"))
     assert all(name in text for name in found["name"])
 
@@ -161,11 +161,11 @@ def test_json_is_one_object_with_provenance_and_figures(flowers, tmp_path):
     found = json.loads(call(*common, "--json", "-o", tmp_path / "out.csv").stdout)
     assert found["command"].endswith("out.csv")
     assert found["rows"] == found["labels"] == 60
-    assert found["supported"] + found["contested"] + found["contradicted"] == 60
+    assert found["firm"] + found["borderline"] + found["doubtful"] == 60
     assert {line["cluster"] for line in found["clusters"]} == {"a", "b", "c"}
     assert all(line["described"] for line in found["clusters"])
-    assert {row["verdict"] for row in found["review"]} <= {"contested", "contradicted"}
-    assert len(found["review"]) == min(10, found["contested"] + found["contradicted"])
+    assert {row["verdict"] for row in found["review"]} <= {"borderline", "doubtful"}
+    assert len(found["review"]) == min(10, found["borderline"] + found["doubtful"])
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_review_and_scores_only_in_a_stream(table, tmp_path):
         found = json.loads(call(*model, way, "--json", "-o", tmp_path / f"listed{way}.csv").stdout)["review"]
         listed.append([(row["id"], row["verdict"]) for row in found])
     assert listed[0] == listed[1]
-    assert "supported" not in {verdict for _, verdict in listed[0]}
+    assert "firm" not in {verdict for _, verdict in listed[0]}
 
 
 def test_the_review_list_of_a_stream_keeps_the_types_of_the_table(table, tmp_path):

@@ -36,27 +36,29 @@ def test_bands_are_sorted_and_complete(result, request):
     ranking = getattr(result, display.ranked_by)
     assert len(display.rows) == 4
     for i, rows in enumerate(display.rows):
-        values, verdicts = ranking[rows], result.verdict[rows]
-        supported = verdicts == "supported"
-        assert (np.diff(supported.astype(int)) <= 0).all()
-        for part in (supported, ~supported):
+        values = ranking[rows]
+        firm = values >= 0.8
+        assert (np.diff(firm.astype(int)) <= 0).all()
+        for part in (firm, ~firm):
             assert (np.diff(values[part]) <= 0).all()
         np.testing.assert_array_equal(np.sort(rows), np.flatnonzero(result.label == i))
     assert (display.threshold_ is None) == (display.ranked_by != "trust")
     assert "20 noise points" in display.ax_.get_title()
     for i, label in enumerate(display.labels_[:4]):
-        doubtful = result.verdict[result.label == i] != "supported"
+        doubtful = ranking[result.label == i] < 0.8
         assert f"{doubtful.size} points, {doubtful.mean():.0%}" in label.get_text()
     frame = display.frame()
     assert list(frame.columns) == ["cluster", "rank", "row", display.ranked_by, "verdict"]
     np.testing.assert_array_equal(frame["cluster"], result.label[frame["row"]])
     np.testing.assert_array_equal(frame[display.ranked_by], ranking[frame["row"]])
-    np.testing.assert_array_equal(frame["verdict"], result.verdict[frame["row"]])
+    if display.ranked_by == "trust":
+        np.testing.assert_array_equal(frame["verdict"], result.verdict[frame["row"]])
 
 
 def test_bands_are_as_high_as_clusters_are_large_or_all_alike_if_names_would_not_fit(result):
     sizes = np.array([(result.label == name).sum() for name in range(4)])
-    verdicts = [result.verdict[result.label == name] == "supported" for name in range(4)]
+    ranking = getattr(result, AffinityProfileDisplay(result).ranked_by)
+    verdicts = [ranking[result.label == name] >= 0.8 for name in range(4)]
     counts = np.array([count for one in verdicts for count in (one.sum(), (~one).sum())])
     for inches in (9.0, 1.0):
         _, ax = plt.subplots(figsize=(6, inches))
@@ -144,8 +146,9 @@ def confused(request, rng):
 @pytest.mark.parametrize("which", ["doubtful", "all"])
 def test_counts_of_a_flow(confused, which):
     expected = np.zeros((6, 5), dtype=int)
+    ranking = getattr(confused, FlowDisplay(confused).ranked_by)
     for row in range(len(confused)):
-        if which == "doubtful" and confused.verdict[row] == "supported":
+        if which == "doubtful" and ranking[row] >= 0.8 and confused.label[row] >= 0:
             continue
         label = confused.label[row]
         ranked = np.argsort(-confused.affinity[row], kind="stable")

@@ -69,8 +69,8 @@ def test_the_chosen_engine_gets_the_samples_asked_for():
 def test_affinity_uses_the_engine_chosen(rng, domain, r, k, engine):
     centers = rng.normal(size=(k, r))
     result = euclidean(rng.normal(size=(4, r)), centers=centers, domain=domain, eps=0.2)
-    assert engine in set(result.engine)
-    assert set(result.engine) <= {engine, "hit-and-run"}
+    assert engine in set(result.frame(details=True)["engine"])
+    assert set(result.frame(details=True)["engine"]) <= {engine, "hit-and-run"}
 
 
 @pytest.mark.parametrize(("domain", "engine"), [("box", "shared"), ("space", "hit-and-run")])
@@ -87,7 +87,7 @@ def test_sites_that_cannot_be_triangulated_are_sampled(rng, monkeypatch, domain,
 
 def test_one_site_needs_no_engine(rng):
     result = euclidean(rng.normal(size=(5, 3)), centers=[[0.0, 0.0, 0.0]], engine="closed-form")
-    assert set(result.engine) == {"closed-form"}
+    assert set(result.frame(details=True)["engine"]) == {"closed-form"}
     assert (result.affinity == 1).all()
 
 
@@ -98,7 +98,7 @@ def test_where_all_clusters_are_in_one_place_the_heaviest_owns_it(domain, engine
     X, labels = np.ones((9, 2)), [0, 1, 1] * 3
     result = euclidean(X, labels, weights="size", domain=domain, engine=engine)
     np.testing.assert_array_equal(result.affinity, [[0.0, 1.0]] * 9)
-    assert result.empty_cell.all()
+    assert result.frame(details=True)["empty_cell"].all()
     heavy = euclidean(X, labels, weights=Weights([0.2, 0.1], query=1.0), domain=domain, engine=engine)
     np.testing.assert_array_equal(heavy.affinity, [[1.0, 0.0]] * 9)
-    assert not heavy.empty_cell.any()
+    assert not heavy.frame(details=True)["empty_cell"].any()

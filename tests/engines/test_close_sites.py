@@ -32,7 +32,7 @@ def test_shares_keep_their_digits(rng, r, n, spacing):
     centers, X = _close_sites(rng, r, spacing, n)
     lower, upper = default_box(X, centers)
     result = euclidean(X, centers=centers, engine="exact")
-    assert set(result.engine) == {"exact"}
+    assert set(result.frame(details=True)["engine"]) == {"exact"}
     for x, alpha in zip(X[:n], result.affinity[:n], strict=True):
         np.testing.assert_allclose(alpha, rational.affinity(centers, x, lower, upper), atol=ROUNDINGS * EPS / spacing)
 
@@ -46,8 +46,8 @@ def test_weighted_shares_keep_their_digits(rng, r, n, spacing):
     query_weight = 0.1 * spacing**2
     lower, upper = default_box(X, centers)
     result = euclidean(X, centers=centers, engine="exact", weights=Weights(weights, query=query_weight))
-    assert (result.engine[:n] == "exact").any()
-    for x, alpha, engine in zip(X[:n], result.affinity[:n], result.engine[:n], strict=True):
+    assert (result.frame(details=True)["engine"][:n] == "exact").any()
+    for x, alpha, engine in zip(X[:n], result.affinity[:n], result.frame(details=True)["engine"][:n], strict=True):
         if engine == "exact":
             expected = rational.affinity(centers, x, lower, upper, weights, query_weight)
             np.testing.assert_allclose(alpha, expected, atol=ROUNDINGS * EPS / spacing)
@@ -61,7 +61,7 @@ def test_ratios_of_distances_on_a_line_of_two_thousand_sites(rng, domain):
     right = rng.integers(1, 2000, 300)
     x = centers[right] - rng.uniform(0.1, 0.9, 300) * (centers[right] - centers[right - 1])
     result = euclidean(x[:, None], centers=centers[:, None], engine="exact", domain=domain)
-    assert set(result.engine) == {"exact"}
+    assert set(result.frame(details=True)["engine"]) == {"exact"}
     spacing = centers[right] - centers[right - 1]
     error = np.abs(result.affinity[np.arange(300), right - 1] - (centers[right] - x) / spacing)
     assert (error <= ROUNDINGS * EPS / spacing).all()
@@ -75,7 +75,7 @@ def test_sibson_identity_at_the_largest_sizes(rng, r, k):
     centers = rng.random((k, r))
     X = rng.uniform(0.25, 0.75, (50, r))
     result = euclidean(X, centers=centers, engine="exact", domain="space")
-    assert set(result.engine) == {"exact"}
+    assert set(result.frame(details=True)["engine"]) == {"exact"}
     np.testing.assert_allclose(result.affinity @ centers, X, atol=1e-11)
 
 
@@ -89,7 +89,7 @@ def test_half_way_between_two_sites_with_a_long_territory(seed, spacing):
     X[0] = (centers[0] + centers[1]) / 2
     result = euclidean(X, centers=centers)
     expected = rational.affinity(centers, X[0], *default_box(X, centers))
-    tolerance = ROUNDINGS * EPS / spacing if result.engine[0] == "exact" else 0.06
+    tolerance = ROUNDINGS * EPS / spacing if result.frame(details=True)["engine"][0] == "exact" else 0.06
     np.testing.assert_allclose(result.affinity[0], expected, atol=tolerance)
 
 
@@ -99,7 +99,7 @@ def test_a_wide_column_does_not_hide_a_narrow_one(scale):
     centers = np.array([[-scale, 0.0], [-scale, 1.0], [scale, 0.0], [scale, 1.0]])
     result = euclidean([[scale, 0.3], [-scale, 0.9], [scale, 1.0]], centers=centers)
     np.testing.assert_allclose(result.affinity, [[0, 0, 0.7, 0.3], [0.1, 0.9, 0, 0], [0, 0, 0, 1]], atol=1e-7)
-    assert list(result.engine) == ["exact", "exact", "closed-form"]
+    assert list(result.frame(details=True)["engine"]) == ["exact", "exact", "closed-form"]
 
 
 @pytest.mark.parametrize("engine", ["auto", "hit-and-run"])

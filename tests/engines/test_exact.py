@@ -15,7 +15,7 @@ def assert_equals_intersected_polytopes(centers, X, atol=1e-9):
     lower, upper = default_box(X, centers)
     for x, alpha in zip(X, result.affinity, strict=True):
         np.testing.assert_allclose(alpha, box_affinity(centers, x, lower, upper), rtol=1e-9, atol=atol)
-    assert (result.engine == "exact").all()
+    assert (result.frame(details=True)["engine"] == "exact").all()
     assert (result.standard_error == 0).all()
 
 
@@ -64,10 +64,10 @@ def test_collinear_sites_are_one_dimensional(rng):
     along = np.array([0.0, 2.0, 5.0])
     X = rng.uniform(0, 4, (30, 2))
     result = euclidean(X, centers=np.outer(along, direction), engine="exact")
-    assert result.how.dim == 1
+    assert result.summary().how.dim == 1
     line = euclidean((X @ direction)[:, None], centers=along[:, None], engine="exact")
     np.testing.assert_allclose(result.affinity, line.affinity, atol=1e-12)
-    np.testing.assert_allclose(result.residual, np.abs(X @ [-0.8, 0.6]), atol=1e-7)
+    np.testing.assert_allclose(result.frame(details=True)["residual"], np.abs(X @ [-0.8, 0.6]), atol=1e-7)
 
 
 def test_two_sites_almost_in_one_place(rng):

@@ -133,8 +133,8 @@ def test_queries_far_outside_are_hidden(rng, domain):
         X
     )
     result = scorer.affinity(50 * rng.normal(size=(10, 3)))
-    assert result.empty_cell.all()
-    assert set(result.engine) == {"limit"}
+    assert result.frame(details=True)["empty_cell"].all()
+    assert set(result.frame(details=True)["engine"]) == {"limit"}
     np.testing.assert_allclose(result.affinity.sum(axis=1), 1, atol=1e-12)
     assert (result.standard_error == 0).all()
 
@@ -149,7 +149,7 @@ def test_affinity_is_continuous_where_the_cell_vanishes(rng, r):
     direction /= np.linalg.norm(direction)
 
     def hidden_at(distance):
-        return bool(scorer.affinity((distance * direction)[None]).empty_cell[0])
+        return bool(scorer.affinity((distance * direction)[None]).frame(details=True)["empty_cell"][0])
 
     low, high = 1.0, 100.0
     for _ in range(60):
@@ -157,8 +157,8 @@ def test_affinity_is_continuous_where_the_cell_vanishes(rng, r):
         low, high = (low, middle) if hidden_at(middle) else (middle, high)
     before = scorer.affinity((low * (1 - 1e-4) * direction)[None])
     after = scorer.affinity((high * direction)[None])
-    assert not before.empty_cell[0]
-    assert after.empty_cell[0]
+    assert not before.frame(details=True)["empty_cell"][0]
+    assert after.frame(details=True)["empty_cell"][0]
     np.testing.assert_allclose(before.affinity, after.affinity, atol=0.01)
 
 

@@ -40,7 +40,7 @@ def test_precision_is_reached(rng, engine, eps):
     assert (1.96 * result.standard_error <= eps).all()
     exact = euclidean(X, centers=centers, engine="exact").affinity
     assert np.abs(result.affinity - exact).max() < 3 * eps
-    assert set(result.engine) <= {engine}
+    assert set(result.frame(details=True)["engine"]) <= {engine}
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ def test_shares_in_a_simplex_of_sites_are_barycentric(rng, r, engine):
     shares = rng.dirichlet(np.ones(r + 1), 50)
     result = euclidean(shares @ centers, centers=centers, domain="space", engine=engine)
     np.testing.assert_allclose(result.affinity, shares, atol=1e-9)
-    assert set(result.engine) == {engine}
+    assert set(result.frame(details=True)["engine"]) == {engine}
 
 
 @pytest.mark.parametrize("r", [2, 3])
@@ -92,8 +92,8 @@ def test_hull_of_many_sites_in_many_dimensions(rng):
     inside = points_in_hull(rng, centers, 5)
     outside = 10 * rng.normal(size=(5, 8))
     result = euclidean(np.vstack([inside, outside]), centers=centers, domain="space", random_state=0)
-    assert set(result.engine[:5]) == {"hit-and-run"}
-    assert "shared" in set(result.engine[5:])
+    assert set(result.frame(details=True)["engine"][:5]) == {"hit-and-run"}
+    assert "shared" in set(result.frame(details=True)["engine"][5:])
     np.testing.assert_allclose(result.affinity[:5] @ centers, inside, atol=0.2)
     assert (1.96 * result.standard_error <= 0.03).all()
 

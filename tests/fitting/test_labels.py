@@ -100,7 +100,7 @@ class TestNoise:
         fitted = AffinityScorer().fit(X, np.repeat(["a", "b", "c"], 4)).fitted_
         result = fitted.score(X[:3], labels=["c", "-1", "a"])
         assert result.label.tolist() == ["c", "-1", "a"]
-        assert result.verdict.tolist() == ["contradicted", "noise", "supported"]
+        assert result.review(3)["reason"].tolist() == ["closer to a", ""]
 
 
 class TestRefusals:

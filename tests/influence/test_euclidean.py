@@ -152,8 +152,8 @@ class TestWithin:
         codes = np.arange(n) % K
         result = within(rng.normal(size=(n, d)) + 5 * rng.normal(size=(K, d))[codes], codes)
         np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0)
-        assert np.isfinite(result.residual).all()
-        assert (result.owner == codes).all()
+        assert np.isfinite(result.frame(details=True)["residual"]).all()
+        assert (result.frame(details=True)["owner"] == codes).all()
 
     def test_clusters_of_one_point(self, table):
         assert np.isfinite(within(table, np.concatenate([[4, 5, 6], CODES[3:]])).affinity).all()
@@ -185,7 +185,9 @@ class TestMahalanobis:
         result = affinity(X, [0] * 10, centers=sites[:1], influence=Mahalanobis(matrix))
         away = X - sites[0]
         np.testing.assert_allclose(
-            result.distance, np.sqrt(np.einsum("ni,ij,nj->n", away, np.linalg.inv(matrix), away)), rtol=1e-8
+            result.frame(details=True)["distance"],
+            np.sqrt(np.einsum("ni,ij,nj->n", away, np.linalg.inv(matrix), away)),
+            rtol=1e-8,
         )
 
     @pytest.mark.parametrize(
@@ -209,7 +211,9 @@ class TestCosine:
         cosine = affinity(X, LABELS, influence="cosine")
         euclidean = affinity(normalize(X), LABELS, influence="euclidean")
         np.testing.assert_allclose(cosine.affinity, euclidean.affinity, atol=1e-12)
-        np.testing.assert_allclose(cosine.closeness, euclidean.closeness, atol=1e-12)
+        np.testing.assert_allclose(
+            cosine.frame(details=True)["closeness"], euclidean.frame(details=True)["closeness"], atol=1e-12
+        )
 
     def test_lengths_of_rows_and_centers_do_not_count(self):
         # Powers of two, which round nothing.
@@ -227,14 +231,18 @@ class TestCosine:
         rows[7] = 0.0
         dense, sparse = (affinity(data, LABELS, influence="cosine") for data in (rows, sp.csr_matrix(rows)))
         np.testing.assert_allclose(dense.affinity, sparse.affinity, atol=1e-9)
-        np.testing.assert_allclose(dense.closeness, sparse.closeness, atol=1e-7)
+        np.testing.assert_allclose(
+            dense.frame(details=True)["closeness"], sparse.frame(details=True)["closeness"], atol=1e-7
+        )
 
     def test_a_row_of_zeros_stays_at_the_origin(self):
         rows = X.copy()
         rows[5] = 0.0
         scorer = AffinityScorer(influence="cosine").fit(X, LABELS)
         found = scorer.affinity(rows)
-        np.testing.assert_allclose(found.distance[5], np.linalg.norm(scorer.cluster_centers_, axis=1).min(), atol=1e-12)
+        np.testing.assert_allclose(
+            found.frame(details=True)["distance"][5], np.linalg.norm(scorer.cluster_centers_, axis=1).min(), atol=1e-12
+        )
         assert np.isfinite(found.affinity).all()
 
     def test_single_precision_stays_so_and_rows_do_not_depend_on_each_other(self):

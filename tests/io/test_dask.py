@@ -148,7 +148,7 @@ def test_nothing_is_computed_before_it_is_asked_for():
     assert "600 points in 4 partitions, 8 clusters" in repr(result)
     assert "clusters" not in dir(result)
     with dask.config.set(scheduler="synchronous"):
-        dask.compute(result.affinity, result.label, result.owner)
+        dask.compute(result.affinity, result.label, result.rival)
     assert len(calls) == 8, "four partitions, each of two chunks of columns, once"
     with pytest.raises(AttributeError, match="clusters"):
         _ = result.clusters

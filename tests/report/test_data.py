@@ -22,7 +22,7 @@ def choose_points(result, always=()):
 
 @pytest.fixture
 def small_page(monkeypatch):
-    for name, limit in (("POINTS", 200), ("LISTED", 30), ("DOUBTFUL", 20), ("SUPPORTED", 20), ("NOISE", 10)):
+    for name, limit in (("POINTS", 200), ("LISTED", 30), ("DOUBTFUL", 20), ("FIRM", 20), ("NOISE", 10)):
         monkeypatch.setattr(_data, f"MAX_{name}", limit)
 
 
@@ -37,19 +37,20 @@ def test_a_small_result_is_shown_whole(random_result, calibrated):
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_labels_to_review_are_kept_and_others_sampled(random_result, rng, calibrated):
     result = random_result(500, 4, 1.0, label=rng.integers(-1, 4, 500), calibrated=calibrated)
-    doubtful = np.isin(result.verdict, ["contested", "contradicted"])
-    supported = result.verdict == "supported"
-    always = np.flatnonzero(supported)[:5]
+    values = result.trust if calibrated else result.own_affinity
+    firm = (values >= 0.8) & (result.label != -1)
+    doubtful = (values < 0.8) & (result.label != -1)
+    always = np.flatnonzero(firm)[:5]
     sample = choose_points(result, always)
-    assert sample.parts == [(50, doubtful.sum()), (25, supported.sum()), (10, result.noise.sum())]
+    assert sample.parts == [(50, doubtful.sum()), (25, firm.sum()), (10, (result.label == -1).sum())]
     assert not sample.is_complete
-    order = result.least_trusted(500)
+    order = result.review(500).index.to_numpy()
     assert set(sample.rows[sample.kind == 0]) == {*order[doubtful[order]][:30], *always}
     weight = np.array(sample.weights)[sample.kind]
-    for members in (doubtful, supported, result.noise):
+    for members in (doubtful, firm, (result.label == -1)):
         assert weight[members[sample.rows]].sum() == pytest.approx(members.sum())
     # Noise comes first, and what to review last.
-    assert result.noise[sample.rows].tolist() == [True] * 10 + [False] * 75
+    assert (result.label == -1)[sample.rows].tolist() == [True] * 10 + [False] * 75
     place = {row: number for number, row in enumerate(order.tolist())}
     assert (np.diff([place[row] for row in sample.rows[10:].tolist()]) < 0).all()
 
@@ -70,7 +71,7 @@ value_lists = st.lists(
 
 
 def groups_of(values, code, k):
-    clusters = [_data.ClusterFigures(i, 1, 0.5, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
+    clusters = [_data.ClusterFigures(i, 1, 0.5, 0.4, 0.6, 0.5, 0, 0, 0, 0, 0, None) for i in range(k)]
     return _data.Groups(clusters, [[]] * k, 0, np.arange(k), np.asarray(code), np.asarray(values, dtype=float), "trust")
 
 
@@ -163,7 +164,7 @@ def test_one_and_two_features_are_shown_as_they_are(random_result, rng):
     assert both.labels == ("width", "height")
     np.testing.assert_array_equal(both.xy, X)
     one = project(result, X[:, :1])
-    np.testing.assert_array_equal(one.xy[:, 1], np.where(result.noise, 0.0, result.trust.clip(max=1.0)))
+    np.testing.assert_array_equal(one.xy[:, 1], np.where((result.label == -1), 0.0, result.trust.clip(max=1.0)))
     assert project(random_result(20, 3, calibrated=False), X[:, :1]).labels[1] == "own affinity"
 
 

@@ -242,7 +242,7 @@ def test_the_table_sorts_and_grows(reader, scene):
     assert options == ["doubtful", "audit", "selection", "below", "decided"]
     reader.choose("#listed", "selection")
     for shown in (25, 125, 225, 240):
-        assert reader.listed() == scene.result.least_trusted(shown).tolist()
+        assert reader.listed() == scene.result.review(shown).index.to_numpy().tolist()
         if shown < 240:
             reader.find("#more").send_keys(Keys.ENTER)
     reader.click("th[data-key='id-0'] button")
@@ -408,7 +408,7 @@ def test_noise_is_on_the_map_but_has_no_trust(reader, tmp_path, scene):
     labels = np.where(np.arange(240) % 6 == 0, "-1", scene.result.label)
     result = trust(scene.X, labels)
     reader.open(result.report(tmp_path / "noise.html", scene.X))
-    noise = np.flatnonzero(result.noise)
+    noise = np.flatnonzero(result.label == -1)
     assert len(reader.data("crosses-data", "row")) == noise.size
     reader.click("[data-cluster='4']")
     reader.choose("#listed", "selection")
@@ -431,7 +431,7 @@ def test_noise_is_on_the_map_but_has_no_trust(reader, tmp_path, scene):
 def test_without_calibration_own_affinity_takes_the_place_of_trust(reader, tmp_path, scene):
     result = affinity(scene.X, scene.result.label)
     reader.open(result.report(tmp_path / "plain.html", scene.X))
-    expected = [row for row in result.least_trusted(240) if result.verdict[row] != "supported"]
+    expected = [row for row in result.review(240).index.to_numpy() if result.verdict[row] != "firm"]
     assert reader.listed() == expected[:25]
     assert "come back" not in reader.text("#counts")
     assert reader.console_errors() == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import tracemalloc
 from dataclasses import FrozenInstanceError, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,16 +22,14 @@ from sklearn.datasets import load_iris, make_blobs
 from allegiance import AffinityResult, AffinityScorer, Calibration, affinity, trust
 from allegiance.domains import Box, Polytope
 from allegiance.engines import SharedSamples
-from allegiance.results import Ranks, verdicts
 
 Z95 = 1.959963984540054
 IRIS, SPECIES = load_iris(return_X_y=True)
 INDEX = pd.Index([f"row {i}" for i in range(240)])
-PER_POINT = ("label", "verdict", "rival", "own_affinity", "typicality", "closeness", "noise", "owner", "stable")
-PER_POINT += ("empty_cell", "residual", "engine", "distance", "ranking")
-COLUMNS = ["label", "verdict", "rival", "own_affinity", "typicality"]
-DETAILS = ["owner", "stable", "closeness", "empty_cell", "residual", "engine"]
-VERDICTS = ("supported", "contested", "contradicted")
+COLUMNS = ["label", "rival", "own_affinity", "typicality", "priority"]
+TRUSTED = ["label", "trust", "verdict", *COLUMNS[1:]]
+DETAILS = ["owner", "stable", "distance", "closeness", "empty_cell", "residual", "engine"]
+VERDICTS = ("firm", "borderline", "doubtful")
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 each_table = pytest.mark.parametrize("kind", ["trusted", "plain", "sampled"])
 
@@ -64,95 +64,52 @@ def result(request: pytest.FixtureRequest) -> AffinityResult:
     return example(request.param)
 
 
-def made_of(values: list[list[float]], error: float = 0.0, codes: Any = 0) -> AffinityResult:
-    """Return a result with the given affinities, errors and clusters."""
-    rows = np.array(values)
-    n, k = rows.shape
-    real = affinity(np.arange(2.0 * n)[:n, None], np.zeros(n, int), centers=np.arange(k)[:, None])
-    codes = np.broadcast_to(codes, n).astype(np.int64)
-    return replace(real, affinity=rows, standard_error=np.full((n, k), error), label=codes, codes=codes)
-
-
 class TestDefinitions:
     def test_affinity(self, result):
-        assert result.affinity.shape == result.standard_error.shape == (len(result), result.n_clusters)
+        assert result.affinity.shape == result.standard_error.shape == (len(result), result.classes.size)
         assert (result.affinity >= 0).all()
         np.testing.assert_allclose(result.affinity.sum(axis=1), 1.0, atol=1e-12)
-        exact = np.isin(result.engine, ["exact", "closed-form", "limit"])
+        exact = np.isin(result.frame(details=True)["engine"], ["exact", "closed-form", "limit"])
         assert (result.standard_error[exact] == 0).all()
         assert (result.standard_error[~exact] > 0).any(axis=1).all()
-        assert (Z95 * result.standard_error <= result.how.eps + 1e-9).all()
+        assert (Z95 * result.standard_error <= result.summary().how.eps + 1e-9).all()
 
-    def test_owner_rival_own_affinity_and_verdict_one_point_after_another(self, result):
+    def test_owner_rival_and_own_affinity_one_point_after_another(self, result):
+        owner = result.frame(details=True)["owner"].tolist()
         for row, shares in enumerate(result.affinity.tolist()):
             named = dict(zip(result.classes.tolist(), shares, strict=True))
-            errors = dict(zip(result.classes.tolist(), result.standard_error[row].tolist(), strict=True))
             label = result.label[row]
             others = [name for name in named if name != label] or list(named)
-            rival = max(others, key=named.__getitem__)
-            assert result.owner[row] == max(named, key=named.__getitem__)
-            assert result.rival[row] == rival
+            assert owner[row] == max(named, key=named.__getitem__)
+            assert result.rival[row] == max(others, key=named.__getitem__)
             assert result.stable[row] == (max(shares) > 0.5)
             assert result.own_affinity[row] == named.get(label, 0.0)
-            if result.noise[row]:
-                assert result.verdict[row] == "noise"
-                continue
-            lead = named[label] - (named[rival] if rival != label else 0.0)
-            bar = Z95 * (errors[label] + (errors[rival] if rival != label else 0.0))
-            if result.calibrated:
-                supported = lead >= 0 and result.trust[row] >= 0.5
-                contradicted = lead < -bar and result.trust[row] < 0.5
-            else:
-                supported, contradicted = lead > bar, lead < -bar
-            expected = "supported" if supported else "contradicted" if contradicted else "contested"
-            assert result.verdict[row] == expected
-        if result is example("trusted"):
-            assert set(result.verdict) == {*VERDICTS, "noise"}
-
-    @pytest.mark.parametrize(
-        ("shares", "error", "code", "trust", "expected"),
-        [
-            ([0.6, 0.4], 0.0, 0, 0.5, "supported"),
-            ([0.6, 0.4], 0.0, 0, 0.49, "contested"),
-            ([0.6, 0.4], 0.0, 1, 0.99, "contested"),
-            ([0.6, 0.4], 0.0, 1, 0.49, "contradicted"),
-            ([0.6, 0.4], 0.1, 1, 0.2, "contested"),
-            ([0.5, 0.5], 0.0, 1, 0.9, "supported"),
-            ([0.6, 0.4], 0.0, 0, None, "supported"),
-            ([0.6, 0.4], 0.1, 0, None, "contested"),
-            ([0.6, 0.4], 0.0, 1, None, "contradicted"),
-            ([0.6, 0.4], 0.0, -1, None, "noise"),
-            ([1.0], 0.0, 0, 1.0, "supported"),
-        ],
-    )
-    def test_each_branch_of_the_verdict(self, shares, error, code, trust, expected):
-        codes = np.array([code])
-        ranks = Ranks.of(np.array([shares]), np.full((1, len(shares)), error), codes)
-        assert verdicts(ranks, codes, None if trust is None else np.array([trust])).tolist() == [expected]
 
     def test_ties_go_to_the_first_cluster_and_half_is_not_stable(self):
-        found = made_of([[0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [0.5, 0.5, 0.0]])
-        assert found.owner.tolist() == [0, 1, 0]
-        assert found.rival.tolist() == [1, 1, 1]
-        assert found.stable.tolist() == [False, False, False]
+        centers = [[0.0, 1.0], [0.0, -1.0], [1e3, 0.0]]
+        found = affinity([[0.0, 0.0]], centers=centers, influence="euclidean", domain="space")
+        assert found.frame(details=True)["owner"].tolist() == [0]
+        assert found.rival.tolist() == [1]
+        assert found.stable.tolist() == [False]
 
     def test_typicality_counts_the_members_at_least_as_far(self, result):
+        distance = result.frame(details=True)["distance"].to_numpy()
         for row in range(0, 240, 7):
             mine = result.label == result.label[row]
-            as_far = (result.distance[mine] >= result.distance[row]).sum()
-            expected = np.nan if result.noise[row] else (1 + as_far) / (1 + mine.sum())
+            as_far = (distance[mine] >= distance[row]).sum()
+            expected = np.nan if str(result.label[row]) == "-1" else (1 + as_far) / (1 + mine.sum())
             np.testing.assert_allclose(result.typicality[row], expected)
 
     def test_distance_and_closeness(self):
         X, labels = data()
-        plain = example("plain")
+        plain = example("plain").frame(details=True)
         means = np.array([X[labels == i].mean(axis=0) for i in range(4)])
         between = np.linalg.norm(X[:, None] - means, axis=2)
         own = np.where(labels >= 0, between[np.arange(240), labels], between.min(axis=1))
-        np.testing.assert_allclose(plain.distance, own, rtol=1e-9)
+        np.testing.assert_allclose(plain["distance"], own, rtol=1e-9)
         others = np.where(np.arange(4) == labels[:, None], np.inf, between).min(axis=1)
         expected = (1 + (others - own) / np.maximum(others, own)) / 2
-        np.testing.assert_allclose(plain.closeness, np.where(labels >= 0, expected, 0.0), rtol=1e-9)
+        np.testing.assert_allclose(plain["closeness"], np.where(labels >= 0, expected, 0.0), rtol=1e-9)
 
     def test_residual_is_the_distance_to_the_span_of_the_centres(self):
         X, labels = make_blobs(50, 7, centers=4, random_state=1)
@@ -160,16 +117,19 @@ class TestDefinitions:
         basis = np.linalg.qr((centers[1:] - centers[0]).T)[0]
         away = X - centers[0]
         expected = np.linalg.norm(away - away @ basis @ basis.T, axis=1)
-        np.testing.assert_allclose(affinity(X, labels, influence="euclidean").residual, expected, rtol=1e-9)
-        assert (example("plain").residual == 0).all()
+        np.testing.assert_allclose(
+            affinity(X, labels, influence="euclidean").frame(details=True)["residual"], expected, rtol=1e-9
+        )
+        assert (example("plain").frame(details=True)["residual"] == 0).all()
 
     def test_cells_beyond_the_walls_are_empty(self):
         square = Polytope.box([-1, -1], [2, 2])
         centers = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
         scorer = AffinityScorer(centers=centers, domain=square, influence="euclidean").fit([[0.0, 0.0], [1.0, 1.0]])
         found = scorer.affinity([[0.5, 0.5], [100.0, 0.0], [0.0, -50.0]])
-        assert found.empty_cell.tolist() == [False, True, True]
-        assert found.engine.tolist() == ["exact", "limit", "limit"]
+        details = found.frame(details=True)
+        assert details["empty_cell"].tolist() == [False, True, True]
+        assert details["engine"].tolist() == ["exact", "limit", "limit"]
         np.testing.assert_allclose(found.affinity.sum(axis=1), 1.0, atol=1e-12)
 
     @pytest.mark.parametrize(
@@ -178,7 +138,7 @@ class TestDefinitions:
     )
     def test_how_it_was_measured_is_on_record(self, domain, name):
         X, labels = make_blobs(40, 7, centers=3, random_state=1)
-        how = affinity(X, labels, domain=domain, eps=0.1, random_state=12).how
+        how = affinity(X, labels, domain=domain, eps=0.1, random_state=12).summary().how
         assert (how.influence, how.domain, how.engine, how.dim) == ("within", name, "auto", 2)
         assert (how.eps, how.seed, how.n_features) == (0.1, 12, 7)
         assert how.seconds > 0
@@ -201,8 +161,8 @@ class TestTop:
     def test_everything_but_the_smaller_affinities_is_the_same(self, top, settings):
         X, labels = make_blobs(90, 5, centers=7, cluster_std=4.0, random_state=2)
         full, short = (affinity(X, labels, eps=0.1, top=m, **settings) for m in (None, top))
-        for name in PER_POINT + (("trust",) if full.calibrated else ()):
-            np.testing.assert_array_equal(getattr(full, name), getattr(short, name), err_msg=name)
+        names = [name for name in full.frame(details=True) if not name.startswith("affinity_")]
+        assert full.frame(details=True)[names].equals(short.frame(details=True)[names])
         order = np.argsort(-full.affinity, axis=1, kind="stable")[:, :top]
         np.testing.assert_array_equal(short.affinity, np.take_along_axis(full.affinity, order, axis=1))
         np.testing.assert_array_equal(short.standard_error, np.take_along_axis(full.standard_error, order, axis=1))
@@ -226,8 +186,8 @@ class TestTop:
         with pytest.warns(UserWarning, match=r"of 90 points") as warned:
             other = scorer.affinity(X, top=2)
         assert len(warned) == 1
-        for name in (*PER_POINT, "clusters", "affinity", "standard_error"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+        assert one.frame(details=True).equals(other.frame(details=True))
+        np.testing.assert_array_equal(one.standard_error, other.standard_error)
 
     @pytest.mark.parametrize(("top", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), ("3", TypeError)])
     def test_bad_top(self, top, error):
@@ -253,7 +213,7 @@ class TestTrust:
         by_estimator = AffinityScorer(calibration=20).fit_affinity(X, labels)
         fitted = AffinityScorer(calibration=20).fit(X, labels).fitted_.score(X, labels=labels)
         for other in (by_estimator, fitted):
-            for name in ("trust", "affinity", "verdict", "ranking"):
+            for name in ("trust", "affinity", "verdict", "priority"):
                 np.testing.assert_array_equal(getattr(other, name), getattr(by_function, name), err_msg=name)
             assert other.replication_interval == by_function.replication_interval
 
@@ -279,7 +239,7 @@ class TestTrust:
         np.testing.assert_array_equal(affinity(IRIS, centers=centers).label, nearest)
         np.testing.assert_array_equal(alone.trust, trust(IRIS, nearest, centers=centers, n_resamples=2).trust)
 
-    @pytest.mark.parametrize("name", ["trust", "replication", "replication_interval"])
+    @pytest.mark.parametrize("name", ["trust", "verdict", "replication", "replication_interval"])
     def test_what_is_missing_says_how_to_get_it(self, name):
         with pytest.raises(ValueError, match="calibration=20"):
             getattr(example("plain"), name)
@@ -290,7 +250,7 @@ class TestTrust:
         whole = scorer.affinity(X + 0.1)
         order = rng.permutation(240)
         parts = [scorer.affinity(part) for part in np.split(X[order] + 0.1, [1, 77])]
-        for name in ("trust", "verdict", "rival", "typicality", "closeness"):
+        for name in ("trust", "verdict", "rival", "typicality", "priority"):
             joined = np.concatenate([getattr(part, name) for part in parts])
             np.testing.assert_array_equal(joined, getattr(whole, name)[order], err_msg=name)
 
@@ -300,14 +260,18 @@ class TestTrust:
         away = rng.normal(size=(6, 2))
         away *= 10 * np.linalg.norm(X.std(axis=0)) / np.linalg.norm(away, axis=1, keepdims=True)
         far = scorer.affinity(X.mean(axis=0) + away)
-        assert "supported" not in set(far.verdict)
+        assert set(far.verdict) == {"doubtful"}
         assert far.trust.max() < 0.2
         assert far.typicality.max() <= 1 / 50 + 1e-12
 
     def test_score_samples_is_the_order_of_review(self):
         X, labels = data()
         scorer = AffinityScorer(calibration=4).fit(X, labels)
-        np.testing.assert_array_equal(scorer.score_samples(X), scorer.affinity(X).ranking)
+        np.testing.assert_allclose(scorer.score_samples(X), 1 - scorer.affinity(X).priority / 100)
+
+
+def without_seconds(summary: Any) -> str:
+    return re.sub(r"seed 0; [\d.]+ s", "", repr(summary))
 
 
 def names_of(frame: Any) -> list[str]:
@@ -330,7 +294,7 @@ class TestFrame:
         assert names_of(short) == COLUMNS
         affinities = [f"affinity_{name}" for name in names]
         assert names_of(details) == [*COLUMNS, *DETAILS, "standard_error", *affinities]
-        for name in (*COLUMNS, *DETAILS):
+        for name in (*COLUMNS, "stable"):
             np.testing.assert_array_equal(np.asarray(details[name]), getattr(found, name), err_msg=name)
         for i, name in enumerate(affinities):
             np.testing.assert_array_equal(np.asarray(details[name]), found.affinity[:, i])
@@ -366,27 +330,68 @@ class TestFrame:
             found.frame(like=pd.DataFrame({"any": [1, 2]}))
 
 
+class TestVerdicts:
+    def test_they_follow_trust_alone(self):
+        trusted = example("trusted")
+        for verdict, trust_, label in zip(trusted.verdict, trusted.trust, trusted.label, strict=True):
+            expected = "firm" if trust_ >= 0.8 else "borderline" if trust_ >= 0.5 else "doubtful"
+            assert verdict == ("noise" if label == -1 else expected)
+        assert set(trusted.verdict) == {*VERDICTS, "noise"}
+
+    def test_a_result_without_trust_has_none(self):
+        assert not {"trust", "verdict"} & {*example("plain").frame(), *example("plain").review(5)}
+
+
 class TestReview:
     @each_table
-    def test_the_lowest_ranking_first_with_the_index_of_x(self, kind):
+    def test_the_highest_priority_first_with_the_index_of_x(self, kind):
         result = example(kind)
         frame = result.review(20)
-        ranked = pd.Series(result.ranking, index=result.frame().index).dropna().sort_values(kind="stable")
+        ranked = pd.Series(-result.priority, index=result.frame().index).dropna().sort_values(kind="stable")
         assert frame.index.tolist() == ranked.index[:20].tolist()
-        assert frame.equals(result.frame().loc[frame.index])
-        assert list(frame.columns) == (["label", "trust", *COLUMNS[1:]] if result.calibrated else COLUMNS)
-        doubtful = np.isin(result.verdict, ["contested", "contradicted"])
-        assert sorted(result.review().index) == sorted(result.frame().index[doubtful])
+        shared = [name for name in frame if name != "reason"]
+        assert frame[shared].equals(result.frame().loc[frame.index, shared])
+        trusted = kind == "trusted"
+        assert shared == (
+            ["label", "trust", "verdict", "rival", "priority"] if trusted else ["label", "rival", "priority"]
+        )
+        assert ((result.review(10**6)["priority"] >= 0) & (result.review(10**6)["priority"] <= 100)).all()
+        weak = (result.trust if trusted else result.own_affinity) < 0.8
+        assert sorted(result.review().index) == sorted(result.frame().index[weak & (result.label != -1)])
+
+    def test_the_other_queue_is_sorted_by_trust(self):
+        trusted = example("trusted")
+        queue = trusted.review(10**6, by="trust")
+        assert queue["trust"].is_monotonic_increasing
+        assert set(queue.index) == set(trusted.review(10**6).index)
+        with pytest.raises(ValueError, match="by must be one of 'priority', 'trust'"):
+            trusted.review(by="rival")
+
+    def test_a_reason_for_each_row(self):
+        trusted = example("trusted")
+        rows = trusted.review(10**6)
+        details = trusted.frame(details=True).loc[rows.index]
+        closer = details["owner"] != details["label"]
+        assert (rows["reason"] == "closer to " + rows["rival"].astype(str))[closer].all()
+        assert not rows["reason"][~closer].str.startswith("closer").any()
+        outliers = ~closer & (details["typicality"] < 0.01)
+        assert (rows["reason"][outliers] == "atypical for its cluster").all()
+        firm = ~closer & ~outliers & (rows["verdict"] == "firm")
+        assert (rows["reason"][firm] == "").all()
+        rest = rows["reason"][~closer & ~outliers & ~firm]
+        assert rest.str.fullmatch(r"near the border with \d|cluster \d rarely replicates").all()
+        assert closer.any()
+        assert firm.any()
+
+    def test_a_cluster_that_rarely_replicates_is_the_reason(self):
+        X, labels = make_blobs([300, 300, 40], 2, centers=[[-20, 0], [20, 0], [20, 1]], random_state=0)
+        found = trust(X, labels, clusterer=KMeans(3, n_init=1, random_state=0), n_resamples=20)
+        reasons = found.review(10**6).loc[lambda rows: rows["verdict"] == "doubtful", "reason"]
+        assert "cluster 2 rarely replicates" in set(reasons)
 
     @pytest.mark.parametrize(("n", "rows"), [(0, 0), (7, 7), (10**6, 216), ("5%", 12), ("100%", 216), (" 0.1 % ", 1)])
     def test_how_many(self, n, rows):
         assert len(example("trusted").review(n)) == rows
-
-    def test_only_below_a_trust(self):
-        trusted = example("trusted")
-        assert (trusted.review(below=0.5)["trust"] < 0.5).all()
-        assert len(trusted.review(below=0.5)) == (trusted.trust < 0.5).sum()
-        assert len(trusted.review(3, below=0.5)) == 3
 
     @pytest.mark.parametrize("n", [-1, 1.5, "5", "many", "101%", True])
     def test_bad_numbers_are_refused(self, n):
@@ -410,37 +415,68 @@ class TestByCluster:
     @each_table
     def test_each_figure_by_hand(self, kind):
         result = example(kind)
-        table = result.by_cluster()
-        points = result.frame(details=True).assign(distance=result.distance, ranking=result.ranking)
-        for line in table[table["cluster"] != "noise"].itertuples():
-            mine = points[points["label"].astype(str) == str(line.cluster)]
+        table, points = result.by_cluster(), result.frame(details=True)
+        assert pd.api.types.is_integer_dtype(table["cluster"].dtype)
+        for line in table[table["cluster"] >= 0].itertuples():
+            mine = points[points["label"] == line.cluster]
+            weak = mine[(mine["trust"] if kind == "trusted" else mine["own_affinity"]) < 0.8]
             assert line.points == len(mine)
-            for verdict in VERDICTS:
-                assert getattr(line, verdict) == (mine["verdict"] == verdict).sum()
-            assert line.most_typical == mine["distance"].idxmin()
-            assert line.least_trusted == mine["ranking"].idxmin()
-            if result.calibrated:
+            assert weak["rival"].value_counts().get(int(line.rival), 0) == weak["rival"].value_counts().max()
+            if kind == "trusted":
                 assert line.replication == pytest.approx(mine["trust"].mean())
-            rivals = mine.loc[mine["verdict"] != "supported", "rival"].value_counts()
-            assert rivals.get(int(line.rival), 0) == rivals.max()
+                assert 0 <= line.replication_low <= line.replication <= line.replication_high <= 1
+                assert [getattr(line, name) for name in VERDICTS] == [(mine["verdict"] == v).sum() for v in VERDICTS]
+            else:
+                assert line.own_affinity == pytest.approx(mine["own_affinity"].mean())
+                assert line.stable == mine["stable"].sum()
         last = table.iloc[-1]
-        assert (last["cluster"], last["points"]) == ("noise", 24)
-        assert (last["supported"], last["contested"], last["contradicted"]) == (0, 0, 0)
-        assert pd.isna(last["least_trusted"])
-        if result.calibrated:
+        assert (last["cluster"], last["points"]) == (-1, 24)
+        if kind == "trusted":
             assert np.isnan(last["replication"])
             assert table["replication"].iloc[:-1].is_monotonic_increasing
 
-    def test_tallies_of_parts_add_up(self):
-        X, labels = data()
-        fitted = AffinityScorer(calibration=4).fit(X, labels).fitted_
-        parts = [fitted.score(X[rows], labels=labels[rows]).tally() for rows in (slice(0, 90), slice(90, 240))]
-        joined, whole = parts[0].plus(parts[1]), fitted.score(X, labels=labels).tally()
-        np.testing.assert_array_equal(joined.counts, whole.counts)
-        np.testing.assert_array_equal(joined.rivals, whole.rivals)
-
 
 class TestSummary:
+    @pytest.mark.parametrize("settings", [{"calibration": 4}, {}])
+    def test_summaries_of_parts_add_up_exactly(self, settings):
+        X, labels = data()
+        fitted = AffinityScorer(**settings).fit(X, labels).fitted_
+        cuts = [0, 1, 90, 91, 200, 240]
+        parts = [fitted.score(X[i:j], labels=labels[i:j]).summary() for i, j in pairwise(cuts)]
+        whole = fitted.score(X, labels=labels).summary()
+        for joined in (sum(parts[1:], parts[0]), parts[0] + (parts[1] + (parts[2] + (parts[3] + parts[4])))):
+            first, second = (json.loads(each.to_json()) | {"seconds": 0} for each in (joined, whole))
+            assert first == second
+            assert joined.replication == whole.replication
+            assert (joined.clusters == whole.clusters) or not settings
+            assert without_seconds(joined) == without_seconds(whole)
+            assert without_seconds(whole.from_json(joined.to_json())) == without_seconds(whole)
+        other = AffinityScorer().fit(X, labels % 2).affinity(X).summary()
+        with pytest.raises(ValueError, match="their clusters differ"):
+            parts[0] + other
+
+    def test_extras_are_merged_too(self):
+        one = replace(example("plain").summary(), extras={"rows": 3, "mine": 1})
+        assert (one + replace(one, extras={"rows": 4})).extras == {"rows": 7}
+
+    def test_no_evidence_and_one_cluster_are_headlines(self):
+        X = np.random.default_rng(0).normal(size=(400, 2))
+        found = trust(X, KMeans(5, n_init=1, random_state=0).fit_predict(X), n_resamples=20)
+        lines = str(found).splitlines()
+        assert re.fullmatch(
+            r"No evidence of clusters: \d+% would hold up, and so would \d+% in unclustered data\.", lines[1]
+        )
+        assert lines[2].startswith(f"{100 * found.replication:.0f}% of 400 labels would hold up on a fresh sample")
+        alone = trust(X, np.zeros(400, dtype=int))
+        assert str(alone).splitlines()[1] == "There is only one cluster, and one cluster always replicates."
+        assert "would hold up" not in str(alone)
+
+    def test_after_an_audit_it_is_about_right_labels(self):
+        sample = example("trusted").audit_sample(40)
+        audited = example("trusted").audit(sample, np.arange(40) % 4 > 0).result
+        assert f"About {100 * audited.replication:.0f}% of 216 labels are right, judging by the audit." in str(audited)
+        assert audited.summary().clusters[0].replication == pytest.approx(audited.trust[audited.label == 0].mean())
+
     @staticmethod
     def rows(text: str) -> dict[str, list[str]]:
         """Return the cells of each cluster's row in a printed summary, by its name."""
@@ -454,27 +490,32 @@ class TestSummary:
     def test_says_what_a_person_wants_to_know(self, kind):
         result = example(kind)
         text = str(result)
-        assert text == repr(result) == result.summary()
+        assert text == repr(result) == repr(result.summary())
         assert text.startswith("240 points in 4 clusters\n")
-        assert ", ".join(f"{(result.verdict == name).sum()} {name}" for name in VERDICTS) in text
         assert "24 noise points (10%)" in text
-        assert f"seed {result.how.seed}" in text
+        assert f"seed {result.summary().how.seed}" in text
         assert f"{int(result.stable.sum())} points" in text
-        for name in np.unique(result.engine):
-            assert f"{name} ({(result.engine == name).sum()})" in text
-        if result.calibrated:
-            assert f"{100 * result.replication:.0f} % of 216 labels would come back" in text
+        engine = result.frame(details=True)["engine"]
+        for name in np.unique(engine):
+            assert f"{name} ({(engine == name).sum()})" in text
+        if kind == "trusted":
+            low, high = (100 * value for value in result.replication_interval)
+            assert (
+                f"{100 * result.replication:.0f}% of 216 labels would hold up on a fresh sample "
+                f"(90% prediction interval: {low:.0f}-{high:.0f}%).\n"
+            ) in text
+            assert ", ".join(f"{(result.verdict == name).sum()} {name}" for name in VERDICTS) in text
         rows = self.rows(text)
         assert list(rows)[-1] == "noise"
         for name in result.classes:
             mine = result.label == name
-            points, _, *verdicts, _ = rows[str(name)]
-            assert points == str(mine.sum())
-            assert verdicts == [str((mine & (result.verdict == verdict)).sum()) for verdict in VERDICTS]
+            assert rows[str(name)][0] == str(mine.sum())
+            if kind == "trusted":
+                assert rows[str(name)][-4:-1] == [str((mine & (result.verdict == v)).sum()) for v in VERDICTS]
 
     def test_precision_and_reduction(self):
         sampled = example("sampled")
-        assert f"95 % intervals within ±{1.96 * sampled.standard_error.max():.3f}" in str(sampled)
+        assert f"95% intervals within ±{1.96 * sampled.standard_error.max():.3f}" in str(sampled)
         assert "intervals within" not in str(example("plain"))
         X, labels = make_blobs(40, 9, centers=3, random_state=1)
         assert "2 dimensions, reduced from 9" in str(affinity(X, labels))
@@ -482,10 +523,10 @@ class TestSummary:
     def test_unlike_points_and_clusters_without_points(self):
         X, labels = make_blobs(600, 2, centers=3, random_state=1)
         scorer = AffinityScorer().fit(X, labels)
-        assert "1 point unlike" in str(scorer.affinity([[500.0, 0.0]]))
-        assert "unlike" not in str(scorer.affinity(X[:40]))
+        assert "1 outlier: less typical than 99%" in str(scorer.affinity([[500.0, 0.0]]))
+        assert "outlier" not in str(scorer.affinity(X[:40]))
         empty = affinity(X, labels, centers=[[-4, 0], [0, 5], [3, -3], [90, 90]])
-        assert self.rows(str(empty))["3"] == ["0", "-", "0", "0", "0", "-"]
+        assert self.rows(str(empty))["3"] == ["0", "0", "-"]
         assert "nan" not in str(empty) + empty._repr_html_()
 
     def test_many_clusters_are_cut_but_noise_is_shown(self):
@@ -498,15 +539,18 @@ class TestSummary:
         assert list(rows)[-1] == "noise"
         assert len(rows) == 21
         assert "and 10 more clusters" in str(found)
-        shares = [(found.verdict[found.label == name] == "supported").mean() for name in found.classes]
+        shares = [found.own_affinity[found.label == name].mean() for name in found.classes]
         assert [shares[int(name)] for name in list(rows)[:-1]] == sorted(shares)[:20]
 
     def test_html_says_the_same_and_escapes_names(self):
         html, text = example("trusted")._repr_html_(), str(example("trusted"))
         assert text.splitlines()[1] in re.sub(r"<[^>]*>", " ", html)
-        shown = [re.sub(r"<svg.*?</svg>", "", row) for row in re.findall(r"<tr>(<td.*?)</tr>", html)]
+        shown = [
+            re.sub(r"<svg.*?</svg>", "", row)
+            for row in re.findall(r"<tr>(<td.*?)</tr>", html.partition("Review these first")[0])
+        ]
         cells = [[cell for cell in re.findall(r"<td[^>]*>(.*?)</td>", row) if cell] for row in shown]
-        assert cells == [[name, *numbers] for name, numbers in self.rows(text).items()]
+        assert [" ".join(row).split() for row in cells] == [[name, *row] for name, row in self.rows(text).items()]
         X, codes = four_blobs()
         html = affinity(X, np.array(["<script>x</script>", "a & b", "<i>", "d"])[codes])._repr_html_()
         assert "<script>" not in html

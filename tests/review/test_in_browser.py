@@ -36,7 +36,7 @@ def test_a_review_by_key_survives_a_reload_and_two_tabs_agree(reader, serving, s
     result, _, _ = scored
     review = serving()
     reader.open(review.url)
-    order = [row for row in result.least_trusted(240).tolist() if result.verdict[row] != "supported"]
+    order = [row for row in result.review(240).index.to_numpy().tolist() if result.verdict[row] != "firm"]
     assert reader.listed() == order[:25]
     reader.click("#next")
     for row, key in zip(order, "kmnu", strict=False):
@@ -204,7 +204,7 @@ def test_an_audit_recalculates_trust_and_the_page_follows(reader, serving, score
     )
     shown = dict(zip(rows, said, strict=True))
     for row in range(240):
-        if result.codes[row] >= 0:
+        if result.label[row] >= 0:
             assert shown[row] == f"{found.trust[row]:.2f}"
     assert reader.text("#decision-status").startswith("60 decided")
     assert reader.console_errors() == []

@@ -56,7 +56,7 @@ def test_a_series_comes_back_with_its_index_and_name():
 def test_a_table_with_corrected_labels_is_read_back():
     after, decisions = ["a", "a", "-1", "c"], [None, "move", "noise", "unsure"]
     table = pd.DataFrame({"row": range(4), "label": after, "label_before": LABELS, "decision": decisions})
-    assert apply_decisions(LABELS, table.assign(verdict="contested")).tolist() == after
+    assert apply_decisions(LABELS, table.assign(verdict="borderline")).tolist() == after
     numbers = pd.DataFrame({"row": [0, 1], "label": [1.0, 5.0], "label_before": [1, 2], "decision": ["keep", "move"]})
     assert apply_decisions([1, 2], numbers).tolist() == [1, 5]
 

@@ -293,7 +293,7 @@ def test_the_audit_speaks_through_labels_drawn_at_random(client, scored):
         message = {"row": row, "decision": "noise" if place < 3 else "unsure" if place == 3 else "keep"}
         assert "audit" not in client.post("/decide", message)  # Which takes long for many labels.
         assert (client.get("/audit")["audit"] is None) == (place < 10)
-    outside = next(row for row in result.least_trusted(240).tolist()[::-1] if row not in sample.rows)
+    outside = next(row for row in result.review(240).index.tolist()[::-1] if row not in sample.rows)
     client.post("/decide", {"row": outside, "decision": "keep"})
     client.post("/decide", {"row": 5, "decision": "keep"})  # Noise has no label to audit.
     answers = np.full(len(sample), None, dtype=object)

@@ -85,7 +85,7 @@ def trust(
         ``.obs["leiden_trust"]``
             The chance that the label comes back when the cells are clustered again; NaN for cells of no cluster.
         ``.obs["leiden_verdict"]``
-            "supported", "contested", "contradicted" or "noise".
+            "firm", "borderline", "doubtful" or "noise".
         ``.obs["leiden_rival"]``
             The best other cluster, with the categories of the labels.
         ``.obsm["leiden_affinity"]``
@@ -308,15 +308,15 @@ def _score(
     made_by = _made_by(adata, groupby) if clusterer is None else clusterer
     scorer = AffinityScorer(influence=influence, calibration=Calibration(n_resamples, clusterer=made_by), **settings)
     found = scorer.fit_affinity(rows, codes)
-    label = np.where(found.noise, _NOISE, names[np.maximum(codes, 0)])
-    found = replace(found, classes=names[found.classes], label=label, frame_like=FrameLike(index=adata.obs_names))
+    label = np.where(found._noise, _NOISE, names[np.maximum(codes, 0)])
+    found = replace(found, classes=names[found.classes], label=label, _frame_like=FrameLike(index=adata.obs_names))
     parameters = scorer.get_params(deep=False) | {
         "groupby": groupby,
         "matrix": name,
         "n_columns": rows.shape[1],
         "n_resamples": n_resamples,
         "clusterer": "stand-in" if made_by is None else made_by,
-        "seed": found.how.seed,
+        "seed": found._how.seed,
     }
     del parameters["calibration"]
     # Files store texts and numbers.
@@ -338,7 +338,7 @@ def _write(adata: Any, found: AffinityResult, names: AnyArray, parameters: dict[
     """Write a result next to the labels it is about, in forms that h5ad and zarr store."""
     pandas = require("pandas", "anndata", "allegiance.anndata")
     # Legends list all categories, so there is none for noise without noise.
-    colors = {name: color for name, color in _VERDICT_COLORS.items() if name != "noise" or found.noise.any()}
+    colors = {name: color for name, color in _VERDICT_COLORS.items() if name != "noise" or found._noise.any()}
     labels = parameters["groupby"]
     adata.obs[f"{key}_trust"] = found.trust
     adata.obs[f"{key}_verdict"] = pandas.Categorical(found.verdict, categories=list(colors))
@@ -348,7 +348,7 @@ def _write(adata: Any, found: AffinityResult, names: AnyArray, parameters: dict[
     if len(adata.uns.get(f"{labels}_colors", [])) == names.size:
         adata.uns[f"{key}_rival_colors"] = list(adata.uns[f"{labels}_colors"])
     # The last row is noise, which is not a cluster.
-    table = found.by_cluster().iloc[: found.classes.size].drop(columns=["most_typical", "least_trusted"])
+    table = found.by_cluster().iloc[: found.classes.size]
     table["rival"] = ["" if pandas.isna(name) else str(name) for name in table["rival"]]
     installed = {name: version(name) for name in ("allegiance", "scanpy", "anndata") if find_spec(name)}
     adata.uns[f"{key}_allegiance"] = {
@@ -358,7 +358,7 @@ def _write(adata: Any, found: AffinityResult, names: AnyArray, parameters: dict[
         "by_cluster": table.set_index("cluster").reindex(found.classes),
         "replication": float(found.replication),
         "replication_interval": np.array(found.replication_interval),
-        "note": found.clusterer_note or "",
+        "note": " ".join([found.summary().note, *found.summary().problems]),
         "versions": installed,
     }
 

@@ -1,4 +1,4 @@
-"""k-means on the few points that matter most, and the nearest centres and stable points that streams need as well."""
+"""k-means on a small sample of stable and unstable points; nearest centers, which incremental clustering shares."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from allegiance.clusterers import best_kmeans, warn_if_empty
 from allegiance.fitting import Fitted, nearest_sites
 from allegiance.influence import LinearEmbedding, PowerDiagram
 
-#: What is drawn at random, one stream each.
+#: One random stream per purpose.
 _SEEDS, _SAMPLE, _STARTS = range(3)
-#: Rows looked at together. Only the result is kept, so that memory beyond X stays O(n).
+#: Rows per block, so that memory beyond X stays O(n).
 BLOCK = 8192
 
 
 class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin):
-    """What users of k-means expect of a model with ``cluster_centers_`` and a parameter ``n_jobs``."""
+    """predict, transform and score for a model with ``cluster_centers_`` and a parameter ``n_jobs``."""
 
     n_jobs: int | None
     cluster_centers_: FloatArray
 
     def predict(self, X: Any) -> AnyArray:
-        """Return the number (n,) of the centre nearest to each row.
+        """Return the index (n,) of the center nearest to each row.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         return self._nearest().assign(self._checked(X))[0].astype(np.int32)
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the distances (n, n_clusters) of rows from centres.
+        """Return the distances (n, n_clusters) from rows to centers.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         return np.sqrt(self._nearest().squared_distances(self._checked(X)))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return minus the sum of the squared distances of rows from their nearest centres.
+        """Return the negative sum of squared distances from rows to their nearest centers.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         return hasattr(self, "cluster_centers_")
 
     def _forget(self, *private: str) -> None:
-        """Undo the last fit, so that one that fails leaves nothing behind."""
+        """Remove the results of the last fit, so that a failing fit leaves nothing behind."""
         for name in [name for name in vars(self) if name.endswith("_") or name in private]:
             delattr(self, name)
 
@@ -102,56 +102,56 @@ class NearestCenterMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
 
 
 class ActiveKMeans(NearestCenterMixin, BaseEstimator):
-    """Cluster a sample of stable and unstable points, and give all others to the nearest centre.
+    """Cluster a sample of stable and unstable points, and assign the remaining points to the nearest center.
 
-    Seeds are drawn as k-means++ does, and every point is scored with respect to them: it is stable if one seed gives
-    more than half of its territory. The sample takes a share from the stable points and the rest from the unstable
-    ones, at random. k-means on the sample gives the centres. Besides X itself, memory is O(n).
+    Initial centers are drawn by k-means++, and every point is scored against them: it is stable if it takes more than
+    half of its territory from one of them. The sample is drawn at random from the stable and the unstable points, and
+    k-means on the sample gives the final centers. Memory beyond X is O(n).
 
     Parameters
     ----------
     n_clusters
         The number of clusters.
     sample_size
-        A number of points; or a share of them, above 0 and at most 1; None for twice the square root of their number.
-        Never fewer than ``n_clusters`` points are taken, nor more than there are.
+        Number of points, or a share of them above 0 and at most 1. None for twice the square root of n. The sample has
+        at least ``n_clusters`` points.
     stable_fraction
-        The share of the sample that comes from the stable points, from 0 to 1; None for their share among all points.
-        If one kind has too few points, the other fills up, with a warning.
+        Share of the sample that comes from the stable points, from 0 to 1; None for their share of all points. If one
+        kind has too few points, the other kind fills the sample, with a warning.
     n_init
-        Starts of k-means on the sample: the first from the seeds, the others from new seeds drawn from the sample. The
-        one with the lowest inertia on the sample is kept.
+        Number of k-means starts on the sample: the first from the initial centers, the others from new centers drawn
+        from the sample. The start with the lowest inertia on the sample wins.
     n_jobs
         Number of threads for the affinities; None and -1 use all cores. Results do not depend on it.
     random_state
         Seed, generator, or None for a new seed at each fit.
     verbose
-        Whether to show progress on standard error, or a callback that receives it.
+        Whether to show progress on standard error, or a callback for progress snapshots.
 
     Attributes
     ----------
     cluster_centers_
-        (n_clusters, d) centres.
+        (n_clusters, d) centers.
     labels_
-        (n,) number of the nearest centre of each point.
+        (n,) index of the nearest center of each point.
     sample_indices_
         (m,) rows of the sample, in ascending order.
     stable_fraction_
-        The share of the sample that came from the stable points.
+        Share of the sample that comes from the stable points.
     n_stable_sampled_, n_unstable_sampled_
-        How many points of each kind were drawn.
+        Number of sampled points of each kind.
     n_stable_, n_unstable_
-        How many points of each kind there are, with respect to the seeds.
+        Number of points of each kind, measured against the initial centers.
     inertia_
-        Sum of the squared distances of all points from their nearest centres.
+        Sum of squared distances from all points to their nearest centers.
     n_iter_
-        Iterations of the best start.
+        Number of iterations of the best start.
     n_features_in_, feature_names_in_
         The number and names of the columns of X.
 
     See Also
     --------
-    IncrementalKMeans : For data that come in batches.
+    IncrementalKMeans : For data that arrives in batches.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
         n = X.shape[0]
         if n < k:
             raise ValueError(f"n_samples={n} must be at least n_clusters={k}: X has too few rows.")
-        size = _size_of_sample(self.sample_size, n, k)
+        size = _sample_size(self.sample_size, n, k)
         seeds = dense(kmeans_plusplus(X, k, random_state=int(stream(seed, _SEEDS).integers(2**31)))[0])
         extremes = X[NearestCenters.of(seeds, n_jobs).extreme_rows(X)]
         stable = stability(fit_to_centers(seeds, extremes, seed, n_jobs, self.verbose), X)[0] > 0.5
@@ -224,25 +224,25 @@ class ActiveKMeans(NearestCenterMixin, BaseEstimator):
 
 
 def _draw_sample(stable: BoolArray, size: int, fraction: float | None, rng: np.random.Generator) -> IntArray:
-    """Draw ``size`` rows, of which a share is stable; the other kind fills up where one has too few."""
+    """Draw ``size`` rows, a share of them stable; if one kind has too few rows, the other kind fills the sample."""
     rows = rng.permutation(stable.size)
     pools = rows[stable[rows]], rows[~stable[rows]]
     wanted = round((stable.mean() if fraction is None else fraction) * size)
     taken = min(max(wanted, size - pools[1].size), pools[0].size)
     if fraction is not None and taken != wanted:
         kinds = ("stable", "unstable") if taken < wanted else ("unstable", "stable")
-        asked = wanted if taken < wanted else size - wanted
+        target = wanted if taken < wanted else size - wanted
         warnings.warn(
-            f"stable_fraction={fraction:g} asks for {asked} {kinds[0]} points in a sample of {size}, but there are "
-            f"only {pools[0 if taken < wanted else 1].size}: the sample is filled up with {kinds[1]} ones.",
+            f"stable_fraction={fraction:g} needs {target} {kinds[0]} points in a sample of {size}, but there are only "
+            f"{pools[0 if taken < wanted else 1].size}; {kinds[1]} points fill the sample.",
             UserWarning,
             stacklevel=3,
         )
     return np.sort(np.concatenate([pools[0][:taken], pools[1][: size - taken]]))
 
 
-def _size_of_sample(sample_size: Any, n: int, n_clusters: int) -> int:
-    """Return the number of points to take of ``n``."""
+def _sample_size(sample_size: Any, n: int, n_clusters: int) -> int:
+    """Return the sample size for ``n`` points."""
     if sample_size is None:
         size = round(2.0 * np.sqrt(n))
     elif isinstance(sample_size, Integral):
@@ -250,15 +250,15 @@ def _size_of_sample(sample_size: Any, n: int, n_clusters: int) -> int:
     elif (share := check_number(sample_size, "sample_size", low=0.0)) <= 1.0:
         size = round(share * n)
     else:
-        raise ValueError(f"sample_size={sample_size!r} is more than all points: use an integer for a number of points.")
+        raise ValueError(f"sample_size={sample_size!r} is above 1: pass an integer for a number of points.")
     return min(max(size, n_clusters), n)
 
 
 @dataclass(frozen=True)
 class NearestCenters:
-    """Distances from k centres, measured in the span of the centres and off it.
+    """Distances to k centers, split into the part in the span of the centers and the part outside it.
 
-    In the span there are at most k - 1 coordinates, however many columns the data have.
+    The span has at most k - 1 coordinates, however many columns the data has.
     """
 
     diagram: PowerDiagram
@@ -266,11 +266,11 @@ class NearestCenters:
 
     @classmethod
     def of(cls, centers: FloatArray, n_jobs: int | None = None) -> NearestCenters:
-        """Prepare for centres (k, d). For few rows use ``n_jobs=1``: threads cost more than they save."""
+        """Prepare for centers (k, d). Use ``n_jobs=1`` for few rows, where threads cost more than they save."""
         return cls(PowerDiagram(LinearEmbedding.of_sites(centers)), effective_threads(n_jobs))
 
     def assign(self, X: Rows) -> tuple[IntArray, FloatArray]:
-        """Return the nearest centre (n,) of each row of X (n, d), and the squared distance (n,) from it."""
+        """Return the nearest center (n,) of each row of X (n, d), and the squared distance (n,) to it."""
         codes, squared = np.empty(X.shape[0], dtype=np.int64), np.empty(X.shape[0])
         for part in slices(X.shape[0], BLOCK):
             located = self.diagram.locate(X[part], self.threads)
@@ -279,7 +279,7 @@ class NearestCenters:
         return codes, squared
 
     def squared_distances(self, X: Rows) -> FloatArray:
-        """Return the squared distances (n, k) of rows of X from all centres."""
+        """Return the squared distances (n, k) from the rows of X to all centers."""
         k = self.diagram.positions.shape[0]
         out = np.empty((X.shape[0], k))
         for part in slices(X.shape[0], BLOCK):
@@ -289,9 +289,9 @@ class NearestCenters:
         return out
 
     def extreme_rows(self, X: Rows) -> IntArray:
-        """Return the rows of X that reach farthest, to either side, along the axes in which volume is measured.
+        """Return the rows of X that lie farthest out, on either side, along each axis in which volume is measured.
 
-        The box around these at most 2 (k - 1) rows is the box around all of X.
+        The bounding box of these at most 2 (k - 1) rows is the bounding box of X.
         """
         r = self.diagram.positions.shape[1]
         axes = np.arange(r)
@@ -304,22 +304,22 @@ class NearestCenters:
                 farther = outwards[farthest, axes] > reach[side]
                 reach[side, farther] = outwards[farthest, axes][farther]
                 rows[side, farther] = part.start + farthest[farther]
-        # Coinciding centres span no axis at all; any row serves then.
+        # Coinciding centers span no axis; any row will do.
         return np.unique(rows) if r else np.zeros(1, dtype=np.int64)
 
 
 def fit_to_centers(
     centers: FloatArray, extremes: Rows, seed: int, n_jobs: int | None, verbose: Verbose = False
 ) -> Fitted:
-    """Return what scores rows with respect to centres (k, d), in the box around the rows ``extremes``."""
+    """Return a fitted scorer for centers (k, d), in the box around the rows ``extremes``."""
     settings: dict[str, Any] = {"influence": "euclidean", "random_state": seed, "n_jobs": n_jobs, "verbose": verbose}
     return AffinityScorer(centers=centers, **settings).fit(extremes).fitted_
 
 
 def stability(fitted: Fitted, X: Rows) -> tuple[FloatArray, IntArray]:
-    """Return the largest affinity (n,) of each row of X, which is stable above one half, and the number of its centre.
+    """Return the largest affinity (n,) of each row of X, and the index (n,) of its center. Above one half is stable.
 
     Precision does not matter here, so there is no warning.
     """
-    ranks = fitted.score(X, top=1).ranks
+    ranks = fitted.score(X, top=1)._ranks
     return ranks.largest, ranks.first

@@ -19,7 +19,7 @@ from allegiance.calibration import Calibration
 from allegiance.fitting import unique_name
 from allegiance.metrics import rand_distance
 from allegiance.notebook import Card, Cell, Shown, count, share_bar
-from allegiance.results import CONTESTED, CONTRADICTED, SUPPORTED, AffinityResult, FrameLike
+from allegiance.results import FIRM, VERDICTS, AffinityResult, FrameLike
 
 #: How the columns of the printed tables are written: those of candidates, and those of a consensus.
 _CANDIDATE_FORMATS = {
@@ -28,9 +28,9 @@ _CANDIDATE_FORMATS = {
     "labelled": ".0%",
     "replication": ".0%",
     "above chance": ".2f",
-    "supported": ",",
-    "contested": ",",
-    "contradicted": ",",
+    "firm": ",",
+    "borderline": ",",
+    "doubtful": ",",
     "best for": ",",
     "stable": ".0%",
 }
@@ -39,7 +39,7 @@ _CONSENSUS_FORMATS = {
     "clusters": ",",
     "above chance": ".2f",
     "gain": "+.2f",
-    "supported": ",",
+    "firm": ",",
     "gained": ",",
     "lost": ",",
     "stable": ".1%",
@@ -62,9 +62,9 @@ class CandidateLine(NamedTuple):
     """Mean trust in the labels."""
     above_chance: float
     """What candidates are judged by: 1 if all labels come back, 0 if no more than unrelated ones would."""
-    supported: int
-    contested: int
-    contradicted: int
+    firm: int
+    borderline: int
+    doubtful: int
     best_for: int
     """Number of points whose label is trusted most under this candidate."""
     stable: float
@@ -98,12 +98,12 @@ class ClusteringComparison(Shown):
     @property
     def n_points(self) -> int:
         """The number of points."""
-        return next(iter(self.results.values())).n_points
+        return len(next(iter(self.results.values())))
 
     @cached_property
     def above_chance(self) -> FloatArray:
         """(m,) replication above chance in the labels of each candidate: what they are judged by."""
-        return np.array([result.above_chance() for result in self.results.values()])
+        return np.array([result.summary().above_chance for result in self.results.values()])
 
     @property
     def best(self) -> str:
@@ -121,25 +121,25 @@ class ClusteringComparison(Shown):
 
         Noise has no label to trust, and one cluster for all says nothing: both have 0.
         """
-        maps = [result.trust_map for result in self.results.values()]
+        maps = [result._trust_map for result in self.results.values()]
         chance = np.array([found.chance for found in maps if found is not None])
         scaled = (self.trust - chance) / np.where(chance < 1.0, 1.0 - chance, np.inf)
         return np.nan_to_num(scaled, nan=0.0)
 
     @cached_property
-    def supported(self) -> BoolArray:
-        """(n, m) whether the verdict on the label of each point is "supported" under each candidate."""
-        return np.column_stack([result.verdict == SUPPORTED for result in self.results.values()])
+    def firm(self) -> BoolArray:
+        """(n, m) whether the verdict on the label of each point is "firm" under each candidate."""
+        return np.column_stack([result.verdict == FIRM for result in self.results.values()])
 
     @property
-    def n_supported(self) -> IntArray:
-        """(n,) under how many candidates the label of each point is supported."""
-        return self.supported.sum(axis=1)
+    def n_firm(self) -> IntArray:
+        """(n,) under how many candidates the label of each point is firm."""
+        return self.firm.sum(axis=1)
 
     @property
-    def never_supported(self) -> BoolArray:
-        """(n,) whether no candidate has a supported label for the point: review these, whichever is chosen."""
-        return self.n_supported == 0
+    def never_firm(self) -> BoolArray:
+        """(n,) whether no candidate has a firm label for the point: review these, whichever is chosen."""
+        return self.n_firm == 0
 
     @cached_property
     def best_by_point(self) -> AnyArray:
@@ -149,19 +149,17 @@ class ClusteringComparison(Shown):
     def candidates(self) -> list[CandidateLine]:
         """Return the figures of each candidate, in the order given."""
         lines = []
-        for name, result in self.results.items():
-            tally = result.tally()
+        for (name, result), above in zip(self.results.items(), self.above_chance.tolist(), strict=True):
+            summary = result.summary()
             line = CandidateLine(
                 name=name,
-                n_clusters=result.n_clusters,
-                labelled=tally.n_labelled / max(tally.n_points, 1),
+                n_clusters=result.classes.size,
+                labelled=summary.n_labels / max(summary.n_points, 1),
                 replication=result.replication,
-                above_chance=result.above_chance(),
-                supported=tally.total(SUPPORTED),
-                contested=tally.total(CONTESTED),
-                contradicted=tally.total(CONTRADICTED),
+                above_chance=above,
+                **summary.verdicts,
                 best_for=int((self.best_by_point == name).sum()),
-                stable=tally.stable / max(tally.n_points, 1),
+                stable=summary.stable / max(summary.n_points, 1),
             )
             lines.append(line)
         return lines
@@ -170,7 +168,7 @@ class ClusteringComparison(Shown):
         """Return one row per point, in the order of the input.
 
         Columns are ``label_<name>``, ``trust_<name>`` and ``verdict_<name>`` for each candidate, then ``best`` and
-        ``n_supported``.
+        ``n_firm``.
 
         Parameters
         ----------
@@ -184,15 +182,15 @@ class ClusteringComparison(Shown):
             columns[f"trust_{name}"] = result.trust
             columns[f"verdict_{name}"] = result.verdict
         columns["best"] = self.best_by_point
-        columns["n_supported"] = self.n_supported
+        columns["n_firm"] = self.n_firm
         frame = self._frame if like is None else FrameLike.of(like)
         return frame.build(columns)
 
     def _card(self) -> Card:
         lines, m = self.candidates(), len(self.results)
-        everywhere, nowhere = int((self.n_supported == m).sum()), int(self.never_supported.sum())
+        everywhere, nowhere = int((self.n_firm == m).sum()), int(self.never_firm.sum())
         headline = (
-            f"Most replication above chance: {self.best}. Labels supported under every candidate: {everywhere:,} "
+            f"Most replication above chance: {self.best}. Labels firm under every candidate: {everywhere:,} "
             f"points, under some {self.n_points - everywhere - nowhere:,}, under none {nowhere:,}"
         )
         title, bars = f"{count(m, 'clustering')} of {self.n_points:,} points", [line[5:8] for line in lines]
@@ -200,8 +198,9 @@ class ClusteringComparison(Shown):
 
     def notes(self) -> list[str]:
         """Say where trust should not be believed as it is."""
-        notes = [f"{name}: {' '.join(result.remarks)}" for name, result in self.results.items() if result.remarks]
-        if any(result.noise.any() for result in self.results.values()):
+        problems = {name: " ".join(result.summary().problems) for name, result in self.results.items()}
+        notes = [f"{name}: {text}" for name, text in problems.items() if text]
+        if any(result._noise.any() for result in self.results.values()):
             notes.append("Noise has no label to trust: a candidate that leaves doubtful points out looks better.")
         return notes
 
@@ -288,7 +287,7 @@ class ConsensusValidation(Shown):
     @property
     def verdict(self) -> str:
         """What the median gain over the clusterings says about the consensus, in words."""
-        gain, doubtful = float(np.median(self.gain)), ~self.comparison.supported[:, -1]
+        gain, doubtful = float(np.median(self.gain)), ~self.comparison.firm[:, -1]
         typical, word = f"replication above chance {gain:+.2f} at the median", _verdict(gain)
         if word == "improved":
             return f"Improved: the labels of the consensus can be trusted more ({typical})."
@@ -298,8 +297,8 @@ class ConsensusValidation(Shown):
                 "enough, and the consensus has little to do with them."
             )
         if not doubtful.any():
-            return f"Little changed ({typical}): all labels are supported, so there was nothing to gain."
-        always = int(self.comparison.never_supported.sum())
+            return f"Little changed ({typical}): all labels are firm, so there was nothing to gain."
+        always = int(self.comparison.never_firm.sum())
         return (
             f"Little changed ({typical}; {_CONSIDERABLE:.2f} would be considerable). Either the clusterings agreed "
             f"already (their median Rand distance from the consensus is {np.median(self.rand_distance):.3f}), or the "
@@ -309,19 +308,19 @@ class ConsensusValidation(Shown):
     def frame(self) -> Any:
         """Return one row per clustering and one for the consensus, which is compared with itself.
 
-        Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``supported``, ``turned_supported``,
-        ``turned_doubtful`` (numbers of points), ``stable_share``, ``rand_distance`` and ``verdict``.
+        Columns are ``clustering``, ``n_clusters``, ``above_chance``, ``gain``, ``firm``, ``turned_firm``,
+        ``turned_weak`` (numbers of points), ``stable_share``, ``rand_distance`` and ``verdict``.
         """
         lines, gain = self.comparison.candidates(), [*self.gain, 0.0]
-        before, after = self.comparison.supported, self.comparison.supported[:, -1:]
+        before, after = self.comparison.firm, self.comparison.firm[:, -1:]
         columns = {
             "clustering": [line.name for line in lines],
             "n_clusters": [line.n_clusters for line in lines],
             "above_chance": [line.above_chance for line in lines],
             "gain": gain,
-            "supported": [line.supported for line in lines],
-            "turned_supported": (~before & after).sum(axis=0),
-            "turned_doubtful": (before & ~after).sum(axis=0),
+            "firm": [line.firm for line in lines],
+            "turned_firm": (~before & after).sum(axis=0),
+            "turned_weak": (before & ~after).sum(axis=0),
             "stable_share": [line.stable for line in lines],
             "rand_distance": [*self.rand_distance, 0.0],
             "verdict": [*map(_verdict, gain[:-1]), ""],
@@ -345,11 +344,11 @@ def _verdict(gain: float) -> str:
 def _table_card(
     title: str, line: str, formats: dict[str, str], rows: Iterable[Any], bars: list[Any], notes: list[str]
 ) -> Card:
-    """Return a card with a bar of verdicts before the number of supported labels."""
-    place, cells = list(formats).index(SUPPORTED), list[list[Cell]]()
+    """Return a card with a bar of verdicts before the number of firm labels."""
+    place, cells = list(formats).index(FIRM), list[list[Cell]]()
     for row, numbers in zip(rows, bars, strict=True):
         texts = ["" if value == "" else format(value, how) for value, how in zip(row, formats.values(), strict=True)]
-        bar = share_bar(dict(zip((SUPPORTED, CONTESTED, CONTRADICTED), numbers, strict=False)))
+        bar = share_bar(dict(zip(VERDICTS, numbers, strict=False)))
         cells.append([*texts[:place], bar, *texts[place:]])
     headings = [*list(formats)[:place], "", *list(formats)[place:]]
     return Card(title, [line], headings=headings, rows=cells, words=(headings[0], "verdict", ""), notes=notes)

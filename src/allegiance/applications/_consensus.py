@@ -36,8 +36,8 @@ from ._compare import by_name
 
 METHODS = ("kmeans", "hac")
 LINKAGES: tuple[Literal["single", "average", "complete", "ward"], ...] = ("single", "average", "complete", "ward")
-#: Most rows whose distances are held: twice 1.6 GB.
-MOST_ROWS = 20_000
+#: Maximum number of rows for default linkages: their distances take twice 1.6 GB.
+MAX_ROWS = 20_000
 #: Rows whose distances to all others are computed at a time.
 _ROWS = 128
 #: Eigenvalues below this share of the largest are rounding.
@@ -45,12 +45,12 @@ _ROUNDING = 1e-13
 
 
 class ConsensusClustering(ClusterMixin, BaseEstimator):
-    """Agree on one clustering among several of the same points.
+    """Combine several clusterings of the same points into one.
 
     The lift of a cluster is the sum of its points in the feature space of a kernel, divided by its length. The lifts of
     all clusters of all clusterings, each with the weight ``|C| / n``, are themselves clustered, and each point goes to
-    the centre nearest to its own lift. This is the spatially aware consensus of Raman, Phillips and Venkatasubramanian
-    (2011) as we understand it. Whether it is better than they are, :func:`validate_consensus` says.
+    the center nearest to its own lift. This is the spatially aware consensus of Raman, Phillips and Venkatasubramanian
+    (2011) as we understand it. :func:`validate_consensus` checks whether it is better than they are.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     n_jobs
         Threads for distances and kernel values; None or -1 for all cores. The result does not depend on it.
     verbose
-        Whether to show progress on standard error, or a callback that receives it.
+        Whether to show progress on standard error, or a callback for progress snapshots.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         (n,) consensus cluster of each point, numbered by their first points.
     n_clusters_
         The number of consensus clusters; fewer than ``n_clusters``, with a warning, if there are too few distinct
-        clusters or no point is nearest to some centre.
+        clusters or no point is nearest to some center.
     labelings_
         The labels (n,) of each clustering, by name.
     kernel_
@@ -94,7 +94,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
     lift_groups_
         (m,) the consensus cluster of each lift; -1 if that was left empty.
     centers_
-        (k, m) the centres of the consensus clusters, as combinations of lifts.
+        (k, m) the centers of the consensus clusters, as combinations of lifts.
     n_features_in_
         The number of columns of X.
     feature_names_in_
@@ -102,12 +102,12 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
 
     See Also
     --------
-    validate_consensus : Can its labels be trusted more than theirs?
+    validate_consensus : Compare trust in the consensus with trust in each clustering.
     allegiance.metrics.lift_emd : The distance between clusterings by the same lifts.
 
     Examples
     --------
-    Each of three labellings has some points wrong, but not the same ones.
+    Each of three labelings has some wrong points, but not the same ones.
 
     >>> import numpy as np
     >>> from allegiance import ConsensusClustering
@@ -172,7 +172,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         if centers.shape[0] < n_clusters:
             warnings.warn(
                 f"The consensus has {centers.shape[0]} clusters instead of n_clusters={n_clusters}: the "
-                f"clusterings have {weights.size} distinct clusters, or no point is nearest to some centre.",
+                f"clusterings have {weights.size} distinct clusters, or no point is nearest to some center.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -184,7 +184,7 @@ class ConsensusClustering(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> IntArray:
-        """Return the consensus cluster (n,) whose centre is nearest to each row of X (n, d)."""
+        """Return the consensus cluster (n,) whose center is nearest to each row of X (n, d)."""
         check_is_fitted(self, "labels_")
         X = check_rows(self, X, reset=False)
         nearness = self._lifts.with_rows(X, effective_threads(check_jobs(self.n_jobs)))
@@ -206,7 +206,7 @@ def _assign(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Give points to the nearest of the groups' weighted means; number those that get any by their first points.
 
-    Return the cluster (n,) of each point and (m,) of each lift, -1 if that was left empty, and the centres (k, m).
+    Return the cluster (n,) of each point and (m,) of each lift, -1 if that was left empty, and the centers (k, m).
     """
     centers = np.zeros((int(groups.max()) + 1, groups.size))
     centers[groups, np.arange(groups.size)] = weights
@@ -220,13 +220,13 @@ def _assign(
 
 
 def _nearest(nearness: FloatArray, gram: FloatArray, centers: FloatArray) -> IntArray:
-    """Return the number (n,) of the centre nearest to each point: the least |c|² - 2 <x, c>."""
+    """Return the number (n,) of the center nearest to each point: the least |c|² - 2 <x, c>."""
     squares = ((centers @ gram) * centers).sum(axis=1)
     return (squares - 2.0 * nearness @ centers.T).argmin(axis=1)
 
 
 def _accept_sparse(clusterings: Any) -> bool:
-    """Tell whether all clusterers among ``clusterings``, take sparse data."""
+    """Return whether all clusterers among ``clusterings`` accept sparse data."""
     each = clusterings.values() if isinstance(clusterings, Mapping) else clusterings
     if each is None or not hasattr(each, "__iter__"):
         return True
@@ -242,10 +242,10 @@ def default_labelings(
     All linkages share the n (n - 1) / 2 distances, which SciPy copies once: 16 bytes a pair in all.
     """
     n = X.shape[0]
-    if n > MOST_ROWS:
+    if n > MAX_ROWS:
         raise ValueError(
-            f"clusterings=None would hold the distances of all pairs of {n:,} rows, {8e-9 * n * n:.0f} GB: give "
-            f"clusterings of your own for more than {MOST_ROWS:,} rows."
+            f"clusterings=None would hold the distances of all pairs of {n:,} rows, {8e-9 * n * n:.0f} GB. Pass "
+            f"clusterings= for more than {MAX_ROWS:,} rows."
         )
     from scipy.cluster.hierarchy import linkage
 

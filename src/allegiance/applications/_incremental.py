@@ -1,4 +1,4 @@
-"""k-means on a stream, in which doubtful points wait."""
+"""k-means on a stream, in which unstable points wait."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from allegiance.fitting import Fitted
 
 from ._active import NearestCenterMixin, NearestCenters, fit_to_centers, stability
 
-#: What is drawn at random, one stream each.
+#: One random stream per purpose.
 _START, _FOUNDERS = range(2)
 #: Starts of k-means for the first clusters.
 _N_INIT = 3
-#: How many times the root mean square distance from its centre a point may be away and still be absorbed.
+#: Farthest distance at which a point is absorbed, in root mean square distances from the center.
 REACH = 4.0
-#: How far a centroid may move before stability is measured with respect to its new place, in the same distance.
+#: Distance a centroid may move before stability is measured again, in the same unit.
 _SLACK = 0.03
-#: Share by which the objective must fall before a cluster moves: more than rounding.
+#: Relative decrease of the objective that justifies moving a cluster: more than rounding.
 _LEAST_GAIN = 1e-9
 
 
@@ -45,7 +45,7 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     lowers the objective of k-means, that is done (below). Then rows of the batch are absorbed if they are stable, their
     owner is also the nearest centroid, and they are no farther from it than four times the root mean square distance.
     Finally all rows that wait are examined again, with the new centroids. Rows are kept only while they wait.
-    Territory is measured again once a centroid has moved by 3 % of that distance, or a row lies outside all before it.
+    Territory is measured again once a centroid has moved by 3% of that distance, or a row lies outside all before it.
 
     *Start*: rows wait until there are ``init_size`` of them, ``n_clusters`` distinct ones among them. Then k-means on
     all that wait gives the first centroids, with counts of zero.
@@ -174,13 +174,13 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
     def finalize(self) -> IncrementalKMeans:
         """Absorb every row that waits into the nearest cluster. The stream may go on afterwards."""
         if not hasattr(self, "_state"):
-            raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call partial_fit first.")
+            raise NotFittedError(f"This {type(self).__name__} has received no rows yet: call partial_fit first.")
         rules = self._rules(self._seed)
         self._publish(self._state.emptied(rules), rules)
         return self
 
     def _publish(self, state: StreamState, rules: Rules) -> None:
-        """Take over a new state, all at once."""
+        """Publish a new state as attributes, all at once."""
         self._state, self._seed = state, rules.seed
         self.pending_ = state.pending
         self.n_batches_, self.n_births_, self.n_forced_ = state.n_batches, state.n_births, state.n_forced
@@ -189,12 +189,12 @@ class IncrementalKMeans(NearestCenterMixin, BaseEstimator):
             self.cluster_centers_, self.counts_ = state.clusters.centers, state.clusters.counts
             self.inertia_, self.n_iter_ = state.clusters.inertia, state.n_iter
             self.n_samples_seen_ += int(self.counts_.sum())
-        # Labels of a fit are those of its rows and centroids only.
+        # Labels belong to the rows and centroids of one fit.
         if hasattr(self, "labels_"):
             del self.labels_
 
     def _rules(self, seed: int) -> Rules:
-        """Check the parameters, and gather them."""
+        """Check and collect the parameters."""
         k = check_count(self.n_clusters, "n_clusters")
         if hasattr(self, "counts_") and k != self.counts_.size:
             raise ValueError(
@@ -223,7 +223,7 @@ class Rules(NamedTuple):
 
 
 class Ruler:
-    """Measures stability with respect to centroids as they were once, as long as they have hardly moved since.
+    """Measures stability against a snapshot of the centroids, as long as they have hardly moved since.
 
     A new triangulation for each batch would make small batches as slow as large ones.
     """
@@ -232,13 +232,13 @@ class Ruler:
         self.centers = centers
         self.near = NearestCenters.of(centers, n_jobs)
         self.extremes = seen[self.near.extreme_rows(seen)]
-        """At most 2 (k - 1) rows that reach farthest along the axes in which volume is measured: the box."""
+        """At most 2 (k - 1) rows that span the bounding box."""
         reached = self._positions(self.extremes)
         self.box = reached.min(axis=0), reached.max(axis=0)
         self._fitted: Fitted | None = None
 
     def holds(self, centers: FloatArray, rows: FloatArray, slack: float) -> bool:
-        """Tell whether no centroid has moved farther than ``slack``, and all rows lie in the box."""
+        """Return whether no centroid has moved farther than ``slack`` and all rows lie in the box."""
         if row_sums((centers - self.centers) ** 2).max() > slack**2:
             return False
         positions = self._positions(rows)
@@ -262,24 +262,24 @@ class Ruler:
 
 @dataclass(frozen=True)
 class StreamState:
-    """All that is known of a stream."""
+    """The state of a stream."""
 
     pending: FloatArray
-    """(m, d) rows that wait, in the order in which they came."""
-    found: FloatArray | None = None
-    """(m, 2) what the ruler says of them."""
-    clusters: SummarisedClusters | None = None
-    """None before there are any."""
+    """(m, d) waiting rows, in order of arrival."""
+    stability: FloatArray | None = None
+    """(m, 2) their largest affinities, and the indices of these centroids."""
+    clusters: SummarizedClusters | None = None
+    """None until there are enough rows."""
     ruler: Ruler | None = None
     n_iter: int = 0
-    """Iterations of k-means for the first clusters."""
+    """Number of k-means iterations for the first clusters."""
     n_batches: int = 0
-    """Batches so far: it names the stream of random numbers of the next one."""
+    """Number of batches so far, which also selects the random stream of the next one."""
     n_births: int = 0
     n_forced: int = 0
 
     def take(self, batch: FloatArray, rules: Rules) -> StreamState:
-        """Receive a batch (m, d): absorb its stable rows, then look again at all that wait."""
+        """Process a batch (m, d): absorb its stable rows, then examine all waiting rows again."""
         state = replace(self, n_batches=self.n_batches + 1)
         if state.clusters is None:
             everyone = np.vstack([self.pending, batch])
@@ -289,30 +289,30 @@ class StreamState:
         return state._resumed(batch, rules)
 
     def emptied(self, rules: Rules) -> StreamState:
-        """Absorb every row that waits into the nearest cluster."""
+        """Absorb every waiting row into the nearest cluster."""
         state = self
         if state.clusters is None:
             if _n_distinct(state.pending) < rules.n_clusters:
                 raise ValueError(
-                    f"n_clusters={rules.n_clusters} clusters need as many distinct points, but the n_samples="
+                    f"n_clusters={rules.n_clusters} clusters need that many distinct points, but the n_samples="
                     f"{state.pending.shape[0]} rows of X so far have fewer: pass more, or set n_clusters lower."
                 )
             state = state._started(state.pending, rules)
         assert state.clusters is not None
         codes, _ = NearestCenters.of(state.clusters.centers, rules.n_jobs).assign(state.pending)
         clusters = state.clusters.absorb(state.pending, codes)
-        return replace(state, clusters=clusters, pending=_no_rows(state.pending), found=None)
+        return replace(state, clusters=clusters, pending=_no_rows(state.pending), stability=None)
 
     def _started(self, rows: FloatArray, rules: Rules) -> StreamState:
-        """Find the first clusters by k-means on all ``rows`` there are."""
-        found = best_kmeans(rows, rules.n_clusters, _N_INIT, stream(rules.seed, _START))
-        centers = np.asarray(found.cluster_centers_, dtype=np.float64)
-        clusters = SummarisedClusters(centers, np.zeros(rules.n_clusters, dtype=np.int64), 0.0)
-        state = replace(self, pending=_no_rows(rows), clusters=clusters, n_iter=int(found.n_iter_))
+        """Find the first clusters by k-means on ``rows``."""
+        kmeans = best_kmeans(rows, rules.n_clusters, _N_INIT, stream(rules.seed, _START))
+        centers = np.asarray(kmeans.cluster_centers_, dtype=np.float64)
+        clusters = SummarizedClusters(centers, np.zeros(rules.n_clusters, dtype=np.int64), 0.0)
+        state = replace(self, pending=_no_rows(rows), clusters=clusters, n_iter=int(kmeans.n_iter_))
         return state._resumed(rows, rules)
 
     def _resumed(self, batch: FloatArray, rules: Rules) -> StreamState:
-        """Let clusters be born, absorb what is stable in the batch, then what is stable of all that wait."""
+        """Replace clusters where that pays, absorb the stable rows of the batch, then the stable waiting rows."""
         rows = np.vstack([self.pending, batch])
         clusters, n_births = self._with_births(rows, stream(rules.seed, _FOUNDERS, self.n_batches))
         squared = clusters.objective(rows) / (clusters.counts.sum() + rows.shape[0])
@@ -322,27 +322,27 @@ class StreamState:
         codes, _, safe = _examine(batch, first, clusters, reach, rules)
         clusters = clusters.absorb(batch[safe], codes[safe])
         waiting = np.vstack([self.pending, batch[~safe]])
-        known = self.found if ruler is self.ruler else None
+        known = self.stability if ruler is self.ruler else None
         later = _fitting_ruler(ruler, clusters, rows, slack, rules)
         if later is ruler and (known is not None or not self.pending.size):
-            found = first[~safe] if known is None else np.vstack([known, first[~safe]])
+            measured = first[~safe] if known is None else np.vstack([known, first[~safe]])
         else:
-            found = later.measure(waiting, rules)
-        codes, away, safe = _examine(waiting, found, clusters, reach, rules)
-        forced = _surplus(safe, found[:, 0] - (away > reach), rules.max_pending)
+            measured = later.measure(waiting, rules)
+        codes, away, safe = _examine(waiting, measured, clusters, reach, rules)
+        forced = _surplus(safe, measured[:, 0] - (away > reach), rules.max_pending)
         leaving = safe | forced
         return replace(
             self,
             pending=waiting[~leaving],
-            found=found[~leaving],
+            stability=measured[~leaving],
             clusters=clusters.absorb(waiting[leaving], codes[leaving]),
             ruler=later,
             n_births=self.n_births + n_births,
             n_forced=self.n_forced + int(forced.sum()),
         )
 
-    def _with_births(self, rows: FloatArray, rng: np.random.Generator) -> tuple[SummarisedClusters, int]:
-        """Give clusters up and found others among ``rows`` as long as that pays, each cluster once at most."""
+    def _with_births(self, rows: FloatArray, rng: np.random.Generator) -> tuple[SummarizedClusters, int]:
+        """Replace clusters by new ones founded among ``rows`` while that lowers the objective, each at most once."""
         clusters, births = self.clusters, 0
         assert clusters is not None
         for _ in range(clusters.counts.size):
@@ -354,9 +354,9 @@ class StreamState:
 
 
 def _fitting_ruler(
-    ruler: Ruler | None, clusters: SummarisedClusters, rows: FloatArray, slack: float, rules: Rules
+    ruler: Ruler | None, clusters: SummarizedClusters, rows: FloatArray, slack: float, rules: Rules
 ) -> Ruler:
-    """Return the ruler that there is, or another one if it no longer fits."""
+    """Return the current ruler, or a new one if it no longer fits."""
     if ruler is not None and ruler.holds(clusters.centers, rows, slack):
         return ruler
     seen = rows if ruler is None else np.vstack([ruler.extremes, rows])
@@ -364,18 +364,18 @@ def _fitting_ruler(
 
 
 def _examine(
-    rows: FloatArray, found: FloatArray, clusters: SummarisedClusters, reach: float, rules: Rules
+    rows: FloatArray, measured: FloatArray, clusters: SummarizedClusters, reach: float, rules: Rules
 ) -> tuple[IntArray, FloatArray, BoolArray]:
     """Return the nearest clusters of rows (m, d), the squared distances from them, and which rows can be absorbed.
 
     These are stable, owned by the cluster they are nearest to, and no farther from it than the root of ``reach``.
     """
     codes, squared = NearestCenters.of(clusters.centers, rules.n_jobs).assign(rows)
-    return codes, squared, (found[:, 0] > 0.5) & (found[:, 1] == codes) & (squared <= reach)
+    return codes, squared, (measured[:, 0] > 0.5) & (measured[:, 1] == codes) & (squared <= reach)
 
 
 def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) -> BoolArray:
-    """Choose the rows (m,) that have to go, though not safe, so that no more than ``max_pending`` stay."""
+    """Return which unsafe rows (m,) must be absorbed anyway, so that at most ``max_pending`` wait."""
     forced = np.zeros(safe.shape, dtype=bool)
     waiting = np.flatnonzero(~safe)
     if max_pending is not None and waiting.size > max_pending:
@@ -385,7 +385,7 @@ def _surplus(safe: BoolArray, readiness: FloatArray, max_pending: int | None) ->
 
 
 def _no_rows(like: FloatArray) -> FloatArray:
-    """Return no rows, of the same width, that keep nothing of ``like`` alive."""
+    """Return an empty array of the same width."""
     return np.empty((0, like.shape[1]))
 
 
@@ -394,13 +394,13 @@ def _n_distinct(rows: FloatArray) -> int:
 
 
 @dataclass(frozen=True)
-class SummarisedClusters:
-    """k clusters whose points are not kept.
+class SummarizedClusters:
+    """k clusters as means and counts, without their points.
 
     Attributes
     ----------
     centers
-        (k, d) mean of the points of each cluster; where there are none yet, where they are expected.
+        (k, d) mean of each cluster, or its initial center while it is empty.
     counts
         (k,) number of points of each cluster.
     inertia
@@ -411,7 +411,7 @@ class SummarisedClusters:
     counts: IntArray
     inertia: float
 
-    def absorb(self, rows: FloatArray, codes: IntArray) -> SummarisedClusters:
+    def absorb(self, rows: FloatArray, codes: IntArray) -> SummarizedClusters:
         """Add ``rows`` (m, d) to the clusters ``codes`` (m,). Means, counts and inertia stay exact."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         for i in np.unique(codes):
@@ -423,13 +423,13 @@ class SummarisedClusters:
             inertia += float(counts[i] * share * (away @ away))
             centers[i] += share * away
             counts[i] += group.shape[0]
-        return SummarisedClusters(centers, counts, inertia)
+        return SummarizedClusters(centers, counts, inertia)
 
     def objective(self, rows: FloatArray) -> float:
         """Return the objective of k-means over the points absorbed and ``rows`` (m, d), these at their nearest mean."""
         return self.inertia + float(NearestCenters.of(self.centers, n_jobs=1).assign(rows)[1].sum())
 
-    def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarisedClusters | None:
+    def reseated(self, rows: FloatArray, rng: np.random.Generator) -> SummarizedClusters | None:
         """Give one cluster up and found another among ``rows`` (m, d), if that lowers the objective; else None.
 
         What is given up joins the nearest other cluster. Founders are tried as k-means++ draws them: a few rows at
@@ -469,7 +469,7 @@ class SummarisedClusters:
         followers = away[founder, :m] < np.where(nearest == gone, second, first)[:m]
         return int(gone), int(apart[m + gone].argmin()), rows[followers].mean(axis=0)
 
-    def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> SummarisedClusters:
+    def _handed_over(self, gone: int, heir: int, founded_at: FloatArray) -> SummarizedClusters:
         """Move the points of one cluster to another, and start it again."""
         centers, counts, inertia = self.centers.copy(), self.counts.copy(), self.inertia
         total = counts[heir] + counts[gone]
@@ -479,4 +479,4 @@ class SummarisedClusters:
             centers[heir] += counts[gone] / total * away
         counts[heir], counts[gone] = total, 0
         centers[gone] = founded_at
-        return SummarisedClusters(centers, counts, inertia)
+        return SummarizedClusters(centers, counts, inertia)

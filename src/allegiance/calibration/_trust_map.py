@@ -131,6 +131,10 @@ class TrustMap:
         """Return the interval that holds the share of one repeat with a chance of 90 %, around a mean share."""
         return max(0.0, share - float(self.margins[0])), min(1.0, share + float(self.margins[1]))
 
+    def cluster_intervals(self, shares: FloatArray) -> FloatArray:
+        """Return the 90% prediction interval (k, 2) of the replication (k,) of each cluster."""
+        return np.clip(np.column_stack([shares - self.margins[0], shares + self.margins[1]]), 0.0, 1.0)
+
     def above_chance(self, share: float) -> float:
         """Return a share of labels that come back, above chance."""
         return above_chance(share, self.chance)

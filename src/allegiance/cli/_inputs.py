@@ -147,28 +147,29 @@ def _names(values: tuple[str, ...], table: Table) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def load_model(o: SimpleNamespace, log: Log) -> AffinityScorer:
-    """Return the scorer of ``--model``, with the precision that was asked for."""
+def load_model(o: SimpleNamespace, log: Log) -> tuple[AffinityScorer, FeaturePlan | None]:
+    """Return the scorer of ``--model`` with the requested precision, and its plan if it is a model for tables."""
     from dataclasses import replace
 
     from allegiance import load
     from allegiance.fitting import Specification
 
-    scorer = load(o.model)
+    loaded = load(o.model)
+    scorer, plan = (loaded.scorer, loaded.plan) if hasattr(loaded, "plan") else (loaded, None)
     changed = {"n_jobs": o.n_jobs, "verbose": log.progress} | ({} if o.eps is None else {"eps": o.eps})
     scorer.set_params(**changed)
     fitted = replace(scorer.fitted_, specification=Specification.of(scorer))
     scorer._set_fitted(replace(fitted, trust_map=None) if o.resamples == 0 else fitted)
-    return scorer
+    return scorer, plan
 
 
-def model_plan(scorer: AffinityScorer, table: Table) -> tuple[FeaturePlan, list[str]]:
-    """Return the plan of a model for a new table, after checking that it fits, and notes about the table."""
+def model_plan(
+    scorer: AffinityScorer, plan: FeaturePlan | None, table: Table
+) -> tuple[AffinityScorer, FeaturePlan, list[str]]:
+    """Return the scorer and the plan of a model for a new table, after checking that it fits, and notes about it."""
     from allegiance.io import FeaturePlan, TableError
-    from allegiance.io.saved import plan_of
 
     columns = scorer.fitted_.columns
-    plan = plan_of(scorer.fitted_)
     if plan is None and columns.preparation is not None:
         raise TableError(
             "the model was saved in Python with transformers of its own, which do not say how a table is read: score "
@@ -182,15 +183,16 @@ def model_plan(scorer: AffinityScorer, table: Table) -> tuple[FeaturePlan, list[
                 "names: leave out the others."
             )
         plan = FeaturePlan.of_numbers(names)
-    return plan, plan.check(table)
+        scorer._set_fitted(scorer.fitted_.without_preprocessing())
+    return scorer, plan, plan.check(table)
 
 
 def prepare(o: SimpleNamespace, table: Table, log: Log) -> tuple[AffinityScorer | None, FeaturePlan]:
     """Return the scorer of ``--model``, if there is one, and the plan of the features."""
     if o.model is not None:
-        scorer = load_model(o, log)
+        scorer, saved_plan = load_model(o, log)
         table.check_columns([name for name in (o.labels, o.text, *o.ids) if name])
-        plan, notes = model_plan(scorer, table)
+        scorer, plan, notes = model_plan(scorer, saved_plan, table)
     else:
         scorer, plan = None, plan_features(o, table, labels=o.labels, keep=[o.text])
         plan.raise_problems()
@@ -266,7 +268,7 @@ def score_points(
         log.step(f"fitting clusters and trust to {len(points.X):,} rows in memory, and scoring them")
         return scorer.fit_affinity(points.X, points.labels), scorer
     log.step(f"scoring {len(points.X):,} rows in memory by {o.model}")
-    fitted = scorer.fitted_.without_preprocessing()
+    fitted = scorer.fitted_
     result = fitted.score(points.X, labels=points.labels)
     fitted.warn_if_imprecise(result)
     return result, scorer

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from allegiance.io import FeaturePlan, Table
     from allegiance.report import Description
-    from allegiance.results import AffinityResult, Tally
+    from allegiance.results import AffinityResult, Summary
 
-_VERDICTS = ("supported", "contested", "contradicted")
+_VERDICTS = ("firm", "borderline", "doubtful")
 #: Characters of a value on the screen.
 _WIDEST = 60
 #: Columns of the output after those of the input, and the scores that they are.
@@ -180,7 +180,7 @@ class Worst:
     """The labels to look at first among those that go by; equal ones stay in the order of the table."""
 
     def __init__(self, count: int, verdict: str | None) -> None:
-        #: ``verdict`` is the column by which supported labels are left out; None to keep them.
+        #: ``verdict`` is the column by which firm labels are left out; None to keep them.
         self._count, self._verdict = count, verdict
         self.rows, self._ranking = list[dict[str, Any]](), list[float]()
         self.schema: Any = None
@@ -192,7 +192,7 @@ class Worst:
         from allegiance.results import review_rows
 
         if self._verdict is not None:
-            ranking = np.where(np.asarray(scores.column(self._verdict)) == "supported", np.nan, ranking)
+            ranking = np.where(np.asarray(scores.column(self._verdict)) == "firm", np.nan, ranking)
         chosen = review_rows(ranking, self._count)
         self.schema = scores.schema
         found = zip(ranking[chosen].tolist(), scores.take(chosen).to_pylist(), strict=True)
@@ -202,28 +202,26 @@ class Worst:
 
 
 def summarise(
-    tally: Tally, note: str | None, plan: FeaturePlan, described: Sequence[Description], review: list[dict[str, Any]]
+    scored: Summary, plan: FeaturePlan, described: Sequence[Description], review: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the summary as plain values; ``described`` are the clusters in their order, or nothing."""
-    from allegiance.results import headlines
-
     clusters = []
-    worst_first = sorted(enumerate(tally.clusters()), key=lambda each: (each[1].name is None, -each[1].trouble))
+    worst_first = sorted(enumerate(scored.clusters), key=lambda each: (each[1].name is None, -each[1].doubt))
     for place, line in worst_first:
         values = line._asdict()
         name = values.pop("name")
         short, text = described[place] if name is not None and place < len(described) else ("", "")
         clusters.append({"cluster": "noise" if name is None else name, **values, "name": short, "described": text})
-    share = tally.replication
-    headline, *more = headlines(tally, note)
+    interval = scored.replication_interval
+    headline, *more = scored.headlines()
     return {
-        "rows": tally.n_points,
-        "labels": tally.n_labelled,
-        "replication": None if share is None else share[0],
-        "replication_interval": None if share is None else list(share[1:]),
-        **{name: tally.total(name) for name in _VERDICTS},
+        "rows": scored.n_points,
+        "labels": scored.n_labels,
+        "replication": scored.replication,
+        "replication_interval": None if interval is None else list(interval),
+        **scored.verdicts,
         "headline": headline,
-        "more": more,
+        "more": [*more, *([scored.note] if scored.note else [])],
         "plan": plan.describe()[1:],
         "clusters": clusters,
         "review": review,
@@ -238,26 +236,25 @@ def summary_sheet(summary: dict[str, Any]) -> list[tuple[str, list[list[Any]]]]:
 
 
 def print_summary(
-    summary: dict[str, Any], tally: Tally, shown: Sequence[str], log: Log, *, err: bool, footer: Sequence[str]
+    summary: dict[str, Any], scored: Summary, shown: Sequence[str], log: Log, *, err: bool, footer: Sequence[str]
 ) -> None:
     """Print the summary for a person; ``shown`` are the columns of the labels to look at first."""
     from allegiance.notebook import text_table
-    from allegiance.results import cluster_lines
 
     more = summary["more"]
     for warning in log.warned:
         more = [line.replace(warning, "").strip() for line in more]
     show(summary["headline"], bold=True, err=err)
-    show(*filter(None, more), *(f"  {line}" for line in summary["plan"]), "", *cluster_lines(tally), "", err=err)
+    show(*filter(None, more), *(f"  {line}" for line in summary["plan"]), "", *scored.cluster_lines(), "", err=err)
     for line in summary["clusters"]:
         if line["described"]:
             show(f"Cluster {line['cluster']}: {line['described']}.", err=err)
     if summary["review"]:
         rows = [[_cell(row[name]) for name in shown] for row in summary["review"]]
-        why = "" if summary["replication"] is None else ", in the order of review, which is not that of trust"
-        show("", f"Labels to look at first{why}", *text_table(shown, rows), err=err)
+        why = "" if summary["replication"] is None else " (sorted by review priority)"
+        show("", f"Review these first{why}", *text_table(shown, rows), err=err)
     elif summary["labels"]:
-        show("", "Every label is supported.", err=err)
+        show("", "No label needs a review: all are firm.", err=err)
     show(*footer, err=err)
 
 

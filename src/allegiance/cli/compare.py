@@ -77,10 +77,10 @@ def compare(**values: Any) -> None:
         summary = {
             "rows": found.n_points,
             "best": found.best,
-            "supported_in_all": int((found.n_supported == len(found.names)).sum()),
-            "supported_in_none": int(found.never_supported.sum()),
+            "firm_in_all": int((found.n_firm == len(found.names)).sum()),
+            "firm_in_none": int(found.never_firm.sum()),
             "candidates": [line._asdict() for line in found.candidates()],
-            "notes": {name: result.clusterer_note for name, result in found.results.items() if result.clusterer_note},
+            "notes": {name: result.summary().note for name, result in found.results.items()},
         }
         print_json({**summary, "output": o.output})
     elif not o.quiet:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -38,14 +37,15 @@ def model(**values: Any) -> None:
     check_model_file(path)
     from allegiance import load
 
-    scorer = load(path)
+    loaded = load(path)
+    scorer = getattr(loaded, "scorer", loaded)
     if action:
         started = time.perf_counter()
         scorer.prepare()
         log.write("compiled", f"Compiled what {path} needs in {time.perf_counter() - started:.1f} s.")
         log.end()
         return
-    shown = contents(scorer)
+    shown = contents(scorer, getattr(loaded, "plan", None), getattr(loaded, "about", {}))
     if o.json:
         print_json({"model": path, **shown})
         return
@@ -77,13 +77,10 @@ def model(**values: Any) -> None:
     show("", *text_table(("cluster", "rows", "trust", "name"), rows, left=("cluster", "name")))
 
 
-def contents(scorer: Any) -> dict[str, Any]:
-    """Return what a model holds, as plain values."""
-    from allegiance.io.saved import plan_of
-
+def contents(scorer: Any, plan: Any, about: dict[str, Any]) -> dict[str, Any]:
+    """Return the contents of a model as plain values."""
     fitted = scorer.fitted_
-    how, plan = fitted.how(0.0), plan_of(fitted)
-    about = json.loads(fitted.parts.get("about", "{}"))
+    how, about = fitted.how(0.0), dict(about)
     figures = {str(line["cluster"]): line for line in about.pop("clusters", [])}
     columns: list[tuple[str, str | None, list[str]]] = []
     if plan is not None:
@@ -108,7 +105,7 @@ def contents(scorer: Any) -> dict[str, Any]:
         "eps": how.eps,
         "seed": how.seed,
         "trust": fitted.trust_map is not None,
-        "baseline": "baseline" in fitted.parts,
+        "baseline": fitted.baseline is not None,
     }
 
 

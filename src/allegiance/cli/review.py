@@ -59,7 +59,6 @@ def review(**values: Any) -> None:
     scorer, plan = prepare(o, table, log)
     points = load_points(table, plan, o.labels, typed=True)
     result = score_points(o, points, plan, scorer, log)[0]
-    from allegiance.results import headlines
     from allegiance.review import serve
 
     served = serve(
@@ -74,9 +73,9 @@ def review(**values: Any) -> None:
     )
     try:
         if o.json:
-            print_json({"url": served.url, "decisions": decisions, "rows": result.n_points})
+            print_json({"url": served.url, "decisions": decisions, "rows": len(result)})
         else:
-            show(headlines(result.tally())[0], f"Review at {served.url}")
+            show(result.summary().headlines()[0], f"Review at {served.url}")
             show(f"Decisions go to {decisions}. Ctrl-C ends the review.")
         served.wait()
     except KeyboardInterrupt:

@@ -42,7 +42,7 @@ from .watch import SHOWN, Profiler, compare_with_baseline
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
     from allegiance.io import FeaturePlan, Table
-    from allegiance.results import AffinityResult, HowMeasured, Tally
+    from allegiance.results import AffinityResult, Summary
 
 #: Tables with more rows are streamed, unless something needs all of them in memory.
 MANY_ROWS = 1_000_000
@@ -74,7 +74,7 @@ Examples:
         opt.option(opt.OUTPUT, "--scores-only", is_flag=True, help="Write identifiers and scores, not all columns."),
         opt.option(
             opt.OUTPUT, "--review", metavar="N|SHARE%", type=opt.Budget(),
-            help="List the N labels to look at first.  [default: those that are not supported, at most 10]",
+            help="List the N labels to look at first.  [default: those that are not firm, at most 10]",
         ),
         opt.option(opt.OUTPUT, "--review-output", metavar="FILE", help="Table to write the --review list to."),
         opt.option(
@@ -132,10 +132,8 @@ def score(**values: Any) -> int:
         outputs = {"output": o.output, "report": o.report, "saved": o.save, "review_output": o.review_output}
         print_json({**summary, "notes": log.notes, **outputs})
     elif not o.quiet:
-        from allegiance.results import footer
-
-        how = footer(done.tally, done.how) if o.verbose else []
-        print_summary(summary, done.tally, done.shown, log, err=o.output == "-", footer=how)
+        how = done.scored.measurement_lines() if o.verbose else []
+        print_summary(summary, done.scored, done.shown, log, err=o.output == "-", footer=how)
     code = _exit_code(o, summary, drift, log)
     write_record(o, run, code)
     log.end()
@@ -146,8 +144,7 @@ class _Done(NamedTuple):
     """A table that was scored."""
 
     summary: dict[str, Any]
-    tally: Tally
-    how: HowMeasured
+    scored: Summary
     shown: list[str]
     """The columns of the list on the screen."""
     scorer: AffinityScorer
@@ -198,26 +195,26 @@ def _score_in_memory(
     import pyarrow as pa
 
     from allegiance.io import replacing
-    from allegiance.results import SUPPORTED
+    from allegiance.results import FIRM, review_rows
 
     sink = open_output(o.output, o)
     points = load_points(table, plan, o.labels, typed=sink is not None and sink.format not in ("csv", "tsv"))
     result, scorer = score_points(o, points, plan, scorer, log)
-    profiler = Profiler(scorer.fitted_.without_preprocessing(), plan)
+    profiler = Profiler(scorer.fitted_, plan)
     profiler.add(points.X, 0)
-    scores, whole = result.columns(), points.columns
+    scores, whole = result._columns(), points.columns
     kept, names, shown = _columns(o, plan, table, whole.column_names[0], scores)
     for name, written in names.items():
         whole = whole.append_column(written, pa.array(scores[name]))
-    worst = result.least_trusted(result.n_points if o.review is None else o.review)
+    worst = review_rows(result._ranking, o.review)
     if o.review is None:
-        worst = worst[result.verdict[worst] != SUPPORTED][:_SHOWN]
+        worst = worst[result._standing[worst] != FIRM][:_SHOWN]
     chosen = pa.array(worst)
     review = whole.take(chosen).to_pylist()
     log.step("describing clusters, writing outputs")
     described, page = page_settings(o, result, points, plan, table)
-    tally = result.tally()
-    summary = summarise(tally, result.clusterer_note, plan, described, review)
+    scored = result.summary()
+    summary = summarise(scored, plan, described, review)
     whole = whole.select([*kept, *names.values()])
     if sink is not None:
         sink.summary = summary_sheet(summary)
@@ -230,7 +227,7 @@ def _score_in_memory(
         with replacing(o.report, force=o.if_exists == "replace") as temporary:
             result.report(temporary, points.X, **page)
         log.wrote(o.report)
-    return _Done(summary, tally, result.how, shown, scorer, profiler)
+    return _Done(summary, scored, shown, scorer, profiler)
 
 
 def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
@@ -251,8 +248,6 @@ def _sheet(o: SimpleNamespace, result: AffinityResult, whole: Any) -> Any:
 def _score_in_batches(
     o: SimpleNamespace, table: Table, plan: FeaturePlan, scorer: AffinityScorer | None, log: Log
 ) -> _Done:
-    import time
-
     import numpy as np
     import pyarrow as pa
 
@@ -262,7 +257,6 @@ def _score_in_batches(
     from allegiance.report import center_descriptions
     from allegiance.results import FrameLike, review_count
 
-    started = time.perf_counter()
     sink = open_output(o.output, o)
     if scorer is None:
         centers = load_centers(o.centers, plan) if o.centers else None
@@ -270,10 +264,11 @@ def _score_in_batches(
         if o.clusters is not None:
             log.note("clusters are found by k-means of a random sample, since the table is read in batches.")
         log.step(f"fitting clusters and trust to {table.where}, in batches")
-        scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan)
-    inner = scorer.fitted_.without_preprocessing()
+        scorer = fit_stream(table, unfitted, n_clusters=o.clusters, labels=o.labels, plan=plan).scorer
+    assert scorer is not None
+    inner = scorer.fitted_
     row = free_name("row", table.columns)
-    kept, names, shown = _columns(o, plan, table, row, inner.nothing(FrameLike(), None).columns())
+    kept, names, shown = _columns(o, plan, table, row, inner.nothing(FrameLike(), None)._columns())
     rows = Rows(
         table,
         plan,
@@ -293,7 +288,7 @@ def _score_in_batches(
     log.resume = "The same command resumes where this one stopped." if table.files else ""
     log.step(f"scoring {n_rows:,} rows in batches")
     how = {"resume": not o.restart, "verbose": log.progress, "rank": worst.add}
-    done = score_rows(rows, scorer, sink, names=kept, scores=names, **how)
+    done = score_rows(rows, inner, sink, names=kept, scores=names, **how)
     log.resume = ""
     log.wrote(o.output)
     if done.resumed:
@@ -301,23 +296,22 @@ def _score_in_batches(
         profiler.reset(rows)
     shown = [name for name in shown if not worst.rows or name in worst.rows[0]]
     write_rows(o.review_output, pa.Table.from_pylist(worst.rows, worst.schema), o, log)
-    trust_map = scorer.fitted_.trust_map
-    note = None if trust_map is None else " ".join([trust_map.note, *trust_map.remarks])
     described: list[Any] = []
     if inner.centers is not None:
-        sizes = [line.points for line in done.tally.clusters() if line.name is not None]
+        sizes = [line.points for line in done.summary.clusters if line.name is not None]
         described = center_descriptions(inner.centers, np.array(sizes), plan)
-    summary = summarise(done.tally, note, plan, described, worst.rows)
-    return _Done(summary, done.tally, inner.how(started), shown, scorer, profiler)
+    summary = summarise(done.summary, plan, described, worst.rows)
+    return _Done(summary, done.summary, shown, scorer, profiler)
 
 
 def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> None:
     """Save the model, with the profile of its data and where it comes from."""
     import platform
     from copy import copy
+    from dataclasses import replace
     from datetime import UTC, datetime
 
-    from allegiance.io.saved import with_plan, write_state
+    from allegiance.io import Model
 
     figures = ("cluster", "points", "replication", "name")
     about = {
@@ -329,20 +323,16 @@ def _save(o: SimpleNamespace, done: _Done, plan: FeaturePlan, table: Table) -> N
         "replication": done.summary["replication"],
         "clusters": [{name: finite(line[name]) for name in figures} for line in done.summary["clusters"]],
     }
-    whole, fitted = copy(done.scorer).set_params(verbose=False), done.scorer.fitted_
-    fitted = fitted.without_preprocessing() if "plan" in fitted.parts else fitted
+    scorer = copy(done.scorer).set_params(verbose=False)
     if done.profiler.total is not None:
-        from allegiance.drift import with_baseline
-
-        fitted = with_baseline(fitted, done.profiler.total)
-    whole._set_fitted(with_plan(fitted, plan, about))
-    write_state(whole.to_dict(), o.save, force=o.if_exists == "replace")
+        scorer.fitted_ = replace(scorer.fitted_, baseline=done.profiler.total.without_rows())
+    Model(plan, scorer, about).save(o.save, force=o.if_exists == "replace")
 
 
 def _exit_code(o: SimpleNamespace, summary: dict[str, Any], drift: Any, log: Log) -> int:
     share, what = summary["replication"], "of the labels would come back"
     if share is None:
-        share, what = summary["supported"] / max(summary["labels"], 1), "of the labels are supported"
+        share, what = summary["firm"] / max(summary["labels"], 1), "of the labels are firm"
     if o.fail_on_drift and drift is not None and drift.drifted:
         log.write("drift", f"{o.data[0]} has drifted from {o.model}, and --fail-on-drift was given.")
         return DRIFTED

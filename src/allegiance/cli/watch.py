@@ -35,10 +35,9 @@ class Profiler:
         """Add rows (m, d), prepared; ``start`` is the number of the first one."""
         if not len(X) or self._fitted.members is None:
             return
-        from allegiance.drift import profile_rows
+        from allegiance.io.saved import profile_matrix
 
-        units, names = self._plan.in_units(X), list(self._plan.names)
-        part = profile_rows(self._fitted, X, features=units, names=names, start=start)
+        part = profile_matrix(self._fitted, self._plan, X, start)
         self.total = part if self.total is None else self.total.plus(part)
 
     def reset(self, rows: Any) -> None:
@@ -83,7 +82,7 @@ def watch(**values: Any) -> int:
     check_model_file(o.model)
     from allegiance.drift import baseline_of
 
-    scorer = load_model(o, log)
+    scorer, plan = load_model(o, log)
     if baseline_of(scorer.fitted_) is None:
         raise click.ClickException(
             f"{o.model} has no baseline to compare with: make it again with `allegiance score DATA --save {o.model}`, "
@@ -92,7 +91,7 @@ def watch(**values: Any) -> int:
     periods: dict[str, Any] = {}
     for file in dict.fromkeys(o.files):
         try:
-            periods[file] = _compared(o, scorer, file, log)
+            periods[file] = _compared(o, scorer, plan, file, log)
         except (ValueError, OSError) as error:
             periods[file] = error
             log.write("error", str(error) if file in str(error) else f"{file}: {error}", file=file)
@@ -125,16 +124,16 @@ def _is_beyond(found: Any, tolerance: float) -> bool:
     return bool(found.drifted and (tolerance == 0 or found.severity > tolerance))
 
 
-def _compared(o: Any, scorer: AffinityScorer, file: str, log: Log) -> Any:
+def _compared(o: Any, scorer: AffinityScorer, saved_plan: FeaturePlan | None, file: str, log: Log) -> Any:
     """Read a file and compare it with the baseline of the model."""
     from allegiance.io import TableError
     from allegiance.io.batches import Rows
 
     table = open_input(o, [file])
-    plan, notes = model_plan(scorer, table)
+    scorer, plan, notes = model_plan(scorer, saved_plan, table)
     for note in notes:
         log.note(f"{file}: {note}")
-    profiler = Profiler(scorer.fitted_.without_preprocessing(), plan)
+    profiler = Profiler(scorer.fitted_, plan)
     profiler.reset(Rows(table, plan, None))
     if profiler.total is None:
         raise TableError(f"{file} has no rows.")

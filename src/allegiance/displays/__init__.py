@@ -67,7 +67,7 @@ class ResultPlots:
         return AffinityMapDisplay.from_result(self._result, X, **settings)
 
     def flow(self, *, ax: Any = None, cmap: Any = COLOR_SCALE, **settings: Any) -> FlowDisplay:
-        """Draw which clusters the labels that are not supported are confused with.
+        """Draw which clusters the labels that are not firm are confused with.
 
         Parameters
         ----------

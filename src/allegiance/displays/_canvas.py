@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, require
-from allegiance.results import check_names, shown_name
+from allegiance.results import check_names, display_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,13 +134,13 @@ class ResultDisplay:
     def __init__(self, result: Any, names: Mapping[Any, str] | None = None) -> None:
         check_result(result, type(self).__name__)
         self.result = result
-        self.names = [shown_name(*named) for named in check_names(result.classes, names).items()]
-        self.ranked_by = "trust" if result.calibrated else "own_affinity"
-        self.ranking: FloatArray = np.where(result.noise, np.nan, getattr(result, self.ranked_by))
+        self.names = [display_name(*named) for named in check_names(result.classes, names).items()]
+        self.ranked_by = "trust" if result._calibrated else "own_affinity"
+        self.ranking: FloatArray = np.where(result._noise, np.nan, getattr(result, self.ranked_by))
 
     def members(self) -> list[IntArray]:
         """Return the rows of each cluster; noise is left out."""
-        return [np.flatnonzero(self.result.codes == code) for code in range(self.result.n_clusters)]
+        return [np.flatnonzero(self.result._codes == code) for code in range(self.result.classes.size)]
 
 
 def check_result(result: Any, caller: str) -> None:

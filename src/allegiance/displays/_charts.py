@@ -9,7 +9,7 @@ import numpy as np
 
 from allegiance._core.validation import FloatArray, check_choice, require
 from allegiance.notebook import count
-from allegiance.results import SUPPORTED
+from allegiance.results import FIRM
 
 from ._canvas import (
     ALARM,
@@ -39,7 +39,7 @@ _LARGEST, _SMALLEST, _LINE = 9.0, 3.5, 1.25
 
 
 class AffinityProfileDisplay(ResultDisplay):
-    """One horizontal band per cluster, its labels sorted by trust, those that are not supported hatched.
+    """One horizontal band per cluster, its labels sorted by trust, those that are not firm hatched.
 
     Read it like a silhouette plot: full bands are trusted clusters, tapering and hatched ones are not. Without
     calibration, own affinity takes the place of trust. Noise, which has no label to trust, has no band.
@@ -53,7 +53,7 @@ class AffinityProfileDisplay(ResultDisplay):
 
     See Also
     --------
-    FlowDisplay : Which clusters the labels that are not supported are confused with.
+    FlowDisplay : Which clusters the labels that are not firm are confused with.
 
     Examples
     --------
@@ -67,9 +67,9 @@ class AffinityProfileDisplay(ResultDisplay):
 
     def __init__(self, result: AffinityResult, names: Mapping[Any, str] | None = None) -> None:
         super().__init__(result, names)
-        doubtful = result.verdict != SUPPORTED
+        doubtful = result._standing != FIRM
         self.rows = [rows[np.lexsort((-self.ranking[rows], doubtful[rows]))] for rows in self.members()]
-        """One array per band: first the supported labels, then the others, the most trusted of each first."""
+        """One array per band: first the firm labels, then the others, the most trusted of each first."""
 
     def plot(self, ax: Any = None) -> AffinityProfileDisplay:
         """Draw, and return the display. Bands are as high as their clusters are large, if all have room for names.
@@ -86,15 +86,15 @@ class AffinityProfileDisplay(ResultDisplay):
         subject = self.ranked_by.replace("_", " ")
         meaning = "replication of the label" if subject == "trust" else "share of its territory from its own cluster"
         ax.set(xlim=(0.0, 1.0), ylim=(1.0, 0.0), xlabel=f"{subject}: {meaning}")
-        n_noise = int(self.result.noise.sum())
+        n_noise = int(self.result._noise.sum())
         noise = f"; {count(n_noise, 'noise point')} left out" if n_noise else ""
-        set_title(ax, f"Labels of each cluster, sorted by {subject}", f"hatched: not supported{noise}")
+        set_title(ax, f"Labels of each cluster, sorted by {subject}", f"hatched: not firm{noise}")
         by_size, font = self._choose(ax)
         tops, heights = self._layout(by_size)
         self.bands_ = []
         for i, rows in enumerate(self.rows):
-            supported = int((self.result.verdict[rows] == SUPPORTED).sum())
-            self.bands_.extend(_draw_band(ax, self.ranking[rows], supported, tops[i], heights[i], look_of(i)[0]))
+            firm = int((self.result._standing[rows] == FIRM).sum())
+            self.bands_.extend(_draw_band(ax, self.ranking[rows], firm, tops[i], heights[i], look_of(i)[0]))
         self.threshold_ = None
         if self.ranked_by == "trust":
             self.threshold_ = ax.axvline(
@@ -111,7 +111,7 @@ class AffinityProfileDisplay(ResultDisplay):
         """
         row, result = np.concatenate(self.rows), self.result
         rank = np.concatenate([np.arange(rows.size) for rows in self.rows])
-        ranked = {self.ranked_by: self.ranking[row], "verdict": result.verdict[row]}
+        ranked = {self.ranked_by: self.ranking[row], "verdict": result._standing[row]}
         return frame_of({"cluster": result.label[row], "rank": rank, "row": row, **ranked})
 
     def _choose(self, ax: Axes) -> tuple[bool, float]:
@@ -138,15 +138,15 @@ class AffinityProfileDisplay(ResultDisplay):
         style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": min(size, 8.0)}
         self.labels_ = []
         for y, rows in zip(middles, self.rows, strict=True):
-            doubtful = self.result.verdict[rows] != SUPPORTED
+            doubtful = self.result._standing[rows] != FIRM
             text = f"{count(doubtful.size, 'point')}, {doubtful.mean():.0%} hatched" if doubtful.size else "no points"
             self.labels_.append(ax.text(1.01, y, text, color=text_color(ax), **style))
 
 
-def _draw_band(ax: Axes, values: FloatArray, supported: int, top: float, height: float, color: str) -> list[Any]:
-    """Fill one band from top to bottom: the first ``supported`` values plain, the others hatched."""
+def _draw_band(ax: Axes, values: FloatArray, firm: int, top: float, height: float, color: str) -> list[Any]:
+    """Fill one band from top to bottom: the first ``firm`` values plain, the others hatched."""
     drawn = []
-    for start, stop, hatch in ((0, supported, None), (supported, values.size, "/////")):
+    for start, stop, hatch in ((0, firm, None), (firm, values.size, "/////")):
         if start == stop:
             continue
         edges = np.unique(np.linspace(start, stop, min(stop - start, _STEPS) + 1).round().astype(int))
@@ -166,7 +166,7 @@ _LONG, _MANY = 30, 12
 
 
 class FlowDisplay(ResultDisplay):
-    """From label to rival, k x k: which clusters are confused, by the labels that are not supported or by all.
+    """From label to rival, k x k: which clusters are confused, by the labels that are not firm or by all.
 
     The rival of a point is the best cluster other than its own; for noise, the best of all.
 
@@ -175,7 +175,7 @@ class FlowDisplay(ResultDisplay):
     result
         What :func:`allegiance.trust` or :func:`allegiance.affinity` returns, of two clusters or more.
     which
-        Count only "doubtful" points, which are noise and labels that are not supported, or "all".
+        Count only "doubtful" points, which are noise and labels that are not firm, or "all".
     names
         Names of clusters by label, which are shown with the labels.
 
@@ -197,15 +197,15 @@ class FlowDisplay(ResultDisplay):
         super().__init__(result, names)
         check_choice(which, "which", ("doubtful", "all"))
         self.which = which
-        k = result.n_clusters
+        k = result.classes.size
         if k < 2:
             raise ValueError("FlowDisplay needs at least two clusters: with one, no point has a rival.")
-        m = k + bool(result.noise.any())
-        row = np.where(result.codes < 0, k, result.codes)
-        counted = slice(None) if which == "all" else result.verdict != SUPPORTED
+        m = k + bool(result._noise.any())
+        row = np.where(result._codes < 0, k, result._codes)
+        counted = slice(None) if which == "all" else result._standing != FIRM
         self.points = np.bincount(row, minlength=m)
         """(m,) all points of each label, noise last."""
-        self.counts = np.bincount((row * k + result.ranks.rival)[counted], minlength=m * k).reshape(m, k)
+        self.counts = np.bincount((row * k + result._ranks.rival)[counted], minlength=m * k).reshape(m, k)
         """(m, k) points of each label with each rival."""
 
     def plot(self, ax: Any = None, *, cmap: Any = COLOR_SCALE) -> FlowDisplay:
@@ -248,7 +248,7 @@ class FlowDisplay(ResultDisplay):
     def _note(self) -> str:
         k = self.counts.shape[1]
         counted, labelled, noise = (int(part.sum()) for part in (self.counts[:k], self.points[:k], self.counts[k:]))
-        labels = f"{counted:,} of {count(labelled, 'label')} are not supported"
+        labels = f"{counted:,} of {count(labelled, 'label')} are not firm"
         if self.which == "all":
             labels = count(counted, "label")
         return f"{labels}; {count(noise, 'noise point')}" if noise else labels

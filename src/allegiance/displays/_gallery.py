@@ -78,7 +78,7 @@ class GalleryDisplay(ResultDisplay):
         names: Mapping[Any, str] | None = None,
     ) -> None:
         super().__init__(result, names)
-        check_length(X, result.n_points)
+        check_length(X, len(result))
         self.per_cluster = per_cluster
         self.shown = self._choose_rows(check_count(n, "n"))
         """The columns of :meth:`frame` by name."""
@@ -181,7 +181,7 @@ class GalleryDisplay(ResultDisplay):
         result, ranking = self.result, self.ranking
         groups = dict(zip(map(str, result.classes.tolist()), self.members(), strict=True))
         if not self.per_cluster:
-            groups = {"": np.flatnonzero(~result.noise)}
+            groups = {"": np.flatnonzero(~result._noise)}
         rows, kinds, clusters = [], [], []
         for name, members in groups.items():
             order = members[np.argsort(ranking[members], kind="stable")]
@@ -198,6 +198,6 @@ class GalleryDisplay(ResultDisplay):
             "row": row,
             "label": result.label[row],
             self.ranked_by: ranking[row],
-            "verdict": result.verdict[row],
+            "verdict": result._standing[row],
             "rival": result.rival[row],
         }

@@ -184,7 +184,7 @@ class AffinityMapDisplay(ResultDisplay):
         defined = ((places > low) & (places < high)).all(axis=1)
         found = fitted.without_preprocessing().score(places[defined])
         values, owner = np.full(defined.size, np.nan), np.full(defined.size, -1)
-        values[defined], owner[defined] = _measure(found, which)[2], found.codes
+        values[defined], owner[defined] = _measure(found, which)[2], found._codes
         square = (resolution, resolution)
         grid = _Grid(values.reshape(square), owner.reshape(square), sites, plane.note)
         return cls(scored, position, which=which, axes=plane.names, names=names, grid=grid).plot(ax=ax, **kw)
@@ -218,15 +218,15 @@ class AffinityMapDisplay(ResultDisplay):
         check_result(result, "AffinityMapDisplay")
         if projection is not None:
             position, axes = np.asarray(projection, dtype=np.float64), ("first coordinate", "second coordinate")
-            if position.shape != (result.n_points, 2) or not np.isfinite(position).all():
-                shape = (result.n_points, 2)
+            if position.shape != (len(result), 2) or not np.isfinite(position).all():
+                shape = (len(result), 2)
                 raise ValueError(f"projection must be finite coordinates of shape {shape}, got {position.shape}.")
         else:
             rows = result.affinity if X is None else check_rows(BaseEstimator(), X, reset=True)
-            check_length(rows, result.n_points)
+            check_length(rows, len(result))
             if rows.shape[1] < 2:
                 raise ValueError("a map needs at least two columns. Pass projection=, coordinates (n, 2).")
-            if X is not None and rows.shape[1] > 2 and result.how.influence.startswith("within"):
+            if X is not None and rows.shape[1] > 2 and result._how.influence.startswith("within"):
                 rows = standardised(rows)  # closeness takes no notice of units
             plane = _principal_plane(rows)
             position, axes = plane.project(rows), plane.names
@@ -349,8 +349,8 @@ class AffinityMapDisplay(ResultDisplay):
         n = self.position.shape[0]
         size = float(np.clip(6000.0 / max(n, 1), 1.5, 22.0))
         groups = [(rows, *look_of(i)) for i, rows in enumerate(self.members())]
-        if self.result.noise.any():
-            groups.append((np.flatnonzero(self.result.noise), text_color(ax), "+"))
+        if self.result._noise.any():
+            groups.append((np.flatnonzero(self.result._noise), text_color(ax), "+"))
         for rows, color, marker in groups:
             style: dict[str, Any] = {"s": size, "marker": marker, "zorder": 3, "rasterized": n > _MANY}
             # Noise has no trust to colour it by.
@@ -463,9 +463,9 @@ def _measure(result: Any, which: Any) -> tuple[str, str, FloatArray]:
     An affinity that was not kept is NaN.
     """
     if which is None:
-        which = "trust" if result.calibrated else "affinity"
+        which = "trust" if result._calibrated else "affinity"
     if isinstance(which, str) and which == "trust":
-        if not result.calibrated:
+        if not result._calibrated:
             raise ValueError("which='trust' needs calibration. Call trust(X, labels), or pass calibration=20.")
         return which, which, np.asarray(result.trust)
     if isinstance(which, str) and which == "affinity":

@@ -36,6 +36,7 @@ from ._profile import (
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
+    from allegiance.io import Model
 
 _HEADINGS = ("cluster", "share", "atypical", "moved most")
 _MOST_CLUSTERS = 20
@@ -231,7 +232,7 @@ def _plain(value: Any) -> Any:
 
 
 def compare_periods(
-    scorer: AffinityScorer, X_then: Any, X_now: Any, *, level: float = 0.05, verbose: Verbose = False
+    scorer: AffinityScorer | Model, X_then: Any, X_now: Any, *, level: float = 0.05, verbose: Verbose = False
 ) -> PeriodComparison:
     """Say whether data has drifted since a scorer was fitted, and why: one finding for each cause.
 
@@ -243,7 +244,7 @@ def compare_periods(
     Parameters
     ----------
     scorer
-        Fitted.
+        A fitted scorer, or a model for tables.
     X_then
         (n, d) points of the first period, often those of the fit; None for the baseline that
         :meth:`allegiance.AffinityScorer.keep_baseline` kept.
@@ -280,11 +281,13 @@ def compare_periods(
     >>> [finding.kind for finding in compare_periods(scorer, january, march).findings]
     ['new cluster']
     """
-    check_is_fitted(scorer)
+    inner: Any = getattr(scorer, "scorer", scorer)
+    check_is_fitted(inner)
+    fitted = inner.fitted_
     profiles = []
     with progress(2, "comparing periods", verbose, unit="periods") as advance:
         for X in (X_then, X_now):
-            profiles.append(baseline_of(scorer.fitted_) if X is None else scorer.profile(X))
+            profiles.append(baseline_of(fitted) if X is None else scorer.profile(X))
             advance(1)
     then, now = profiles
     if then is None or now is None:
@@ -293,7 +296,7 @@ def compare_periods(
             "first period, or pass them as X_then."
         )
     frame = FrameLike() if is_lazy(X_now) else FrameLike.of(X_now).without_index()
-    return compare_profiles(scorer.fitted_, then, now, level=level, frame=frame)
+    return compare_profiles(fitted, then, now, level=level, frame=frame)
 
 
 def compare_profiles(

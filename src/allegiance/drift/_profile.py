@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 from scipy import sparse, stats
-from sklearn.pipeline import Pipeline
 
 from allegiance._core.stored import Array, OrNone, floats, stored
 from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray, Rows, dense, is_sparse
 from allegiance.calibration import RowSample
-from allegiance.fitting import Fitted
+from allegiance.fitting import Fitted, PreparedInput
 from allegiance.influence import Kernel
 from allegiance.results import ATYPICAL, AffinityResult, count_by_cluster, distance_and_closeness
 
@@ -26,8 +25,6 @@ _VALUES, _STRANGE = 4096, 1024
 LEVELS = np.linspace(0.0, 1.0, 129)
 #: Relative differences up to this are rounding, that of float32 included.
 ROUNDING = 1e-7
-#: What a profile is called among the parts of a fitted object.
-_BASELINE = "baseline"
 
 
 @stored(
@@ -178,20 +175,14 @@ def profile_rows(
         raise ValueError("comparing periods needs points, but influence='precomputed' has only their kernel values.")
     if fitted.members is None:
         raise ValueError("comparing periods needs the distances of members, which this scorer lacks: fit it again.")
-    columns, baseline = fitted.columns, baseline_of(fitted)
-    prepared = None
+    columns = fitted.columns
     if result is None:
-        prepared = columns.check(X)
-        codes, typicality = _typicality(fitted.without_preprocessing(), prepared)
+        codes, typicality = _typicality(fitted, fitted.prepare_input(X, named=features is None))
     else:
-        codes, typicality = result.codes, result.typicality
+        codes, typicality = result._codes, result.typicality
     if features is None:
         known = columns.known_names
         features = _numbers(X, known) if columns.preparation is not None else columns.check(X)
-        made = None if columns.preparation is None or baseline is None else columns.prepared_names
-        if baseline is not None and made is not None and list(baseline.names) == list(made):
-            known = made
-            features = _in_own_units(columns.preparation, columns.check(X) if prepared is None else prepared)
         names = [f"x{i}" for i in range(features.shape[1])] if known is None else list(known)
     # In clusters of under 100 members a point is atypical if it lies farther out than every member.
     bar = np.maximum(ATYPICAL, 1.5 / (1.0 + member_sizes(fitted)))
@@ -202,11 +193,10 @@ def profile_rows(
     return Profile.of(codes, atypical, fitted.classes.size, features, names, seed=seed, start=start)
 
 
-def _typicality(fitted: Fitted, rows: Rows) -> tuple[IntArray, FloatArray]:
-    """Return the clusters (n,) that new points get, and their typicality (n,). No volume is measured."""
-    points = fitted.prepare_input(rows)
+def _typicality(fitted: Fitted, points: PreparedInput) -> tuple[IntArray, FloatArray]:
+    """Return the clusters (n,) of points, and their typicality (n,). No volume is measured."""
     located = fitted.locate(points.rows)
-    codes = fitted.codes_of_new(points.rows, located) if points.codes is None else points.codes
+    codes = fitted.codes_of(points, located)
     distance, _ = distance_and_closeness(fitted.diagram, located, codes, fitted.specification.settings.threads)
     assert fitted.members is not None
     return codes, fitted.members.value.typicality(codes, distance)
@@ -233,24 +223,14 @@ def _numbers(X: Any, names: AnyArray | None) -> Rows:
     return values if values.dtype.kind in "biuf" else np.full(values.shape, np.nan)
 
 
-def _in_own_units(preparation: Any, matrix: Rows) -> Rows:
-    """Return what a pipeline of transformers makes, before it is scaled in the last step."""
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-
-    last = preparation.steps[-1][1] if isinstance(preparation, Pipeline) else None
-    scalers = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler)
-    return last.inverse_transform(matrix) if isinstance(last, scalers) else matrix
-
-
 def with_baseline(fitted: Fitted, profile: Profile) -> Fitted:
     """Return the same with the profile of a first period, which later ones are compared with."""
-    return fitted.with_part(_BASELINE, profile.without_rows())
+    return replace(fitted, baseline=profile.without_rows())
 
 
 def baseline_of(fitted: Fitted) -> Profile | None:
     """Return the profile of the first period, if it was kept."""
-    found = fitted.parts.get(_BASELINE)
-    return found if isinstance(found, Profile) else None
+    return fitted.baseline if isinstance(fitted.baseline, Profile) else None
 
 
 #: Changes up to these do not matter: of a cluster's share (of all points, and of itself, whichever is smaller), of the

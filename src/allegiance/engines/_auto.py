@@ -49,8 +49,8 @@ class Auto(Engine):
     >>> from sklearn.datasets import load_iris
     >>> from allegiance import affinity
     >>> iris = load_iris()
-    >>> affinity(iris.data, iris.target, engine="auto").engine[:2]
-    array(['exact', 'exact'], dtype='<U11')
+    >>> affinity(iris.data, iris.target, engine="auto").frame(details=True)["engine"].tolist()[:2]
+    ['exact', 'exact']
     """
 
     max_samples: int = MAX_SAMPLES

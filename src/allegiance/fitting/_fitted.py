@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,7 +35,7 @@ from allegiance.engines import (
     measure_blocks,
 )
 from allegiance.influence import Diagram, Influence, Located
-from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness
+from allegiance.results import AffinityResult, FrameLike, HowMeasured, Ranks, distance_and_closeness, join_results
 
 from ._inputs import Columns, Prepared, has_pipeline, last_step, repeatable, without_feature_names
 from ._labels import Labels, align, labels_of
@@ -76,8 +76,8 @@ class Fitted:
     """The result of calibration; None without it."""
     clusterer: Any = None
     """The fitted estimator that labels new points, after the transformers; None for the nearest representative."""
-    parts: Mapping[str, Any] = field(default_factory=dict)
-    """Other things that are saved with it, by name: texts, or objects of a ``stored`` class."""
+    baseline: Any = None
+    """The profile of a first period, which later ones are compared with; None if none is kept."""
 
     @property
     def influence(self) -> Influence:
@@ -108,21 +108,16 @@ class Fitted:
         settings = replace(self.specification.settings, threads=threads, verbose=False)
         return replace(self, specification=replace(self.specification, settings=settings))
 
-    def with_part(self, name: str, value: Any) -> Fitted:
-        """Return a copy with another object that is saved with it."""
-        return replace(self, parts={**self.parts, name: value})
-
     def without_preprocessing(self) -> Fitted:
         """Return a copy for points that have passed the transformers already."""
         return replace(self, columns=Columns(self.columns.n_prepared), clusterer=without_feature_names(self.clusterer))
 
-    def with_preprocessing(self, preparation: Any, columns: Columns) -> Fitted:
-        """Return a copy for points that have to pass fitted transformers first."""
-        return replace(self, columns=Columns(columns.n_features, columns.names, preparation, self.columns.n_prepared))
-
-    def _prepared(self, X: Any) -> Prepared:
-        """Return points as the clusterer takes them, and as the diagram needs them."""
-        given, rows = self.columns.prepare(X)
+    def _prepared(self, X: Any, named: bool = True) -> Prepared:
+        """Return points as the clusterer takes them, and as the diagram needs them; ``named`` checks column names."""
+        columns = self.columns
+        if not named:
+            columns = Columns(columns.n_features, None, columns.preparation, columns.n_prepared)
+        given, rows = columns.prepare(X)
         if hasattr(self.clusterer, "n_features_in_") and not hasattr(self.clusterer, "feature_names_in_"):
             given = rows  # it was fitted to arrays, and would complain about names
         return Prepared(given, self.specification.influence.prepare(rows))
@@ -138,10 +133,11 @@ class Fitted:
 
     def _predicted(self, X: Any, n: int) -> IntArray | None:
         """Return the clusters (n,) that the estimator gives new points; None if it gives none."""
-        if self.clusterer is None or not hasattr(self.clusterer, "predict"):
+        clusterer = self.clusterer if hasattr(X, "columns") else without_feature_names(self.clusterer)
+        if clusterer is None or not hasattr(clusterer, "predict"):
             return None
         # scikit-learn's k-means fails on rows of another precision than that of its centres.
-        precision = getattr(getattr(self.clusterer, "cluster_centers_", None), "dtype", None)
+        precision = getattr(getattr(clusterer, "cluster_centers_", None), "dtype", None)
         # In parts, since some estimators need much more memory than their labels take.
         codes = np.empty(n, np.int64)
         for start in range(0, n, _PART):
@@ -149,23 +145,28 @@ class Fitted:
             some = X.iloc[part] if hasattr(X, "iloc") else X[part]
             if precision is not None and isinstance(some, np.ndarray):
                 some = some.astype(precision, copy=False)
-            codes[part] = Labels.of(self.clusterer.predict(some), part.stop - start).codes(self.classes)
+            codes[part] = Labels.of(clusterer.predict(some), part.stop - start).codes(self.classes)
         return codes
 
     def _nearest(self, located: Located) -> IntArray:
         return nearest_sites(self.tessellation.diagram, located.position, self.specification.settings.threads)
+
+    def codes_of(self, points: PreparedInput, located: Located) -> IntArray:
+        """Return the clusters (n,) of points that passed :meth:`prepare_input`."""
+        return self._nearest(located) if points.codes is None else points.codes
 
     def predict(self, X: Any) -> AnyArray:
         """Return the labels (n,) of new points (n, d)."""
         given, rows = self._prepared(X)
         return labels_of(self.codes_of_new(given, self.locate(rows)), self.classes)
 
-    def prepare_input(self, X: Any, labels: Any = None) -> PreparedInput:
+    def prepare_input(self, X: Any, labels: Any = None, *, named: bool = True) -> PreparedInput:
         """Return points (n, d) as they are scored; transformers and the estimator run here.
 
-        ``labels`` are (n,), -1 for noise; None labels them as new points.
+        ``labels`` are (n,), -1 for noise; None labels them as new points. ``named=False`` takes an array for columns
+        that had names in the fit, in their order.
         """
-        given, rows = self._prepared(X)
+        given, rows = self._prepared(X, named)
         if labels is None:
             codes = self._predicted(given, rows.shape[0])
         else:
@@ -188,7 +189,7 @@ class Fitted:
             located = self.locate(points.rows[some] if n > size else points.rows)
             codes = self._nearest(located) if points.codes is None else points.codes[some]
             parts.append(self.score_located(located, codes, points.frame, started, top=top))
-        return parts[0] if len(parts) == 1 else AffinityResult.concatenate(parts, points.frame)
+        return parts[0] if len(parts) == 1 else join_results(parts, points.frame)
 
     def score_located(
         self, located: Located, codes: IntArray, frame: FrameLike, started: float, *, top: int | None = None
@@ -205,8 +206,8 @@ class Fitted:
             measured = {
                 "affinity": estimate.affinity,
                 "standard_error": estimate.standard_error,
-                "empty_cell": estimate.empty_cell,
-                "engine_codes": estimate.engine,
+                "_empty_cell": estimate.empty_cell,
+                "_engine_codes": estimate.engine,
             }
         else:
             blocks = measure_blocks(self.engine, self.tessellation, located.position, settings)
@@ -214,13 +215,13 @@ class Fitted:
         return AffinityResult(
             label=labels_of(codes, self.classes),
             classes=self.classes,
-            residual=located.residual,
-            how=self.how(started),
-            codes=codes,
-            distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
-            members=self.members,
-            trust_map=self.trust_map,
-            frame_like=frame,
+            _residual=located.residual,
+            _how=self.how(started),
+            _codes=codes,
+            _distances=Lazy(partial(distance_and_closeness, self.diagram, located, codes, settings.threads)),
+            _members=self.members,
+            _trust_map=self.trust_map,
+            _frame_like=frame,
             **measured,
         )
 
@@ -260,13 +261,13 @@ class Fitted:
             result = self.score_located(self.locate(sample.rows), sample.codes, FrameLike(), started, top=1)
         known = calibration.clusterer if calibration.clusterer is not None else estimator
         rows, clusterer = self._to_repeat(sample, places, known, given)
-        distance = result.distance[scored]
+        distance = result._distance[scored]
         found = calibrate(
             replace(calibration, clusterer=None),
             rows,
             sample.codes[places],
             result.own_affinity[scored][places],
-            result.closeness[scored][places],
+            result._closeness[scored][places],
             reach=self._reach(sample.codes, distance),
             clusterer=clusterer,
             others=self._stand_ins(sample.codes),
@@ -339,13 +340,9 @@ class Fitted:
         )  # fmt: skip
         return float(found.above_chance.mean())
 
-    def n_imprecise(self, result: AffinityResult) -> int:
-        """Return how many points did not reach the precision asked for."""
-        return result.n_wider_than(self.specification.settings.eps)
-
     def warn_if_imprecise(self, result: AffinityResult) -> None:
         """Warn, once for all points, if some did not reach the precision asked for."""
-        self.warn(self.n_imprecise(result), result.n_points)
+        self.warn(result._count_imprecise(), len(result))
 
     def warn(self, imprecise: int, n_points: int) -> None:
         """Warn if there are imprecise points among ``n_points``."""
@@ -393,9 +390,9 @@ def _largest(blocks: Iterable[tuple[slice, Estimate]], codes: IntArray, classes:
         "clusters": classes[cluster],
         "affinity": shares,
         "standard_error": errors,
-        "empty_cell": empty,
-        "engine_codes": engines,
-        "top_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
+        "_empty_cell": empty,
+        "_engine_codes": engines,
+        "_top_ranks": Ranks(*map(np.concatenate, zip(*ranks, strict=True))),
     }
 
 

@@ -385,8 +385,9 @@ class KL(BregmanInfluence):
     >>> from allegiance import affinity
     >>> from allegiance.influence import KL
     >>> counts = [[9, 1, 0], [8, 2, 0], [1, 7, 2], [0, 9, 1]]
-    >>> affinity(counts, ["sports", "sports", "news", "news"], influence=KL(smoothing=0.5)).owner
-    array(['sports', 'sports', 'news', 'news'], dtype='<U6')
+    >>> result = affinity(counts, ["sports", "sports", "news", "news"], influence=KL(smoothing=0.5))
+    >>> result.frame(details=True)["owner"].tolist()
+    ['sports', 'sports', 'news', 'news']
     """
 
     smoothing: float = 0.0
@@ -407,8 +408,9 @@ class ItakuraSaito(BregmanInfluence):
     >>> from allegiance import affinity
     >>> from allegiance.influence import ItakuraSaito
     >>> spectra = [[1.0, 4.0], [10.0, 41.0], [4.0, 1.0], [39.0, 10.0]]
-    >>> affinity(spectra, ["rising", "rising", "falling", "falling"], influence=ItakuraSaito()).owner
-    array(['rising', 'rising', 'falling', 'falling'], dtype='<U7')
+    >>> result = affinity(spectra, ["rising", "rising", "falling", "falling"], influence=ItakuraSaito())
+    >>> result.frame(details=True)["owner"].tolist()
+    ['rising', 'rising', 'falling', 'falling']
     """
 
     smoothing: float = 0.0
@@ -424,8 +426,9 @@ class Logistic(BregmanInfluence):
     >>> from allegiance import affinity
     >>> from allegiance.influence import Logistic
     >>> chances = [[0.9, 0.2], [0.8, 0.1], [0.1, 0.7], [0.3, 0.9]]
-    >>> affinity(chances, ["a", "a", "b", "b"], influence=Logistic()).owner
-    array(['a', 'a', 'b', 'b'], dtype='<U1')
+    >>> result = affinity(chances, ["a", "a", "b", "b"], influence=Logistic())
+    >>> result.frame(details=True)["owner"].tolist()
+    ['a', 'a', 'b', 'b']
     """
 
 

@@ -62,8 +62,8 @@ class Within(Influence):
     >>> from allegiance.influence import Within
     >>> wine = load_wine()
     >>> raw, within = (affinity(wine.data, wine.target, influence=kind) for kind in ("euclidean", Within()))
-    >>> int((raw.owner != wine.target).sum()), int((within.owner != wine.target).sum())
-    (49, 0)
+    >>> [int((each.frame(details=True)["owner"] != wine.target).sum()) for each in (raw, within)]
+    [49, 0]
     """
 
     def diagram(self, training: Training, *, keep_axes: bool) -> tuple[Diagram, Located | None]:
@@ -91,8 +91,9 @@ class Mahalanobis(Influence):
     >>> from allegiance import affinity
     >>> from allegiance.influence import Mahalanobis
     >>> X = [[0.0, 0.0], [1.0, 90.0], [6.0, 50.0], [7.0, 10.0]]
-    >>> affinity(X, [0, 0, 1, 1], influence=Mahalanobis(np.diag([1.0, 1000.0]))).owner
-    array([0, 0, 1, 1])
+    >>> result = affinity(X, [0, 0, 1, 1], influence=Mahalanobis(np.diag([1.0, 1000.0])))
+    >>> result.frame(details=True)["owner"].tolist()
+    [0, 0, 1, 1]
     """
 
     covariance: Any
@@ -121,8 +122,9 @@ class Cosine(Influence):
     >>> from allegiance import affinity
     >>> from allegiance.influence import Cosine
     >>> documents = [[3, 0, 1], [9, 1, 2], [0, 5, 1], [1, 9, 0]]
-    >>> affinity(documents, ["sports", "sports", "news", "news"], influence=Cosine()).owner
-    array(['sports', 'sports', 'news', 'news'], dtype='<U6')
+    >>> result = affinity(documents, ["sports", "sports", "news", "news"], influence=Cosine())
+    >>> result.frame(details=True)["owner"].tolist()
+    ['sports', 'sports', 'news', 'news']
     """
 
     flat_sides: ClassVar[bool] = False

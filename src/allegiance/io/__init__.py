@@ -9,7 +9,7 @@ from .files import NO_ROOM, TableError, check_writable, close_locked, lock, refu
 
 if TYPE_CHECKING:
     from .features import FeaturePlan, propose
-    from .saved import load
+    from .saved import Model, load
     from .sinks import open_sink, write_table
     from .streams import StreamProgress, StreamSummary, fit_stream, score_stream
     from .tables import Table, open_table
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Loaded on first use: they import pyarrow and scikit-learn.
 _HOMES = {
     "features": ["FeaturePlan", "propose"],
-    "saved": ["load"],
+    "saved": ["Model", "load"],
     "sinks": ["open_sink", "write_table"],
     "streams": ["StreamProgress", "StreamSummary", "fit_stream", "score_stream"],
     "tables": ["Table", "open_table"],
@@ -27,6 +27,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "NO_ROOM",
     "FeaturePlan",
+    "Model",
     "StreamProgress",
     "StreamSummary",
     "Table",

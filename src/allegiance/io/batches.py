@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
+from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.validation import AnyArray, FloatArray, check_count, require
 from allegiance.fitting import Fitted, PreparedInput
@@ -18,15 +18,12 @@ from allegiance.results import FrameLike
 from .files import TableError
 from .formats import as_arrow
 from .plan import FeaturePlan
-from .saved import plan_of
+from .saved import Model
 from .tables import Table, open_table, rows_of_batch
 from .values import label_values
 
-#: What scores prepared rows, so that volumes are prepared once for a model and not with every batch. A value must not
-#: hold its key, or the scorer would never be freed.
-_WITHOUT_PLAN: WeakKeyDictionary[Fitted, Fitted] = WeakKeyDictionary()
 #: Where a record batch of scores carries the counts of its rows.
-TALLY, IMPRECISE = b"allegiance.tally", b"allegiance.imprecise"
+SUMMARY = b"allegiance.summary"
 #: The last column of a part whose rows are ranked; the output does not have it.
 RANKING = "allegiance.ranking"
 
@@ -157,7 +154,7 @@ class BatchScorer:
         if not len(batch.X):
             return None
         with self._naming_rows(batch):
-            return self.fitted.prepare_input(batch.X, batch.labels)
+            return self.fitted.prepare_input(batch.X, batch.labels, named=hasattr(batch.X, "columns"))
 
     def measure(self, batch: Batch, points: PreparedInput | None) -> pa.RecordBatch:
         """Score what :meth:`enter` returned."""
@@ -168,16 +165,16 @@ class BatchScorer:
                 result = self.fitted.nothing(FrameLike(), top)
             else:
                 result = self.fitted.score_prepared(points, top)
-        scores = result.columns(details=self.details)
+        scores = result._columns(details=self.details)
         if self.scores is not None:
             scores = {shown: scores[name] for name, shown in self.scores.items()}
         twice = [name for name in self.names if name in scores]
         if twice:
             raise TableError(f"keep names {twice[0]!r}, which is also a column of scores: rename it with a mapping.")
         if self.ranked:
-            scores = {**scores, RANKING: result.ranking}
+            scores = {**scores, RANKING: result._ranking}
         arrays = [*batch.kept.columns, *(pa.array(values) for values in scores.values())]
-        counted = {TALLY: result.tally().to_json(), IMPRECISE: str(self.fitted.n_imprecise(result))}
+        counted = {SUMMARY: result.summary().to_json()}
         return pa.RecordBatch.from_arrays(arrays, names=[*self.names, *scores]).replace_schema_metadata(counted)
 
     @contextmanager
@@ -190,18 +187,27 @@ class BatchScorer:
             raise TableError(f"rows {batch.first:,} to {last:,} of {self.where}: {error}") from error
 
 
-def rows_for(fitted: Fitted, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
-    """Return the rows of a table as a scorer takes them."""
-    plan = plan_of(fitted) if columns is None else None
+def fitted_of(model: Any) -> Fitted:
+    """Return the fitted object of a scorer or a model."""
+    scorer = model.scorer if isinstance(model, Model) else model
+    check_is_fitted(scorer)
+    return scorer.fitted_
+
+
+def rows_for(model: Any, table: Table, columns: Sequence[str] | None, **settings: Any) -> Rows:
+    """Return the rows of a table as a scorer or a model takes them."""
+    if isinstance(model, Model):
+        if columns is not None:
+            raise ValueError("columns cannot be chosen for a model: its plan names them.")
+        return Rows(table, model.plan, None, **settings)
+    fitted = model.fitted_
     known = columns if columns is not None else fitted.columns.known_names
-    if plan is not None:
-        return Rows(table, plan, None, **settings)
     frames = fitted.columns.preparation is not None and fitted.columns.known_names is not None
     return Rows(table, None, None if known is None else [str(name) for name in known], frames=frames, **settings)
 
 
 def score_arrow(
-    fitted: Fitted,
+    model: Any,
     data: Any,
     *,
     columns: Sequence[str] | None,
@@ -214,12 +220,13 @@ def score_arrow(
     given = as_arrow(data)
     table = open_table(given)
     kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
-    known = columns if columns is not None else fitted.columns.known_names
+    fitted = fitted_of(model)
+    known: Any = model.plan.used if isinstance(model, Model) else columns
+    known = fitted.columns.known_names if known is None else known
     table.check_columns([*(known if known is not None else []), *kept, *([labels] if labels else [])])
-    inner = _without_plan(fitted) if columns is None else fitted
     top = None if top is None else check_count(top, "top")
-    score = BatchScorer(inner, list(kept.values()), table.where, top=top, details=details)
-    rows = rows_for(fitted, table, columns, labels=labels, keep=list(kept), typed=True)
+    score = BatchScorer(fitted, list(kept.values()), table.where, top=top, details=details)
+    rows = rows_for(model, table, columns, labels=labels, keep=list(kept), typed=True)
     empty = pa.RecordBatch.from_pylist([], pa.schema([table.schema.field(name) for name in kept]))
     nothing = Batch(np.empty((0, len(rows.names))), None, empty, 0, 0)
     parts = [score(batch).replace_schema_metadata(None) for batch in rows.batches(max(given.num_rows, 1))]
@@ -227,12 +234,3 @@ def score_arrow(
     if isinstance(given, pa.Table):
         return found
     return pa.RecordBatch.from_arrays([column.combine_chunks() for column in found.columns], schema=found.schema)
-
-
-def _without_plan(fitted: Fitted) -> Fitted:
-    """Return what scores rows that the plan of a model has prepared."""
-    if fitted.columns.preparation is not None and "plan" not in fitted.parts:
-        return fitted
-    if fitted not in _WITHOUT_PLAN:
-        _WITHOUT_PLAN[fitted] = fitted.without_preprocessing()
-    return _WITHOUT_PLAN[fitted]

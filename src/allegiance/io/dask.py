@@ -15,7 +15,9 @@ from allegiance._core.validation import AnyArray, is_lazy, require
 from allegiance.drift import Profile, profile_rows
 from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.results import AffinityResult, FrameLike
+from allegiance.results import AffinityResult, FrameLike, join_results
+
+from .saved import predict_points, prepare_points, profile_matrix
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -182,11 +184,11 @@ def fit_lazily(scorer: AffinityScorer, X: Any, labels: Any, fit_params: dict[str
     return scorer
 
 
-def predict_lazily(fitted: Fitted, X: Any) -> Any:
-    """Return the labels (n,) of a Dask array or frame X (n, d) as a Dask array."""
+def predict_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Any:
+    """Return the labels (n,) of a Dask array or frame X (n, d) as a Dask array; ``plan`` prepares its rows."""
     array = require("dask.array", "dask", "predict of a Dask collection")
     partitions = Partitions.of(X)
-    label, node = _delayed(_predict), _ship(fitted)
+    label, node = _delayed(partial(_predict, plan=plan)), _ship(fitted)
     return array.concatenate(
         [
             array.from_delayed(label(node, rows), (length,), dtype=fitted.classes.dtype)
@@ -195,26 +197,30 @@ def predict_lazily(fitted: Fitted, X: Any) -> Any:
     )
 
 
-def profile_lazily(fitted: Fitted, X: Any) -> Profile:
+def profile_lazily(fitted: Fitted, X: Any, plan: Any = None) -> Profile:
     """Return the profile of the rows of a Dask array or frame X (n, d), computed where the rows are."""
-    return DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads()))
+    return DaskChunks(Partitions.of(X)).total(partial(_profile_of_chunk, fitted.with_threads(), plan))
 
 
-def _profile_of_chunk(fitted: Fitted, chunk: Chunk) -> Profile | None:
-    return profile_rows(fitted, chunk.X, start=chunk.start) if chunk.X.shape[0] else None
+def _profile_of_chunk(fitted: Fitted, plan: Any, chunk: Chunk) -> Profile | None:
+    if not chunk.X.shape[0]:
+        return None
+    if plan is None:
+        return profile_rows(fitted, chunk.X, start=chunk.start)
+    return profile_matrix(fitted, plan, plan.matrix(chunk.X), chunk.start)
 
 
-def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None) -> Any:
-    """Return the lazy result of scoring a Dask array or frame X (n, d); see :meth:`AffinityScorer.affinity`."""
+def affinity_lazily(fitted: Fitted, X: Any, top: int | None, labels: Any = None, plan: Any = None) -> Any:
+    """Return the lazy result of scoring a Dask array or frame X (n, d); ``plan`` prepares its rows."""
     partitions = Partitions.of(X, labels)
     n_features = fitted.columns.n_features
     # Transformers find the columns they need by name, and say themselves which are missing.
-    by_name = fitted.columns.preparation is not None and partitions.names is not None
+    by_name = plan is not None or (fitted.columns.preparation is not None and partitions.names is not None)
     if partitions.n_features != n_features and not by_name:
         raise ValueError(
             f"X has {partitions.n_features} features, but AffinityScorer is expecting {n_features} features as input."
         )
-    score, node = _delayed(partial(_score_partition, top=top)), _ship(fitted)
+    score, node = _delayed(partial(_score_partition, top=top, plan=plan)), _ship(fitted)
     parts = [score(node, rows, labels) for rows, labels in partitions.pairs()]
     return LazyAffinityResult(parts, partitions.lengths, fitted.nothing(FrameLike(), top), fitted)
 
@@ -232,16 +238,18 @@ def _unpacked(fitted: Fitted) -> Fitted:
     return fitted
 
 
-def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None) -> AffinityResult:
-    return fitted.score(X, labels=labels, top=top) if X.shape[0] else fitted.nothing(FrameLike.of(X), top)
+def _score_partition(fitted: Fitted, X: Any, labels: Any, top: int | None, plan: Any) -> AffinityResult:
+    if not X.shape[0]:
+        return fitted.nothing(FrameLike.of(X), top)
+    return fitted.score_prepared(prepare_points(fitted, plan, X, labels), top)
 
 
-def _predict(fitted: Fitted, X: Any) -> AnyArray:
-    return fitted.predict(X) if X.shape[0] else fitted.classes[:0]
+def _predict(fitted: Fitted, X: Any, plan: Any) -> AnyArray:
+    return predict_points(fitted, plan, X) if X.shape[0] else fitted.classes[:0]
 
 
 #: Attributes of a result that raise without calibration.
-_NEED_TRUST = ("trust", "chance_to_return", "replication", "replication_interval")
+_NEED_TRUST = ("trust", "verdict", "replication", "replication_interval")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -282,7 +290,7 @@ class LazyAffinityResult:
     def _arrays(self) -> list[str]:
         """Return the names of the arrays with an entry for each point, as the result of no points has them."""
         names = [name for name in dir(self._nothing) if not name.startswith("_") and name != "classes"]
-        if not self._nothing.calibrated:
+        if not self._nothing._calibrated:
             names = [name for name in names if name not in _NEED_TRUST]
         return [name for name in names if isinstance(getattr(self._nothing, name, None), np.ndarray)]
 
@@ -304,8 +312,8 @@ class LazyAffinityResult:
             Passed to ``dask.compute``, such as ``scheduler="processes"``.
         """
         parts = require("dask", "dask", "compute() of a lazy result").compute(*self.parts, **settings)
-        found = [part for part in parts if part.n_points] or list(parts[:1])
-        result = AffinityResult.concatenate(found, _joined([part.frame_like for part in found]))
+        found = [part for part in parts if len(part)] or list(parts[:1])
+        result = join_results(found, _joined([part._frame_like for part in found]))
         self._fitted.warn_if_imprecise(result)
         return result
 

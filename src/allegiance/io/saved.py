@@ -1,4 +1,4 @@
-"""Saved models: plain values and arrays in one file, without pickle, and every array checked before it is used."""
+"""Models for tables, and model files: plain values and arrays in one archive, without pickle, checked on loading."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ import io
 import json
 import math
 import os
+import platform
 import zipfile
-from collections.abc import Mapping
-from importlib import import_module
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.parameters import Lazy
-from allegiance._core.stored import Array, OrNone, Part, Size, Spec, Text, Unchecked, floats
-from allegiance._core.validation import AnyArray
+from allegiance._core.stored import Array, OrNone, Part, Size, Spec, Unchecked, floats
+from allegiance._core.validation import AnyArray, check_count, is_lazy
+from allegiance.drift import Profile, profile_rows
 from allegiance.engines import Tessellation
-from allegiance.fitting import Columns, Fitted
+from allegiance.fitting import Columns, Fitted, PreparedInput, labels_of
+from allegiance.results import AffinityResult, FrameLike
 
-from .encoding import can_be_saved, check, decode, encode
-from .files import replacing
+from .encoding import check, decode, decode_clusterer, encode, encode_clusterer
+from .files import filesystem_of, is_url, write_whole
 
 if TYPE_CHECKING:
     from allegiance import AffinityScorer
@@ -29,31 +34,218 @@ if TYPE_CHECKING:
     from .features import FeaturePlan
 
 FORMAT = "allegiance model"
-#: The version of the format that this package writes.
-VERSION = 1
+#: The file format that this version writes, and the oldest that it reads. Every release reads the formats of all
+#: earlier releases. Format 1 was never released.
+VERSION, OLDEST = 2, 2
 _STATE = "state.json"
-#: Every member has this date, so that the same scorer gives the same bytes.
+#: Fixed date of every archive member, so that the same scorer gives the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
-#: The bit that marks an encrypted member of an archive.
+#: The flag of an encrypted archive member.
 _ENCRYPTED = 0x1
+#: Libraries whose versions can change a score.
+_LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
+#: Entries of a state that do not affect scores.
+_RECORDS = ("id", "made_with", "data", "about")
 
 
-def load(path: str | os.PathLike[str]) -> AffinityScorer:
-    """Return the fitted scorer of a file that :meth:`AffinityScorer.save` or ``allegiance score --save`` wrote.
+class Model:
+    """A feature plan and a scorer that was fitted to the features that it prepares.
 
-    It gives the same scores to the last bit. It has no ``labels_`` and no ``estimator_``. New points get the label that
-    k-means or a Gaussian mixture gave them, if that was the clusterer, and else that of the nearest representative.
-    Nothing in the file is executed.
+    The plan turns rows of a table into numbers: it reads numbers and dates, encodes categories, fills missing values
+    and scales columns. The scorer knows nothing about tables.
+
+    Parameters
+    ----------
+    plan
+        From :func:`allegiance.io.propose`.
+    scorer
+        A fitted ``AffinityScorer`` for the matrix of the plan.
+    about
+        Where the model comes from, as plain values; saved with it.
+
+    Attributes
+    ----------
+    plan, scorer, about
+        As passed. A column of labels is ignored in new rows.
+
+    See Also
+    --------
+    allegiance.io.fit_stream : Fits one to a table of any size.
+    allegiance.load : Loads one from a file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.cluster import KMeans
+    >>> from allegiance import AffinityScorer
+    >>> from allegiance.io import Model, propose
+    >>> customers = pd.DataFrame({"spent": [10, 12, 11, 90, 95, 99], "plan": list("aaabbb")})
+    >>> plan = propose(customers)
+    >>> scorer = AffinityScorer(KMeans(2, n_init=1, random_state=0)).fit(plan.matrix(customers))
+    >>> model = Model(plan, scorer)
+    >>> bool(model.predict(customers)[0] == model.predict(customers)[2])
+    True
+    """
+
+    def __init__(self, plan: FeaturePlan, scorer: AffinityScorer, about: Mapping[str, Any] | None = None) -> None:
+        check_is_fitted(scorer)
+        if len(plan.names) != scorer.n_features_in_:
+            raise ValueError(f"the plan makes {len(plan.names)} features, but the scorer has {scorer.n_features_in_}.")
+        roles = [replace(column, role="left out") if column.role == "label" else column for column in plan.columns]
+        self.plan, self.scorer, self.about = replace(plan, columns=roles), scorer, dict(about or {})
+
+    @property
+    def id(self) -> str:
+        """A hash of everything that affects scores: equal models have equal ids."""
+        return state_id(self.to_dict())
+
+    def affinity(self, rows: Any, *, top: int | None = None) -> AffinityResult:
+        """Score rows of a table.
+
+        Parameters
+        ----------
+        rows
+            A frame of any library, an Arrow table, or a path. A Dask frame gives a lazy result.
+        top
+            Keep only this many of the largest affinities per row; None keeps all.
+        """
+        fitted, keep = self.scorer.fitted_, None if top is None else check_count(top, "top")
+        if is_lazy(rows):
+            from .dask import affinity_lazily
+
+            return affinity_lazily(fitted, rows, keep, plan=self.plan)
+        result = fitted.score_prepared(prepare_points(fitted, self.plan, rows), keep)
+        fitted.warn_if_imprecise(result)
+        return result
+
+    def predict(self, rows: Any) -> AnyArray:
+        """Return the label (n,) that the clustering gives each row.
+
+        Parameters
+        ----------
+        rows
+            As in :meth:`affinity`.
+        """
+        fitted = self.scorer.fitted_
+        if is_lazy(rows):
+            from .dask import predict_lazily
+
+            return predict_lazily(fitted, rows, plan=self.plan)
+        return predict_points(fitted, self.plan, rows)
+
+    def score_arrow(
+        self,
+        data: Any,
+        *,
+        keep: Sequence[str] | Mapping[str, str] = (),
+        labels: str | None = None,
+        top: int | None = None,
+        details: bool = False,
+    ) -> Any:
+        """Score Arrow data; see :meth:`allegiance.AffinityScorer.score_arrow`.
+
+        Parameters
+        ----------
+        data, keep, labels, top, details
+            As there.
+        """
+        from .batches import score_arrow
+
+        return score_arrow(self, data, columns=None, keep=keep, labels=labels, top=top, details=details)
+
+    def profile(self, rows: Any) -> Profile:
+        """Return the profile of a period, in the units of the table; see :mod:`allegiance.drift`.
+
+        Parameters
+        ----------
+        rows
+            As in :meth:`affinity`.
+        """
+        if is_lazy(rows):
+            from .dask import profile_lazily
+
+            return profile_lazily(self.scorer.fitted_, rows, plan=self.plan)
+        return profile_matrix(self.scorer.fitted_, self.plan, self.plan.matrix(rows))
+
+    def keep_baseline(self, rows: Any) -> Self:
+        """Keep the profile of a first period, which later ones are compared with; it is saved with the model.
+
+        Parameters
+        ----------
+        rows
+            As in :meth:`affinity`; usually those of the fit.
+        """
+        self.scorer.fitted_ = replace(self.scorer.fitted_, baseline=self.profile(rows).without_rows())
+        return self
+
+    def prepare(self) -> Self:
+        """Compile and compute what scoring needs; see :meth:`allegiance.AffinityScorer.prepare`."""
+        self.scorer.prepare()
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that scoring needs, as plain values and arrays."""
+        state, plan = self.scorer.to_dict(), self.plan.to_dict()
+        data = _digest({"scaled": state["data"], "plan": plan})
+        return state | {"plan": plan, "data": data, "about": json.dumps(self.about, ensure_ascii=False)}
+
+    def save(self, path: Any, *, force: bool = True) -> None:
+        """Write the model to one file of JSON and NumPy arrays, without pickle.
+
+        Parameters
+        ----------
+        path
+            The file, usually ``*.model``, or a URL that fsspec knows, such as ``s3://bucket/january.model``.
+        force
+            Whether to replace an existing file.
+        """
+        write_state(self.to_dict(), path, force=force)
+
+    def __repr__(self) -> str:
+        return f"Model({self.plan!r}, {self.scorer.classes_.size} clusters)"
+
+
+def prepare_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any, labels: Any = None) -> PreparedInput:
+    """Return rows, prepared by the plan if there is one, as they are scored."""
+    if plan is None:
+        return fitted.prepare_input(rows, labels)
+    return fitted.prepare_input(plan.matrix(rows), labels, named=False)._replace(frame=FrameLike.of(rows))
+
+
+def predict_points(fitted: Fitted, plan: FeaturePlan | None, rows: Any) -> AnyArray:
+    """Return the labels (n,) of rows, prepared by the plan if there is one."""
+    points = prepare_points(fitted, plan, rows)
+    return labels_of(fitted.codes_of(points, fitted.locate(points.rows)), fitted.classes)
+
+
+def profile_matrix(fitted: Fitted, plan: FeaturePlan, X: Any, start: int = 0) -> Profile:
+    """Return the profile of prepared rows (n, d), in the units of the table; ``start`` numbers the first row."""
+    return profile_rows(fitted, X, features=plan.in_units(X), names=list(plan.names), start=start)
+
+
+def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Any:
+    """Load a model or a scorer from a file that its ``save`` or ``allegiance score --save`` wrote.
+
+    It gives the same scores to the last bit. A loaded scorer has no ``labels_`` and no ``estimator_``. New points get
+    the label that k-means or a Gaussian mixture would give them if that was the clusterer, and otherwise the label of
+    the nearest representative. Nothing in the file is executed. Files of all released versions can be loaded.
 
     Parameters
     ----------
     path
-        The file, usually ``*.model``.
+        The file, usually ``*.model``, or a URL that fsspec knows, such as ``s3://bucket/january.model``.
+    n_jobs
+        Number of threads; by default as saved.
+
+    Returns
+    -------
+    AffinityScorer or allegiance.io.Model
+        What was saved: a scorer takes arrays or frames of numbers, a model takes tables.
 
     Raises
     ------
     ValueError
-        If the file is not a saved model, is incomplete or was altered, or was written by a later version.
+        If the file is not a saved model, is incomplete or altered, or has a format that this version does not read.
 
     Examples
     --------
@@ -73,40 +265,29 @@ def load(path: str | os.PathLike[str]) -> AffinityScorer:
 
     state = read_state(path)
     try:
-        return AffinityScorer.from_dict(state)
+        if n_jobs is not None:
+            state["params"] |= {"n_jobs": n_jobs}
+        scorer = AffinityScorer.from_dict(state)
+        if state.get("plan") is None:
+            return scorer
+        return Model(_plan_from(state["plan"]), scorer, json.loads(state["about"]))
     except Exception as error:
-        # Parameters are checked by what they are passed to, which knows nothing of files.
+        # Parameters are checked where they are used, by code that knows nothing about files.
         raise ValueError(f"{path} cannot be loaded: {error}") from error
 
 
-# The fitted scorer.
-
-
-def plan_of(fitted: Fitted) -> FeaturePlan | None:
-    """Return the plan that a model was made with; None if it was not made from a table."""
-    text = fitted.parts.get("plan")
-    return None if text is None else _plan_from(json.loads(text))
-
-
 def _plan_from(values: Mapping[str, Any]) -> FeaturePlan:
-    """Return a plan; only models with one need the extra for tables."""
-    from .features import FeaturePlan
-
+    """Return a plan; only models for tables need the extra ``io``."""
+    try:
+        from .features import FeaturePlan
+    except ImportError as error:
+        raise ValueError(f"it is a model for tables, which needs pip install 'allegiance[io]' ({error}).") from error
     return FeaturePlan.from_dict(values)
 
 
-def with_plan(fitted: Fitted, plan: FeaturePlan, about: Mapping[str, Any] | None = None) -> Fitted:
-    """Return what was fitted to prepared rows so that it takes tables: the plan is saved with it, and ``about``."""
-    # Rows of later tables are scored whether they have a label or not.
-    for column in (values := plan.to_dict())["columns"]:
-        column["role"] = "left out" if column["role"] == "label" else column["role"]
-    plan = _plan_from(values)
-    found = fitted.with_preprocessing(plan, Columns(len(plan.used), list(plan.used)))
-    found = found.with_part("plan", json.dumps(values, ensure_ascii=False))
-    return found if about is None else found.with_part("about", json.dumps(about, ensure_ascii=False))
+# The state of a scorer.
 
-
-#: What a state must hold: d features, k clusters, r coordinates in which volume is measured.
+#: Entries of a state: d features, k clusters, r coordinates in which volume is measured.
 _PARTS: dict[str, Spec] = {
     "params": Unchecked(dict),
     "n_features": Size("d"),
@@ -117,26 +298,25 @@ _PARTS: dict[str, Spec] = {
     "region": Part("region", r="r"),
     "members": OrNone(Part("member-distances", k="k")),
     "trust_map": OrNone(Part("trust-map", k="k")),
+    "baseline": OrNone(Part("profile", k="k")),
 }
-
-#: What a state may hold under "parts": objects are declared here, others are texts.
-_OPTIONAL: dict[str, Spec] = {"baseline": Part("profile", k="k")}
 
 
 def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
-    """Return the state of a scorer; its estimator is left out, and its seed is the one that was used."""
+    """Return the state of a scorer, without its estimator and with the seed that was used."""
     params = params | {"estimator": None, "random_state": fitted.specification.settings.seed}
     calibration = params["calibration"]
     if getattr(calibration, "clusterer", None) is not None:
         params["calibration"] = calibration.without_clusterer()
     columns, prepared = fitted.columns, None
-    if columns.preparation is not None and "plan" not in fitted.parts:
+    if columns.preparation is not None:
         prepared = {
             "n_features": columns.n_features,
             "feature_names": encode(columns.known_names, "feature_names_in_"),
             "transformer": encode(columns.preparation, "preparation"),
         }
-    return {
+    members = None if fitted.members is None else encode(fitted.members.value, "members")
+    state = {
         "format": FORMAT,
         "version": VERSION,
         "params": {name: encode(value, name) for name, value in params.items()},
@@ -146,80 +326,100 @@ def encode_scorer(params: dict[str, Any], fitted: Fitted) -> dict[str, Any]:
         "centers": fitted.centers,
         "diagram": encode(fitted.tessellation.diagram, "diagram"),
         "region": encode(fitted.tessellation.region, "region"),
-        "members": None if fitted.members is None else encode(fitted.members.value, "members"),
+        "members": members,
         "trust_map": encode(fitted.trust_map, "trust_map"),
         "preparation": prepared,
-        "clusterer": encode(fitted.clusterer, "clusterer") if can_be_saved(fitted.clusterer) else None,
-        "parts": {name: encode(value, name) for name, value in fitted.parts.items()},
+        "clusterer": encode_clusterer(fitted.clusterer),
+        "baseline": encode(fitted.baseline, "baseline"),
     }
+    return state | {"data": None if members is None else _digest(members), "made_with": library_versions()}
 
 
 def decode_scorer(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parameters of a scorer, and the parts of its :class:`Fitted`, each checked."""
+    """Return the parameters of a scorer and the arguments of its :class:`Fitted`, each checked."""
     _check_header(state)
+    import_module("allegiance.drift")  # declares the schema of a profile
     check(state, _PARTS)
-    found = {name: decode(state[name]) for name in _PARTS}
-    if np.unique(found["classes"]).size != found["classes"].size:
-        raise ValueError("classes must name each cluster once.")
-    parts = {name: found[name] for name in ("classes", "centers", "trust_map")}
-    parts["members"] = None if found["members"] is None else Lazy.known(found["members"])
-    parts["tessellation"] = Tessellation(found["diagram"], found["region"])
-    columns = Columns(found["n_features"], found["feature_names"])
+    values = {name: decode(state[name]) for name in _PARTS}
+    if np.unique(values["classes"]).size != values["classes"].size:
+        raise ValueError("classes must list each cluster once.")
+    arguments = {name: values[name] for name in ("classes", "centers", "trust_map", "baseline")}
+    arguments["members"] = None if values["members"] is None else Lazy.known(values["members"])
+    arguments["tessellation"] = Tessellation(values["diagram"], values["region"])
+    arguments["columns"] = Columns(values["n_features"], values["feature_names"])
     try:
-        extra = state.get("parts") or {}
-        if "baseline" in extra:
-            import_module("allegiance.drift")  # declares what a profile must be
-        asked = {"classes": _PARTS["classes"]} | {name: _OPTIONAL.get(name, Text()) for name in extra}
-        check(extra | {"classes": state["classes"]}, asked)
-        parts["parts"] = {name: decode(value) for name, value in extra.items()}
-        prepared = state.get("preparation")
-        if "plan" in extra:
-            plan = _plan_from(json.loads(extra["plan"]))
-            if len(plan.names) != found["n_features"]:
-                raise ValueError(f"the plan makes {len(plan.names)} features of {found['n_features']}.")
-            columns = Columns(len(plan.used), list(plan.used), plan, found["n_features"])
-        elif prepared is not None:
+        if (prepared := state.get("preparation")) is not None:
             names, transformer = decode(prepared["feature_names"]), decode(prepared["transformer"])
-            columns = Columns(prepared["n_features"], names, transformer, found["n_features"])
-        if state.get("clusterer") is not None:
-            parts["clusterer"] = decode(state["clusterer"])
+            arguments["columns"] = Columns(prepared["n_features"], names, transformer, values["n_features"])
+        if (clusterer := state.get("clusterer")) is not None:
+            arguments["clusterer"] = decode_clusterer(clusterer, values["n_features"])
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"the state is incomplete: {type(error).__name__}: {error}") from error
-    return found["params"], parts | {"columns": columns}
+    return values["params"], arguments
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of allegiance, Python and the libraries that can change a score."""
+    from allegiance import __version__
+
+    libraries = {name: metadata.version(name) for name in _LIBRARIES}
+    return {"allegiance": __version__, "python": platform.python_version(), **libraries}
 
 
 # The file: a zip archive of JSON and NumPy arrays.
 
 
-def write_state(state: dict[str, Any], path: Any, *, force: bool = True) -> None:
-    """Write a state to a file, which appears, or replaces an existing one, only when it is complete."""
-    with replacing(path, force=force) as unfinished, zipfile.ZipFile(unfinished, "w") as archive:
-        for name, content in _members(state).items():
+def state_id(state: dict[str, Any]) -> str:
+    """Return a hash of everything in a state that affects scores."""
+    params = {name: value for name, value in state["params"].items() if name not in ("n_jobs", "verbose")}
+    return _digest({name: value for name, value in state.items() if name not in _RECORDS} | {"params": params})
+
+
+def fitted_id(fitted: Fitted) -> str:
+    """Return a hash of everything that affects the scores of a fitted object, also of one that cannot be saved."""
+    members = None if fitted.members is None else fitted.members.value
+    parts: dict[str, Any] = {"members": members, "trust_map": fitted.trust_map, "classes": fitted.classes}
+    parts |= {"diagram": fitted.tessellation.diagram, "region": fitted.tessellation.region}
+    state = {name: encode(value, name) for name, value in parts.items()}
+    state |= {"how": repr(replace(fitted.how(0.0), seconds=0.0)), "preparation": repr(fitted.columns.preparation)}
+    return _digest(state | {"clusterer": encode_clusterer(fitted.clusterer) or repr(fitted.clusterer)})
+
+
+def _digest(state: dict[str, Any]) -> str:
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in _members(state).items()}
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def write_state(state: dict[str, Any], path: str | os.PathLike[str], *, force: bool = True) -> None:
+    """Write a state to a local file or a URL, which appears or is replaced only when it is complete."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in _members(state | {"id": state_id(state)}).items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
+    write_whole(path, buffer.getbuffer(), force=force)
 
 
-def read_state(path: Any) -> dict[str, Any]:
-    """Read a state from a file, in memory that is in proportion to its size, whatever it claims to hold."""
-    with open(path, "rb") as file:
-        # The file may come from anywhere; whatever the parsers make of it is not the caller's mistake.
-        try:
-            files = _stored_members(file)
-        except Exception as error:
-            raise ValueError(f"{path} is not a saved model, or is damaged: {_reason(error)}") from error
+def read_state(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a state from a local file or a URL, in memory proportional to its size whatever it claims to hold."""
+    if is_url(os.fspath(path)):
+        filesystem, name = filesystem_of(os.fspath(path))
+        content = filesystem.cat_file(name)
+    else:
+        with open(path, "rb") as file:
+            content = file.read()
+    # The file may come from anywhere: no error of the parsers is the caller's mistake.
+    try:
+        files = _stored_members(content)
+    except Exception as error:
+        raise ValueError(f"{path} is not a saved model, or is damaged: {_reason(error)}") from error
     try:
         state = json.loads(files[_STATE], parse_constant=_refuse_constant)
         _check_header(state)
         loaded: dict[str, Any] = _with_arrays(state, files)
     except Exception as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else _reason(error)
-        raise ValueError(f"{path} cannot be loaded: {what}") from error
+        reason = f"{error} is missing" if isinstance(error, KeyError) else _reason(error)
+        raise ValueError(f"{path} cannot be loaded: {reason}") from error
     return loaded
-
-
-def fingerprint(state: dict[str, Any]) -> str:
-    """Return a hash of all that a state holds: equal states score alike."""
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in _members(state).items()}
-    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
 def _members(state: dict[str, Any]) -> dict[str, bytes]:
@@ -235,8 +435,13 @@ def _check_header(state: Any) -> None:
     version = state.get("version")
     if not isinstance(version, int) or not 1 <= version <= VERSION:
         raise ValueError(
-            f"the state has version {version!r} of its format, but this allegiance reads versions up to {VERSION}: "
+            f"it has format version {version!r}, but this version of allegiance reads versions up to {VERSION}: "
             "update allegiance."
+        )
+    if version < OLDEST:
+        raise ValueError(
+            f"it has format version {version}, which development versions wrote before the first release. This "
+            f"version of allegiance reads versions {OLDEST} to {VERSION}: fit and save the model again."
         )
 
 
@@ -245,21 +450,21 @@ def _reason(error: Exception) -> str:
 
 
 def _refuse_constant(text: str) -> None:
-    raise ValueError(f"{_STATE} holds {text}, which is not JSON.")
+    raise ValueError(f"{_STATE} contains {text}, which is not JSON.")
 
 
-def _stored_members(file: IO[bytes]) -> dict[str, bytes]:
-    """Return the members of an archive by name, if they are not compressed, fit into it and have their checksum."""
-    left = os.fstat(file.fileno()).st_size
+def _stored_members(content: bytes) -> dict[str, bytes]:
+    """Return the members of an archive by name if they are uncompressed, fit into it and match their checksums."""
+    left = len(content)
     files: dict[str, bytes] = {}
-    with zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for member in archive.infolist():
             if member.flag_bits & _ENCRYPTED:
                 raise ValueError(f"{member.filename} is encrypted.")
             if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
                 raise ValueError(f"{member.filename} is compressed, which saved models never are.")
             if member.filename in files:
-                raise ValueError(f"{member.filename} is there twice.")
+                raise ValueError(f"{member.filename} appears twice.")
             left -= member.file_size
             if left < 0:
                 raise ValueError(f"{member.filename} claims to be longer than the file.")

@@ -15,22 +15,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from allegiance._core.parallel import effective_threads, stream
 from allegiance._core.progress import Progress, Verbose, progress
 from allegiance._core.validation import AnyArray, FloatArray, check_count
 from allegiance.fitting import Chunk, Columns, Fitted, Specification, fit, needs_memory
 from allegiance.influence import AnySummary
-from allegiance.results import Tally
+from allegiance.results import FrameLike, Summary
 
-from .batches import IMPRECISE, RANKING, TALLY, Batch, BatchScorer, Rows, rows_for
+from .batches import RANKING, SUMMARY, Batch, BatchScorer, Rows, fitted_of, rows_for
 from .checkpoint import Checkpoint
-from .encoding import encode
 from .files import TableError, refuse_inputs
 from .plan import FeaturePlan
 from .profile import SAMPLE_ROWS
-from .saved import encode_scorer, fingerprint, with_plan
+from .saved import Model, fitted_id
 from .sinks import Sink, open_sink
 from .tables import BATCH_ROWS, open_table
 
@@ -61,8 +59,8 @@ class StreamSummary(NamedTuple):
     resumed: int
     """Rows that an earlier, interrupted run had scored."""
     seconds: float
-    tally: Tally
-    """Counts by cluster, over all rows."""
+    summary: Summary
+    """Counts by cluster, replication and the head of the review list, over all rows."""
 
 
 def score_stream(
@@ -92,8 +90,7 @@ def score_stream(
     source
         What :func:`allegiance.io.open_table` takes, or a table that it returned.
     scorer
-        A fitted ``AffinityScorer``, or the path of a saved one. One that was fitted with a feature plan, such as
-        those of ``allegiance score --save``, prepares the columns by it.
+        A fitted ``AffinityScorer``, a :class:`Model`, which prepares columns by its plan, or the path of a saved one.
     sink
         The output; its ending gives the format. Or what :func:`allegiance.io.open_sink` returns.
     columns
@@ -127,7 +124,7 @@ def score_stream(
     Returns
     -------
     StreamSummary
-        Numbers of rows, seconds, and counts by cluster.
+        Numbers of rows, seconds, and the summary of all rows.
 
     See Also
     --------
@@ -148,7 +145,7 @@ def score_stream(
     >>> summary.rows
     150
     >>> header.split(",")[:4]
-    ['target', 'label', 'verdict', 'rival']
+    ['target', 'label', 'rival', 'own_affinity']
     """
     if not isinstance(sink, Sink) and os.fspath(sink) == "-":
         raise TableError("sink must be a file: streaming to standard output cannot be resumed.")
@@ -156,11 +153,11 @@ def score_stream(
         from allegiance import load
 
         scorer = load(scorer)
-    check_is_fitted(scorer)
+    fitted = fitted_of(scorer)
     kept = dict(keep) if isinstance(keep, Mapping) else {name: name for name in keep}
     output = open_sink(sink, force=force)
     rows = rows_for(
-        scorer.fitted_,
+        scorer,
         open_table(source),
         columns,
         labels=labels,
@@ -170,7 +167,7 @@ def score_stream(
     )
     return score_rows(
         rows,
-        scorer,
+        fitted,
         output,
         names=[*(["row"] if row_numbers else []), *kept.values()],
         batch_rows=check_count(batch_rows, "batch_rows"),
@@ -184,7 +181,7 @@ def score_stream(
 
 def score_rows(
     rows: Rows,
-    scorer: AffinityScorer,
+    fitted: Fitted,
     output: Sink,
     *,
     names: Sequence[str],
@@ -202,12 +199,12 @@ def score_rows(
     ``rank`` is called with each record batch of the output and what orders a review of its rows, NaN for noise.
     """
     started = time.perf_counter()
-    table, fitted = rows.table, scorer.fitted_
+    table = rows.table
     refuse_inputs(output.path, table.files)
     if table.format in ("parquet", "arrow", "frame"):
         # A column that the output cannot hold should be known before the work.
         output.check(table.schema.field(name) for name in rows.keep)
-    run = _describe(rows, scorer) | {
+    run = _describe(rows, fitted) | {
         "keep": [rows.keep, list(names)],
         "scores": None if scores is None else dict(scores),
         "labels": rows.labels,
@@ -216,15 +213,12 @@ def score_rows(
         "details": details,
         "ranked": rank is not None,
     }
-    # With a plan, or columns found by name, rows are plain numbers already.
-    plain = rows.plan is not None and (fitted.columns.preparation is None or "plan" in fitted.parts)
-    inner = fitted.without_preprocessing() if plain else fitted
-    score = BatchScorer(inner, names, table.where, scores, top, details, rank is not None)
-    counted: list[tuple[Tally, int]] = []
+    score = BatchScorer(fitted, names, table.where, scores, top, details, rank is not None)
+    empty = fitted.nothing(FrameLike(), 1).summary()
+    summaries: list[Summary] = []
 
     def write(part: pa.RecordBatch) -> None:
-        noted = part.schema.metadata
-        counted.append((Tally.from_json(noted[TALLY], fitted.classes, fitted.trust_map), int(noted[IMPRECISE])))
+        summaries.append(empty.from_json(part.schema.metadata[SUMMARY]))
         part = part.replace_schema_metadata(None)
         if rank is not None:
             ranking = part.column(RANKING).to_numpy(zero_copy_only=False)
@@ -243,36 +237,22 @@ def score_rows(
                 parts.add(scored, batch.consumed)
                 write(scored)
                 advance(batch.consumed - batch.first)
-            if not counted:
+            if not summaries:
                 parts.remove()
                 raise TableError(f"{table.where} has no rows.")
         parts.remove()
-    tally = counted[0][0]
-    for more, _ in counted[1:]:
-        tally = tally.plus(more)
-    fitted.warn(sum(imprecise for _, imprecise in counted), output.n_rows)
-    return StreamSummary(output.n_rows, done, time.perf_counter() - started, tally)
+    summary = sum(summaries[1:], summaries[0])
+    fitted.warn(summary.imprecise, output.n_rows)
+    return StreamSummary(output.n_rows, done, time.perf_counter() - started, summary)
 
 
-def _describe(rows: Rows, scorer: Any) -> dict[str, Any]:
+def _describe(rows: Rows, fitted: Fitted) -> dict[str, Any]:
     """Return the values that identify this run. Threads and progress do not count."""
-    fitted: Fitted = scorer.fitted_
-    params = scorer.get_params(deep=False) | {"n_jobs": None, "verbose": False}
-    state = encode_scorer(params, fitted.without_preprocessing()) | {"parts": {}}
-    transformers = None
-    if fitted.columns.preparation is not None and rows.plan is None:
-        # Transformers that cannot be saved are known by their description.
-        try:
-            transformers = fingerprint(encode(fitted.columns.preparation, "preparation"))
-        except TypeError:
-            transformers = repr(fitted.columns.preparation)
     return {
-        "scorer": fingerprint(state),
-        "estimator": repr(getattr(scorer, "estimator_", None)),
-        "transformers": transformers,
+        "scorer": fitted_id(fitted),
         "source": rows.table.fingerprint(),
         "columns": rows.used,
-        "plan": None if rows.plan is None else fingerprint(rows.plan.to_dict()),
+        "plan": None if rows.plan is None else rows.plan.to_dict(),
     }
 
 
@@ -366,7 +346,7 @@ def fit_stream(
     plan: FeaturePlan | None = None,
     batch_rows: int = BATCH_ROWS,
     verbose: Verbose = False,
-) -> AffinityScorer:
+) -> Any:
     """Fit a scorer to a table in batches; memory does not depend on its length.
 
     With ``n_clusters`` everything is fitted to a random sample of rows, which the pass of :func:`allegiance.io.propose`
@@ -388,8 +368,8 @@ def fit_stream(
     columns
         The columns to use as features, as they are; by default all but ``labels``.
     plan
-        How columns become features, as :func:`allegiance.io.propose` returns it, instead of ``columns``. The scorer
-        then takes tables like this one, and its saved file holds the plan.
+        How columns become features, as :func:`allegiance.io.propose` returns it, instead of ``columns``. The result is
+        then a :class:`Model`, which takes tables like this one.
     batch_rows
         Rows in memory at a time.
     verbose
@@ -397,7 +377,7 @@ def fit_stream(
 
     Returns
     -------
-    AffinityScorer
+    AffinityScorer or Model
         Fitted, without ``labels_``. Means agree with those in memory to rounding; with ``centers`` all is the same.
 
     See Also
@@ -442,12 +422,10 @@ def fit_stream(
     threads = effective_threads(fitting.n_jobs)
     found = fit(specification, chunks, Columns(len(rows.names)), threads=threads, clusterer=clusterer)
     fitted = found.fitted if found.sample is None else found.fitted.calibrated(found.sample, estimator=clusterer)
-    if plan is not None:
-        fitted = with_plan(fitted, plan)
-    elif table.has_names:
+    if plan is None and table.has_names:
         fitted = replace(fitted, columns=Columns(len(rows.used), rows.used))
     fitting._set_fitted(fitted)
-    return fitting
+    return fitting if plan is None else Model(plan, fitting)
 
 
 def _kmeans(rows: Rows, n_clusters: int, seed: int) -> tuple[FloatArray, Any]:

@@ -13,17 +13,17 @@ import scipy.sparse as sp
 from allegiance._core.parallel import stream
 from allegiance._core.validation import AnyArray, FloatArray, IntArray, Rows
 from allegiance.engines import Z95
-from allegiance.results import SUPPORTED, VERDICTS, AffinityResult, ClusterFigures
+from allegiance.results import FIRM, VERDICTS, AffinityResult, ClusterFigures, review_rows
 
 from ._describe import Neighbours
 from ._inputs import EXCERPT, Column, Inputs, shorten
 
 #: Up to this many points the page holds all of them.
 MAX_POINTS = 100_000
-#: Of more points it holds the labels that are not supported, the least trusted first, and random samples of the other
-#: labels that are not supported, of those that are, and of noise.
+#: Of more points it holds the labels that are not firm, the least trusted first, and random samples of the other
+#: labels that are not firm, of those that are, and of noise.
 MAX_LISTED = 60_000
-MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE = 10_000, 25_000, 5_000
+MAX_DOUBTFUL, MAX_FIRM, MAX_NOISE = 10_000, 25_000, 5_000
 #: Typical members kept for each cluster, and for all clusters together.
 TYPICAL, MAX_TYPICAL = 6, 5_000
 #: Points whose nearest members travel with the page, and how many of each of the two clusters.
@@ -48,7 +48,7 @@ class Groups(NamedTuple):
     clusters: list[ClusterFigures]
     """(k,) without noise."""
     rivals: list[list[tuple[int, int]]]
-    """(k,) places of the most frequent rivals of labels that are not supported, and how often."""
+    """(k,) places of the most frequent rivals of labels that are not firm, and how often."""
     noise: int
     """How many points are noise."""
     place: IntArray
@@ -67,8 +67,8 @@ class Groups(NamedTuple):
 
     @property
     def counts(self) -> list[int]:
-        """Points that are supported, contested, contradicted, and noise."""
-        verdicts = [(c.supported, c.contested, c.contradicted) for c in self.clusters]
+        """Points that are firm, borderline, doubtful, and noise."""
+        verdicts = [(c.firm, c.borderline, c.doubtful) for c in self.clusters]
         return [*(sum(numbers) for numbers in zip(*verdicts, strict=True)), self.noise]
 
 
@@ -78,11 +78,11 @@ class PageSample(NamedTuple):
     rows: IntArray
     """(m,) rows of the result: noise, then labels, those to review first last. What is drawn last lies on top."""
     kind: AnyArray
-    """(m,) 0 for points that stand for themselves, 1 to 3 for the samples of doubtful, supported and noise points."""
+    """(m,) 0 for points that stand for themselves, 1 to 3 for the samples of doubtful, firm and noise points."""
     weights: list[float]
     """(5,) how many points each point of a kind stands for; kind 4, fetched later, stands for none."""
     parts: list[tuple[int, int]]
-    """Of doubtful, supported and noise points: how many are on the page, and how many there are."""
+    """Of doubtful, firm and noise points: how many are on the page, and how many there are."""
 
     @property
     def is_complete(self) -> bool:
@@ -101,53 +101,50 @@ class Profile(NamedTuple):
 
 def group_points(result: AffinityResult) -> Groups:
     """Count the labels of each cluster, and order the clusters as every summary does."""
-    k, tally, calibrated = result.n_clusters, result.tally(), result.calibrated
-    figures = tally.clusters()
-    if result.audited is not None:  # Counts hold replication as it is before an audit.
-        means = [np.nanmean(result.trust[result.codes == code]) for code in range(k)]
-        figures = [line._replace(replication=float(mean)) for line, mean in zip(figures, means, strict=False)]
-    order = sorted(range(k), key=lambda code: -figures[code].trouble)
+    k, summary, calibrated = result.classes.size, result.summary(), result._calibrated
+    figures = summary.clusters
+    order = sorted(range(k), key=lambda code: -figures[code].doubt)
     place = np.argsort(order)
-    often = np.argsort(-tally.rivals, axis=1, kind="stable")[:, :3]
-    numbers = np.take_along_axis(tally.rivals, often, axis=1)
+    often = np.argsort(-summary.rivals, axis=1, kind="stable")[:, :3]
+    numbers = np.take_along_axis(summary.rivals, often, axis=1)
     pairs = [list(zip(place[often[code]].tolist(), numbers[code].tolist(), strict=True)) for code in order]
     # Rounding may put a sum of samples just above 1.
     values = np.minimum(result.trust if calibrated else result.own_affinity, 1.0)
     return Groups(
         clusters=[figures[code] for code in order],
         rivals=[[(rival, number) for rival, number in pair if number] for pair in pairs],
-        noise=int(result.noise.sum()),
+        noise=int(result._noise.sum()),
         place=place,
-        code=np.where(result.noise, k, place[result.codes]),
-        values=np.where(result.noise, np.nan, values),
+        code=np.where(result._noise, k, place[result._codes]),
+        values=np.where(result._noise, np.nan, values),
         word="trust" if calibrated else "own affinity",
     )
 
 
 def typical_members(result: AffinityResult) -> list[IntArray]:
     """Return the rows of the most typical members of each cluster, the most typical first."""
-    each = max(1, min(TYPICAL, MAX_TYPICAL // result.n_clusters))
+    each = max(1, min(TYPICAL, MAX_TYPICAL // result.classes.size))
     # Clusters one after the other, the most typical first; noise stands before all of them.
-    order = np.lexsort([-result.typicality, result.codes])
-    starts = np.searchsorted(result.codes[order], np.arange(result.n_clusters + 1))
+    order = np.lexsort([-result.typicality, result._codes])
+    starts = np.searchsorted(result._codes[order], np.arange(result.classes.size + 1))
     return [order[start : min(start + each, end)] for start, end in pairwise(starts)]
 
 
 def choose_points(result: AffinityResult, always: IntArray) -> PageSample:
     """Keep all points if they are few enough, else those to review, those in ``always``, and samples of the others."""
-    n, noise, supported = result.n_points, result.noise, result.verdict == SUPPORTED
-    order = result.least_trusted(n)
-    members = [~(noise | supported), supported, noise]
+    n, noise, firm = len(result), result._noise, result._standing == FIRM
+    order = review_rows(result._ranking, None)
+    members = [~(noise | firm), firm, noise]
     # The kind of each point; 255 for those that are not kept.
     kinds = np.zeros(n, dtype=np.uint8)
     if n > MAX_POINTS:
         kinds[:] = 255
         kinds[order[members[0][order]][:MAX_LISTED]] = 0
         kinds[always] = 0
-        for kind, size in enumerate((MAX_DOUBTFUL, MAX_SUPPORTED, MAX_NOISE), start=1):
+        for kind, size in enumerate((MAX_DOUBTFUL, MAX_FIRM, MAX_NOISE), start=1):
             others = np.flatnonzero(members[kind - 1] & (kinds == 255))
             if others.size > size:
-                others = stream(result.how.seed, _STREAM, kind).choice(others, size, replace=False, shuffle=False)
+                others = stream(result._how.seed, _STREAM, kind).choice(others, size, replace=False, shuffle=False)
             kinds[others] = kind
     rows = np.concatenate([np.flatnonzero(noise)[::-1], order[::-1]])
     rows = rows[kinds[rows] < 255]
@@ -211,9 +208,9 @@ def all_affinities(result: AffinityResult) -> Rows:
     """Return affinities (n, k); sparse, and 0 where they were not kept, if the result keeps only the largest."""
     if result.clusters is None:
         return result.affinity
-    cluster, affinity = _largest_affinities(result, np.arange(result.n_points), result.affinity.shape[1])
-    row = np.repeat(np.arange(result.n_points), affinity.shape[1])
-    return sp.csr_array((affinity.ravel(), (row, cluster.ravel())), shape=(result.n_points, result.n_clusters))
+    cluster, affinity = _largest_affinities(result, np.arange(len(result)), result.affinity.shape[1])
+    row = np.repeat(np.arange(len(result)), affinity.shape[1])
+    return sp.csr_array((affinity.ravel(), (row, cluster.ravel())), shape=(len(result), result.classes.size))
 
 
 def _largest_affinities(result: AffinityResult, rows: IntArray, most: int) -> tuple[IntArray, FloatArray]:
@@ -232,8 +229,8 @@ def point_columns(
 ) -> dict[str, AnyArray]:
     """Return what the scripts of the page are told of some points, as columns (m,)."""
     k = len(groups.clusters)
-    ranks, (cluster, affinity) = result.ranks, _largest_affinities(result, rows, N_AFFINITIES)
-    verdict = np.select([result.verdict[rows] == name for name in VERDICTS], range(len(VERDICTS)))
+    ranks, (cluster, affinity) = result._ranks, _largest_affinities(result, rows, N_AFFINITIES)
+    verdict = np.select([result._standing[rows] == name for name in VERDICTS], range(len(VERDICTS)))
     columns: dict[str, AnyArray] = {
         "x": xy[rows, 0].astype(np.float64),
         "y": xy[rows, 1].astype(np.float64),
@@ -280,10 +277,10 @@ def near_members(inputs: Inputs, result: AffinityResult, sample: PageSample) -> 
     """Return for the first points to review their nearest members of both clusters, all by place on the page."""
     if inputs.features is None:
         return {}
-    codes, rival = result.codes, result.ranks.rival
+    codes, rival = result._codes, result._ranks.rival
     rows = sample.rows[codes[sample.rows] >= 0][::-1][:MAX_NEAR]
-    rows = rows[result.verdict[rows] != SUPPORTED]
-    finder, on_page = Neighbours(inputs.features, codes), places(sample, result.n_points)
+    rows = rows[result._standing[rows] != FIRM]
+    finder, on_page = Neighbours(inputs.features, codes), places(sample, len(result))
     found: dict[int, list[list[int]]] = {int(on_page[row]): [[], []] for row in rows.tolist()}
     for side, of in enumerate((codes, rival)):
         for cluster in np.unique(of[rows]).tolist():

@@ -210,19 +210,19 @@ def result_traits(
     result: AffinityResult, columns: list[Column]
 ) -> tuple[list[ColumnProfile | None], list[list[Trait]]]:
     """Return what is typical of the clusters in each column that does not repeat the labels, and their traits."""
-    profiles = profile_columns(columns, result.codes, result.n_clusters)
+    profiles = profile_columns(columns, result._codes, result.classes.size)
     told = [None if _repeats_labels(c, result) else profile for c, profile in zip(columns, profiles, strict=True)]
-    return profiles, cluster_traits(columns, told, result.n_clusters)
+    return profiles, cluster_traits(columns, told, result.classes.size)
 
 
 def _repeats_labels(column: Column, result: AffinityResult) -> bool:
     """Tell whether a column holds just the labels."""
-    rows = np.flatnonzero(result.codes >= 0)
+    rows = np.flatnonzero(result._codes >= 0)
     if column.kind not in ("number", "category"):
         return False
     labels = [str(int(c)) if isinstance(c, float) and c.is_integer() else str(c) for c in result.classes.tolist()]
     # Most columns differ from the labels in one of the first rows.
-    return all(column.text(row) == labels[result.codes[row]] for row in rows.tolist())
+    return all(column.text(row) == labels[result._codes[row]] for row in rows.tolist())
 
 
 def center_descriptions(centers: FloatArray, sizes: FloatArray, plan: FeaturePlan) -> list[Description]:

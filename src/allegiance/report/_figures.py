@@ -30,7 +30,7 @@ _SMALL = 10_000_000
 #: Colours of trust at equal steps from low to high: strong where a label is doubtful, calm where it is not.
 _TRUST = ("#bd2f0c", "#cf5310", "#b07642", "#7f8794", "#6693cc")
 _SIZE = 256
-#: Colours of the verdicts: supported, contested, contradicted, noise.
+#: Colours of the verdicts: firm, borderline, doubtful, noise.
 VERDICT_COLOURS = ("#6693cc", "#b8791d", "#bd2f0c", "#7d8590")
 #: Colours of clusters, those that are told apart most easily first. All of them show on light and on dark pages.
 _CLUSTERS = (
@@ -63,16 +63,16 @@ def project(result: AffinityResult, inputs: Inputs, groups: Groups) -> Projectio
     else:
         rows, subject = all_affinities(result), "the affinities"
         names = [f"affinity to {name}" for name in result.classes.tolist()]
-        if result.n_clusters == 2:  # They sum to 1, so the second adds nothing.
+        if result.classes.size == 2:  # They sum to 1, so the second adds nothing.
             rows, names = rows[:, :1], names[:1]
     if rows.shape[1] == 1:
         xy = np.column_stack([dense(rows)[:, 0], np.nan_to_num(groups.values)])
         return Projection(xy, (names[0], groups.word), f"{names[0]}, against {groups.word}")
     if rows.shape[1] == 2 or rows.shape[0] == 1:
         return Projection(dense(rows[:, :2]), (names[0], names[1]), f"{names[0]} and {names[1]}, as they are")
-    if inputs.features is not None and result.how.influence.startswith("within"):  # which takes no notice of units
+    if inputs.features is not None and result._how.influence.startswith("within"):  # which takes no notice of units
         rows, subject = standardised(rows), f"{subject}, standardised"
-    components, shares = _principal_components(rows, result.how.seed)
+    components, shares = _principal_components(rows, result._how.seed)
     first, second = (f"principal component ({share:.0%} of the variance)" for share in shares)
     description = f"the first two principal components of {subject}"
     return Projection(components, (f"first {first}", f"second {second}"), description)

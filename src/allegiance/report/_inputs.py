@@ -226,7 +226,7 @@ def check_inputs(
     row_numbers: Any = None,
 ) -> Inputs:
     """Check all arguments of the page; see :func:`allegiance.report.render_report`."""
-    n = result.n_points
+    n = len(result)
     table, name = _frame(data), "data"
     if data is not None and table is None:
         raise TypeError(f"data must be a frame of pandas, polars or pyarrow, got {type(data).__name__}.")
@@ -323,7 +323,7 @@ def _features_as_columns(features: Features | None, result: AffinityResult) -> I
 
 def _most_separating(rows: Rows, result: AffinityResult) -> IntArray:
     """Return MAX_FEATURES columns with the largest variance between clusters, as a share of their variance."""
-    means = np.stack([np.ravel(rows[result.codes == code].mean(axis=0)) for code in np.unique(result.codes)])
+    means = np.stack([np.ravel(rows[result._codes == code].mean(axis=0)) for code in np.unique(result._codes)])
     variance = StandardScaler(with_mean=False).fit(rows).var_
     return np.argsort(-means.var(axis=0) / np.maximum(variance, 1e-300), kind="stable")[:MAX_FEATURES]
 
@@ -400,14 +400,14 @@ def _identifiers(result: AffinityResult, X: Any, ids: Any) -> dict[str, list[Any
     if ids is not None:
         columns = {"id": ids} if frame is None else {name: frame[name] for name in frame.columns}
     else:
-        index = result.frame_like.index
+        index = result._frame_like.index
         if index is None and frame is not None:
             index = nw.maybe_get_index(frame)
         if index is None or list(index) == list(range(len(index))):
             return {}
         name = getattr(index, "name", None)
         columns = {"id" if name is None else str(name): list(index)}
-    n = result.n_points
+    n = len(result)
     return {
         f"{name} (id)" if name in TAKEN else str(name): one_for_each(column, "ids", n)
         for name, column in columns.items()

@@ -22,9 +22,7 @@ from allegiance.results import (
     AffinityResult,
     check_names,
     count,
-    headlines,
-    how_measured,
-    shown_name,
+    display_name,
 )
 
 from . import _data
@@ -107,16 +105,16 @@ class Page:
         """Return the page; ``served`` by a server that keeps decisions and sends the content policy as a header."""
         result, inputs, groups, sample = self.result, self.inputs, self.groups, self.sample
         levels, sums = _data.count_levels(groups)
-        counts, on_page = groups.counts, _data.places(sample, result.n_points)
+        counts, on_page = groups.counts, _data.places(sample, len(result))
         names = [self.names[label] for label in groups.labels]
-        shown_names = [shown_name(label, self.names[label]) for label in groups.labels]
+        shown_names = [display_name(label, self.names[label]) for label in groups.labels]
         kept_media = _data.media(inputs, sample, self._typical)
         point_data = self.points(sample.rows, sample.kind)
         left_out = [c.name for c, kept in zip(inputs.columns, point_data["values"], strict=True) if kept is None]
         page_data = {
             "quantity": groups.word,
-            "calibrated": result.calibrated,
-            "audited": result.audited is not None,
+            "calibrated": result._calibrated,
+            "audited": result._audited is not None,
             "verdicts": VERDICTS,
             "counts": counts,
             "atypical": ATYPICAL,
@@ -124,7 +122,7 @@ class Page:
             "labels": [*groups.labels, str(NOISE)],
             "clusterNames": names,
             "levels": levels.tolist(),
-            "sums": sums.round(6).tolist() if result.calibrated else None,
+            "sums": sums.round(6).tolist() if result._calibrated else None,
             "colours": {
                 "trust": trust_palette(),
                 "cluster": [*cluster_colours(len(groups.clusters)), VERDICT_COLOURS[-1]],
@@ -171,7 +169,7 @@ class Page:
             bokeh_scripts=resources.js_raw,
             scripts=_SCRIPTS,
             title=self.title,
-            subtitle=f"{count(result.n_points, 'point')}, {count(result.n_clusters, 'cluster')}",
+            subtitle=f"{count(len(result), 'point')}, {count(result.classes.size, 'cluster')}",
             answer=answer(result, groups, self._audit),
             groups=groups,
             names=shown_names,
@@ -227,14 +225,14 @@ class Page:
 
     @cached_property
     def _neighbours(self) -> Neighbours | None:
-        return None if self.inputs.features is None else Neighbours(self.inputs.features, self.result.codes)
+        return None if self.inputs.features is None else Neighbours(self.inputs.features, self.result._codes)
 
     def record(self, row: int) -> dict[str, Any]:
         """Return all that is known of a point: every column, the whole text, a large image, the nearest members."""
         result, inputs = self.result, self.inputs
         near: list[list[int]] = []
         if self._neighbours is not None:
-            for cluster in (int(result.codes[row]), int(result.ranks.rival[row])):
+            for cluster in (int(result._codes[row]), int(result._ranks.rival[row])):
                 found = self._neighbours.of(np.array([row]), cluster, _data.NEAR)[0]
                 near.append(inputs.row_numbers[found].tolist())
         return {
@@ -250,8 +248,8 @@ def _audit_queue(result: AffinityResult) -> tuple[Any, IntArray, Any]:
 
     Those drawn come last and shuffled, so that the ones looked at so far are a random sample at any time.
     """
-    labelled = int((result.codes >= 0).sum())
-    if not result.calibrated or not labelled:
+    labelled = int((result._codes >= 0).sum())
+    if not result._calibrated or not labelled:
         return None, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
     sample = result.audit_sample(min(AUDITED, labelled))
     random = np.asarray(sample.drawn) == "random"
@@ -326,34 +324,35 @@ def answer(result: AffinityResult, groups: Groups, audit: Any = None) -> dict[st
 
     A number in the second sentence stands for the name of the cluster in that place of the page.
     """
-    tally = result.tally()
-    first, *notes = headlines(tally)
+    summary = result.summary()
+    more = summary.problems[1:]
+    first, *notes = [line for line in summary.headlines() if line not in more]
     second = _trouble(result, groups)
-    if not tally.n_labelled:
+    if not summary.n_labels:
         first, second = "No point has a label: all are noise", []
     elif audit is not None:
         first = audit.sentence()
-    elif result.audited is not None:
-        share, labels = percent(float(np.nanmean(result.trust))), count(tally.n_labelled, "label")
+    elif result._audited is not None:
+        share, labels = percent(float(np.nanmean(result.trust))), count(summary.n_labels, "label")
         first = f"After the audit about {share} of {labels} are right"
-    elif not result.calibrated:
+    elif not result._calibrated:
         notes.append("How many labels would come back was not estimated: trust(X, labels) does it")
     first, *notes = (f"{line.removesuffix('.').replace(' %', NBSP_PERCENT)}." for line in (first, *notes))
-    return {"first": first, "second": second, "warning": " ".join(result.remarks), "notes": notes}
+    return {"first": first, "second": second, "warning": " ".join(more), "notes": notes}
 
 
 def _trouble(result: AffinityResult, groups: Groups) -> list[str | int]:
     """Say which cluster to look at first."""
-    if result.n_clusters == 1:
+    if result.classes.size == 1:
         return ["With one cluster there is no rival, so this says nothing about the clustering."]
     worst = groups.clusters[0]
     if not sum(groups.counts[1:3]):
-        return ["Every label is supported."]
-    if result.calibrated:
-        word = "would come back" if result.audited is None else "are right"
+        return ["Every label is firm."]
+    if result._calibrated:
+        word = "would come back" if result._audited is None else "are right"
         finding = f"{percent(worst.replication)} of its {count(worst.points, 'label')} {word}"
     else:
-        finding = f"{worst.points - worst.supported:,} of its {count(worst.points, 'label')} are not supported"
+        finding = f"{worst.points - worst.firm:,} of its {count(worst.points, 'label')} are not firm"
     said: list[str | int] = ["Look first at cluster ", 0, f": {finding}"]
     if groups.rivals[0]:
         said += ["; its usual rival is ", groups.rivals[0][0][0]]
@@ -365,8 +364,8 @@ def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -
     note = f"The page holds all {count(sample.rows.size, 'point')}."
     if not sample.is_complete:
         kinds = (
-            ("those to review first and a sample, together", "labels that are not supported"),
-            ("a random sample of", "supported labels"),
+            ("those to review first and a sample, together", "labels that are not firm"),
+            ("a random sample of", "firm labels"),
             ("a random sample of", "noise points"),
         )
         parts = [
@@ -390,15 +389,15 @@ def sample_note(sample: PageSample, kept: dict[str, int], left_out: list[str]) -
 def computed(result: AffinityResult, projection: Projection) -> dict[str, str]:
     """Say how everything was computed."""
     trust = "not estimated: use trust(X, labels), or calibration=20"
-    if result.trust_map is not None:
-        what = "right, from the audit and" if result.audited is not None else "there again in a repeat, from"
+    if result._trust_map is not None:
+        what = "right, from the audit and" if result._audited is not None else "there again in a repeat, from"
         trust = f"the chance that a label is {what} what comes back when parts of the data are clustered again"
     versions = [f"{library} {version(library)}" for library in _LIBRARIES]
     return {
         "trust": trust,
-        **({} if result.trust_map is None else {"repeats": result.trust_map.note}),
-        **how_measured(result.tally(), result.how),
-        "precision": f"95 % intervals within ±{result.how.eps:g} asked for (eps)",
+        **({} if result._trust_map is None else {"repeats": result._trust_map.note}),
+        **result.summary().measurement(),
+        "precision": f"95 % intervals within ±{result._how.eps:g} asked for (eps)",
         "map": projection.description,
         "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
     }

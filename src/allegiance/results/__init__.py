@@ -3,43 +3,34 @@
 from allegiance._core.validation import FrameLike
 from allegiance.notebook import count
 
-from ._clusters import (
+from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, join_results, review_count, review_rows
+from ._summary import (
     ATYPICAL,
-    CONTESTED,
-    CONTRADICTED,
-    NO_LABEL,
-    SUPPORTED,
+    FIRM,
     VERDICTS,
     ClusterFigures,
-    Tally,
+    Summary,
+    check_names,
     count_by_cluster,
+    display_name,
 )
-from ._result import AffinityResult, HowMeasured, Ranks, distance_and_closeness, review_count, review_rows, verdicts
-from ._summary import check_names, cluster_lines, footer, headlines, how_measured, shown_name
 
 __all__ = [
     "ATYPICAL",
-    "CONTESTED",
-    "CONTRADICTED",
-    "NO_LABEL",
-    "SUPPORTED",
+    "FIRM",
     "VERDICTS",
     "AffinityResult",
     "ClusterFigures",
     "FrameLike",
     "HowMeasured",
     "Ranks",
-    "Tally",
+    "Summary",
     "check_names",
-    "cluster_lines",
     "count",
     "count_by_cluster",
+    "display_name",
     "distance_and_closeness",
-    "footer",
-    "headlines",
-    "how_measured",
+    "join_results",
     "review_count",
     "review_rows",
-    "shown_name",
-    "verdicts",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -13,14 +13,13 @@ import numpy as np
 
 from allegiance._core.parallel import for_row_blocks, slices
 from allegiance._core.parameters import Lazy
-from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, check_number
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, FrameLike, IntArray, check_choice
 from allegiance.calibration import Audit, AuditSample, MemberDistances, TrustMap, audit, audit_sample
 from allegiance.engines import Z95, engine_names
 from allegiance.influence import Diagram, Located
 from allegiance.notebook import Card, Shown
 
-from ._clusters import CONTESTED, CONTRADICTED, NO_LABEL, SUPPORTED, VERDICTS, Tally, cluster_table
-from ._summary import summary_card
+from ._summary import ATYPICAL, BORDERLINE_TRUST, DOUBTFUL, FIRM, Summary, exact_mean, verdicts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from allegiance.displays import ResultPlots
     from allegiance.drivers import Drivers
     from allegiance.report import InlinePage
+    from allegiance.review import Review
 
 #: Rows whose distances are computed at a time: few enough to stay in the cache of a core.
 _ROWS = 8192
@@ -41,9 +41,9 @@ class HowMeasured:
     """What closeness means, weights included."""
     domain: str
     engine: str
-    """The engine that was requested. ``AffinityResult.engine`` names the one that measured each point."""
+    """The engine that was requested; ``frame(details=True)`` names the one that measured each point."""
     eps: float
-    """Half-width of 95 % intervals."""
+    """Half-width of 95% intervals."""
     seed: int
     dim: int
     """Dimensions in which volume was measured, after reduction to the span of the representatives."""
@@ -121,10 +121,10 @@ def _gap(own: FloatArray, other: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class AffinityResult(Shown):
-    """Affinities of n points to k clusters, and what follows from them.
+    """Affinities of n points to k clusters, and trust in their labels.
 
     ``print(result)`` gives a summary, :meth:`frame` one row per point, :meth:`by_cluster` one row per cluster and
-    :meth:`review` the labels to look at first.
+    :meth:`review` the labels to check first.
 
     Attributes
     ----------
@@ -132,20 +132,13 @@ class AffinityResult(Shown):
         (n, k) the share of the point's territory that is taken from each cluster, if the point were a cluster of its
         own. Rows sum to 1. With ``top=m`` only the m largest, (n, m), the largest first.
     standard_error
-        Standard error of each affinity, 0 where it is exact. A 95 % interval is 1.96 standard errors to each side.
-    clusters
-        (n, m) with ``top=m``, the labels of the clusters whose affinities are kept; None if all are.
+        Standard error of each affinity, 0 where it is exact. A 95% interval is 1.96 standard errors to each side.
     label
-        (n,) the label the clustering gave; -1 is noise.
+        (n,) the label that the clustering gave; -1 is noise.
     classes
         (k,) the label of each cluster, sorted; without ``top`` these are the columns of ``affinity``.
-    empty_cell
-        (n,) whether the point has no territory at all. Its affinity is then the limit of a vanishing territory.
-    residual
-        (n,) distance of the point from the subspace spanned by the cluster representatives, which affinity does not
-        use. For Bregman divergences it is the divergence of the point from its projection.
-    how
-        How the affinities were measured.
+    clusters
+        (n, m) with ``top=m``, the labels of the clusters whose affinities are kept; None if all are.
 
     Examples
     --------
@@ -154,9 +147,8 @@ class AffinityResult(Shown):
     >>> result = affinity([[0.0], [1.0], [4.0], [9.0], [10.0]], [0, 0, 1, 1, 1], influence="euclidean")
     >>> result.own_affinity.round(2)
     array([1.  , 0.93, 0.49, 1.  , 1.  ])
-    >>> result.verdict
-    array(['supported', 'supported', 'contradicted', 'supported', 'supported'],
-          dtype='<U12')
+    >>> result.review(1)["reason"].tolist()
+    ['closer to 0']
     >>> result = affinity(np.arange(10.0)[:, None], np.arange(10) // 2, influence="euclidean", top=2)
     >>> result.clusters[3], result.affinity[3].round(2)
     (array([1, 2]), array([0.75, 0.25]))
@@ -166,202 +158,213 @@ class AffinityResult(Shown):
     standard_error: FloatArray
     label: AnyArray
     classes: AnyArray
-    empty_cell: BoolArray
-    residual: FloatArray
-    how: HowMeasured
-    codes: IntArray
-    distances: Lazy[tuple[FloatArray, FloatArray]]
-    members: Lazy[MemberDistances] | None
-    trust_map: TrustMap | None
-    engine_codes: AnyArray
-    frame_like: FrameLike
+    _empty_cell: BoolArray
+    _residual: FloatArray
+    _how: HowMeasured
+    _codes: IntArray
+    _distances: Lazy[tuple[FloatArray, FloatArray]]
+    _members: Lazy[MemberDistances] | None
+    _trust_map: TrustMap | None
+    _engine_codes: AnyArray
+    _frame_like: FrameLike
     clusters: AnyArray | None = None
-    top_ranks: Ranks | None = None
-    audited: FloatArray | None = None
+    _top_ranks: Ranks | None = None
+    _audited: FloatArray | None = None
 
     @property
-    def n_points(self) -> int:
-        """The number of points."""
-        return self.label.shape[0]
-
-    @property
-    def n_clusters(self) -> int:
-        """The number of clusters."""
-        return self.classes.shape[0]
-
-    @property
-    def noise(self) -> BoolArray:
-        """(n,) whether the clustering left the point out of every cluster."""
-        return self.codes < 0
+    def _noise(self) -> BoolArray:
+        return self._codes < 0
 
     @cached_property
-    def ranks(self) -> Ranks:
-        """The first, the second, the own and the rival cluster of each point."""
-        if self.top_ranks is not None:
-            return self.top_ranks
-        return Ranks.of(self.affinity, self.standard_error, self.codes)
+    def _ranks(self) -> Ranks:
+        if self._top_ranks is not None:
+            return self._top_ranks
+        return Ranks.of(self.affinity, self.standard_error, self._codes)
+
+    @property
+    def _calibrated(self) -> bool:
+        return self._trust_map is not None
+
+    @property
+    def _distance(self) -> FloatArray:
+        """(n,) distance from the representative of the own cluster; for noise from the nearest one."""
+        return self._distances.value[0]
+
+    @property
+    def _closeness(self) -> FloatArray:
+        """(n,) (1 + (t - o) / max(t, o)) / 2, where o and t are the distances from the own and the nearest other
+        representative: 1/2 half-way between the two, 0 for noise.
+        """  # noqa: D205
+        return self._distances.value[1]
 
     @property
     def own_affinity(self) -> FloatArray:
         """(n,) affinity to the cluster of the point's own label, 0 for noise."""
-        return self.ranks.own
-
-    @property
-    def owner(self) -> AnyArray:
-        """(n,) label of the cluster with the largest affinity. Look at points where it differs from ``label``."""
-        return self.classes[self.ranks.first]
+        return self._ranks.own
 
     @property
     def rival(self) -> AnyArray:
-        """(n,) label of the best cluster other than the point's own; for noise the best of all."""
-        return self.classes[self.ranks.rival]
+        """(n,) label of the cluster, other than the point's own, with the largest affinity; for noise, of any."""
+        return self.classes[self._ranks.rival]
 
     @property
     def stable(self) -> BoolArray:
-        """(n,) whether one cluster gives more than half of the territory: the paper's criterion."""
-        return self.ranks.largest > 0.5
-
-    @property
-    def closeness(self) -> FloatArray:
-        """(n,) (1 + (t - o) / max(t, o)) / 2, where o and t are the distances from the own and the nearest other
-        representative: 1/2 half-way between the two, 0 for noise.
-        """  # noqa: D205
-        return self.distances.value[1]
-
-    @property
-    def distance(self) -> FloatArray:
-        """(n,) distance from the representative of the own cluster; for noise from the nearest one."""
-        return self.distances.value[0]
+        """(n,) whether more than half of the territory comes from one cluster: the paper's criterion."""
+        return self._ranks.largest > 0.5
 
     @cached_property
     def typicality(self) -> FloatArray:
         """(n,) share of the members of its cluster that lie at least as far out as the point, NaN for noise.
 
-        Below 0.01 a point is unlike the members of its cluster, even if no other cluster is close.
+        A point with typicality below 0.01 is an outlier of its cluster, even if no other cluster is close.
         """
-        if self.members is None:
-            raise ValueError("typicality needs the distances of cluster members, which this model does not hold.")
-        return self.members.value.typicality(self.codes, self.distance)
-
-    @property
-    def engine(self) -> AnyArray:
-        """(n,) name of the engine that measured each point."""
-        return engine_names(self.engine_codes)
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether there is :attr:`trust`."""
-        return self.trust_map is not None
+        if self._members is None:
+            raise ValueError("typicality needs the distances of cluster members, which this model does not contain.")
+        return self._members.value.typicality(self._codes, self._distance)
 
     @property
     def _calibration(self) -> TrustMap:
-        if self.trust_map is None:
+        if self._trust_map is None:
             raise ValueError(
                 "trust needs calibration: call trust(X, labels), or pass calibration=20 to affinity or AffinityScorer."
             )
-        return self.trust_map
+        return self._trust_map
 
     @cached_property
-    def chance_to_return(self) -> FloatArray:
-        """(n,) :attr:`trust` as it is without an audit."""
-        return self._calibration.trust(self.ranks.own, self.closeness, self.codes, self.distance)
+    def trust(self) -> FloatArray:
+        """(n,) probability that the point gets the same cluster again on an independent sample; NaN for noise.
+
+        The sample has the same size and comes from the same population; its clusters are matched one-to-one to the
+        current ones. In the result of an audit, trust is the probability that the label is right. ``docs/trust.md``
+        explains the estimate and its limits.
+        """
+        if self._audited is not None:
+            return self._audited
+        return self._calibration.trust(self._ranks.own, self._closeness, self._codes, self._distance)
 
     @property
-    def trust(self) -> FloatArray:
-        """(n,) chance that the point gets the same cluster if the clustering is repeated, NaN for noise.
+    def verdict(self) -> AnyArray:
+        """(n,) "firm" (trust of at least 0.8), "borderline" (0.5 to 0.8), "doubtful" (below 0.5), or "noise"."""
+        return verdicts_of(self.trust, self._noise)
 
-        The repeat is made from an independent sample of the same size from the same population, and its clusters are
-        matched to the present ones. In the result of an audit it is the chance that the label is right. See
-        ``docs/trust.md`` for how it is estimated and when not to rely on it.
-        """
-        return self.chance_to_return if self.audited is None else self.audited
+    @property
+    def _values(self) -> FloatArray:
+        """(n,) trust or, without calibration, own affinity; NaN for noise."""
+        return np.where(self._noise, np.nan, self.trust if self._calibrated else self.own_affinity)
 
     @cached_property
-    def verdict(self) -> AnyArray:
-        """(n,) "supported", "contested", "contradicted" or "noise".
-
-        Supported: the own cluster has the largest affinity, and trust is at least one half. Contradicted: a rival has
-        more beyond the error bars, and trust is below one half. Contested: everything else. Without calibration the
-        error bars alone decide.
-        """
-        return verdicts(self.ranks, self.codes, self.trust if self.calibrated else None)
+    def _standing(self) -> AnyArray:
+        """(n,) the verdict or, without calibration, the same rule applied to own affinity: for pictures."""
+        return verdicts_of(self._values, self._noise)
 
     @property
     def replication(self) -> float:
-        """The share of labels that would come back if the data were collected and clustered again.
-
-        It is the mean trust of the labelled points, NaN if there are none.
-        """
-        chance = self.chance_to_return[~self.noise]
-        return float(chance.mean()) if chance.size else np.nan
+        """The share of labels that would hold up on a fresh sample: the mean trust, NaN without labels."""
+        return exact_mean(self.trust[~self._noise])
 
     @property
     def replication_interval(self) -> tuple[float, float]:
-        """Interval that holds the share of labels that come back in one repeat with a chance of 90 %."""
-        return self._calibration.interval(self.replication)
-
-    @property
-    def clusterer_note(self) -> str | None:
-        """What was repeated, how well it reproduces the labels, and what to do if it does not; None without trust."""
-        return None if self.trust_map is None else " ".join([self.trust_map.note, *self.trust_map.remarks])
-
-    @property
-    def remarks(self) -> list[str]:
-        """Why trust should not be taken at face value, in sentences; empty if nothing speaks against it."""
-        return [] if self.trust_map is None else self.trust_map.remarks
+        """90% prediction interval of the replication: the range for one independent sample. NaN after an audit."""
+        return (np.nan, np.nan) if self._audited is not None else self._calibration.interval(self.replication)
 
     @cached_property
-    def ranking(self) -> FloatArray:
-        """(n,) what :meth:`review` sorts by, ascending; NaN for noise. Without calibration it is own affinity.
+    def _ranking(self) -> FloatArray:
+        """(n,) the review order, ascending; NaN for noise."""
+        if self._audited is not None:
+            return self._audited
+        if self._trust_map is None:
+            return self._values
+        return self._trust_map.ranking(self._ranks.own, self._closeness, self._codes, self._distance)
 
-        It comes from the same fit as trust, without the effects of clusters: a cluster that always comes back can still
-        hold two classes.
+    @property
+    def priority(self) -> FloatArray:
+        """(n,) review priority from 0 to 100: check high values first. NaN for noise.
+
+        It estimates which labels are wrong, while trust estimates which labels replicate: a cluster that always
+        replicates can still contain wrong labels. Without calibration, it follows own affinity.
         """
-        if self.audited is not None:
-            return self.audited
-        if self.trust_map is None:
-            return np.where(self.noise, np.nan, self.own_affinity)
-        return self.trust_map.ranking(self.ranks.own, self.closeness, self.codes, self.distance)
+        return 100.0 * (1.0 - self._ranking)
 
-    def least_trusted(self, n: int | str = 10) -> IntArray:
-        """Return the rows of the labels to look at first; see :meth:`review` for ``n``."""
-        return review_rows(self.ranking, n)
+    def review(self, n: int | str | None = None, by: str = "priority") -> pd.DataFrame:
+        """Return the labels to check, the most urgent first, as a frame with the index of X.
 
-    def review(self, n: int | str | None = None, *, below: float | None = None) -> pd.DataFrame:
-        """Return the labels to look at, the least sure first, as a frame with the index of X.
-
-        The order is :attr:`ranking`, not trust: a cluster that always comes back can still hold wrong labels.
+        Columns are ``label``, ``trust``, ``verdict``, ``rival``, ``priority`` and ``reason``; without calibration there
+        is no ``trust`` and no ``verdict``.
 
         Parameters
         ----------
         n
-            How many, as in ``500``, or which share of all, as in ``"5%"``. By default all that are not supported.
-        below
-            Only labels with less trust than this.
+            The number of labels, such as ``500``, or a share of all points, such as ``"5%"``. By default all labels
+            that are not firm.
+        by
+            "priority" sorts by review priority, the most likely errors first; "trust" sorts by trust, the lowest first.
         """
-        rows = review_rows(self.ranking, n, below, self.trust if self.calibrated else None)
-        if n is None and below is None:
-            rows = rows[self.verdict[rows] != SUPPORTED]
-        return self.frame_like.build_rows(rows, {name: column[rows] for name, column in self.columns().items()})
+        check_choice(by, "by", ("priority", "trust"))
+        rows = review_rows(self._ranking if by == "priority" else self.trust, n)
+        if n is None:
+            rows = rows[self._standing[rows] != FIRM]
+        return self._frame_like.build_rows(rows, self._review_columns(rows))
 
-    def tally(self) -> Tally:
-        """Return counts by cluster, which those of other points can be added to."""
-        return Tally.of(self)
+    def _review_columns(self, rows: IntArray) -> dict[str, AnyArray]:
+        """Return the columns of :meth:`review` for some rows."""
+        names = ["label", "trust", "verdict", "rival"] if self._calibrated else ["label", "rival"]
+        columns = {name: getattr(self, name)[rows] for name in names}
+        return columns | {"priority": self.priority[rows], "reason": self._reasons(rows)}
+
+    def _review_rows(self, n: int) -> list[dict[str, Any]]:
+        """Return the first labels to review that are not firm, one dict per label."""
+        rows = review_rows(self._ranking, None)
+        rows = rows[self._standing[rows] != FIRM][:n]
+        columns = self._review_columns(rows)
+        names = [self._frame_like.row_name(row) for row in rows.tolist()]
+        lines = zip(names, *(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(["row", *columns], line, strict=True)) for line in lines]
+
+    def _reasons(self, rows: IntArray) -> AnyArray:
+        """Return why each row (m,) should be checked; empty for firm labels. No reason depends on other points."""
+        ranks, standing = self._ranks, self._standing[rows]
+        rival, label = self.classes[ranks.rival[rows]].astype(str), self.label[rows].astype(str)
+        atypical = np.zeros(rows.size, dtype=bool) if self._members is None else self.typicality[rows] < ATYPICAL
+        # Its own scores are good, so the low trust comes from its cluster.
+        blameless = (standing == DOUBTFUL) & (self._ranking[rows] >= BORDERLINE_TRUST)
+        cases = [
+            (ranks.rival_affinity[rows] > ranks.own[rows], np.char.add("closer to ", rival)),
+            (atypical, np.full(rows.size, "atypical for its cluster")),
+            (standing == FIRM, np.full(rows.size, "")),
+            (blameless, np.char.add(np.char.add("cluster ", label), " rarely replicates")),
+        ]
+        conditions, texts = zip(*cases, strict=True)
+        return np.select(list(conditions), list(texts), np.char.add("near the border with ", rival))
+
+    def summary(self) -> Summary:
+        """Return the summary that ``print(result)`` shows; summaries of partitions add up with ``+``."""
+        return Summary.of(self)
 
     def by_cluster(self) -> pd.DataFrame:
-        """Return one row per cluster, the least trusted first, noise last.
+        """Return one row per cluster, the lowest replication first, noise last.
 
-        Columns are ``cluster``, ``points``, ``replication`` (mean trust, with calibration), ``supported``,
-        ``contested``, ``contradicted``, ``rival`` (the most frequent one of labels that are not supported),
-        ``most_typical`` and ``least_trusted`` (rows).
+        Columns are ``cluster``, ``points``, ``replication`` (mean trust) with its 90% prediction interval
+        ``replication_low`` to ``replication_high``, the numbers of ``firm``, ``borderline`` and ``doubtful`` labels,
+        and ``rival``, the cluster that labels which are not firm are most often confused with. Without calibration
+        there are ``cluster``, ``points``, ``own_affinity`` (mean), ``stable`` and ``rival``.
         """
-        return self.frame_like.without_index().build(cluster_table(self))
+        names = ["replication", "replication_low", "replication_high", "firm", "borderline", "doubtful"]
+        names = ["points", *(names if self._calibrated else ["own_affinity", "stable"]), "rival"]
+        lines = self.summary().worst_first()
+        noise = -1 if self.classes.dtype.kind in "iufb" else "-1"
+        columns: dict[str, Any] = {"cluster": [noise if line.name is None else line.name for line in lines]}
+        columns |= {name: [getattr(line, name) for line in lines] for name in names}
+        plain: dict[str, Any] = {
+            name: [value.item() if isinstance(value, np.generic) else value for value in values]
+            for name, values in columns.items()
+        }
+        return self._frame_like.without_index().build(plain)
 
     def frame(self, like: Any = None, *, details: bool = False) -> pd.DataFrame:
         """Return one row per point, in the order of the input.
 
-        Columns are ``label``, ``trust`` (with calibration), ``verdict``, ``rival``, ``own_affinity`` and
-        ``typicality``.
+        Columns are ``label``, ``trust``, ``verdict``, ``rival``, ``own_affinity``, ``typicality`` and ``priority``;
+        without calibration there is no ``trust`` and no ``verdict``.
 
         Parameters
         ----------
@@ -369,25 +372,33 @@ class AffinityResult(Shown):
             A frame whose library, and for pandas whose index, to use. By default those of the X that was scored, or
             pandas.
         details
-            Add ``owner``, ``stable``, ``closeness``, ``empty_cell``, ``residual``, ``engine``, ``standard_error`` (of
+            Add ``owner`` (the cluster with the largest affinity), ``stable``, ``distance`` (from the representative of
+            the own cluster, for noise from the nearest), ``closeness`` (0 to 1, by the distances from the own and the
+            nearest other cluster), ``empty_cell`` (whether the point has no territory, so that its affinity is a
+            limit), ``residual`` (distance from the subspace of the representatives), ``engine``, ``standard_error`` (of
             the largest affinity) and the affinities: one ``affinity_<label>`` for each cluster, or with ``top``
             ``cluster_1``, ``affinity_1``, ``cluster_2`` and so on.
         """
-        return (self.frame_like if like is None else FrameLike.of(like)).build(self.columns(details=details))
+        return (self._frame_like if like is None else FrameLike.of(like)).build(self._columns(details=details))
 
-    def columns(self, *, details: bool = False) -> dict[str, AnyArray]:
+    def _columns(self, *, details: bool = False) -> dict[str, AnyArray]:
         """Return the columns (n,) of :meth:`frame` by name."""
-        names = ["label", "verdict", "rival", "own_affinity"]
-        if self.calibrated:
-            names.insert(1, "trust")
-        if self.members is not None:
+        names = ["label", *(["trust", "verdict"] if self._calibrated else []), "rival", "own_affinity"]
+        if self._members is not None:
             names.append("typicality")
-        if details:
-            names += ["owner", "stable", "closeness", "empty_cell", "residual", "engine"]
-        columns: dict[str, AnyArray] = {name: getattr(self, name) for name in names}
+        columns: dict[str, AnyArray] = {name: getattr(self, name) for name in [*names, "priority"]}
         if not details:
             return columns
-        columns["standard_error"] = self.ranks.largest_error
+        columns |= {
+            "owner": self.classes[self._ranks.first],
+            "stable": self.stable,
+            "distance": self._distance,
+            "closeness": self._closeness,
+            "empty_cell": self._empty_cell,
+            "residual": self._residual,
+            "engine": engine_names(self._engine_codes),
+            "standard_error": self._ranks.largest_error,
+        }
         if self.clusters is None:
             return columns | {f"affinity_{name}": self.affinity[:, i] for i, name in enumerate(self.classes)}
         for rank in range(self.affinity.shape[1]):
@@ -395,13 +406,9 @@ class AffinityResult(Shown):
             columns[f"affinity_{rank + 1}"] = self.affinity[:, rank]
         return columns
 
-    def summary(self) -> str:
-        """Return the summary that ``print(result)`` shows."""
-        return repr(self)
-
     @property
     def plot(self) -> ResultPlots:
-        """Figures of the result: ``plot()`` the usual one, ``plot.profile()``, ``plot.map(X)`` and others.
+        """Figures of the result: ``plot()`` draws the profile, ``plot.map(X)`` and others draw more.
 
         Needs the extra ``plot``.
         """
@@ -423,40 +430,85 @@ class AffinityResult(Shown):
 
         return drivers(self, data, **settings)
 
-    def report(self, path: Any = None, X: Any = None, **settings: Any) -> Path | InlinePage:
-        """Write one HTML page to look at the result and to review labels, and return its path.
+    def report(
+        self,
+        path: Any = None,
+        X: Any = None,
+        *,
+        data: Any = None,
+        ids: Any = None,
+        texts: Any = None,
+        images: Any = None,
+        coordinates: Any = None,
+        feature_names: Any = None,
+        describe_by: Any = None,
+        row_numbers: Any = None,
+        names: Any = None,
+        title: str | None = None,
+    ) -> Path | InlinePage:
+        """Write an HTML page for exploring the result and reviewing labels, and return its path.
 
-        The page opens offline, without a server. Without a path it is shown in a notebook. Needs the extra ``report``.
+        The page opens offline, without a server. Needs the extra ``report``.
 
         Parameters
         ----------
         path
-            The file to write; an existing one is replaced once the new one is complete. None for no file: the page
-            that is returned shows itself in a notebook, and can be saved.
+            The file to write; an existing one is replaced once the new one is complete. Without a path, the page is
+            returned: a notebook displays it, and ``save(path)`` writes it.
         X
-            (n, d) the data that was clustered: where points lie on the map, and which members are nearest. Without it
-            the map shows the affinities.
-        **settings
-            ``data``: a frame with your own columns (numbers, dates, categories, texts), in which clusters and points
-            are described, and which the exports carry; by default X.
-            ``ids``: (n,) what identifies the points, the names of columns of ``data``, or a frame; by default the index
-            of the frame that was scored, or of X.
-            ``texts``: (n,) documents that the points stand for.
-            ``images``: (n, height, width) or (n, height, width, 3) pictures of the points, or (n,) paths of files.
-            ``coordinates``: (n, 2) where the points lie on the map, or a frame of two columns; by default two
-            principal components.
-            ``feature_names``: (d,) names of the columns of X; by default those of a frame.
-            ``describe_by``: the columns that describe clusters, such as the features; by default all of them.
-            ``row_numbers``: (n,) the number of each point's row in your data, if X has only some of its rows.
-            ``names``: a dict from labels to names of clusters; by default made from what sets a cluster apart.
-            ``title``: the heading of the page.
+            (n, d) the data that was clustered, for the map and the nearest members. Without it the map shows the
+            affinities.
+        data
+            A frame with your own columns (numbers, dates, categories, texts), which describe clusters and points and
+            appear in exports; by default X.
+        ids
+            (n,) identifiers of the points, the names of columns of ``data``, or a frame; by default the index of the
+            frame that was scored, or of X.
+        texts
+            (n,) a document for each point.
+        images
+            (n, height, width) or (n, height, width, 3) an image for each point, or (n,) paths of files.
+        coordinates
+            (n, 2) positions on the map, or a frame of two columns; by default two principal components.
+        feature_names
+            (d,) names of the columns of X; by default those of a frame.
+        describe_by
+            The columns that describe clusters, such as the features; by default all of them.
+        row_numbers
+            (n,) the row number of each point in your data, if X has only some of its rows.
+        names
+            Cluster names by label, as a dict; by default they are made from what sets a cluster apart.
+        title
+            The heading of the page.
         """
         from allegiance.report import write_report
 
-        return write_report(self, path, X, **settings)
+        return write_report(
+            self, path, X, data=data, ids=ids, texts=texts, images=images, coordinates=coordinates,
+            feature_names=feature_names, describe_by=describe_by, row_numbers=row_numbers, names=names, title=title,
+        )  # fmt: skip
 
-    def serve(self, X: Any = None, **settings: Any) -> Any:
-        """Serve the page of :meth:`report` on this machine: decisions about labels are kept in a log.
+    def serve(
+        self,
+        X: Any = None,
+        *,
+        log: Any = "decisions.jsonl",
+        host: str = "127.0.0.1",
+        port: int = 0,
+        allow_hosts: Iterable[str] = (),
+        open_browser: bool | None = None,
+        data: Any = None,
+        ids: Any = None,
+        texts: Any = None,
+        images: Any = None,
+        coordinates: Any = None,
+        feature_names: Any = None,
+        describe_by: Any = None,
+        row_numbers: Any = None,
+        names: Any = None,
+        title: str | None = None,
+    ) -> Review:
+        """Serve the page of :meth:`report` on this machine, and keep decisions about labels in a log.
 
         It runs in the background until it is closed. Needs the extra ``report``.
 
@@ -464,118 +516,105 @@ class AffinityResult(Shown):
         ----------
         X
             (n, d) the data that was clustered, as in :meth:`report`.
-        **settings
-            As in :meth:`report`, and ``log`` (the file that decisions are appended to, by default decisions.jsonl),
-            ``host``, ``port`` and ``open_browser`` as in :func:`allegiance.review.serve`.
+        log
+            The file that decisions are appended to.
+        host, port, allow_hosts, open_browser
+            As in :func:`allegiance.review.serve`.
+        data, ids, texts, images, coordinates, feature_names, describe_by, row_numbers, names, title
+            As in :meth:`report`.
         """
         from allegiance.review import serve
 
-        return serve(self, X, **settings)
-
-    def n_wider_than(self, eps: float) -> int:
-        """Return how many points have an affinity whose 95 % interval has a half-width of more than ``eps``."""
-        if self.top_ranks is not None:
-            return int((Z95 * self.top_ranks.worst_error > eps).sum())
-        # Looking at all numbers at once is much faster than row by row, and usually enough.
-        if Z95 * self.standard_error.max(initial=0.0) <= eps:
-            return 0
-        return int((Z95 * self.standard_error.max(axis=1) > eps).sum())
-
-    def above_chance(self) -> float:
-        """Return (E - C) / (1 - C) with E the replication and C what unrelated partitions of these sizes reach."""
-        return self._calibration.above_chance(self.replication)
+        return serve(
+            self, X, log=log, host=host, port=port, allow_hosts=allow_hosts, open_browser=open_browser, data=data,
+            ids=ids, texts=texts, images=images, coordinates=coordinates, feature_names=feature_names,
+            describe_by=describe_by, row_numbers=row_numbers, names=names,
+            title=title or "Review of a clustering",
+        )  # fmt: skip
 
     def audit_sample(self, n: int = 60, *, random: float = 0.5, random_state: Any = 0) -> AuditSample:
-        """Choose labels for a person to look at: some drawn at random, the others those to review first.
+        """Choose labels for a person to check: some at random, the others by review priority.
 
-        Only labels that were drawn at random speak for the others. Of those to review first more are wrong.
+        Only labels drawn at random are representative. Among those with a high review priority, more are wrong.
 
         Parameters
         ----------
         n
-            How many labels.
+            The number of labels.
         random
             The share of them that is drawn at random; 1 for all.
         random_state
             Seed of the draw. The sample keeps it.
         """
-        return audit_sample(self.ranking, n, random=random, seed=random_state)
+        return audit_sample(self._ranking, n, random=random, seed=random_state)
 
     def audit(self, rows: Any, right: Any) -> Audit:
-        """Say how many labels are right, after a person has looked at some.
+        """Estimate how many labels are right after a person has checked some.
 
         Parameters
         ----------
         rows
-            What :meth:`audit_sample` returned. Row numbers of your own choice count as known labels, but do not speak
-            for the others.
+            What :meth:`audit_sample` returned. Row numbers of your own choice count as known labels, but they are not
+            representative.
         right
             (m,) whether each label is right, as truth values; or the labels that would be right. None or NaN where
             there is no answer.
         """
-        found = audit(rows, right, label=self.label, codes=self.codes, classes=self.classes, ranking=self.ranking)
-        return replace(found, result=replace(self, audited=found.trust))
+        estimate = audit(rows, right, label=self.label, codes=self._codes, classes=self.classes, ranking=self._ranking)
+        return replace(estimate, result=replace(self, _audited=estimate.trust))
 
-    @staticmethod
-    def concatenate(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityResult:
-        """Return one result for the points of several, which come from the same scorer."""
-        first = parts[0]
-        joined: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("affinity", "standard_error", "label", "empty_cell", "residual", "codes", "engine_codes")
-        }
-        if first.clusters is not None:
-            joined["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
-            joined["top_ranks"] = Ranks(*map(np.concatenate, zip(*(part.ranks for part in parts), strict=True)))
-
-        def joined_distances(which: int) -> FloatArray:
-            return np.concatenate([part.distances.value[which] for part in parts])
-
-        return replace(
-            first,
-            how=replace(first.how, seconds=sum(part.how.seconds for part in parts)),
-            distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
-            frame_like=frame,
-            **joined,
-        )
+    def _count_imprecise(self) -> int:
+        """Return how many points have an affinity whose 95% interval is wider than requested."""
+        eps = self._how.eps
+        if self._top_ranks is not None:
+            return int((Z95 * self._top_ranks.worst_error > eps).sum())
+        # Looking at all numbers at once is much faster than row by row, and usually enough.
+        if Z95 * self.standard_error.max(initial=0.0) <= eps:
+            return 0
+        return int((Z95 * self.standard_error.max(axis=1) > eps).sum())
 
     def __len__(self) -> int:
-        return self.n_points
+        return self.label.shape[0]
 
     def _card(self) -> Card:
-        return summary_card(self)
+        return self.summary()._card()
 
 
-def verdicts(ranks: Ranks, codes: AnyArray, trust: FloatArray | None) -> AnyArray:
-    """Return the verdict (n,) on each label; ``trust`` is None without calibration."""
-    lead = ranks.own - ranks.rival_affinity
-    # Shares of one cell exclude each other, so the error of their difference is at most the sum of their errors.
-    bar = Z95 * (ranks.own_error + ranks.rival_error)
-    supported, contradicted = lead > bar, -lead > bar
-    if trust is not None:
-        holds = np.nan_to_num(trust) >= 0.5
-        supported, contradicted = holds & (lead >= 0), contradicted & ~holds
-    found = np.full(codes.shape[0], CONTESTED, dtype=f"<U{max(map(len, VERDICTS))}")
-    found[supported] = SUPPORTED
-    found[contradicted] = CONTRADICTED
-    found[codes < 0] = NO_LABEL
-    return found
+def join_results(parts: Sequence[AffinityResult], frame: FrameLike) -> AffinityResult:
+    """Return one result for the points of several, which come from the same scorer."""
+    first = parts[0]
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("affinity", "standard_error", "label", "_empty_cell", "_residual", "_codes", "_engine_codes")
+    }
+    if first.clusters is not None:
+        joined["clusters"] = np.concatenate([part.clusters for part in parts if part.clusters is not None])
+        joined["_top_ranks"] = Ranks(*map(np.concatenate, zip(*(part._ranks for part in parts), strict=True)))
+
+    def joined_distances(which: int) -> FloatArray:
+        return np.concatenate([part._distances.value[which] for part in parts])
+
+    return replace(
+        first,
+        _how=replace(first._how, seconds=sum(part._how.seconds for part in parts)),
+        _distances=Lazy(lambda: (joined_distances(0), joined_distances(1))),
+        _frame_like=frame,
+        **joined,
+    )
 
 
-def review_rows(ranking: FloatArray, n: Any, below: float | None = None, trust: FloatArray | None = None) -> IntArray:
-    """Return the rows of labels to look at, the lowest of ``ranking`` (n,) first; NaN, which is noise, is left out.
+def review_rows(ranking: FloatArray, n: Any) -> IntArray:
+    """Return the rows of labels to review, the lowest of ``ranking`` (n,) first; NaN, which is noise, is left out.
 
-    ``n`` is how many, a share such as "5%", or None for all; ``below`` keeps only those with less ``trust``.
+    ``n`` is a number, a share such as "5%", or None for all.
     """
     order = np.argsort(ranking, kind="stable")
     order = order[: int(np.count_nonzero(~np.isnan(ranking)))]
-    if below is not None:
-        order = order[(ranking if trust is None else trust)[order] < check_number(below, "below", low=-np.inf)]
     return order[: review_count(n, ranking.size)]
 
 
 def review_count(n: Any, n_points: int) -> int:
-    """Return how many labels a number or a share such as "5%" stands for; all for None."""
+    """Return the number of labels to review, from a number, a share such as "5%", or None for all."""
     if n is None:
         return n_points
     if isinstance(n, str) and n.strip().endswith("%"):

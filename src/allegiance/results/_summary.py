@@ -1,142 +1,499 @@
-"""How a result is shown: as text, and as a card in notebooks."""
+"""Summary: counts by cluster, replication and the head of the review list, merged exactly over partitions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import heapq
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allegiance._core.validation import AnyArray
-from allegiance.engines import Z95
-from allegiance.notebook import Card, Cell, count, histogram_picture, share_bar, text_table
-
-from ._clusters import CONTESTED, CONTRADICTED, SUPPORTED, ClusterFigures, Tally
+from allegiance._core.validation import AnyArray, BoolArray, FloatArray, IntArray
+from allegiance.calibration import TrustMap
+from allegiance.engines import Z95, engine_names
+from allegiance.notebook import Card, Cell, Shown, count, histogram_picture, share_bar, text_table
 
 if TYPE_CHECKING:
     from ._result import AffinityResult, HowMeasured
 
+FIRM, BORDERLINE, DOUBTFUL, NOISE_VERDICT = "firm", "borderline", "doubtful", "noise"
+#: All verdicts, from the most to the least trusted.
+VERDICTS = (FIRM, BORDERLINE, DOUBTFUL, NOISE_VERDICT)
+#: The lowest trust of a firm and of a borderline label.
+FIRM_TRUST, BORDERLINE_TRUST = 0.8, 0.5
+#: Points below this typicality are outliers of their cluster.
+ATYPICAL = 0.01
+#: Rows in the head of the review list.
+REVIEW_HEAD = 10
 #: Clusters listed before the table is cut.
 _MAX_CLUSTERS = 20
-_HEADINGS = ("cluster", "points", "trust", "supported", "contested", "contradicted", "rival")
+#: Bins of the trust histogram.
+_BINS = 20
+#: Sums of numbers between 0 and 1 are whole multiples of 2**-60, so that they do not depend on the order of addition.
+_HALF_BITS = 30
+_ONE = 2 ** (2 * _HALF_BITS)
 
 
-def headlines(tally: Tally, note: str | None = None) -> list[str]:
-    """Say how many labels would come back, their verdicts, and what else a reader should know first.
+class ClusterFigures(NamedTuple):
+    """One cluster, or the noise, in numbers."""
 
-    ``note`` says why trust should not be relied on; None if nothing speaks against it.
+    name: Any
+    """Its label; None for noise."""
+    points: int
+    replication: float
+    """Mean trust; NaN without calibration, without points, and for noise."""
+    replication_low: float
+    replication_high: float
+    """90% prediction interval of the replication."""
+    own_affinity: float
+    """Mean affinity to the cluster itself; NaN without points, and for noise."""
+    firm: int
+    borderline: int
+    doubtful: int
+    stable: int
+    """Points that meet the paper's criterion."""
+    atypical: int
+    """Outliers among its points."""
+    rival: Any
+    """The most frequent rival of its points that are not firm; None if all are."""
+
+    @property
+    def doubt(self) -> float:
+        """The sort key of clusters: the share of labels that would not replicate; own affinity without trust."""
+        if not self.points or self.name is None:
+            return -1.0
+        return 1.0 - (self.own_affinity if np.isnan(self.replication) else self.replication)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary(Shown):
+    """What ``print(result)`` shows, as numbers that add up over partitions.
+
+    ``first + second`` is the summary of both sets of points, where those of ``second`` follow those of ``first``. It
+    is the same, to the last bit, as the summary of all points at once.
+
+    Attributes
+    ----------
+    classes
+        (k,) label of each cluster.
+    counts
+        (k + 1, 6) points, firm, borderline, doubtful, stable and atypical points of each cluster, noise last.
+    rivals
+        (k + 1, k) how often each cluster is the rival of a point that is not firm.
+    review
+        The first labels to review: one dict per label, with its row, label, trust, verdict, rival, priority and reason.
+    engines
+        The number of points that each engine measured.
+    undecided, empty_cells, imprecise
+        The number of points too close to one half to call stable or not, without territory, and measured less precisely
+        than requested.
+    worst_error
+        The largest standard error of any affinity.
+    how
+        How the affinities were measured.
+    extras
+        Further summaries of the same points by name, such as a drift profile; they are merged with ``+``.
     """
-    verdicts = ", ".join(f"{tally.total(name):,} {name}" for name in (SUPPORTED, CONTESTED, CONTRADICTED))
-    labels = count(tally.n_labelled, "label")
-    if tally.replication is None or not tally.n_labelled:
-        lines = [f"{labels}: {verdicts}"]
-    else:
-        lines = [f"{replication_sentence(tally)} {verdicts}"]
-    if note is not None:
-        lines.append(note)
-    noise = tally.n_points - tally.n_labelled
-    if noise:
-        lines.append(f"{count(noise, 'noise point')} ({noise / tally.n_points:.0%})")
-    if tally.atypical:
-        lines.append(
-            f"{count(tally.atypical, 'point')} unlike the members of {'its' if tally.atypical == 1 else 'their'} "
-            "cluster (typicality below 1 %)"
+
+    classes: AnyArray
+    counts: IntArray
+    rivals: IntArray
+    review: list[dict[str, Any]]
+    engines: dict[str, int]
+    undecided: int
+    empty_cells: int
+    imprecise: int
+    worst_error: float
+    how: HowMeasured
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    _histogram: IntArray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
+    _own_sums: list[int] = field(default_factory=list)
+    _trust_sums: list[int] | None = None
+    _trust_map: TrustMap | None = None
+    _audited: bool = False
+    """Whether trust is the chance that a label is right, from an audit."""
+    _numbered: bool = True
+    """Whether rows of the review list are row numbers, which shift when summaries are added."""
+
+    @classmethod
+    def of(cls, result: AffinityResult) -> Summary:
+        """Summarize a result."""
+        k, ranks, standing = result.classes.size, result._ranks, result._standing
+        rows = np.where(result._noise, k, result._codes)
+        atypical = np.zeros(rows.size, dtype=bool)
+        if result._members is not None:
+            with np.errstate(invalid="ignore"):
+                atypical = result.typicality < ATYPICAL
+        flags = [np.ones(rows.size, dtype=bool), *(standing == name for name in VERDICTS[:3]), result.stable, atypical]
+        weak = standing != FIRM
+        pairs = rows[weak] * k + ranks.rival[weak]
+        engines, numbers = np.unique(result._engine_codes, return_counts=True)
+        values = result._values
+        return cls(
+            classes=result.classes,
+            counts=count_by_cluster(result._codes, k, flags),
+            rivals=np.bincount(pairs, minlength=(k + 1) * k).reshape(k + 1, k),
+            review=result._review_rows(REVIEW_HEAD),
+            engines=dict(zip(engine_names(engines).tolist(), numbers.tolist(), strict=True)),
+            undecided=_count_undecided(ranks.largest, ranks.largest_error),
+            empty_cells=int(result._empty_cell.sum()),
+            imprecise=result._count_imprecise(),
+            worst_error=float(ranks.worst_error.max(initial=0.0)),
+            how=result._how,
+            _histogram=np.histogram(values[~np.isnan(values)], bins=_BINS, range=(0.0, 1.0))[0],
+            _own_sums=exact_sums(rows, ranks.own, k + 1),
+            _trust_sums=exact_sums(rows, np.nan_to_num(result.trust), k + 1) if result._calibrated else None,
+            _trust_map=result._trust_map,
+            _audited=result._audited is not None,
+            _numbered=_counts_rows(result._frame_like.index),
         )
-    if tally.empty_cells:
-        lines.append(f"{count(tally.empty_cells, 'point')} with an empty cell: affinity is a limit there")
-    return lines
+
+    def __add__(self, other: Summary) -> Summary:
+        """Return the summary of the points of both, scored by the same scorer."""
+        if not np.array_equal(self.classes, other.classes):
+            raise ValueError("summaries can only be added if they come from the same scorer: their clusters differ.")
+        trust = None
+        if self._trust_sums is not None and other._trust_sums is not None:
+            trust = _add(self._trust_sums, other._trust_sums)
+        later = other.review
+        if self._numbered:
+            later = [{**line, "row": line["row"] + self.n_points} for line in later]
+        head = heapq.merge(self.review, later, key=lambda line: -line["priority"])
+        return replace(
+            self,
+            counts=self.counts + other.counts,
+            rivals=self.rivals + other.rivals,
+            review=list(head)[:REVIEW_HEAD],
+            engines={name: self.engines.get(name, 0) + other.engines.get(name, 0) for name in
+                     sorted({*self.engines, *other.engines})},
+            undecided=self.undecided + other.undecided,
+            empty_cells=self.empty_cells + other.empty_cells,
+            imprecise=self.imprecise + other.imprecise,
+            worst_error=max(self.worst_error, other.worst_error),
+            how=replace(self.how, seconds=self.how.seconds + other.how.seconds),
+            extras={name: self.extras[name] + other.extras[name] for name in self.extras if name in other.extras},
+            _histogram=self._histogram + other._histogram,
+            _own_sums=_add(self._own_sums, other._own_sums),
+            _trust_sums=trust,
+        )  # fmt: skip
+
+    def to_json(self) -> str:
+        """Return the numbers as text, to be kept with the scores that they summarize; ``extras`` are left out."""
+        arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
+        return json.dumps(arrays | {name: getattr(self, name) for name in _PLAIN} | {"seconds": self.how.seconds},
+                          default=_plain)  # fmt: skip
+
+    def from_json(self, text: str | bytes) -> Summary:
+        """Return the summary that :meth:`to_json` wrote; this one is any summary of the same scorer."""
+        values: dict[str, Any] = json.loads(text)
+        how = replace(self.how, seconds=values.pop("seconds"))
+        for name, width in zip(_ARRAYS, (6, self.classes.size, None), strict=True):
+            values[name] = np.array(values[name], dtype=np.int64).reshape((-1,) if width is None else (-1, width))
+        return replace(self, how=how, extras={}, **values)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points, noise included."""
+        return int(self.counts[:, 0].sum())
+
+    @property
+    def n_labels(self) -> int:
+        """The number of points in a cluster."""
+        return int(self.counts[:-1, 0].sum())
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """The number of labels with each verdict; empty without trust."""
+        if self._trust_sums is None:
+            return {}
+        return dict(zip(VERDICTS[:3], self.counts[:-1, 1:4].sum(axis=0).tolist(), strict=True))
+
+    @property
+    def stable(self) -> int:
+        """The number of points that meet the paper's criterion."""
+        return int(self.counts[:, 4].sum())
+
+    @property
+    def atypical(self) -> int:
+        """The number of outliers: points less typical than 99% of their cluster."""
+        return int(self.counts[:, 5].sum())
+
+    @property
+    def replication(self) -> float | None:
+        """The share of labels that would hold up on a fresh sample; None without trust, NaN without labels.
+
+        In the summary of an audited result, it is the share of labels that are right.
+        """
+        if self._trust_sums is None:
+            return None
+        return sum(self._trust_sums[:-1]) / _ONE / self.n_labels if self.n_labels else np.nan
+
+    @property
+    def replication_interval(self) -> tuple[float, float] | None:
+        """90% prediction interval of the replication; None without trust."""
+        share = self.replication
+        if share is None or self._trust_map is None:
+            return None
+        return (np.nan, np.nan) if self._audited else self._trust_map.interval(share)
+
+    @property
+    def above_chance(self) -> float | None:
+        """Replication on a scale where 0 is the agreement of unrelated partitions and 1 is perfect; None without trust.
+
+        It is (E - C) / (1 - C), with E the replication and C that of unrelated partitions with these cluster sizes.
+        """
+        share = self.replication
+        return None if share is None or self._trust_map is None else self._trust_map.above_chance(share)
+
+    @property
+    def clusters(self) -> list[ClusterFigures]:
+        """The clusters in the order of ``classes``, then the noise, if there is any."""
+        k = self.classes.size
+        points, own = self.counts[:, 0], np.array([total / _ONE for total in self._own_sums])
+        share = intervals = np.full((k, 2), np.nan)[:, 0]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            own = own / points
+            if self._trust_sums is not None and self._trust_map is not None:
+                share = np.array([total / _ONE for total in self._trust_sums[:k]]) / points[:k]
+                if not self._audited:
+                    intervals = self._trust_map.cluster_intervals(share)
+        lines = []
+        for row in range(k + bool(points[-1])):
+            number, firm, borderline, doubtful, stable, atypical = self.counts[row].tolist()
+            is_cluster, rivals = row < k, self.rivals[row]
+            low, high = intervals[row] if is_cluster and np.ndim(intervals) == 2 else (np.nan, np.nan)
+            lines.append(
+                ClusterFigures(
+                    name=self.classes[row] if is_cluster else None,
+                    points=number,
+                    replication=float(share[row]) if is_cluster else np.nan,
+                    replication_low=float(low),
+                    replication_high=float(high),
+                    own_affinity=float(own[row]) if is_cluster else np.nan,
+                    firm=firm,
+                    borderline=borderline,
+                    doubtful=doubtful,
+                    stable=stable,
+                    atypical=atypical,
+                    rival=self.classes[rivals.argmax()] if rivals.any() else None,
+                )
+            )
+        return lines
+
+    def worst_first(self) -> list[ClusterFigures]:
+        """Return the clusters, the lowest replication first, noise last."""
+        return sorted(self.clusters, key=lambda line: (line.name is None, -line.doubt))
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences about what changes the meaning of the replication; empty if there is nothing."""
+        if self._trust_map is None or self._audited or not self.n_labels:
+            return []
+        if self.classes.size == 1:
+            return ["There is only one cluster, and one cluster always replicates."]
+        null, warning = self._trust_map.null_replication, self._trust_map.warning
+        sentences = []
+        if null is not None and self.replication is not None:
+            sentences.append(
+                f"No evidence of clusters: {_percent(self.replication)}% would hold up, and so would "
+                f"{_percent(null)}% in unclustered data."
+            )
+        return sentences if warning is None else [*sentences, warning]
+
+    @property
+    def sentence(self) -> str:
+        """The share of labels that would hold up, with its prediction interval; without trust, how to get it."""
+        labels, share, interval = count(self.n_labels, "label"), self.replication, self.replication_interval
+        if share is None or interval is None:
+            return f"{labels} scored by affinity alone. Call trust(X, labels) to estimate how many would hold up."
+        if not self.n_labels:
+            return "There are no labels: all points are noise."
+        if self._audited:
+            return f"About {_percent(share)}% of {labels} are right, judging by the audit."
+        low, high = (_percent(value) for value in interval)
+        between = "" if low == high else f" (90% prediction interval: {low}-{high}%)"
+        return f"{_percent(share)}% of {labels} would hold up on a fresh sample{between}."
+
+    @property
+    def note(self) -> str:
+        """How the replication was estimated; empty without trust."""
+        return "" if self._trust_map is None else self._trust_map.note
+
+    def headlines(self) -> list[str]:
+        """Return the first sentences of every output: problems, replication and verdicts, other facts."""
+        lines = [*self.problems]
+        if self.classes.size > 1 or not lines:
+            lines.append(self.sentence)
+        if self.n_labels and self.verdicts:
+            lines.append(", ".join(f"{number:,} {name}" for name, number in self.verdicts.items()))
+        noise = self.n_points - self.n_labels
+        if noise:
+            lines.append(f"{count(noise, 'noise point')} ({noise / self.n_points:.0%})")
+        if self.atypical:
+            lines.append(f"{count(self.atypical, 'outlier')}: less typical than 99% of their cluster")
+        if self.empty_cells:
+            lines.append(f"{count(self.empty_cells, 'point')} with an empty cell: affinity is a limit there")
+        return lines
+
+    def measurement(self) -> dict[str, str]:
+        """Return how the affinities were measured, in words, by subject."""
+        how, share = self.how, self.stable / max(self.n_points, 1)
+        reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
+        ranked = sorted(self.engines.items(), key=lambda item: (-item[1], item[0]))
+        worst = Z95 * self.worst_error
+        precision = "no sampling error" if worst == 0 else f"95% intervals within ±{worst:.3f}"
+        return {
+            "closeness": how.influence,
+            "measured by": f"{', '.join(f'{name} ({number:,})' for name, number in ranked)}; {precision}",
+            "domain": f"{how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
+            "stable": f"{self.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
+            f"{self.undecided:,} undecided",
+        }
+
+    def measurement_lines(self) -> list[str]:
+        """Return how the affinities were measured, as lines of text."""
+        return [f"{name:<12} {value}" for name, value in self.measurement().items()]
+
+    def cluster_lines(self) -> list[str]:
+        """Return the cluster table as lines of text."""
+        headings, rows, more = self._cluster_table()
+        return [*text_table(headings, rows, left=("cluster", "rival")), *([more] if more else [])]
+
+    def review_lines(self) -> list[str]:
+        """Return the head of the review list as lines of text; empty if no label needs a review."""
+        return self._review_card().text().splitlines() if self.review else []
+
+    def _review_card(self) -> Card:
+        names = list(self.review[0])
+        rows = [[_cell(name, line[name]) for name in names] for line in self.review]
+        return Card("Review these first (sorted by review priority)", headings=names, rows=rows, words=("reason",))
+
+    def _cluster_table(self) -> tuple[list[str], list[list[str]], str]:
+        """Return headings and cells of the cluster table, and a line about clusters that are left out."""
+        lines = self.worst_first()
+        clusters = [line for line in lines if line.name is not None]
+        left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
+        more = f"... and {left_out:,} more clusters with higher replication" if left_out else ""
+        listed = [*clusters[:_MAX_CLUSTERS], *lines[len(clusters) :]]
+        headings = ["cluster", "points", *(["replication", *VERDICTS[:3]] if self.verdicts else ["stable"]), "rival"]
+        return headings, [self._cells(line) for line in listed], more
+
+    def _cells(self, line: ClusterFigures) -> list[str]:
+        rival = "-" if line.rival is None else str(line.rival)
+        if not self.verdicts:
+            numbers = [f"{line.stable:,}"]
+        elif line.name is None:
+            numbers = ["-"] * 4
+        else:
+            share, low, high = (line.replication, line.replication_low, line.replication_high)
+            between = (
+                "" if np.isnan(low) or _percent(low) == _percent(high) else f" ({_percent(low)}-{_percent(high)}%)"
+            )
+            replication = "-" if np.isnan(share) else f"{_percent(share)}%{between}"
+            numbers = [replication, *(f"{value:,}" for value in (line.firm, line.borderline, line.doubtful))]
+        return ["noise" if line.name is None else str(line.name), f"{line.points:,}", *numbers, rival]
+
+    def _card(self) -> Card:
+        headings, cells, more = self._cluster_table()
+        rows: list[list[Cell]] = [list(row) for row in cells]
+        if self.verdicts:
+            listed = {str(line.name): line for line in self.clusters}
+            headings.insert(3, "")
+            for row in rows:
+                line = listed.get(str(row[0]))
+                row.insert(3, "" if line is None or line.name is None else share_bar(
+                    {name: getattr(line, name) for name in VERDICTS[:3]}))  # fmt: skip
+        return Card(
+            title=f"{count(self.n_points, 'point')} in {count(self.classes.size, 'cluster')}",
+            lines=[*self.headlines(), *([self.note] if self.note else [])],
+            picture=histogram_picture(self._histogram, "own affinity" if self._trust_sums is None else "trust"),
+            headings=headings,
+            rows=rows,
+            words=("cluster", "rival", ""),
+            notes=[more],
+            appendix=self._review_card() if self.review else None,
+            details=self.measurement_lines(),
+        )
 
 
-def replication_sentence(tally: Tally) -> str:
-    """Say which share of the labels would come back, and how far one repeat may differ."""
-    assert tally.replication is not None
-    share, low, high = (f"{100 * value:.0f}" for value in tally.replication)
-    repeats = "" if low == high else f" (in nine of ten repeats {low} to {high} %)"
-    labels = count(tally.n_labelled, "label")
-    return f"{share} % of {labels} would come back if the data were collected and clustered again{repeats}."
+#: Attributes of a summary that :meth:`Summary.to_json` writes: arrays, and values that JSON knows.
+_ARRAYS = ("counts", "rivals", "_histogram")
+_PLAIN = ("review", "engines", "undecided", "empty_cells", "imprecise", "worst_error", "_own_sums", "_trust_sums")
 
 
-def _measured_by(tally: Tally) -> str:
-    """Say which engines measured how many points, and how precisely."""
-    ranked = sorted(tally.engines.items(), key=lambda item: (-item[1], item[0]))
-    engines = ", ".join(f"{name} ({number:,})" for name, number in ranked)
-    worst = Z95 * tally.worst_error
-    return f"{engines}; {'no sampling error' if worst == 0 else f'95 % intervals within ±{worst:.3f}'}"
+def verdicts_of(values: FloatArray, noise: BoolArray) -> AnyArray:
+    """Return the verdict (n,) of labels with this trust (n,)."""
+    verdict = np.full(values.shape[0], DOUBTFUL, dtype=f"<U{max(map(len, VERDICTS))}")
+    with np.errstate(invalid="ignore"):
+        verdict[values >= BORDERLINE_TRUST] = BORDERLINE
+        verdict[values >= FIRM_TRUST] = FIRM
+    verdict[noise] = NOISE_VERDICT
+    return verdict
 
 
-def how_measured(tally: Tally, how: HowMeasured) -> dict[str, str]:
-    """Say how it was measured."""
-    reduced = f", reduced from {how.n_features}" if how.dim < how.n_features else ""
-    share = tally.stable / max(tally.n_points, 1)
-    return {
-        "closeness": how.influence,
-        "measured by": _measured_by(tally),
-        "domain": f"{how.domain}, {count(how.dim, 'dimension')}{reduced}; seed {how.seed}; {how.seconds:.2f} s",
-        "stable": f"{tally.stable:,} points ({share:.1%}) with more than half of their territory from one cluster, "
-        f"{tally.undecided:,} undecided",
-    }
+def count_by_cluster(codes: IntArray, k: int, flags: Sequence[BoolArray]) -> IntArray:
+    """Return how many points of each cluster, and of noise (-1) last, have each flag (n,): (k + 1, m) counts."""
+    rows = np.where(codes < 0, k, codes)
+    return np.stack([np.bincount(rows[flag], minlength=k + 1) for flag in flags], axis=1)
 
 
-def footer(tally: Tally, how: HowMeasured) -> list[str]:
-    """Say how it was measured, as lines of text."""
-    return [f"{name:<12} {value}" for name, value in how_measured(tally, how).items()]
+def exact_sums(rows: IntArray, values: FloatArray, n: int) -> list[int]:
+    """Return the sums (n,) of values in [0, 1] by row number, in units of 2**-60: the order does not matter."""
+    scaled = np.ldexp(values, _HALF_BITS)
+    high = np.floor(scaled)
+    low = np.floor(np.ldexp(scaled - high, _HALF_BITS))
+    totals = [0] * n
+    for part, unit in ((high, 2**_HALF_BITS), (low, 1)):
+        sums = np.zeros(n, dtype=np.int64)
+        np.add.at(sums, rows, part.astype(np.int64))
+        totals = [total + unit * int(more) for total, more in zip(totals, sums, strict=True)]
+    return totals
+
+
+def exact_mean(values: FloatArray) -> float:
+    """Return the mean of values in [0, 1], the same for any order; NaN if there are none."""
+    return exact_sums(np.zeros(values.size, np.int64), values, 1)[0] / _ONE / values.size if values.size else np.nan
 
 
 def check_names(classes: AnyArray, names: Any) -> dict[str, str]:
-    """Return the names that a user gave to clusters by label as text, empty where there is none."""
+    """Return the user's cluster names by label as text, empty where there is none."""
     labels = [str(label) for label in classes.tolist()]
-    given = {str(label): str(name) for label, name in dict(names or {}).items()}
-    if unknown := sorted(set(given) - set(labels)):
+    texts = {str(label): str(name) for label, name in dict(names or {}).items()}
+    if unknown := sorted(set(texts) - set(labels)):
         raise ValueError(f"names has {unknown[0]!r}, which is not a label: use {', '.join(labels[:8])}.")
-    return {label: given.get(label, "") for label in labels}
+    return {label: texts.get(label, "") for label in labels}
 
 
-def shown_name(label: str, name: str) -> str:
-    """Return what a cluster is called wherever there is room for its name."""
+def display_name(label: str, name: str) -> str:
+    """Return a cluster's label and name for places with room for both."""
     return f"{label} · {name}" if name else label
 
 
-def _cells(line: ClusterFigures) -> tuple[str, ...]:
-    """Return the cells of a cluster's row."""
-    trust = "-" if np.isnan(line.replication) else f"{line.replication:.0%}"
-    numbers = [f"{value:,}" for value in (line.supported, line.contested, line.contradicted)]
-    if line.name is None:
-        numbers = ["-"] * 3
-    rival = "-" if line.rival is None else str(line.rival)
-    return ("noise" if line.name is None else str(line.name), f"{line.points:,}", trust, *numbers, rival)
+def _count_undecided(largest: FloatArray, error: FloatArray) -> int:
+    """Count the points whose 95% interval of the largest affinity includes one half."""
+    distance = np.abs(largest - 0.5)
+    return int(((distance <= Z95 * error) & ((error > 0) | (distance > 0))).sum())
 
 
-def _listed(tally: Tally) -> tuple[list[ClusterFigures], str]:
-    """Return the clusters to show, and a line about the others."""
-    lines = tally.worst_first()
-    clusters = [line for line in lines if line.name is not None]
-    left_out = max(len(clusters) - _MAX_CLUSTERS, 0)
-    more = f"... and {left_out:,} more clusters with higher trust" if left_out else ""
-    return [*clusters[:_MAX_CLUSTERS], *lines[len(clusters) :]], more
+def _counts_rows(index: Any) -> bool:
+    """Tell whether row names are 0, 1, 2, ..., as they are without an index."""
+    return index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1)
 
 
-def cluster_lines(tally: Tally) -> list[str]:
-    """Return the table of the clusters as lines of text."""
-    listed, more = _listed(tally)
-    table = text_table(_HEADINGS, [_cells(line) for line in listed], left=("cluster", "rival"))
-    return [*table, *([more] if more else [])]
+def _add(first: list[int], second: list[int]) -> list[int]:
+    return [one + two for one, two in zip(first, second, strict=True)]
 
 
-def summary_card(result: AffinityResult) -> Card:
-    """Return the summary."""
-    tally = result.tally()
-    listed, more = _listed(tally)
-    rows: list[list[Cell]] = []
-    for line in listed:
-        cells = _cells(line)
-        bar = share_bar({name: getattr(line, name) for name in (SUPPORTED, CONTESTED, CONTRADICTED)})
-        rows.append([*cells[:3], "" if line.name is None else bar, *cells[3:]])
-    return Card(
-        title=f"{count(result.n_points, 'point')} in {count(result.n_clusters, 'cluster')}",
-        lines=headlines(tally, result.clusterer_note),
-        picture=histogram_picture(result.ranking, "trust" if result.calibrated else "own affinity"),
-        headings=(*_HEADINGS[:3], "", *_HEADINGS[3:]),
-        rows=rows,
-        words=("cluster", "rival", ""),
-        notes=[more],
-        details=footer(tally, result.how),
-    )
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
+
+
+def _cell(name: str, value: Any) -> str:
+    return f"{value:.2f}" if name == "trust" else f"{value:.0f}" if name == "priority" else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy scalar as JSON knows it."""
+    return value.item() if isinstance(value, np.generic) else str(value)

@@ -188,7 +188,7 @@ class Review:
         if page.audit_sample is None:
             return None
         rows = {self._row_of[number]: record["decision"] for number, record in standing.items()}
-        sample = page.audit_sample.with_rows([row for row in rows if self._result.codes[row] >= 0])
+        sample = page.audit_sample.with_rows([row for row in rows if self._result._codes[row] >= 0])
         right = {KEEP: True, MOVE: False, TO_NOISE: False}
         answers = [right.get(rows.get(row, "")) for row in sample.rows.tolist()]
         if all(right.get(rows.get(row, "")) is None for row in page.audit_rows[page.audit_random].tolist()):
@@ -292,7 +292,7 @@ class Review:
         added: dict[str, Any] = {
             "label": labels,
             "cluster_name": [names.get(str(label), "") for label in labels.tolist()],
-            **{name: column for name, column in self._page.result.columns().items() if name != "label"},
+            **{name: column for name, column in self._page.result._columns().items() if name != "label"},
             "label_before": self._result.label,
             "decision": pa.array(decided, pa.string()),
         }

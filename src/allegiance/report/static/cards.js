@@ -181,8 +181,8 @@ function clusterCard(points, decisions, code, { mark, renamed }) {
     card.append(part("What sets it apart", bars(entries, strongest, true)));
   }
   const rivals = data.rivals.map(([rival, count]) => [page.names[rival], count, withCommas(count)]);
-  const doubtful = rivals.length ? bars(rivals, rivals[0][1]) : element("p", "Every label is supported.", "hint");
-  card.append(part("Rivals of its labels that are not supported", doubtful));
+  const doubtful = rivals.length ? bars(rivals, rivals[0][1]) : element("p", "Every label is firm.", "hint");
+  card.append(part("Rivals of its labels that are not firm", doubtful));
   if (data.typical.length) card.append(part("Most typical members", members(points, data.typical, mark)));
   return card;
 }

@@ -17,7 +17,7 @@ const LISTS = {
   doubtful: {
     holds: ({ verdict }, point) => verdict[point] === 1 || verdict[point] === 2,
     count: ({ page }) => page.counts[1] + page.counts[2],
-    word: () => "unsupported label#",
+    word: () => "label# to review",
   },
   audit: {
     holds: (_, point, { audited }) => audited.has(point),
