@@ -272,7 +272,7 @@ def test_an_audit_says_how_many_labels_are_right(flowers, tmp_path, points):
     own = pd.crosstab(scored["cluster"], groups).idxmax(axis=1)
     right = own.reindex(sheet["cluster"]).to_numpy() == groups[sheet["audit_row"]]
     sheet.assign(right=np.where(right, "yes", "no")).to_csv(tmp_path / "audit.csv", index=False)
-    assert call(*audit, tmp_path / "audit.csv").stdout.startswith("Right: ")
+    assert call(*audit, tmp_path / "audit.csv").stdout[2:].startswith("% of the labels are right")
     found = json.loads(call(*audit, tmp_path / "audit.csv", "--json").stdout)
     assert found["n_random"] == 10
     truth = (own.reindex(scored["cluster"]).to_numpy() == groups).mean()

@@ -16,9 +16,11 @@ from ._replication import Agreement, Refit, Replication, above_chance, chance_sh
 
 #: Null samples, in each of which two halves are clustered.
 _NULL_SAMPLES = 12
-#: Replication above chance that exceeds the first two null samples' by the first number needs no more of them. If it
-#: exceeds their mean by fewer than the second number of standard deviations, it is no better than in null data.
-_CLEARLY_BETTER, _BETTER = 0.2, 0.75
+#: Replication above chance that exceeds the first two null samples' by this much needs no more of them.
+_CLEARLY_BETTER = 0.2
+#: It is better than in null data if it exceeds their mean by this many standard deviations, or if its doubt is less
+#: than this share of theirs.
+_BETTER, _LESS_DOUBT = 0.75, 0.8
 #: Rows that margins and correlations are estimated from. With more than half as many columns, null rows are
 #: combinations of these rows, which avoids a covariance matrix.
 _NULL_ROWS = 2000
@@ -52,7 +54,7 @@ def null_replication(rows: Any, result: Replication, refit: Refit, size: int, se
         null.append(above_chance(agreement, chance_share(one, other, seed, number)) if (one >= 0).any() else 0.0)
         if number == 1 and observed > max(null) + _CLEARLY_BETTER:
             return None
-    if observed > np.mean(null) + _BETTER * np.std(null, ddof=1):
+    if observed > np.mean(null) + _BETTER * np.std(null, ddof=1) or 1.0 - observed < _LESS_DOUBT * (1.0 - np.mean(null)):
         return None
     return float(np.clip(result.share + (1.0 - result.chance) * (np.mean(null) - observed), 0.0, 1.0))
 
